@@ -1,0 +1,331 @@
+"""One typed tree = one YAML file = one run. Every choice that changes a result stands here."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from firth.errors import ConfigError
+
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Section(BaseModel):
+    """A part of the configuration: immutable, and strict about names it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class CorpusConfig(Section):
+    """Documents in, sentences and chunks out."""
+
+    inputs: tuple[str, ...] = ()
+    """Files, folders, globs or `hub:NAME`, in the order in which they are read."""
+    text_field: str = "text"
+    id_field: str | None = None
+    """Field of the document's name; by default `id` where a record has it, else file and line."""
+    strict: bool = False
+    """Stop at the first bad record instead of skipping and counting it."""
+    max_record_bytes: Count = 32 << 20
+    """A longer record (or line of a text file) is bad; a longer text file is split in parts."""
+    chunk_sentences: Count = 8
+    """Longest chunk, the unit of retrieval; a paragraph border ends a chunk that is half full."""
+    window: Count = 1
+    """Sentences on each side of a slot that make its context (the paper: 1)."""
+    min_words: Count = 3
+    max_words: Count = 60
+    """Shorter and longer sentences are stored, but are neither slots nor training centres."""
+
+
+class TokenizerConfig(Section):
+    """Byte-level BPE learned on the corpus, shared by every model trained from scratch."""
+
+    vocabulary: Annotated[int, Field(ge=300)] = 16_000
+    lowercase: bool = True
+
+
+class RetrieveConfig(Section):
+    """TF-IDF screening of chunks (§3.3)."""
+
+    chunks: Count = 20_000
+    """Chunks retrieved for a sentence (the paper: 20,000)."""
+    features_log2: Annotated[int, Field(ge=8, le=28)] = 20
+    """Uni- and bi-grams are hashed to 2 to this power features."""
+
+
+class Interaction(StrEnum):
+    """The last layer of the coherence model."""
+
+    BILINEAR = "bilinear"
+    """Sentence and context vectors multiply: a context's rank depends on the sentence."""
+    ADDITIVE = "additive"
+    """Eq. 1 as printed: the order of contexts is the same for every sentence."""
+
+
+class CoherenceConfig(Section):
+    """The discriminative model p(y=1 | c_<, s, c_>) (§3.2.1)."""
+
+    hidden: Count = 300
+    """Hidden size of each LSTM direction (the paper: 300); a sentence vector has twice as many."""
+    embedding: Count = 300
+    interaction: Interaction = Interaction.BILINEAR
+    batch: Count = 128
+    """Slots a step; each gives one positive and one negative example."""
+    steps: Count = 2_000
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    max_tokens: Count = 48
+    """Tokens read of a sentence; the rest is cut off."""
+    held_out: Annotated[float, Field(gt=0, lt=0.5)] = 0.02
+    """Fraction of the documents kept from training, for the reported accuracy."""
+    checkpoint_steps: Count = 200
+
+
+class Backend(StrEnum):
+    """What computes the likelihoods of Eq. 3."""
+
+    SEQ2SEQ = "seq2seq"
+    """Encoder-decoder Transformer trained from scratch on the corpus (§3.2.2)."""
+    CAUSAL_LM = "causal-lm"
+    """Any pretrained left-to-right language model, by the chain rule."""
+
+
+class Precision(StrEnum):
+    """Number format of the matrix products when scoring."""
+
+    AUTO = "auto"
+    """bfloat16 where the processor multiplies it in hardware, else float32."""
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+
+
+class GeneratorConfig(Section):
+    """The conditional likelihoods of §3.2.2."""
+
+    backend: Backend = Backend.SEQ2SEQ
+    model: str | None = None
+    """causal-lm: folder or hub name of the pretrained model."""
+    gguf_file: str | None = None
+    """causal-lm: the GGUF file inside `model`, where the weights come as one."""
+    shared: bool = True
+    """seq2seq: one model for the three directions; false trains three."""
+    layers: Count = 3
+    """seq2seq: layers of the encoder and of the decoder ("Transformer-large": 6)."""
+    width: Count = 256
+    """seq2seq: size of the hidden states ("Transformer-large": 1024)."""
+    heads: Count = 4
+    feedforward: Count = 1024
+    dropout: Fraction = 0.1
+    drop_neighbour: Fraction = 0.15
+    """seq2seq: how often one input sentence is left out in training, for the baseline terms."""
+    steps: Count = 4_000
+    batch_tokens: Count = 8_192
+    """Tokens of a batch, padding included, in training and in scoring."""
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    """Peak, after a linear warm-up (the paper: 1e-4 at full size)."""
+    warmup: Count = 200
+    max_tokens: Count = 48
+    """Tokens read of a sentence, and of each side of a context; the rest is cut off."""
+    held_out: Annotated[float, Field(gt=0, lt=0.5)] = 0.02
+    precision: Precision = Precision.AUTO
+    checkpoint_steps: Count = 200
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.backend is Backend.CAUSAL_LM and self.model is None:
+            raise ValueError("backend causal-lm needs `model`: a folder or a hub name")
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} is not divisible by {self.heads} heads")
+        return self
+
+
+class Selection(StrEnum):
+    """How C_s is built (§3.3, §5.4)."""
+
+    TWO_STEP = "two-step"
+    """TF-IDF screening, coherence ranking, greedy selection by Eq. 3."""
+    WITHOUT_COHERENCE = "without-coherence"
+    """The same, the screening's order standing in for the coherence ranking."""
+    RANDOM = "random"
+    """Slots drawn at random from the corpus."""
+
+
+class Measure(StrEnum):
+    """How two vectors of context fits are compared (Eq. 4)."""
+
+    COSINE = "cosine"
+    """Eq. 4 as printed."""
+    CENTRED = "centred"
+    """The same after subtracting each vector's mean: Pearson's correlation."""
+
+
+class Weights(Section):
+    """λ1 … λ4 of Eq. 3. The paper gives none."""
+
+    coherence: Annotated[float, Field(ge=0)] = 1.0
+    """λ1, of log p(y=1 | s, c)."""
+    sentence: Annotated[float, Field(ge=0)] = 1.0
+    """λ2, of log p(s | c) / |s|."""
+    left: Annotated[float, Field(ge=0)] = 1.0
+    """λ3, of log p(c_< | s, c_>) / |c_<|."""
+    right: Annotated[float, Field(ge=0)] = 1.0
+    """λ4, of log p(c_> | c_<, s) / |c_>|."""
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if not any((self.coherence, self.sentence, self.left, self.right)):
+            raise ValueError("all four weights are 0: no term of Eq. 3 is left")
+        return self
+
+
+class OriginConfig(Section):
+    """Context sets, context fit and similarity (§3.3)."""
+
+    contexts: Count = 64
+    """|C_s| (the paper: 500)."""
+    shortlist: Count = 128
+    """Contexts kept by the coherence ranking, to be scored by Eq. 3; at least `contexts`."""
+    selection: Selection = Selection.TWO_STEP
+    diverse: bool = True
+    """At most one context a chunk, and preceding sentences with Jaccard < `max_jaccard`."""
+    max_jaccard: Fraction = 0.5
+    weights: Weights = Weights()
+    baseline_corrected: bool = False
+    """Subtract from each log-likelihood the same one with the sentence left out."""
+    measure: Measure = Measure.CENTRED
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.shortlist < self.contexts:
+            raise ValueError(f"shortlist {self.shortlist} is below contexts {self.contexts}")
+        return self
+
+
+class HarvestConfig(Section):
+    """Which pairs Origin scores for the Surrogate (§3.4)."""
+
+    pairs: Annotated[int, Field(ge=10)] = 20_000
+    """Pairs scored (the paper: 100 million)."""
+    pairs_per_sentence: Count = 8
+    """Pairs that share their first sentence: its context set is built once."""
+    near: Fraction = 0.4
+    """Share of pairs whose second sentence is among the nearest by TF-IDF."""
+    same_document: Fraction = 0.3
+    """Share of pairs from one document; what remains is drawn at random."""
+    exclude: tuple[str, ...] = ()
+    """Files whose lines or tab-separated cells must not be harvested, beside the built-in list."""
+    shard_pairs: Count = 500
+    """Pairs a shard: what is lost at most when a run is stopped."""
+    train: Fraction = 0.98
+    dev: Fraction = 0.01
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.near + self.same_document > 1:
+            raise ValueError(f"near {self.near} + same_document {self.same_document} exceed 1")
+        if self.train + self.dev >= 1:
+            raise ValueError(f"train {self.train} + dev {self.dev} leave nothing for test")
+        return self
+
+
+class Calibration(StrEnum):
+    """How Origin scores become labels in [0, 1]."""
+
+    QUANTILE = "quantile"
+    """The score's rank among the training scores, divided by their number."""
+    ZSCORE = "zscore"
+    """The normal distribution function of the standardised score."""
+    NONE = "none"
+    """The score as it is, clipped to [0, 1]."""
+
+
+class SurrogateConfig(Section):
+    """The Siamese encoder distilled from the harvest (§3.4)."""
+
+    base: str = "static"
+    """`static`: word vectors learned on the corpus, averaged; `transformer`: a small one from
+    scratch; anything else: folder or hub name of an encoder, such as roberta-base."""
+    dimensions: Count = 256
+    """static and transformer: size of the sentence vector."""
+    start_epochs: Annotated[int, Field(ge=0)] = 1
+    """static: passes over neighbouring sentences that teach the first vectors; 0 for none."""
+    calibration: Calibration = Calibration.QUANTILE
+    epochs: Count = 2
+    batch: Count = 64
+    learning_rate: Annotated[float, Field(gt=0)] | None = None
+    """None takes what suits the base: 2e-5 for a pretrained one, more for the other two."""
+
+
+class EvaluateConfig(Section):
+    """What `firth run` evaluates at the end."""
+
+    tasks: tuple[str, ...] = ()
+    data_dir: str | None = None
+    resamples: Count = 1_000
+    """Bootstrap resamples of the 95 % intervals."""
+
+
+class Config(Section):
+    """The whole of a run."""
+
+    run: str | None = None
+    """Folder of the run; relative to the working directory. Set by `--run` elsewhere."""
+    seed: Annotated[int, Field(ge=0)] = 13
+    corpus: CorpusConfig = CorpusConfig()
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    retrieve: RetrieveConfig = RetrieveConfig()
+    coherence: CoherenceConfig = CoherenceConfig()
+    generator: GeneratorConfig = GeneratorConfig()
+    origin: OriginConfig = OriginConfig()
+    harvest: HarvestConfig = HarvestConfig()
+    surrogate: SurrogateConfig = SurrogateConfig()
+    evaluate: EvaluateConfig = EvaluateConfig()
+
+    @classmethod
+    def parse(cls, values: object, source: str) -> Self:
+        """Check a tree of plain values; raise `ConfigError` with every problem at once."""
+        if not isinstance(values, dict):
+            got = type(values).__name__
+            raise ConfigError(source, [f"expected a mapping of sections, got {got}"])
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise ConfigError(source, [_problem(item) for item in error.errors()]) from None
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a YAML file; raise `ConfigError` if it is absent, broken or wrong."""
+        try:
+            values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ConfigError(str(path), ["no such file"]) from None
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ConfigError(str(path), [f"not valid YAML: {error}"]) from error
+        return cls.parse({} if values is None else values, str(path))
+
+    def changed(self, changes: dict[str, dict[str, Any] | Any], source: str) -> Self:
+        """A copy with `changes` (section → field → value) laid over it; None changes nothing."""
+        tree = self.model_dump(mode="json")
+        for section, change in changes.items():
+            if isinstance(change, dict):
+                tree[section].update({k: v for k, v in change.items() if v is not None})
+            elif change is not None:
+                tree[section] = change
+        return self.parse(tree, source)
+
+    def to_yaml(self) -> str:
+        """The whole tree as YAML, in the order of this file."""
+        text: str = yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False)
+        return text
+
+
+def _problem(item: Any) -> str:
+    where = ".".join(str(part) for part in item["loc"]) or "configuration"
+    message = str(item["msg"]).removeprefix("Value error, ")
+    if item["type"] == "extra_forbidden":
+        return f"{where}: no such setting"
+    if isinstance(item["input"], str | int | float | bool):
+        return f"{where}: got {item['input']!r}; {message[0].lower()}{message[1:]}"
+    return f"{where}: {message}"

@@ -1,0 +1,62 @@
+"""What every generator answers: the three conditional log-likelihoods of Eq. 3.
+
+A backend may also offer a *continuation profile*, the whole next-word distribution after
+[c_<, s]; it would be a further method of its own protocol, so that this one stays small.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.contexts import Context
+
+Pairs = npt.NDArray[np.int64]
+"""Shape (n, 2): rows of (index of a sentence, index of a context)."""
+
+
+@dataclass(frozen=True)
+class Likelihoods:
+    """Length-normalised natural log-likelihoods, in nats a token, all ≤ 0, one entry a pair.
+
+    Attributes:
+        sentence: log p(s | c_<, c_>) / |s|, float32 of shape (n,). A causal language model gives
+            it up to a constant of the context divided by |s|.
+        left: log p(c_< | s, c_>) / |c_<|, float32 of shape (n,).
+        right: log p(c_> | c_<, s) / |c_>|, float32 of shape (n,).
+    """
+
+    sentence: npt.NDArray[np.float32]
+    left: npt.NDArray[np.float32]
+    right: npt.NDArray[np.float32]
+
+    def __sub__(self, other: "Likelihoods") -> "Likelihoods":
+        """Term by term: with a baseline, the pointwise mutual information a token."""
+        return Likelihoods(
+            self.sentence - other.sentence, self.left - other.left, self.right - other.right
+        )
+
+
+class Generator(Protocol):
+    """A generative context model (§3.2.2)."""
+
+    def likelihoods(
+        self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs
+    ) -> Likelihoods:
+        """The three terms for each (sentence, context) in `pairs`, in the order of `pairs`.
+
+        Every distinct sentence and context is given once in `sentences` and `contexts`, so that a
+        backend can share work between pairs. The answer does not depend on which other pairs are
+        asked for, nor on their order, beyond rounding.
+        """
+
+    def baseline(
+        self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs
+    ) -> Likelihoods:
+        """The same terms with the evidence left out.
+
+        `sentence` is log p(s) / |s| without any context; `left` and `right` are
+        log p(c_< | c_>) / |c_<| and log p(c_> | c_<) / |c_>| with the sentence left out.
+        """
