@@ -4,8 +4,12 @@ import random
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from firth import progress
+from firth.config import Config
+from firth.pipeline import bring_up_to_date
+from firth.run import CONFIG, Run
 
 progress.set_quiet(True)
 
@@ -42,3 +46,38 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in tiny_documents():
         (folder / f"{name}.txt").write_text(text, encoding="utf-8")
     return folder
+
+
+def tiny_settings(folder: Path) -> dict[str, object]:
+    """A configuration of the whole pipeline that takes seconds."""
+    return {
+        "corpus": {"inputs": [str(folder)]},
+        "tokenizer": {"vocabulary": 400},
+        "retrieve": {"chunks": 50, "features_log2": 12},
+        "coherence": {"hidden": 8, "embedding": 8, "batch": 16, "steps": 12, "held_out": 0.2,
+                      "checkpoint_steps": 4},
+        "generator": {"layers": 1, "width": 16, "heads": 2, "feedforward": 32, "steps": 12,
+                      "batch_tokens": 512, "warmup": 2, "held_out": 0.2, "checkpoint_steps": 4},
+        "origin": {"contexts": 4, "shortlist": 6},
+        "harvest": {"pairs": 60, "shard_pairs": 12, "cluster": 3},
+        "surrogate": {"dimensions": 16, "epochs": 1},
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def tiny_run(
+    tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str
+) -> Path:
+    """A finished run over `tiny_folder`, built once and shared by all workers. Do not change it."""
+    base = tmp_path_factory.getbasetemp()
+    if worker_id != "master":
+        base = base.parent
+    path = base / "tiny-run"
+    with FileLock(base / "tiny-run.lock"):
+        if not (path / "surrogate" / "manifest.json").is_file():
+            texts = base / "tiny-texts"
+            texts.mkdir(exist_ok=True)
+            for file in tiny_folder.iterdir():
+                (texts / file.name).write_bytes(file.read_bytes())
+            bring_up_to_date(Run.create(path, Config.parse(tiny_settings(texts), CONFIG)))
+    return path

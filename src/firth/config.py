@@ -206,19 +206,21 @@ class OriginConfig(Section):
 class HarvestConfig(Section):
     """Which pairs Origin scores for the Surrogate (§3.4)."""
 
-    pairs: Annotated[int, Field(ge=10)] = 20_000
+    pairs: Annotated[int, Field(ge=30)] = 20_000
     """Pairs scored (the paper: 100 million)."""
-    pairs_per_sentence: Count = 8
-    """Pairs that share their first sentence: its context set is built once."""
     near: Fraction = 0.4
-    """Share of pairs whose second sentence is among the nearest by TF-IDF."""
+    """Share of pairs between a seed sentence and its neighbours in words."""
     same_document: Fraction = 0.3
     """Share of pairs from one document; what remains is drawn at random."""
+    cluster: Annotated[int, Field(ge=2)] = 4
+    """Sentences of a near or same-document cluster: all are paired with each other."""
     exclude: tuple[str, ...] = ()
     """Files whose lines or tab-separated cells must not be harvested, beside the built-in list."""
-    shard_pairs: Count = 500
-    """Pairs a shard: what is lost at most when a run is stopped."""
+    shard_pairs: Annotated[int, Field(ge=10)] = 100
+    """Pairs a shard: what is lost at most when a run is stopped. A shard is wholly train, dev or
+    test, and its random pairs are drawn inside it."""
     train: Fraction = 0.98
+    """Share of the shards; at least one shard each goes to dev and to test."""
     dev: Fraction = 0.01
 
     @model_validator(mode="after")
@@ -227,6 +229,11 @@ class HarvestConfig(Section):
             raise ValueError(f"near {self.near} + same_document {self.same_document} exceed 1")
         if self.train + self.dev >= 1:
             raise ValueError(f"train {self.train} + dev {self.dev} leave nothing for test")
+        if self.pairs < 3 * self.shard_pairs:
+            raise ValueError(
+                f"pairs {self.pairs} make fewer than 3 shards of shard_pairs {self.shard_pairs}: "
+                "train, dev and test need one each"
+            )
         return self
 
 
@@ -305,20 +312,28 @@ class Config(Section):
             raise ConfigError(str(path), [f"not valid YAML: {error}"]) from error
         return cls.parse({} if values is None else values, str(path))
 
-    def changed(self, changes: dict[str, dict[str, Any] | Any], source: str) -> Self:
-        """A copy with `changes` (section → field → value) laid over it; None changes nothing."""
+    def changed(self, changes: dict[str, Any], source: str) -> Self:
+        """A copy with `changes` (section → field → value) laid over it; None changes nothing.
+
+        Raises:
+            ConfigError: The result is not a configuration; `source` is named as its origin.
+        """
         tree = self.model_dump(mode="json")
-        for section, change in changes.items():
-            if isinstance(change, dict):
-                tree[section].update({k: v for k, v in change.items() if v is not None})
-            elif change is not None:
-                tree[section] = change
+        _lay_over(tree, changes)
         return self.parse(tree, source)
 
     def to_yaml(self) -> str:
         """The whole tree as YAML, in the order of this file."""
         text: str = yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False)
         return text
+
+
+def _lay_over(tree: dict[str, Any], changes: dict[str, Any]) -> None:
+    for name, change in changes.items():
+        if isinstance(change, dict) and isinstance(tree.get(name), dict):
+            _lay_over(tree[name], change)
+        elif change is not None:
+            tree[name] = change
 
 
 def _problem(item: Any) -> str:

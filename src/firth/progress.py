@@ -3,10 +3,14 @@
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 T = TypeVar("T")
 _quiet = False
+_display: "Progress | None" = None
 
 
 def set_quiet(quiet: bool) -> None:
@@ -16,8 +20,12 @@ def set_quiet(quiet: bool) -> None:
 
 
 def note(message: str) -> None:
-    """Say one line to the user."""
-    if not _quiet:
+    """Say one line to the user, above a bar if one is shown."""
+    if _quiet:
+        return
+    if _display is not None:
+        _display.console.print(message, markup=False, highlight=False)
+    else:
         sys.stderr.write(message + "\n")
         sys.stderr.flush()
 
@@ -36,10 +44,39 @@ class _Silent:
 
 @contextmanager
 def bar(title: str, total: float | None = None) -> Iterator[Bar]:
-    """Show a bar for the length of the block; `total` None means unknown."""
+    """Show a bar for the length of the block; `total` None means unknown.
+
+    A bar inside another one's block appears below it, and vanishes when its block ends.
+    """
+    global _display
     if _quiet:
         yield _Silent()
         return
+    if _display is not None:
+        task = _display.add_task(title, total=total, status="")
+        yield _Shown(_display, task)
+        _display.remove_task(task)
+        return
+    _display = _new_display()
+    try:
+        with _display:
+            yield _Shown(_display, _display.add_task(title, total=total, status=""))
+    finally:
+        _display = None
+
+
+class _Shown:
+    def __init__(self, display: "Progress", task: "TaskID") -> None:
+        self._display, self._task = display, task
+
+    def advance(self, steps: float = 1, status: str = "") -> None:
+        if status:
+            self._display.update(self._task, advance=steps, status=status)
+        else:
+            self._display.update(self._task, advance=steps)
+
+
+def _new_display() -> "Progress":
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -58,17 +95,7 @@ def bar(title: str, total: float | None = None) -> Iterator[Bar]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[status]}"),
     )
-    with Progress(*columns, console=Console(stderr=True), refresh_per_second=4) as progress:
-        task = progress.add_task(title, total=total, status="")
-
-        class _Shown:
-            def advance(self, steps: float = 1, status: str = "") -> None:
-                if status:
-                    progress.update(task, advance=steps, status=status)
-                else:
-                    progress.update(task, advance=steps)
-
-        yield _Shown()
+    return Progress(*columns, console=Console(stderr=True), refresh_per_second=4)
 
 
 def track(items: Iterable[T], title: str, total: float | None = None) -> Iterator[T]:

@@ -4,8 +4,9 @@ A backend may also offer a *continuation profile*, the whole next-word distribut
 [c_<, s]; it would be a further method of its own protocol, so that this one stays small.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
@@ -17,13 +18,33 @@ Pairs = npt.NDArray[np.int64]
 """Shape (n, 2): rows of (index of a sentence, index of a context)."""
 
 
+class Term(StrEnum):
+    """One of the generative terms of Eq. 3."""
+
+    SENTENCE = "sentence"
+    """log p(s | c_<, c_>) / |s|."""
+    LEFT = "left"
+    """log p(c_< | s, c_>) / |c_<|."""
+    RIGHT = "right"
+    """log p(c_> | c_<, s) / |c_>|."""
+
+
+ALL_TERMS: Set[Term] = frozenset(Term)
+
+
 @dataclass(frozen=True)
 class Likelihoods:
-    """Length-normalised natural log-likelihoods, in nats a token, all ≤ 0, one entry a pair.
+    """Length-normalised natural log-likelihoods, in nats a token, one entry a pair.
+
+    |x| counts the tokens that were scored; a text without any (it is empty, or that side of the
+    context is) has log-likelihood 0. A term that was not asked for is NaN throughout.
+
+    The terms of an encoder-decoder are log-probabilities of its own, all ≤ 0. Two terms of a causal
+    language model come from Bayes' rule with estimates in the denominator (see
+    `firth.generation.causal_lm`), and may exceed 0 where these are off.
 
     Attributes:
-        sentence: log p(s | c_<, c_>) / |s|, float32 of shape (n,). A causal language model gives
-            it up to a constant of the context divided by |s|.
+        sentence: log p(s | c_<, c_>) / |s|, float32 of shape (n,).
         left: log p(c_< | s, c_>) / |c_<|, float32 of shape (n,).
         right: log p(c_> | c_<, s) / |c_>|, float32 of shape (n,).
     """
@@ -43,17 +64,25 @@ class Generator(Protocol):
     """A generative context model (§3.2.2)."""
 
     def likelihoods(
-        self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs
+        self,
+        sentences: Sequence[str],
+        contexts: Sequence[Context],
+        pairs: Pairs,
+        terms: Set[Term] = ALL_TERMS,
     ) -> Likelihoods:
         """The three terms for each (sentence, context) in `pairs`, in the order of `pairs`.
 
         Every distinct sentence and context is given once in `sentences` and `contexts`, so that a
         backend can share work between pairs. The answer does not depend on which other pairs are
-        asked for, nor on their order, beyond rounding.
+        asked for, nor on their order, beyond rounding. Leaving out terms saves their work.
         """
 
     def baseline(
-        self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs
+        self,
+        sentences: Sequence[str],
+        contexts: Sequence[Context],
+        pairs: Pairs,
+        terms: Set[Term] = ALL_TERMS,
     ) -> Likelihoods:
         """The same terms with the evidence left out.
 

@@ -1,0 +1,69 @@
+"""tf-idf: the words two texts share, rare ones counting more."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.preprocessing import normalize
+
+from firth.baselines.idf import Idf, fit_idf
+from firth.baselines.protocol import TextPair
+from firth.words import words
+
+
+class TfIdf:
+    r"""Cosine of tf-idf vectors of single words (lowercased `\w+`), in [0, 1].
+
+    A word that occurs f times in a text weighs (1 + ln f) · idf(w): sublinear term frequency. A
+    word the idf never saw counts as the rarest. Where every word was seen, scores equal those of
+    scikit-learn's `TfidfVectorizer(sublinear_tf=True)`. Two texts without a word are equal: 1.
+
+    Args:
+        idf: Learned beforehand (`fit_idf`), or None: learned from the distinct texts of the pairs
+            in each call, so that scores depend on the set they are part of.
+
+    Example:
+        >>> tfidf = TfIdf(fit_idf(["A ship sailed.", "A storm came."], source="two sentences"))
+        >>> shared_rare, shared_common = tfidf.similarities(
+        ...     [("A ship.", "My ship."), ("A ship.", "A storm.")]
+        ... )
+        >>> bool(shared_rare > shared_common)
+        True
+    """
+
+    def __init__(self, idf: Idf | None = None) -> None:
+        self._idf = idf
+
+    @property
+    def name(self) -> str:
+        """tf-idf, and where its idf comes from."""
+        source = self._idf.source if self._idf else "the evaluated set's own sentences"
+        return f"tf-idf, idf from {source}"
+
+    def similarities(self, pairs: Sequence[TextPair]) -> npt.NDArray[np.float64]:
+        """Cosines of `pairs`, shape (n,)."""
+        index = {text: i for i, text in enumerate(dict.fromkeys(t for pair in pairs for t in pair))}
+        texts = list(index)
+        idf = self._idf or fit_idf(texts, source="the evaluated set's own sentences")
+        vectors = _vectors(texts, idf)
+        left, right = (
+            np.array([index[pair[side]] for pair in pairs], dtype=int) for side in (0, 1)
+        )
+        cosines = np.asarray(vectors[left].multiply(vectors[right]).sum(axis=1)).ravel()
+        wordless = np.diff(vectors.indptr) == 0
+        cosines[wordless[left] & wordless[right]] = 1.0
+        return np.clip(cosines, 0.0, 1.0)
+
+
+def _vectors(texts: list[str], idf: Idf) -> sparse.csr_matrix:
+    """L2-normalised tf-idf vectors, shape (n texts, n words among them)."""
+    counter = CountVectorizer(analyzer=words, dtype=np.float64)
+    try:
+        counts = counter.fit_transform(texts)
+    except ValueError:  # scikit-learn refuses texts that have no word at all
+        return sparse.csr_matrix((len(texts), 1), dtype=np.float64)
+    counts.data = 1.0 + np.log(counts.data)
+    weights = np.array([idf.weight(word) for word in counter.get_feature_names_out()])
+    return normalize(counts @ sparse.diags(weights), copy=False).tocsr()

@@ -1,0 +1,66 @@
+"""The command line: thin commands over the library, one file a group in `firth.commands`."""
+
+import sys
+
+import typer
+
+from firth.commands import build, query
+from firth.errors import FirthError
+
+app = typer.Typer(
+    name="firth",
+    help="Sentence similarity from unlabelled documents, with the contexts each score comes from.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+corpus = typer.Typer(help="Read documents; show what was read.", no_args_is_help=True)
+train = typer.Typer(help="Train the context models.", no_args_is_help=True)
+
+app.command()(build.demo)
+app.command()(build.run)
+app.add_typer(corpus, name="corpus")
+corpus.command("build")(build.corpus_build)
+corpus.command("stats")(query.corpus_stats)
+app.add_typer(train, name="train")
+train.command("coherence")(build.train_coherence)
+train.command("generator")(build.train_generator)
+app.command()(query.contexts)
+app.command()(query.similarity)
+app.command()(query.explain)
+app.command()(build.harvest)
+app.command()(build.distill)
+app.command()(query.evaluate)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from firth import __version__
+
+        typer.echo(f"firth {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; a `FirthError` becomes one message and exit status 1."""
+    try:
+        app()
+    except FirthError as error:
+        sys.stderr.write(f"firth: {error}\n")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.stderr.write("firth: interrupted; the same command continues where it stopped\n")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

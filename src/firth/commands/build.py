@@ -1,0 +1,175 @@
+"""Commands that build: each brings stages of a run up to date."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from firth.artifacts import Stage
+from firth.commands.options import (
+    Changes,
+    Quiet,
+    RunFolder,
+    Seed,
+    Settings,
+    create_run,
+    open_run,
+    parse_settings,
+    start,
+)
+from firth.commands.show import show_summary
+from firth.config import Backend, Config
+from firth.run import Run
+
+DataDir = Annotated[
+    Path | None,
+    typer.Option(help="Folder of evaluation sets, one sub-folder each (see docs/evaluate.md)."),
+]
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("runs/demo"),
+    data_dir: DataDir = None,
+    size: Annotated[
+        float, typer.Option(min=0.01, max=1.0, help="Share of the text, steps and pairs to use.")
+    ] = 1.0,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run the whole way on real text from installed packages, and show what comes out."""
+    start(quiet)
+    from firth.demo.demo import run_demo
+
+    typer.echo(run_demo(out, data_dir=data_dir, size=size, seed=seed))
+
+
+def run(
+    config: Annotated[Path, typer.Argument(help="YAML file of the run.", show_default=False)],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--run", help="Folder of the run; overrides `run:` in the file."),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Bring every stage of a run up to date, skipping those whose inputs, config and code agree."""
+    start(quiet)
+    from firth.pipeline import bring_up_to_date, check
+
+    changed = Config.load(config).changed(parse_settings(settings, seed), str(config))
+    path = folder or Path(changed.run or Path("runs") / config.stem)
+    check(changed, str(config))
+    found = Run.create(path, changed.changed({"run": str(path)}, str(config)))
+    for name, outcome in bring_up_to_date(found).items():
+        show_summary(name, outcome.manifest.summary)
+
+
+def corpus_build(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="INPUT...", help="Files, folders, globs, or hub:NAME."),
+    ],
+    folder: RunFolder,
+    text_field: Annotated[
+        str | None, typer.Option(help="Field of the text in records. Default: text.")
+    ] = None,
+    id_field: Annotated[
+        str | None, typer.Option(help="Field of a document's name. Default: id, if there is one.")
+    ] = None,
+    strict: Annotated[
+        bool | None,
+        typer.Option("--strict/--skip-bad", help="Stop at the first bad record, or skip them all."),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Read documents: corpus, tokenizer and retrieval index of a run."""
+    start(quiet)
+    from firth.corpus import CORPUS, TOKENIZER
+    from firth.retrieve import RETRIEVE
+
+    named: Changes = {
+        "inputs": list(inputs),
+        "text_field": text_field,
+        "id_field": id_field,
+        "strict": strict,
+    }
+    changes = parse_settings(settings, seed)
+    changes["corpus"] = {**changes.get("corpus", {}), **named}
+    _build(create_run(folder, changes), CORPUS, TOKENIZER, RETRIEVE)
+
+
+def train_coherence(
+    folder: RunFolder, settings: Settings = None, seed: Seed = None, quiet: Quiet = False
+) -> None:
+    """Train the coherence model p(y=1 | c_<, s, c_>) and cache the vectors of all sentences."""
+    start(quiet)
+    from firth.coherence import COHERENCE
+
+    _build(open_run(folder, parse_settings(settings, seed)), COHERENCE)
+
+
+def train_generator(
+    folder: RunFolder,
+    backend: Annotated[
+        Backend | None, typer.Option(help="Train from scratch, or take a pretrained model.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="causal-lm: folder or hub name of the language model.")
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train or adopt the model of the three likelihoods p(s | c), p(c_< | s), p(c_> | s)."""
+    start(quiet)
+    from firth.generation import GENERATOR
+
+    changes = parse_settings(settings, seed)
+    named = {"backend": backend.value if backend else None, "model": model}
+    changes["generator"] = {**changes.get("generator", {}), **named}
+    _build(open_run(folder, changes), GENERATOR)
+
+
+def harvest(
+    folder: RunFolder,
+    pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to score.")] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Score pairs of corpus sentences with Origin: training data for the Surrogate."""
+    start(quiet)
+    from firth.harvest import HARVEST
+
+    changes = parse_settings(settings, seed)
+    changes["harvest"] = {**changes.get("harvest", {}), "pairs": pairs}
+    _build(open_run(folder, changes), HARVEST)
+
+
+def distill(
+    folder: RunFolder,
+    base: Annotated[
+        str | None,
+        typer.Option(help="`static`, `transformer`, or folder or hub name of an encoder."),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train the Surrogate on the harvest: a sentence-transformers model in RUN/surrogate."""
+    start(quiet)
+    from firth.surrogate import SURROGATE
+
+    changes = parse_settings(settings, seed)
+    changes["surrogate"] = {**changes.get("surrogate", {}), "base": base}
+    _build(open_run(folder, changes), SURROGATE)
+
+
+def _build(run: Run, *stages: Stage) -> None:
+    from firth.pipeline import bring_up_to_date
+
+    for name, outcome in bring_up_to_date(run, *stages).items():
+        show_summary(name, outcome.manifest.summary)

@@ -1,0 +1,77 @@
+"""Options that several commands share, and what they do."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from firth import progress
+from firth.config import Config
+from firth.errors import ConfigError
+from firth.run import CONFIG, Run
+
+RunFolder = Annotated[
+    Path, typer.Option("--run", help="Folder of the run.", show_default=False, file_okay=False)
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, help="Seed of every random choice. Default: the run's (13)."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars, no notes.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="SECTION.NAME=VALUE",
+        help="Change a setting of the configuration; may be repeated.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+Changes = dict[str, Any]
+
+
+def start(quiet: bool) -> None:
+    """Apply `--quiet`."""
+    progress.set_quiet(quiet)
+
+
+def parse_settings(settings: Sequence[str] | None, seed: int | None = None) -> Changes:
+    """`["origin.contexts=16"]` → {"origin": {"contexts": 16}}; values are YAML.
+
+    Raises:
+        ConfigError: Every setting that is not of the form SECTION.NAME=VALUE.
+    """
+    changes: Changes = {} if seed is None else {"seed": seed}
+    problems = []
+    for setting in settings or ():
+        path, equals, value = setting.partition("=")
+        keys = path.split(".")
+        if not equals or len(keys) < 2 or not all(keys):
+            problems.append(f"got {setting!r}; expected SECTION.NAME=VALUE, as origin.contexts=16")
+            continue
+        section = changes
+        for key in keys[:-1]:
+            section = section.setdefault(key, {})
+        try:
+            section[keys[-1]] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            problems.append(f"{path}: got {value!r}, which is not a YAML value")
+    if problems:
+        raise ConfigError("--set", problems)
+    return changes
+
+
+def open_run(folder: Path, changes: Changes) -> Run:
+    """Open a run and write `changes` into its configuration."""
+    run = Run.open(folder)
+    return run.changed(changes) if changes else run
+
+
+def create_run(folder: Path, changes: Changes) -> Run:
+    """Open a run, or start one, with `changes` in its configuration."""
+    path = folder / CONFIG
+    config = Config.load(path) if path.is_file() else Config()
+    return Run.create(folder, config.changed(changes, str(path)))

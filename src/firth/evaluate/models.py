@@ -1,0 +1,168 @@
+"""From what a user types to something that compares sentences."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.artifacts import Manifest, fingerprint_code, fingerprint_file, fingerprint_value
+from firth.baselines.protocol import Scorer, TextPair
+from firth.baselines.registry import PREFIX, open_baseline, parse_baseline
+from firth.errors import InputError, MissingStageError
+from firth.evaluate.hub import hub_in_reach
+from firth.run import CONFIG, Run
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_MODULES = "modules.json"
+_HF_CONFIG = "config.json"
+
+
+class OriginScorer:
+    """Origin similarity over a run.
+
+    Args:
+        run: Folder of the run.
+
+    Raises:
+        MissingStageError: A stage that Origin needs is not built.
+    """
+
+    def __init__(self, run: str | Path) -> None:
+        from firth.origin.origin import Origin
+
+        self.name = f"Origin of {run}"
+        self._origin: Any = Origin.open(run)
+
+    def similarities(self, pairs: Sequence[TextPair]) -> npt.NDArray[np.float64]:
+        """Origin similarities of `pairs` (Eq. 4), shape (n,)."""
+        return np.asarray(self._origin.similarities(pairs), dtype=np.float64)
+
+
+class EncoderScorer:
+    """Cosine of the two sentence vectors of a sentence-transformers model, in [-1, 1].
+
+    Each distinct text is encoded once. A text whose vector is zero (no known token) has similarity
+    0 with everything.
+
+    Args:
+        model: The encoder.
+        name: What it is, for people.
+        batch: Texts encoded together.
+    """
+
+    def __init__(self, model: "SentenceTransformer", name: str, batch: int = 64) -> None:
+        self.name = name
+        self._model = model.eval()
+        self._batch = batch
+
+    def similarities(self, pairs: Sequence[TextPair]) -> npt.NDArray[np.float64]:
+        """Cosines of `pairs`, shape (n,)."""
+        index = {text: i for i, text in enumerate(dict.fromkeys(t for pair in pairs for t in pair))}
+        if not index:
+            return np.empty(0, dtype=np.float64)
+        encoded = self._model.encode(
+            list(index), batch_size=self._batch, show_progress_bar=False, convert_to_numpy=True
+        )
+        vectors = np.asarray(encoded, dtype=np.float64)
+        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        left, right = ([index[pair[side]] for pair in pairs] for side in (0, 1))
+        return np.clip(np.einsum("nd,nd->n", vectors[left], vectors[right]), -1.0, 1.0)
+
+
+def resolve_model(spec: str | Path) -> Scorer:
+    """Open what `spec` names.
+
+    Args:
+        spec: `baseline:NAME[@RUN]`; the folder of a run (Origin); a folder that sentence-transformers
+            opens, such as `RUN/surrogate`; or a model's name on the hub.
+
+    Raises:
+        InputError: It is none of these, or cannot be loaded.
+        MissingStageError: It is a run, or a run's surrogate, that is not built.
+    """
+    text = str(spec)
+    if text.startswith(PREFIX):
+        return open_baseline(text)
+    folder = Path(spec)
+    if (folder / CONFIG).is_file():
+        return OriginScorer(folder)
+    if folder.exists():
+        if not any((folder / name).is_file() for name in (_MODULES, _HF_CONFIG)):
+            raise InputError(
+                f"{text}: neither a run (no {CONFIG}) nor an encoder (no {_MODULES}). "
+                f"Expected one of these folders, a model's hub name, or {PREFIX}NAME"
+            )
+    elif (folder.parent / CONFIG).is_file() and folder.name == "surrogate":
+        raise MissingStageError(
+            str(folder.parent), "surrogate", f"firth distill --run {folder.parent}"
+        )
+    elif folder.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
+        raise InputError(f"{text}: no such folder")
+    return _encoder(text, local=folder.exists())
+
+
+def _encoder(name: str, local: bool) -> Scorer:
+    offline = not local and not hub_in_reach()
+    from safetensors import SafetensorError
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        model = SentenceTransformer(name, local_files_only=local or offline)
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ImportError,
+        SafetensorError,
+    ) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        if local:
+            raise InputError(
+                f"{name}: not an encoder sentence-transformers opens: {first}"
+            ) from error
+        reach = " (the hub cannot be reached)" if offline else ""
+        raise InputError(
+            f"{name}: no such folder, and no model of this name could be loaded{reach}: {first}. "
+            f"Expected a run, an encoder's folder or hub name, or {PREFIX}NAME"
+        ) from error
+    return EncoderScorer(model, name)
+
+
+def fingerprint_model(spec: str | Path) -> str | None:
+    """What identifies the model behind `spec` whatever it is called; None for a hub name.
+
+    A baseline by its code (and the corpus of its run), a run by its finished stages and its
+    settings of Origin, any other folder by the paths and bytes of its files.
+    """
+    text, folder = str(spec), Path(spec)
+    if text.startswith(PREFIX):
+        name, run = parse_baseline(text)
+        corpus = _stages(Path(run)).get("corpus") if run else None
+        return fingerprint_value([name, fingerprint_code("baselines", "words"), corpus])
+    if (folder / CONFIG).is_file():
+        config = Run.open(folder).config.origin.model_dump(mode="json")
+        return fingerprint_value([_stages(folder), config, fingerprint_code("origin", "words")])
+    if folder.is_dir():
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        return fingerprint_value(
+            [[path.relative_to(folder).as_posix(), fingerprint_file(path)] for path in files]
+        )
+    return None
+
+
+def _stages(run: Path) -> dict[str, str]:
+    """Stage → digest of what Origin reads: everything but what is made from Origin."""
+    found = {
+        path.name: Manifest.read(path)
+        for path in sorted(run.iterdir())
+        if path.is_dir() and not path.name.startswith(".")
+    }
+    later = ("harvest", "surrogate")
+    return {name: m.digest for name, m in found.items() if m is not None and name not in later}

@@ -1,0 +1,96 @@
+"""Loaded evaluation sets: rows in memory, with everything that must be said about them."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.baselines.protocol import TextPair
+from firth.evaluate.metrics import Floats
+from firth.evaluate.task import ALL, Kind, Task
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a set.
+
+    Attributes:
+        texts: Two texts of a pair; or anchor, positive, negative.
+        score: The human score of a pair; 0 for a triplet, which has none.
+        subtask: Its subtask as reported, or "".
+    """
+
+    texts: tuple[str, ...]
+    score: float
+    subtask: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationSet:
+    """The rows of one split of one task.
+
+    Attributes:
+        task: What set it is.
+        split: Which split.
+        rows: The good rows, in the order of the source.
+        source: Where they were read, in words.
+        notes: What a reader of the figures must know: missing parts, skipped rows, substitutes.
+        skipped: Number of broken rows left out.
+        units: Shape (n, 2), the two texts each row compares, where rows share their texts by
+            design; None where rows are independent enough.
+    """
+
+    task: Task
+    split: str
+    rows: tuple[Row, ...]
+    source: str
+    notes: tuple[str, ...] = ()
+    skipped: int = 0
+    units: npt.NDArray[np.int64] | None = None
+
+    @property
+    def pairs(self) -> list[TextPair]:
+        """What a scorer is asked: the pairs; or all (anchor, positive), then all (anchor, negative)."""
+        first = [(row.texts[0], row.texts[1]) for row in self.rows]
+        if self.task.kind is Kind.PAIRS:
+            return first
+        return first + [(row.texts[0], row.texts[2]) for row in self.rows]
+
+    def columns(self, similarities: Floats) -> tuple[Floats, Floats]:
+        """What a metric compares: gold and similarity; or similarity to positive and to negative."""
+        if self.task.kind is Kind.PAIRS:
+            return np.array([row.score for row in self.rows], dtype=np.float64), similarities
+        return similarities[: len(self.rows)], similarities[len(self.rows) :]
+
+    @cached_property
+    def subtasks(self) -> dict[str, npt.NDArray[np.int64]]:
+        """Subtask → its row numbers: `all` first, then each one when there are several."""
+        groups: dict[str, npt.NDArray[np.int64]] = {ALL: np.arange(len(self.rows))}
+        names = np.array([row.subtask for row in self.rows])
+        found = sorted(set(names.tolist()))
+        if len(found) > 1:
+            groups.update({name or "(none)": np.flatnonzero(names == name) for name in found})
+        return groups
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """BLAKE2b-160 of the rows (texts, score, subtask), whatever their order."""
+        return fingerprint_rows(self.rows)
+
+
+def fingerprint_rows(rows: Iterable[Row]) -> str:
+    """BLAKE2b-160, hexadecimal, of the sorted hashes of `rows`: equal for equal sets of rows."""
+    digests = sorted(_digest((*row.texts, repr(row.score), row.subtask)) for row in rows)
+    return hashlib.blake2b(b"".join(digests), digest_size=20).hexdigest()
+
+
+def _digest(fields: Sequence[str]) -> bytes:
+    digest = hashlib.blake2b(digest_size=20)
+    for text in fields:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.digest()

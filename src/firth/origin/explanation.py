@@ -1,0 +1,105 @@
+"""Why two sentences got their score: each context, both fits, and what it changed."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from firth.config import OriginConfig
+from firth.contexts import Context
+from firth.corpus.corpus import Corpus
+from firth.origin.profile import PairProfile
+from firth.origin.similarity import influence
+from firth.origin.terms import Terms
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One context of a pair.
+
+    Attributes:
+        context: Left and right neighbours of the slot.
+        slot: Number of the corpus sentence that stands in the slot.
+        document: Name of its document.
+        chosen_for: 1 if the context is of C_{s1}, 2 if of C_{s2}.
+        fit1: S(s1, c).
+        fit2: S(s2, c).
+        influence: Similarity over all contexts minus the similarity without this one.
+        terms1: The four terms of S(s1, c), by name.
+        terms2: The four terms of S(s2, c), by name.
+    """
+
+    context: Context
+    slot: int
+    document: str
+    chosen_for: int
+    fit1: float
+    fit2: float
+    influence: float
+    terms1: Mapping[str, float]
+    terms2: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A score and the contexts it comes from, the most influential first.
+
+    Attributes:
+        sentence1: s1.
+        sentence2: s2.
+        similarity: sim(s1, s2) of Eq. 4, in [-1, 1].
+        measure: `cosine` or `centred`.
+        weights: λ1 … λ4 of Eq. 3, by name.
+        evidence: One entry a context of C_{s1} + C_{s2}.
+    """
+
+    sentence1: str
+    sentence2: str
+    similarity: float
+    measure: str
+    weights: Mapping[str, float]
+    evidence: tuple[Evidence, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The whole explanation as plain values, for JSON."""
+        return asdict(self)
+
+
+def explain(corpus: Corpus, profile: PairProfile, config: OriginConfig) -> Explanation:
+    """Explain the similarity of a pair."""
+    v1, v2 = profile.vectors(config.weights)
+    moved = influence(v1, v2, config.measure)
+    slots = profile.slots
+    documents = corpus.document_of(slots)
+    terms1, terms2 = profile.terms1, profile.terms2
+    evidence = [
+        Evidence(
+            context=corpus.context(int(slot)),
+            slot=int(slot),
+            document=corpus.document_id(int(documents[c])),
+            chosen_for=1 if c < len(profile.set1.slots) else 2,
+            fit1=float(v1[c]),
+            fit2=float(v2[c]),
+            influence=float(moved[c]),
+            terms1=_named(terms1, c),
+            terms2=_named(terms2, c),
+        )
+        for c, slot in enumerate(slots)
+    ]
+    evidence.sort(key=lambda item: (-abs(item.influence), item.slot, item.chosen_for))
+    return Explanation(
+        sentence1=profile.set1.sentence,
+        sentence2=profile.set2.sentence,
+        similarity=profile.similarity(config.weights, config.measure),
+        measure=config.measure.value,
+        weights=config.weights.model_dump(),
+        evidence=tuple(evidence),
+    )
+
+
+def _named(terms: Terms, c: int) -> dict[str, float]:
+    return {
+        "coherence": float(terms.coherence[c]),
+        "sentence": float(terms.sentence[c]),
+        "left": float(terms.left[c]),
+        "right": float(terms.right[c]),
+    }

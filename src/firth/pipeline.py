@@ -1,0 +1,59 @@
+"""The whole way: every stage of a run in order, each reused, continued or built."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from time import perf_counter
+
+from firth.artifacts import Outcome, Stage
+from firth.corpus import CORPUS, TOKENIZER
+from firth.coherence import COHERENCE
+from firth.generation import GENERATOR
+from firth.harvest import HARVEST
+from firth.progress import note
+from firth.retrieve import RETRIEVE
+from firth.run import Run
+from firth.surrogate import SURROGATE
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stage and where the function stands that builds it; imported when it is reached."""
+
+    stage: Stage
+    module: str
+    function: str
+
+    def build(self, run: Run) -> Outcome:
+        """Bring the stage up to date."""
+        function: Callable[[Run], Outcome] = getattr(import_module(self.module), self.function)
+        return function(run)
+
+
+STEPS = (
+    Step(CORPUS, "firth.corpus.build", "build_corpus"),
+    Step(TOKENIZER, "firth.corpus.tokenizer", "build_tokenizer"),
+    Step(RETRIEVE, "firth.retrieve.build", "build_index"),
+    Step(COHERENCE, "firth.coherence.build", "train_coherence"),
+    Step(GENERATOR, "firth.generation.build", "train_generator"),
+    Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
+    Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
+)
+
+
+def bring_up_to_date(run: Run, *stages: Stage) -> dict[str, Outcome]:
+    """Build the given stages of a run in order, or all of them; say what was done.
+
+    Returns:
+        Stage name → outcome.
+    """
+    outcomes = {}
+    for step in STEPS:
+        if stages and step.stage not in stages:
+            continue
+        start = perf_counter()
+        outcome = step.build(run)
+        done = "unchanged" if outcome.reused else f"built in {perf_counter() - start:.0f} s"
+        note(f"{step.stage.name}: {done}")
+        outcomes[step.stage.name] = outcome
+    return outcomes
