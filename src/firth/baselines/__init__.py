@@ -1,21 +1,22 @@
 """Baselines: plain ways to compare two sentences, behind the one protocol of everything scored."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from firth.baselines.protocol import Scorer
     from firth.baselines.registry import BASELINES, open_baseline
 
+_HOMES = {
+    "BASELINES": "firth.baselines.registry",
+    "Scorer": "firth.baselines.protocol",
+    "open_baseline": "firth.baselines.registry",
+}
+
 __all__ = ["BASELINES", "Scorer", "open_baseline"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Scorer":
-        from firth.baselines.protocol import Scorer
-
-        return Scorer
-    if name in ("BASELINES", "open_baseline"):
-        from firth.baselines import registry
-
-        return getattr(registry, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -48,7 +48,7 @@ BASELINES: Mapping[str, Baseline] = {
 
 
 def parse_baseline(spec: str) -> tuple[str, str | None]:
-    """Split `baseline:NAME@SOURCE` into name and source; raise `InputError` if it cannot be meant."""
+    """Split `baseline:NAME@SOURCE` into name and source; raise `InputError` where that fails."""
     name, at, source = spec.removeprefix(PREFIX).partition("@")
     if name not in BASELINES:
         known = ", ".join(PREFIX + known for known in BASELINES)

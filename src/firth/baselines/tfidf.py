@@ -54,7 +54,8 @@ class TfIdf:
         cosines = np.asarray(vectors[left].multiply(vectors[right]).sum(axis=1)).ravel()
         wordless = np.diff(vectors.indptr) == 0
         cosines[wordless[left] & wordless[right]] = 1.0
-        return np.clip(cosines, 0.0, 1.0)
+        clipped: npt.NDArray[np.float64] = np.clip(cosines, 0.0, 1.0)
+        return clipped
 
 
 def _vectors(texts: list[str], idf: Idf) -> sparse.csr_matrix:

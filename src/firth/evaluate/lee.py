@@ -43,7 +43,8 @@ def read_lee(folder: Path) -> EvaluationSet:
     n = len(texts)
     if ratings.shape != (n, n):
         raise InputError(
-            f"{folder}: {TEXTS} has {n} texts, {RATINGS} is {ratings.shape[0]} × {ratings.shape[1]}"
+            f"{folder}: {TEXTS} has {n} texts, so {RATINGS} should have shape {(n, n)}; "
+            f"got {ratings.shape}"
         )
     first, second = np.triu_indices(n, k=1)
     rows = tuple(

@@ -207,8 +207,8 @@ def _counts(
         picks = rng.integers(0, drawn, size=(size, drawn))
         picks += np.arange(size)[:, None] * drawn
         counts = np.bincount(picks.ravel(), minlength=size * drawn)
-        counts = counts.reshape(size, drawn).astype(np.float64)
-        yield counts if units is None else counts[:, units[:, 0]] * counts[:, units[:, 1]]
+        weights: Floats = counts.reshape(size, drawn).astype(np.float64)
+        yield weights if units is None else weights[:, units[:, 0]] * weights[:, units[:, 1]]
 
 
 def _prepare(metric: Metric, x: Floats, y: Floats) -> Statistic:

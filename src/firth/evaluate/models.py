@@ -70,15 +70,16 @@ class EncoderScorer:
         vectors = np.asarray(encoded, dtype=np.float64)
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         left, right = ([index[pair[side]] for pair in pairs] for side in (0, 1))
-        return np.clip(np.einsum("nd,nd->n", vectors[left], vectors[right]), -1.0, 1.0)
+        cosines: npt.NDArray[np.float64] = np.einsum("nd,nd->n", vectors[left], vectors[right])
+        return np.clip(cosines, -1.0, 1.0)
 
 
 def resolve_model(spec: str | Path) -> Scorer:
     """Open what `spec` names.
 
     Args:
-        spec: `baseline:NAME[@RUN]`; the folder of a run (Origin); a folder that sentence-transformers
-            opens, such as `RUN/surrogate`; or a model's name on the hub.
+        spec: `baseline:NAME[@RUN]`; the folder of a run (Origin); a folder that
+            sentence-transformers opens, such as `RUN/surrogate`; or a model's name on the hub.
 
     Raises:
         InputError: It is none of these, or cannot be loaded.

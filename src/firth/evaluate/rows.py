@@ -53,14 +53,14 @@ class EvaluationSet:
 
     @property
     def pairs(self) -> list[TextPair]:
-        """What a scorer is asked: the pairs; or all (anchor, positive), then all (anchor, negative)."""
+        """What a scorer is asked: the pairs; or (anchor, positive) and then (anchor, negative)."""
         first = [(row.texts[0], row.texts[1]) for row in self.rows]
         if self.task.kind is Kind.PAIRS:
             return first
         return first + [(row.texts[0], row.texts[2]) for row in self.rows]
 
     def columns(self, similarities: Floats) -> tuple[Floats, Floats]:
-        """What a metric compares: gold and similarity; or similarity to positive and to negative."""
+        """What a metric compares: gold and similarity; or similarities to positive and negative."""
         if self.task.kind is Kind.PAIRS:
             return np.array([row.score for row in self.rows], dtype=np.float64), similarities
         return similarities[: len(self.rows)], similarities[len(self.rows) :]

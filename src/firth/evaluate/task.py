@@ -8,7 +8,7 @@ from firth.errors import InputError
 from firth.evaluate.metrics import Metric
 
 ALL = "all"
-"""The subtask that holds every row of a split: one figure over the concatenation, as in SentEval."""
+"""The subtask that holds every row of a split: one figure over all of them, as in SentEval."""
 
 
 class Kind(StrEnum):

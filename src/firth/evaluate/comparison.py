@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from firth.errors import InputError
-from firth.evaluate.evaluation import Evaluation, Scored, bootstrap_seed
+from firth.evaluate.evaluate import bootstrap_seed
+from firth.evaluate.evaluation import Evaluation, Scored
 from firth.evaluate.metrics import Difference, Metric, paired_difference
 
 
