@@ -133,7 +133,7 @@ def _expand(given: str, problems: list[str]) -> list[tuple[Path, Path]]:
     files = [Path(match) for match in matches if os.path.isfile(match)]
     if not files:
         problems.append(f"{given}: matches no file")
-    fixed = [part for part in Path(given).parts]
+    fixed = list(Path(given).parts)
     while any(glob.has_magic(part) for part in fixed):
         fixed.pop()
     root = Path(*fixed)

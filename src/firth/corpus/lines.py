@@ -1,5 +1,6 @@
-"""Files as bounded lines of bytes, packed or not, however broken: no line is held beyond a limit."""
+"""Files as lines of bytes, packed or not, however broken; no line is held beyond a limit."""
 
+import contextlib
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ Advance = Callable[[int], None]
 
 _BLOCK = 1 << 16
 _PACKED_BLOCK = 1 << 12  # zstd can unpack 4 bytes to 128 KiB, so a piece must be small
+
+
+_UNPACK_ERRORS = (zlib.error, zstandard.ZstdError)
 
 
 class BrokenStreamError(Exception):
@@ -93,8 +97,10 @@ def _plain(path: str, advance: Advance) -> Iterator[bytes]:
 
 
 class _Unpacker(Protocol):
-    eof: bool
-    unused_data: bytes
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
 
     def decompress(self, data: bytes, /) -> bytes: ...
 
@@ -108,26 +114,50 @@ def _unpacker(compression: Compression) -> _Unpacker:
 
 def _unpacked(path: str, compression: Compression, advance: Advance) -> Iterator[bytes]:
     """Unpacked blocks; raises `BrokenStreamError` after everything that could be unpacked."""
-    given = position = 0
+    given = fed = 0
     try:
-        for position, block in _unpack(path, compression, careful_from=None):
-            given += len(block)
+        for end, block in _unpack(path, compression, careful_from=None):
+            advance(end - fed)
+            given, fed = given + len(block), end
             yield block
-            advance(min(_PACKED_BLOCK, position))
-    except (zlib.error, zstandard.ZstdError) as error:
-        # A failing call returns nothing of what it had unpacked: read again up to where it
-        # failed, then byte by byte, and pass on what had not been given out yet.
-        detail = f"cannot be unpacked after {given:,} bytes ({error})"
-        try:
-            for _, block in _unpack(path, compression, careful_from=position):
-                fresh = block[max(0, len(block) - max(0, 0)) :]
-                del fresh
-        except (zlib.error, zstandard.ZstdError):
-            pass
-        raise BrokenStreamError(Reason.CORRUPT, detail) from None
+    except _UNPACK_ERRORS as error:
+        # The failing call returned nothing of what it had unpacked. Read again up to there, go on
+        # byte by byte, and pass on what had not been given out yet.
+        again = 0
+        with contextlib.suppress(*_UNPACK_ERRORS):
+            for _, block in _unpack(path, compression, careful_from=fed):
+                again += len(block)
+                if again > given:
+                    yield block[given - again :]
+                    given = again
+        raise BrokenStreamError(Reason.CORRUPT, f"cannot be unpacked further ({error})") from None
 
 
 def _unpack(
     path: str, compression: Compression, careful_from: int | None
 ) -> Iterator[tuple[int, bytes]]:
-    raise NotImplementedError
+    """(bytes of the file used so far, what the last of them unpacked to).
+
+    A file may hold several members or frames. From the offset `careful_from` on, the file is fed
+    byte by byte.
+    """
+    used, unpacker = 0, None
+    with open(path, "rb") as file:
+        while True:
+            careful = careful_from is not None and used >= careful_from
+            piece = file.read(1 if careful else _PACKED_BLOCK)
+            if not piece:
+                break
+            used += len(piece)
+            block = b""
+            while piece:
+                unpacker = unpacker or _unpacker(compression)
+                block += unpacker.decompress(piece)
+                if not unpacker.eof:
+                    break
+                piece, unpacker = unpacker.unused_data, None
+                if compression is Compression.GZIP:
+                    piece = piece.lstrip(b"\0")  # members may be padded
+            yield used, block
+    if unpacker is not None:
+        raise BrokenStreamError(Reason.TRUNCATED, "the file ends in the middle of packed data")

@@ -1,0 +1,235 @@
+"""The stored corpus: sentences, chunks and documents, read from memory-mapped files."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from firth.artifacts import read_json
+from firth.config import Config
+from firth.contexts import Context
+from firth.corpus import CORPUS, store
+from firth.run import CONFIG, Run
+
+Bounds = npt.NDArray[np.int64]
+
+
+class _Rows:
+    """Rows of an Arrow file by number, without reading the others."""
+
+    def __init__(self, path: Path) -> None:
+        # The map is kept alive by the batches that point into it.
+        file = pa.ipc.open_file(pa.memory_map(str(path)))
+        self._batches = [file.get_batch(number) for number in range(file.num_record_batches)]
+        self._starts = np.cumsum([0] + [batch.num_rows for batch in self._batches])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def one(self, row: int, column: str) -> Any:
+        if not 0 <= row < len(self):
+            raise IndexError(f"got {row}, expected 0 to {len(self) - 1}")
+        batch = int(np.searchsorted(self._starts, row, side="right")) - 1
+        return self._batches[batch].column(column)[row - int(self._starts[batch])].as_py()
+
+    def many(self, rows: npt.NDArray[np.int64], column: str) -> list[Any]:
+        """Values in the order of `rows`, gathered batch by batch."""
+        if not len(rows):
+            return []
+        if rows.min() < 0 or rows.max() >= len(self):
+            raise IndexError(f"got {rows.min()} to {rows.max()}, expected 0 to {len(self) - 1}")
+        order = np.argsort(rows, kind="stable")
+        inner = rows[order]
+        borders = np.searchsorted(inner, self._starts)
+        gathered: list[Any] = [None] * len(rows)
+        for batch, start, low, high in zip(
+            self._batches, self._starts, borders, borders[1:], strict=False
+        ):
+            if low < high:
+                taken = batch.column(column).take(pa.array(inner[low:high] - start))
+                for place, value in zip(order[low:high].tolist(), taken.to_pylist(), strict=True):
+                    gathered[place] = value
+        return gathered
+
+    def batches(self, column: str) -> Iterator[list[Any]]:
+        for batch in self._batches:
+            yield batch.column(column).to_pylist()
+
+
+class Corpus:
+    """Sentences of many documents, numbered from 0 in reading order.
+
+    Everything is memory-mapped: opening is instant, and memory holds only what is looked at.
+
+    Args:
+        folder: Folder of a finished corpus stage. Use `Corpus.open` or `Corpus.build`.
+
+    Attributes:
+        document_bounds: int64, (n_documents+1,): document d is sentences[bounds[d]:bounds[d+1]].
+        paragraph_bounds: int64, (n_paragraphs+1,), likewise.
+        chunk_bounds: int64, (n_chunks+1,), likewise; chunks tile the sentences and never cross a
+            document.
+        word_counts: int32, (n_sentences,): words (`firth.words.words`) of each sentence.
+        window: Default number of sentences on each side of a slot that make its context.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "day.txt").write_text("It rained all day. We stayed in. We read books.")
+        >>> corpus = Corpus.build([folder / "day.txt"], folder / "run")
+        >>> len(corpus), corpus.text(1)
+        (3, 'We stayed in.')
+        >>> corpus.context(1)
+        Context(left=('It rained all day.',), right=('We read books.',))
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._sentences = _Rows(folder / store.SENTENCES)
+        self._documents = _Rows(folder / store.DOCUMENTS)
+        self.document_bounds: Bounds = np.load(folder / store.DOCUMENT_BOUNDS, mmap_mode="r")
+        self.paragraph_bounds: Bounds = np.load(folder / store.PARAGRAPH_BOUNDS, mmap_mode="r")
+        self.chunk_bounds: Bounds = np.load(folder / store.CHUNK_BOUNDS, mmap_mode="r")
+        self.word_counts: npt.NDArray[np.int32] = np.load(folder / store.WORD_COUNTS, mmap_mode="r")
+        settings = read_json(folder / store.SETTINGS)
+        self.window: int = settings["window"]
+        self._min_words, self._max_words = settings["min_words"], settings["max_words"]
+
+    @classmethod
+    def open(cls, run: str | Path | Run) -> "Corpus":
+        """The corpus of a run; raise `InputError` or `MissingStageError` if there is none."""
+        return cls(Run.open(run).folder(CORPUS))
+
+    @classmethod
+    def build(cls, inputs: Sequence[str | Path], run: str | Path, **settings: object) -> "Corpus":
+        """Build the corpus of a run, or reuse it if nothing has changed, and open it.
+
+        Args:
+            inputs: Files, folders, globs or `hub:NAME`.
+            run: Folder of the run, made if need be.
+            settings: Fields of `firth.config.CorpusConfig`, such as `text_field`.
+
+        Raises:
+            ConfigError: If a setting does not exist or has a wrong value.
+            InputError: If inputs cannot be used, or no document is left.
+        """
+        from firth.corpus.build import build_corpus
+        from firth.corpus.inputs import resolve_inputs
+
+        resolve_inputs(inputs)
+        path = Path(run)
+        config = Run.open(path).config if (path / CONFIG).is_file() else Config()
+        change = {"inputs": [str(given) for given in inputs], **settings}
+        opened = Run.create(path, config.changed({"corpus": change}, "Corpus.build"))
+        build_corpus(opened)
+        return cls.open(opened)
+
+    def __len__(self) -> int:
+        """Number of sentences."""
+        return len(self._sentences)
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents."""
+        return len(self.document_bounds) - 1
+
+    @property
+    def n_paragraphs(self) -> int:
+        """Number of paragraphs."""
+        return len(self.paragraph_bounds) - 1
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of chunks."""
+        return len(self.chunk_bounds) - 1
+
+    def text(self, i: int) -> str:
+        """Sentence `i`; raise `IndexError` if there is none."""
+        text: str = self._sentences.one(int(i), "text")
+        return text
+
+    def texts(self, indices: npt.ArrayLike) -> list[str]:
+        """Sentences `indices`, in that order, in one pass over the batches they lie in."""
+        return self._sentences.many(np.asarray(indices, np.int64).ravel(), "text")
+
+    def batches(self) -> Iterator[list[str]]:
+        """All sentences in order, a few thousand at a time, in flat memory."""
+        return self._sentences.batches("text")
+
+    def document_of(self, sentences: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Document of each sentence, same shape."""
+        return np.searchsorted(self.document_bounds, np.asarray(sentences), side="right") - 1
+
+    def chunk_of(self, sentences: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Chunk of each sentence, same shape."""
+        return np.searchsorted(self.chunk_bounds, np.asarray(sentences), side="right") - 1
+
+    def paragraph_of(self, sentences: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Paragraph of each sentence, same shape."""
+        return np.searchsorted(self.paragraph_bounds, np.asarray(sentences), side="right") - 1
+
+    def document_id(self, d: int) -> str:
+        """Name of document `d`: its own, else file and line."""
+        name: str = self._documents.one(int(d), "id")
+        return name
+
+    def document_title(self, d: int) -> str:
+        """Title of document `d`, or ""."""
+        title: str = self._documents.one(int(d), "title")
+        return title
+
+    def document_source(self, d: int) -> tuple[str, int]:
+        """File of document `d`, and the line in it on which it starts."""
+        d = int(d)
+        return self._documents.one(d, "source"), self._documents.one(d, "line")
+
+    def chunk_text(self, k: int) -> str:
+        """The sentences of chunk `k`, joined by blanks."""
+        if not 0 <= k < self.n_chunks:
+            raise IndexError(f"got chunk {k}, expected 0 to {self.n_chunks - 1}")
+        return " ".join(self.texts(np.arange(*self.chunk_bounds[k : k + 2])))
+
+    def context(self, slot: int, window: int | None = None) -> Context:
+        """Up to `window` sentences on each side of sentence `slot`, from the same document.
+
+        Args:
+            slot: A sentence.
+            window: Sentences on each side; by default the window the corpus was built with.
+        """
+        return self.contexts([slot], window)[0]
+
+    def contexts(self, slots: npt.ArrayLike, window: int | None = None) -> list[Context]:
+        """`context` of each slot, gathered at once."""
+        window = self.window if window is None else window
+        centres = np.asarray(slots, np.int64).ravel()
+        if len(centres) and (centres.min() < 0 or centres.max() >= len(self)):
+            raise IndexError(f"got slots outside 0 to {len(self) - 1}")
+        documents = self.document_of(centres)
+        lows = np.maximum(self.document_bounds[documents], centres - window)
+        highs = np.minimum(self.document_bounds[documents + 1], centres + window + 1)
+        spans = [np.arange(low, high) for low, high in zip(lows, highs, strict=True)]
+        texts = self.texts(np.concatenate(spans)) if spans else []
+        contexts, start = [], 0
+        for low, centre, high in zip(lows.tolist(), centres.tolist(), highs.tolist(), strict=True):
+            middle, end = start + centre - low, start + high - low
+            contexts.append(Context(tuple(texts[start:middle]), tuple(texts[middle + 1 : end])))
+            start = end
+        return contexts
+
+    def slots(self, window: int | None = None) -> npt.NDArray[np.int64]:
+        """Sentences that can be slots, ascending.
+
+        They have a neighbour on each side in their document, and between `min_words` and
+        `max_words` words.
+
+        Args:
+            window: Ask for this many neighbours on each side; by default one is enough.
+        """
+        fits = (self.word_counts >= self._min_words) & (self.word_counts <= self._max_words)
+        reach = 1 if window is None else window
+        for offset in range(reach):
+            fits[np.minimum(self.document_bounds[:-1] + offset, len(self) - 1)] = False
+            fits[np.maximum(self.document_bounds[1:] - 1 - offset, 0)] = False
+        return np.flatnonzero(fits).astype(np.int64)

@@ -1,0 +1,49 @@
+"""Data sets of the Hugging Face hub, streamed through `datasets` (the optional extra `hub`)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import datasets
+
+from firth.artifacts import fingerprint_value
+from firth.config import CorpusConfig
+from firth.corpus.inputs import Source
+from firth.corpus.records import Item, record_of
+from firth.errors import InputError
+
+
+def _parts(name: str) -> tuple[str, str | None, str]:
+    """(data set, configuration, split) of NAME[:CONFIG[:SPLIT]]; `train` is the default split."""
+    path, _, rest = name.partition(":")
+    config, _, split = rest.partition(":")
+    return path, config or None, split or "train"
+
+
+def fingerprint_hub(name: str) -> str:
+    """Of the data set's name, configuration, split and revision.
+
+    Raises:
+        InputError: If the data set cannot be reached or has no such configuration or split.
+    """
+    path, config, split = _parts(name)
+    try:
+        builder = datasets.load_dataset_builder(path, config)
+    except Exception as error:  # whatever the client raises, the user must hear it
+        raise InputError(f"hub:{name}: cannot be opened ({_first_line(error)})") from error
+    files = sorted(map(str, (builder.config.data_files or {}).get(split, ())))
+    return fingerprint_value([path, config, split, str(builder.hash), files])
+
+
+def read_hub(source: Source, config: CorpusConfig) -> Iterator[Item]:
+    """Records of a data set; their line is the row, counted from 1."""
+    path, name, split = _parts(source.path)
+    try:
+        stream: Any = datasets.load_dataset(path, name, split=split, streaming=True)
+        for row, fields in enumerate(stream, start=1):
+            yield record_of(fields, source.name, row, config)
+    except Exception as error:
+        raise InputError(f"{source.name}: reading stopped ({_first_line(error)})") from error
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"

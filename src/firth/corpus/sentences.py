@@ -1,0 +1,114 @@
+"""Text to paragraphs to sentences; docs/research/sentence-splitting.md says why this splitter."""
+
+import re
+from itertools import pairwise
+
+import sentencex
+
+from firth.words import words
+
+MAX_WORDS = 200
+"""A longer sentence (a table, a list, a text without full stops) is cut."""
+MAX_CHARACTERS = 2_000
+"""So is one with more characters, whatever its words."""
+WRAP_WIDTH = 120
+"""Lines up to this long may be wrapped text, whose line ends mean nothing."""
+
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+_BULLET = re.compile(r"(?:[-*•\u2013\u2014·]|\(?\d{1,3}[.)]|\(?[A-Za-z][.)])\s")
+_CUTS = (re.compile(r"[;:]$|^[\u2013\u2014-]+$|[.!?]$"), re.compile(r",$"))
+
+
+def split_paragraphs(text: str) -> list[list[str]]:
+    """The sentences of each paragraph; paragraphs stand between blank lines.
+
+    Nothing but white space is lost, except paragraphs without any word ("* * *").
+
+    Example:
+        >>> split_paragraphs("It rained. We stayed in.\\n\\nThen Dr. Hall came.")
+        [['It rained.', 'We stayed in.'], ['Then Dr. Hall came.']]
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    paragraphs = (split_sentences(piece) for piece in _BLANK_LINES.split(text))
+    return [sentences for sentences in paragraphs if sentences and words(" ".join(sentences))]
+
+
+def split_sentences(paragraph: str) -> list[str]:
+    """The sentences of one paragraph, white space inside them narrowed to one blank.
+
+    A line end is a border unless the lines are wrapped. A piece without any word joins its
+    neighbour, and a sentence over `MAX_WORDS` or `MAX_CHARACTERS` is cut.
+    """
+    sentences: list[str] = []
+    for line in _unwrap(paragraph):
+        for piece in sentencex.segment("en", line):
+            sentence = " ".join(piece.split())
+            if not sentence:
+                continue
+            if sentences and not (words(sentence) and words(sentences[-1])):
+                sentences[-1] = f"{sentences[-1]} {sentence}"
+            else:
+                sentences.append(sentence)
+    return [piece for sentence in sentences for piece in cut(sentence)]
+
+
+def _unwrap(paragraph: str) -> list[str]:
+    """Lines as the author meant them.
+
+    A line end is *soft* if the first word of the next line would not have fitted in the width of
+    the paragraph, its longest line. Where at least half of them are soft, the text is wrapped and
+    the soft ones are blanks; otherwise each line stands for itself.
+    """
+    lines = [line for line in (line.strip() for line in paragraph.split("\n")) if line]
+    width = max(map(len, lines), default=0)
+    if len(lines) < 2 or width > WRAP_WIDTH:
+        return lines
+    soft = [
+        len(line) + 1 + len(following.split(None, 1)[0]) > width and not _BULLET.match(following)
+        for line, following in pairwise(lines)
+    ]
+    if 2 * sum(soft) < len(soft):
+        return lines
+    meant = [lines[0]]
+    for line, joins in zip(lines[1:], soft, strict=True):
+        if joins:
+            meant[-1] += f" {line}"
+        else:
+            meant.append(line)
+    return meant
+
+
+def cut(sentence: str) -> list[str]:
+    """The sentence itself, or if it is too long, pieces of at most `MAX_WORDS` words each.
+
+    Words here are what stands between blanks. Each cut comes after the last semicolon, colon or
+    dash in the second half of what fits, else after the last comma there, else where it is full.
+    """
+    if len(sentence) <= MAX_CHARACTERS and sentence.count(" ") < MAX_WORDS:
+        return [sentence]
+    tokens = [
+        token[start : start + MAX_CHARACTERS]
+        for token in sentence.split()
+        for start in range(0, len(token), MAX_CHARACTERS)
+    ]
+    pieces, start = [], 0
+    while start < len(tokens):
+        end, size = start, -1
+        while end < min(len(tokens), start + MAX_WORDS) and (
+            size + 1 + len(tokens[end]) <= MAX_CHARACTERS
+        ):
+            size += 1 + len(tokens[end])
+            end += 1
+        if end < len(tokens):
+            end = _best_cut(tokens, start, end)
+        pieces.append(" ".join(tokens[start:end]))
+        start = end
+    return pieces
+
+
+def _best_cut(tokens: list[str], start: int, end: int) -> int:
+    for pattern in _CUTS:
+        for position in range(end, (start + end) // 2, -1):
+            if pattern.search(tokens[position - 1]):
+                return position
+    return end

@@ -1,0 +1,89 @@
+"""What a corpus consists of, from the stored files."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firth.corpus import CORPUS
+from firth.corpus.corpus import Corpus
+from firth.run import Run
+
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+@dataclass(frozen=True)
+class SourceStats:
+    """What one file gave.
+
+    Attributes:
+        source: Its name.
+        documents, sentences, words: Stored from it.
+        duplicates: Documents dropped because the same text had been stored already.
+        skipped: Bad records in it.
+    """
+
+    source: str
+    documents: int
+    sentences: int
+    words: int
+    duplicates: int
+    skipped: int
+
+
+@dataclass(frozen=True)
+class CorpusStats:
+    """Counts of a corpus.
+
+    Attributes:
+        documents, paragraphs, sentences, words, chunks: Stored.
+        slots: Sentences that can be slots (`Corpus.slots`).
+        duplicates: Documents dropped because the same text had been stored already.
+        skipped: Reason → number of bad records.
+        sentence_words: Quantile ("0.5" is the median) → words of a sentence.
+        sources: What each file gave, in reading order.
+    """
+
+    documents: int
+    paragraphs: int
+    sentences: int
+    words: int
+    chunks: int
+    slots: int
+    duplicates: int
+    skipped: Mapping[str, int]
+    sentence_words: Mapping[str, int]
+    sources: tuple[SourceStats, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+def corpus_stats(run: str | Path | Run) -> CorpusStats:
+    """Count what the corpus of a run consists of.
+
+    Raises:
+        MissingStageError: If the run has no corpus.
+    """
+    run = Run.open(run)
+    corpus, folder = Corpus.open(run), run.folder(CORPUS)
+    summary = run.manifest(CORPUS).summary
+    quantiles = np.quantile(corpus.word_counts, QUANTILES, method="inverted_cdf")
+    with (folder / "sources.jsonl").open(encoding="utf-8") as lines:
+        sources = tuple(SourceStats(**json.loads(line)) for line in lines)
+    return CorpusStats(
+        documents=corpus.n_documents,
+        paragraphs=corpus.n_paragraphs,
+        sentences=len(corpus),
+        words=int(corpus.word_counts.sum(dtype=np.int64)),
+        chunks=corpus.n_chunks,
+        slots=len(corpus.slots()),
+        duplicates=summary["duplicates"],
+        skipped=summary["skipped"],
+        sentence_words={str(q): int(v) for q, v in zip(QUANTILES, quantiles, strict=True)},
+        sources=sources,
+    )

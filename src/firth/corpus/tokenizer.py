@@ -1,0 +1,68 @@
+"""The tokenizer stage: byte-level BPE learned on the corpus, shared by all models made here."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+from firth.artifacts import Outcome
+from firth.config import TokenizerConfig
+from firth.corpus import CORPUS, TOKENIZER
+from firth.corpus.corpus import Corpus
+from firth.progress import track
+from firth.run import Run
+
+SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+"""Their ids are 0 to 4. `<unk>` never arises: every byte has a token."""
+FILE = "tokenizer.json"
+
+
+def build_tokenizer(run: Run) -> Outcome:
+    """Learn a tokenizer on all sentences of the corpus, as `run.config.tokenizer` says.
+
+    Raises:
+        MissingStageError: If the run has no corpus.
+    """
+    config = run.config.tokenizer
+    corpus = Corpus.open(run)
+    return run.execute(
+        TOKENIZER,
+        inputs=run.inputs(CORPUS),
+        config=config.model_dump(mode="json"),
+        build=lambda workspace: _build(workspace, corpus, config),
+    )
+
+
+def open_tokenizer(run: str | Path | Run) -> Tokenizer:
+    """The run's tokenizer. It adds no special tokens, and finds none in text.
+
+    Text that happens to contain `<mask>` is encoded as the characters it is made of; take the ids
+    of special tokens from `tokenizer.token_to_id`.
+
+    Raises:
+        MissingStageError: If the run has none.
+    """
+    tokenizer = Tokenizer.from_file(str(Run.open(run).folder(TOKENIZER) / FILE))
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def _build(workspace: Path, corpus: Corpus, config: TokenizerConfig) -> Mapping[str, Any]:
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    lowercase = [normalizers.Lowercase()] if config.lowercase else []
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), *lowercase])
+    # The blank before the first word makes it the same token there as in mid-sentence.
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=config.vocabulary,
+        min_frequency=2,
+        special_tokens=list(SPECIAL_TOKENS),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    total = -(-len(corpus) // 8192)
+    tokenizer.train_from_iterator(track(corpus.batches(), "Learning the tokenizer", total), trainer)
+    tokenizer.save(str(workspace / FILE))
+    return {"vocabulary": tokenizer.get_vocab_size()}
