@@ -6,6 +6,8 @@ The function is `firth.evaluate.evaluate.evaluate`, or `from firth import evalua
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from firth.artifacts import Stage
+
 if TYPE_CHECKING:
     from firth.baselines.protocol import Scorer
     from firth.evaluate.comparison import Comparison, compare
@@ -13,6 +15,13 @@ if TYPE_CHECKING:
     from firth.evaluate.models import resolve_model
     from firth.evaluate.table import tabulate
     from firth.evaluate.task import TASKS, Task
+
+EVALUATION = Stage(
+    name="evaluation",
+    code=("words", "coherence", "generation", "origin", "baselines", "evaluate"),
+    command="firth run",
+    libraries=("scikit-learn", "scipy", "sentence-transformers"),
+)
 
 _HOMES = {
     "Comparison": "firth.evaluate.comparison",
@@ -27,6 +36,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "EVALUATION",
     "TASKS",
     "Comparison",
     "Evaluation",

@@ -165,5 +165,5 @@ def _stages(run: Path) -> dict[str, str]:
         for path in sorted(run.iterdir())
         if path.is_dir() and not path.name.startswith(".")
     }
-    later = ("harvest", "surrogate")
+    later = ("harvest", "surrogate", "evaluation")
     return {name: m.digest for name, m in found.items() if m is not None and name not in later}

@@ -54,7 +54,8 @@ def read_table(path: Path, task: Task) -> Table:
             record = dict(zip(header, cells, strict=True))
             try:
                 split = record["split"] if len(task.splits) > 1 else next(iter(task.splits))
-                splits.setdefault(split, []).append(row_of(record, task))
+                row = row_of(record, task)
+                splits.setdefault(split, []).append(row)
             except ValueError as error:
                 problem = str(error)
         if problem:

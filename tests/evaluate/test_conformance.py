@@ -1,0 +1,168 @@
+"""What every scorer must do, checked on every scorer there is.
+
+To add one, add a line to `CASES`.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from firth.baselines.idf import fit_idf
+from firth.baselines.protocol import Scorer
+from firth.baselines.registry import BASELINES
+from firth.baselines.tfidf import TfIdf
+from firth.evaluate.models import resolve_model
+
+Open = Callable[[pytest.FixtureRequest], Scorer]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scorer under test.
+
+    Attributes:
+        open: Builds it, from fixtures where it needs any.
+        low: Its lowest score; the highest is 1 for all.
+        tolerance: How far scores may move when the batch around a pair changes; None for a scorer
+            that learns from the batch.
+    """
+
+    open: Open
+    low: float = 0.0
+    tolerance: float | None = 1e-9
+
+
+IDF = fit_idf(
+    ["the ship sailed", "the storm", "a harbour", "the old ship"], source="four sentences"
+)
+
+CASES = {
+    "dice": Case(lambda _: resolve_model("baseline:dice")),
+    "tfidf": Case(lambda _: resolve_model("baseline:tfidf"), tolerance=None),
+    "tfidf@RUN": Case(lambda _: TfIdf(IDF)),
+    "tfidf, unseen counted": Case(lambda _: TfIdf(IDF, count_unseen=True)),
+    "encoder": Case(
+        lambda r: resolve_model(r.getfixturevalue("encoder_folder")), low=-1.0, tolerance=1e-5
+    ),
+    "Surrogate": Case(
+        lambda r: resolve_model(r.getfixturevalue("tiny_run") / "surrogate"),
+        low=-1.0,
+        tolerance=1e-5,
+    ),
+    "Origin": Case(
+        lambda r: resolve_model(r.getfixturevalue("tiny_run")), low=-1.0, tolerance=5e-3
+    ),
+}
+
+ODD = {
+    "empty": "",
+    "blank": " \t\n",
+    "one word": "ship",
+    "punctuation": "?!…",
+    "10,000 words": " ".join(["the old ship left the red harbour in a storm"] * 1_000),
+    "one long word": "ship" * 2_500,
+    "emoji and marks": "ship \U0001f6a2\u200d\U0001f9d1 é e\u0301 \u202e\ufeff",
+    "no spaces": "船は港を出た。",
+    "control characters": "the\x00ship\x1b[31m\x85\u2028",
+    "capitals": "THE SHIP İSTANBUL ẞ",
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> tuple[Case, Scorer]:
+    """Each scorer in turn."""
+    chosen = CASES[request.param]
+    return chosen, chosen.open(request)
+
+
+def ordinary_pairs(count: int = 24) -> list[tuple[str, str]]:
+    """Pairs of made-up sentences."""
+    rng = random.Random(9)
+    words = ["the", "a", "ship", "storm", "harbour", "old", "sailed", "left", "judge", "piano"]
+    texts = [" ".join(rng.choices(words, k=rng.randint(2, 12))) for _ in range(count)]
+    return [(rng.choice(texts), rng.choice(texts)) for _ in range(count)]
+
+
+def test_every_registered_baseline_has_a_case() -> None:
+    """A baseline cannot be added without being tested here."""
+    assert set(BASELINES) <= set(CASES)
+
+
+def test_scores_are_finite_float64_in_range(case: tuple[Case, Scorer]) -> None:
+    """One number a pair, for ordinary and for odd texts, also in one batch."""
+    chosen, scorer = case
+    pairs = ordinary_pairs() + [(text, "the old ship sailed") for text in ODD.values()]
+    pairs += [(text, text) for text in ODD.values()]
+    found = scorer.similarities(pairs)
+    assert found.shape == (len(pairs),)
+    assert found.dtype == np.float64
+    assert np.isfinite(found).all()
+    assert (found >= chosen.low).all()
+    assert (found <= 1).all()
+    assert len(set(found[:24].round(6).tolist())) > 3, "it tells pairs apart"
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=list(ODD))
+def test_odd_texts_alone_in_a_batch(case: tuple[Case, Scorer], text: str) -> None:
+    """Each odd text is a batch of its own once: nothing else is there to keep it company."""
+    chosen, scorer = case
+    (found,) = scorer.similarities([(text, "ship")])
+    assert chosen.low <= found <= 1
+
+
+def test_no_pairs_no_scores(case: tuple[Case, Scorer]) -> None:
+    """An empty batch gives an empty array."""
+    found = case[1].similarities([])
+    assert found.shape == (0,)
+    assert found.dtype == np.float64
+
+
+def test_scores_are_symmetric(case: tuple[Case, Scorer]) -> None:
+    """Which text comes first does not matter."""
+    chosen, scorer = case
+    pairs = ordinary_pairs()
+    assert any(a != b for a, b in pairs)
+    there, back = scorer.similarities(pairs), scorer.similarities([(b, a) for a, b in pairs])
+    np.testing.assert_allclose(there, back, atol=chosen.tolerance or 1e-9)
+
+
+def test_scores_are_deterministic(case: tuple[Case, Scorer]) -> None:
+    """The same call twice gives the same bits."""
+    pairs = ordinary_pairs()
+    np.testing.assert_array_equal(case[1].similarities(pairs), case[1].similarities(pairs))
+
+
+def test_the_order_of_pairs_does_not_matter(case: tuple[Case, Scorer]) -> None:
+    """Reversed pairs give reversed scores, also for scorers that learn from the batch."""
+    chosen, scorer = case
+    pairs = ordinary_pairs()
+    there, back = scorer.similarities(pairs), scorer.similarities(pairs[::-1])
+    np.testing.assert_allclose(there, back[::-1], atol=chosen.tolerance or 1e-9)
+
+
+def test_a_batch_equals_one_by_one(case: tuple[Case, Scorer]) -> None:
+    """A pair's score does not depend on its company."""
+    chosen, scorer = case
+    if chosen.tolerance is None:
+        assert "evaluated set" in scorer.name, "a scorer that learns from the batch must say so"
+        return
+    pairs = [*ordinary_pairs(10), ("", "ship"), ("ship", "ship")]
+    apart = np.concatenate([scorer.similarities([pair]) for pair in pairs])
+    np.testing.assert_allclose(scorer.similarities(pairs), apart, atol=chosen.tolerance)
+
+
+def test_a_text_is_most_similar_to_itself(case: tuple[Case, Scorer]) -> None:
+    """Identical texts score 1."""
+    scorer = case[1]
+    pairs = [(text, text) for text, _ in ordinary_pairs() if "ship" in text]
+    assert pairs
+    np.testing.assert_allclose(scorer.similarities(pairs), 1.0, atol=1e-6)
+
+
+def test_scorers_have_names(case: tuple[Case, Scorer]) -> None:
+    """A line of text for people."""
+    assert case[1].name
+    assert "\n" not in case[1].name

@@ -1,0 +1,199 @@
+"""From a name to a scorer, or to an error that helps."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from firth.config import Config
+from firth.errors import InputError, MissingStageError
+from firth.evaluate.models import EncoderScorer, OriginScorer, fingerprint_model, resolve_model
+from firth.run import Run
+
+PAIRS = [
+    ("the red ship sailed", "a ship left the harbour"),
+    ("the storm", "the old captain"),
+    ("it was the sea", "it was the sea"),
+]
+
+
+def test_an_encoder_folder_gives_its_cosines(encoder_folder: Path) -> None:
+    """The same numbers as encoding each text by hand."""
+    model = SentenceTransformer(str(encoder_folder), device="cpu")
+    expected = []
+    for a, b in PAIRS:
+        u, v = model.encode([a])[0], model.encode([b])[0]
+        expected.append(float(u @ v / (np.linalg.norm(u) * np.linalg.norm(v))))
+    scorer = resolve_model(encoder_folder)
+    assert isinstance(scorer, EncoderScorer)
+    found = scorer.similarities(PAIRS)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert len(set(found.round(3).tolist())) == 3, "premise: the pairs differ"
+
+
+def test_each_distinct_text_is_encoded_once() -> None:
+    """Evaluation sets repeat texts; encoding is what costs."""
+    seen: list[str] = []
+
+    class Counting:
+        def eval(self) -> "Counting":
+            return self
+
+        def encode(self, texts: list[str], **_: object) -> np.ndarray:
+            seen.extend(texts)
+            return np.ones((len(texts), 2))
+
+    scorer = EncoderScorer(Counting(), "counting")  # type: ignore[arg-type]
+    scorer.similarities([("a", "b"), ("b", "a"), ("a", "c")])
+    assert sorted(seen) == ["a", "b", "c"]
+
+
+def test_a_text_without_known_words_is_similar_to_nothing(encoder_folder: Path) -> None:
+    """An empty text has no vector: similarity 0, not a NaN."""
+    assert resolve_model(encoder_folder).similarities([("", "the ship"), ("", "")]).tolist() == [
+        0,
+        0,
+    ]
+
+
+def test_a_run_is_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a configuration of firth in it is scored by Origin."""
+    run = Run.create(tmp_path / "run", Config())
+    asked: list[object] = []
+
+    def opened(path: Path) -> SimpleNamespace:
+        asked.append(path)
+        return SimpleNamespace(similarities=lambda pairs: np.arange(len(pairs), dtype=np.float32))
+
+    fake = SimpleNamespace(Origin=SimpleNamespace(open=opened))
+    monkeypatch.setitem(sys.modules, "firth.origin.origin", fake)
+    scorer = resolve_model(run.path)
+    assert isinstance(scorer, OriginScorer)
+    assert asked == [run.path]
+    assert scorer.similarities(PAIRS).dtype == np.float64
+    assert scorer.similarities(PAIRS).tolist() == [0, 1, 2]
+
+
+def test_a_surrogate_that_is_not_there_names_the_command(tmp_path: Path) -> None:
+    """RUN/surrogate before distillation: what to type, not that a folder is missing."""
+    run = Run.create(tmp_path / "run", Config())
+    with pytest.raises(MissingStageError, match="firth distill --run"):
+        resolve_model(run.path / "surrogate")
+
+
+def test_a_surrogate_is_an_encoder(tmp_path: Path, encoder_folder: Path) -> None:
+    """A folder inside a run is what it holds, not the run."""
+    run = Run.create(tmp_path / "run", Config())
+    shutil.copytree(encoder_folder, run.path / "surrogate")
+    assert isinstance(resolve_model(run.path / "surrogate"), EncoderScorer)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("baseline:nonsense", "baseline:dice, baseline:tfidf"),
+        ("./nowhere", "no such folder"),
+        ("/nowhere/at/all", "no such folder"),
+        ("runs/nowhere/model", "no such folder"),
+        ("no-such-model", "the hub cannot be reached"),
+    ],
+)
+def test_names_of_nothing(spec: str, message: str) -> None:
+    """Each kind of mistake gets the error that fits it."""
+    with pytest.raises(InputError, match=message):
+        resolve_model(spec)
+
+
+def test_other_folders_are_refused(tmp_path: Path, encoder_folder: Path) -> None:
+    """An empty folder, and an encoder with a file missing or broken."""
+    with pytest.raises(InputError, match="neither a run"):
+        resolve_model(tmp_path)
+    broken = tmp_path / "broken"
+    shutil.copytree(encoder_folder, broken)
+    (weights,) = broken.rglob("*.safetensors")
+    weights.write_bytes(weights.read_bytes()[:50])
+    with pytest.raises(InputError, match="not an encoder"):
+        resolve_model(broken)
+    (broken / "modules.json").write_text("{")
+    with pytest.raises(InputError, match="not an encoder"):
+        resolve_model(broken)
+
+
+def test_no_code_of_a_model_is_ever_run(
+    encoder_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """trust_remote_code stays off."""
+    given: dict[str, object] = {}
+
+    class Recording:
+        def __init__(self, _: str, **arguments: object) -> None:
+            given.update(arguments)
+
+        def eval(self) -> "Recording":
+            return self
+
+    monkeypatch.setattr("sentence_transformers.SentenceTransformer", Recording)
+    resolve_model(encoder_folder)
+    assert "local_files_only" in given, "premise: the model was opened by the fake"
+    assert not given.get("trust_remote_code")
+
+
+def test_fingerprints_are_of_contents_not_of_names(tmp_path: Path, encoder_folder: Path) -> None:
+    """A copy is the same model, a changed byte another one; a hub name has none."""
+    copy = tmp_path / "copy"
+    shutil.copytree(encoder_folder, copy)
+    original = fingerprint_model(encoder_folder)
+    assert original == fingerprint_model(copy) is not None
+    (weights,) = copy.rglob("*.safetensors")
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    assert fingerprint_model(copy) != original
+    assert fingerprint_model("someone/some-model") is None
+    assert fingerprint_model("baseline:dice") != fingerprint_model("baseline:tfidf")
+
+
+def test_a_runs_fingerprint_follows_what_origin_reads(tmp_path: Path) -> None:
+    """Settings of Origin and stages count; the harvest and the Surrogate made from it do not."""
+
+    def finish(run: Run, stage: str, content: str) -> None:
+        folder = run.path / stage
+        folder.mkdir(exist_ok=True)
+        manifest = (
+            '{"stage": "%s", "request": "", "inputs": {}, "config": {}, "code": "",'
+            ' "libraries": {}, "outputs": {"file": "%s"}, "summary": {}}'
+        )
+        (folder / "manifest.json").write_text(manifest % (stage, content))
+
+    run = Run.create(tmp_path / "run", Config())
+    bare = fingerprint_model(run.path)
+    finish(run, "corpus", "one")
+    one = fingerprint_model(run.path)
+    finish(run, "surrogate", "one")
+    assert fingerprint_model(run.path) == one
+    finish(run, "corpus", "two")
+    two = fingerprint_model(run.path)
+    run.changed({"origin": {"contexts": 3}})
+    assert len({bare, one, two, fingerprint_model(run.path)}) == 4
+    over_one = fingerprint_model(f"baseline:tfidf@{run.path}")
+    finish(run, "corpus", "three")
+    assert fingerprint_model(f"baseline:tfidf@{run.path}") != over_one
+
+
+def test_naming_things_of_the_package_stays_light() -> None:
+    """Listing tasks loads neither torch nor scikit-learn nor scipy."""
+    code = (
+        "import sys; from firth.evaluate import TASKS, Evaluation, resolve_model; "
+        "resolve_model('baseline:dice'); "
+        "print([m for m in ('torch', 'sklearn', 'scipy', 'datasets') if m in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "[]"

@@ -1,0 +1,36 @@
+"""The registry says nothing that contradicts itself."""
+
+import pytest
+
+from firth.errors import InputError
+from firth.evaluate.metrics import Metric
+from firth.evaluate.task import TASKS, Kind, Task, find_task
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=list(TASKS))
+def test_each_task_is_consistent(task: Task) -> None:
+    """Subtasks add up to their split, defaults and hub splits exist, metrics fit the kind."""
+    for split in task.splits.values():
+        counted = sum(split.subtasks.values()) + sum(n for n, _ in split.absent.values())
+        assert counted in (0, split.rows)
+    assert task.default
+    assert set(task.default) <= set(task.splits)
+    assert task.hub is None or set(task.hub.splits) <= set(task.splits)
+    assert task.score_range[0] < task.score_range[1]
+    assert (Metric.ACCURACY in task.metrics) == (task.kind is Kind.TRIPLETS)
+
+
+def test_every_task_of_the_command_line_is_there() -> None:
+    """The names that the command line promises."""
+    promised = "sts12 sts13 sts14 sts15 sts16 sts-b sick-r str-2021 afs wiki-sections lee"
+    assert " ".join(TASKS) == promised
+
+
+def test_tasks_may_name_a_split() -> None:
+    """`NAME:SPLIT`; wrong names list the right ones."""
+    assert find_task("sts-b:dev") == (TASKS["sts-b"], "dev")
+    assert find_task("sts-b") == (TASKS["sts-b"], None)
+    with pytest.raises(InputError, match="wiki-sections"):
+        find_task("sts-c")
+    with pytest.raises(InputError, match="train, dev, test"):
+        find_task("sts-b:validation")
