@@ -14,12 +14,15 @@ from firth.run import CONFIG, Run
 progress.set_quiet(True)
 
 TOPICS = {
-    "sea": "ship harbour wave sailor storm sail captain anchor island tide".split(),
-    "farm": "farmer field wheat plough cow barn harvest tractor seed meadow".split(),
-    "court": "judge lawyer trial jury witness verdict appeal court law crime".split(),
-    "music": "singer song violin concert piano melody orchestra choir drum stage".split(),
+    topic: nouns.split()
+    for topic, nouns in {
+        "sea": "ship harbour wave sailor storm sail captain anchor island tide",
+        "farm": "farmer field wheat plough cow barn harvest tractor seed meadow",
+        "court": "judge lawyer trial jury witness verdict appeal court law crime",
+        "music": "singer song violin concert piano melody orchestra choir drum stage",
+    }.items()
 }
-VERBS = "saw met left found watched reached followed praised feared remembered".split()
+VERBS = tuple("saw met left found watched reached followed praised feared remembered".split())
 
 
 def tiny_documents(count: int = 40, seed: int = 5) -> list[tuple[str, str]]:
@@ -65,9 +68,7 @@ def tiny_settings(folder: Path) -> dict[str, object]:
 
 
 @pytest.fixture(scope="session")
-def tiny_run(
-    tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str
-) -> Path:
+def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """A finished run over `tiny_folder`, built once and shared by all workers. Do not change it."""
     base = tmp_path_factory.getbasetemp()
     if worker_id != "master":

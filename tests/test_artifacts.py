@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from firth import artifacts
-from firth.artifacts import MANIFEST, SCRATCH, Manifest, Stage, execute, write_atomically, write_json
+from firth.artifacts import (
+    MANIFEST,
+    SCRATCH,
+    Manifest,
+    Stage,
+    execute,
+    write_atomically,
+    write_json,
+)
 from firth.errors import InputError
 
 STAGE = Stage(name="toy", code=("words",), command="firth toy", libraries=("pydantic",))
@@ -37,9 +45,14 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     """An exception while writing keeps the previous content and leaves nothing beside it."""
     path = tmp_path / "file.json"
     write_json(path, {"a": 1})
-    with pytest.raises(ZeroDivisionError), write_atomically(path) as partial:
-        partial.write_text("torn")
-        raise ZeroDivisionError
+
+    def torn() -> None:
+        with write_atomically(path) as partial:
+            partial.write_text("torn")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        torn()
     assert json.loads(path.read_text()) == {"a": 1}
     assert [p.name for p in tmp_path.iterdir()] == ["file.json"]
 

@@ -1,4 +1,4 @@
-"""docs/design.md holds in the code: imports point one way, modules stay small, the core is light."""
+"""docs/design.md holds in the code: imports point one way, modules are small, the core light."""
 
 import ast
 import subprocess
@@ -92,7 +92,9 @@ def test_importing_is_light(module: str) -> None:
     """Neither `import firth` nor the command line loads a heavy library before it is used."""
     heavy = {"torch", "transformers", "sentence_transformers", "sklearn", "scipy", "pyarrow"}
     script = f"import sys, {module}; print(sorted({heavy!r} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 

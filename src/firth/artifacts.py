@@ -41,7 +41,7 @@ def write_atomically(path: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write `value` atomically as UTF-8 JSON with sorted keys, so that equal values give equal bytes."""
+    """Write `value` atomically as UTF-8 JSON; equal values give equal bytes."""
     with write_atomically(path) as partial:
         text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
         partial.write_text(text + "\n", encoding="utf-8")

@@ -6,8 +6,9 @@ from importlib import import_module
 from time import perf_counter
 
 from firth.artifacts import Outcome, Stage
-from firth.corpus import CORPUS, TOKENIZER
 from firth.coherence import COHERENCE
+from firth.corpus import CORPUS, TOKENIZER
+from firth.evaluate import EVALUATION
 from firth.generation import GENERATOR
 from firth.harvest import HARVEST
 from firth.progress import note
@@ -38,11 +39,14 @@ STEPS = (
     Step(GENERATOR, "firth.generation.build", "train_generator"),
     Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
     Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
+    Step(EVALUATION, "firth.evaluate.stage", "build_evaluation"),
 )
 
 
 def bring_up_to_date(run: Run, *stages: Stage) -> dict[str, Outcome]:
     """Build the given stages of a run in order, or all of them; say what was done.
+
+    The evaluation is left out where the configuration names no task.
 
     Returns:
         Stage name → outcome.
@@ -50,6 +54,8 @@ def bring_up_to_date(run: Run, *stages: Stage) -> dict[str, Outcome]:
     outcomes = {}
     for step in STEPS:
         if stages and step.stage not in stages:
+            continue
+        if step.stage is EVALUATION and not run.config.evaluate.tasks:
             continue
         start = perf_counter()
         outcome = step.build(run)

@@ -93,7 +93,7 @@ def train(
             with torch.autocast("cpu", torch.bfloat16, enabled=schedule.bfloat16):
                 loss = loss_of(batch_at(step))
             optimiser.zero_grad(set_to_none=True)
-            loss.backward()
+            torch.autograd.backward(loss)
             nn.utils.clip_grad_norm_(model.parameters(), schedule.clip)
             optimiser.step()
             running.append(loss.item())

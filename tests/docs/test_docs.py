@@ -28,7 +28,9 @@ def blocks(page: Path, kind: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def here(tiny_run: Path, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(
+    tiny_run: Path, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """The folder the examples assume, entered."""
     shutil.copytree(tiny_run, tmp_path / "run")
     shutil.copytree(tiny_folder, tmp_path / "texts")

@@ -80,9 +80,7 @@ def test_influence_is_leave_one_out(measure: Measure, pair: tuple[Vector, Vector
     whole = compare(v1, v2, measure)
     for c in range(len(v1)):
         kept = np.arange(len(v1)) != c
-        assert math.isclose(
-            moved[c], whole - compare(v1[kept], v2[kept], measure), abs_tol=1e-12
-        )
+        assert math.isclose(moved[c], whole - compare(v1[kept], v2[kept], measure), abs_tol=1e-12)
 
 
 def test_influence_of_a_single_context() -> None:

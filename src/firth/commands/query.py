@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firth.artifacts import write_atomically, write_json
+from firth.artifacts import write_atomically
 from firth.commands.options import (
     AsJson,
     Quiet,
@@ -16,7 +16,7 @@ from firth.commands.options import (
     parse_settings,
     start,
 )
-from firth.commands.show import show_explanation, show_json, show_summary, show_table
+from firth.commands.show import show_explanation, show_json, show_summary
 from firth.errors import ConfigError, InputError
 from firth.run import Run
 
@@ -110,7 +110,10 @@ def similarity(
     rows = [(f"{score:.6f}", *pair) for score, pair in zip(scores, read, strict=True)]
     if as_json:
         show_json(
-            [{"similarity": float(s), "a": p[0], "b": p[1]} for s, p in zip(scores, read, strict=True)]
+            [
+                {"similarity": float(s), "a": p[0], "b": p[1]}
+                for s, p in zip(scores, read, strict=True)
+            ]
         )
     elif out is None:
         for row in rows:
@@ -198,11 +201,16 @@ def read_pairs_file(path: Path) -> list[tuple[str, str]]:
         if not line.strip():
             continue
         if len(cells) < 2 or not all(cells[:2]):
-            problems.append(f"line {number}: expected two tab-separated sentences, got {line!r:.80}")
+            problems.append(
+                f"line {number}: expected two tab-separated sentences, got {line!r:.80}"
+            )
         else:
             pairs.append((cells[0], cells[1]))
     if problems:
-        shown = [*problems[:10], *([f"and {len(problems) - 10} more"] if len(problems) > 10 else [])]
+        shown = [
+            *problems[:10],
+            *([f"and {len(problems) - 10} more"] if len(problems) > 10 else []),
+        ]
         raise InputError(f"{path}:\n  " + "\n  ".join(shown))
     if not pairs:
         raise InputError(f"{path}: no pairs; expected two tab-separated sentences a line")

@@ -44,7 +44,9 @@ def _show_evidence(item: "Evidence") -> None:
         f"influence {item.influence:+.4f}   fit of 1: {item.fit1:.2f}   fit of 2: {item.fit2:.2f}"
         f"   chosen for {item.chosen_for}   {item.document}"
     )
-    typer.echo(f"    {' '.join(item.context.left)}\n    [ … ]\n    {' '.join(item.context.right)}\n")
+    typer.echo(
+        f"    {' '.join(item.context.left)}\n    [ … ]\n    {' '.join(item.context.right)}\n"
+    )
 
 
 def _flat(prefix: str, value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

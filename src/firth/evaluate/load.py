@@ -46,10 +46,11 @@ def load_set(
             return found
     reasons = "".join(f"\n  - {reason}" for reason in looked)
     expected = " or ".join(file.path for file in task.files)
+    hub = ", a connection to the hub" if task.hub else ""
+    other = ", or another split (--split NAME)" if len(task.splits) > 1 else ""
     raise InputError(
         f"{task.name}: nowhere to be found (split {' or '.join(wanted)}). Looked at:{reasons}\n"
-        f"Give a folder that holds {expected} (--data-dir DIR)"
-        + (", or a connection to the hub." if task.hub else ".")
+        f"Give a folder that holds {expected} (--data-dir DIR){hub}{other}."
     )
 
 

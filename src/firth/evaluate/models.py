@@ -123,7 +123,7 @@ def _encoder(name: str, local: bool) -> Scorer:
         ImportError,
         SafetensorError,
     ) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
+        first = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         if local:
             raise InputError(
                 f"{name}: not an encoder sentence-transformers opens: {first}"

@@ -4,7 +4,16 @@ from firth.artifacts import Stage
 
 HARVEST = Stage(
     name="harvest",
-    code=("corpus", "retrieve", "coherence", "generation", "origin", "harvest", "contexts", "words"),
+    code=(
+        "corpus",
+        "retrieve",
+        "coherence",
+        "generation",
+        "origin",
+        "harvest",
+        "contexts",
+        "words",
+    ),
     command="firth harvest --run",
     libraries=("pyarrow", "torch", "transformers"),
 )

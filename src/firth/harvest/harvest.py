@@ -13,7 +13,6 @@ from firth.artifacts import SCRATCH, Outcome, fingerprint_file, write_atomically
 from firth.coherence import COHERENCE
 from firth.config import HarvestConfig
 from firth.corpus import CORPUS, TOKENIZER
-from firth.corpus.corpus import Corpus
 from firth.errors import InputError
 from firth.generation import GENERATOR
 from firth.harvest import HARVEST
@@ -93,7 +92,12 @@ def build_harvest(run: Run) -> Outcome:
     def build(workspace: Path) -> Mapping[str, Any]:
         origin = Origin.open(run)
         planner = Planner(
-            origin.corpus, ChunkIndex.open(run), exclusion, config.corpus, config.harvest, config.seed
+            origin.corpus,
+            ChunkIndex.open(run),
+            exclusion,
+            config.corpus,
+            config.harvest,
+            config.seed,
         )
         shards = _score(workspace / SCRATCH, planner, origin, config.harvest)
         return _write_splits(workspace, shards, config.harvest)
@@ -107,9 +111,7 @@ def build_harvest(run: Run) -> Outcome:
     return run.execute(HARVEST, inputs=inputs, config=relevant, build=build)
 
 
-def _score(
-    folder: Path, planner: Planner, origin: Origin, config: HarvestConfig
-) -> list[Path]:
+def _score(folder: Path, planner: Planner, origin: Origin, config: HarvestConfig) -> list[Path]:
     folder.mkdir(exist_ok=True)
     count = -(-config.pairs // config.shard_pairs)
     paths = [folder / f"shard-{number:06}.parquet" for number in range(count)]

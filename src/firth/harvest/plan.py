@@ -106,6 +106,11 @@ class Planner:
             drawn += [int(i) for i in wanted[free] if int(i) not in drawn]
             if len(drawn) >= count:
                 break
+        if not drawn:
+            raise InputError(
+                "Every sentence that was drawn is on the exclusion list (evaluation sets, and "
+                "harvest.exclude). Build the corpus from text that is not evaluation data."
+            )
         return drawn[:count]
 
     def _near(self, seeds: Sequence[int]) -> Iterator[list[int]]:
@@ -121,18 +126,14 @@ class Planner:
         target = frozenset(words(text))
         likeness = {}
         seen = {normal_form(text)}
-        for number, other in zip(
-            candidates.tolist(), self._corpus.texts(candidates), strict=True
-        ):
+        for number, other in zip(candidates.tolist(), self._corpus.texts(candidates), strict=True):
             if (form := normal_form(other)) not in seen:
                 seen.add(form)
                 likeness[number] = jaccard(target, frozenset(words(other)))
         ranked = sorted(likeness, key=lambda number: (-likeness[number], number))
         return ranked[: self._config.cluster - 1]
 
-    def _same_document(
-        self, rng: np.random.Generator, seeds: Sequence[int]
-    ) -> Iterator[list[int]]:
+    def _same_document(self, rng: np.random.Generator, seeds: Sequence[int]) -> Iterator[list[int]]:
         bounds = self._corpus.document_bounds
         for seed, document in zip(seeds, self._corpus.document_of(seeds).tolist(), strict=True):
             others = self._allowed(np.arange(bounds[document], bounds[document + 1]))

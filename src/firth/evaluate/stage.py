@@ -1,0 +1,100 @@
+"""The evaluation stage of a run: Dice, tf-idf, Origin and Surrogate on the same pairs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.artifacts import Outcome, write_atomically, write_json
+from firth.baselines.dice import Dice
+from firth.baselines.idf import fit_idf_on_run
+from firth.baselines.protocol import Scorer, TextPair
+from firth.baselines.tfidf import TfIdf
+from firth.coherence import COHERENCE
+from firth.corpus import CORPUS, TOKENIZER
+from firth.evaluate import EVALUATION
+from firth.evaluate.evaluate import evaluate
+from firth.evaluate.evaluation import Evaluation
+from firth.evaluate.load import load_set
+from firth.evaluate.models import EncoderScorer, OriginScorer
+from firth.evaluate.table import tabulate
+from firth.evaluate.task import ALL, find_task
+from firth.generation import GENERATOR
+from firth.retrieve import RETRIEVE
+from firth.run import Run
+from firth.surrogate import SURROGATE
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    """A scorer under a name that does not depend on where the run lies."""
+
+    name: str
+    scorer: Scorer
+
+    def similarities(self, pairs: Sequence[TextPair]) -> npt.NDArray[np.float64]:
+        return self.scorer.similarities(pairs)
+
+
+def _scorers(run: Run) -> list[_Labelled]:
+    from sentence_transformers import SentenceTransformer
+
+    surrogate = SentenceTransformer(str(run.folder(SURROGATE)), local_files_only=True)
+    return [
+        _Labelled("Dice", Dice()),
+        _Labelled("tf-idf", TfIdf(fit_idf_on_run(run.path))),
+        _Labelled("Origin", OriginScorer(run.path)),
+        _Labelled("Surrogate", EncoderScorer(surrogate, "Surrogate")),
+    ]
+
+
+def build_evaluation(run: Run) -> Outcome:
+    """Evaluate what the run has built on the tasks of its configuration.
+
+    Writes `results.json`, one document a model in the format of `Evaluation.to_dict`, and
+    `table.txt`, all models side by side.
+
+    Raises:
+        InputError: A task is unknown or its data cannot be found; before anything is scored.
+    """
+    config = run.config.evaluate
+    named = [find_task(name) for name in config.tasks]
+    sets = [load_set(task, config.data_dir, split) for task, split in named]
+    inputs = run.inputs(CORPUS, TOKENIZER, RETRIEVE, COHERENCE, GENERATOR, SURROGATE)
+    inputs |= {f"data/{data.task.name}:{data.split}": data.fingerprint for data in sets}
+
+    def build(workspace: Path) -> Mapping[str, Any]:
+        found = [
+            evaluate(
+                scorer,
+                config.tasks,
+                config.data_dir,
+                resamples=config.resamples,
+                seed=run.config.seed,
+            )
+            for scorer in _scorers(run)
+        ]
+        write_json(workspace / "results.json", [one.to_dict() for one in found])
+        with write_atomically(workspace / "table.txt") as partial:
+            partial.write_text(tabulate(found) + "\n", encoding="utf-8")
+        return {one.model: _figures(one) for one in found}
+
+    settings = {
+        "seed": run.config.seed,
+        "screened_chunks": run.config.retrieve.chunks,
+        "origin": run.config.origin.model_dump(mode="json"),
+        "tasks": list(config.tasks),
+        "resamples": config.resamples,
+    }
+    return run.execute(EVALUATION, inputs=inputs, config=settings, build=build)
+
+
+def _figures(found: Evaluation) -> dict[str, float | None]:
+    return {
+        f"{result.task} {result.split} {result.metric}": result.value
+        for result in found.results
+        if result.subtask == ALL
+    }

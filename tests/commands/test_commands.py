@@ -1,0 +1,237 @@
+"""The command line: each command with good and with bad input, as a user types it."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from firth import progress
+from firth.cli import main
+from firth.config import Config
+from firth.run import CONFIG
+
+A, B = "The ship reached the harbour.", "The sailor found the island."
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def firth(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs `firth ARGUMENTS…`; returns exit status, standard output, standard error."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["firth", *map(str, arguments)])
+        status = 0
+        try:
+            main()
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        finally:
+            progress.set_quiet(True)
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return call
+
+
+@pytest.fixture
+def run(tiny_run: Path, tmp_path: Path) -> Path:
+    """A copy of the tiny run that may be changed."""
+    return Path(shutil.copytree(tiny_run, tmp_path / "run"))
+
+
+COMMANDS = [
+    (),
+    ("demo",),
+    ("run",),
+    ("corpus",),
+    ("corpus", "build"),
+    ("corpus", "stats"),
+    ("train",),
+    ("train", "coherence"),
+    ("train", "generator"),
+    ("contexts",),
+    ("similarity",),
+    ("explain",),
+    ("harvest",),
+    ("distill",),
+    ("evaluate",),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_help(firth: Command, command: tuple[str, ...]) -> None:
+    """`--help` explains each command; all that do work take --seed and --quiet."""
+    status, out, _ = firth(*command, "--help")
+    assert status == 0
+    assert "Usage" in out
+    if command not in [(), ("corpus",), ("train",)]:
+        assert "--seed" in out
+        assert "--quiet" in out
+
+
+def test_similarity_prints_one_number_and_is_symmetric(firth: Command, tiny_run: Path) -> None:
+    """The number is sim(s1, s2), and nothing else is on standard output."""
+    _, one, _ = firth("similarity", A, B, "--run", tiny_run)
+    _, two, _ = firth("similarity", B, A, "--run", tiny_run)
+    assert one == two
+    assert -1 <= float(one) <= 1
+
+
+def test_similarity_json_holds_all_terms(firth: Command, tiny_run: Path) -> None:
+    """`--json` gives Eq. 3 term by term, consistent with the number."""
+    _, out, _ = firth("similarity", A, B, "--run", tiny_run, "--json")
+    found = json.loads(out)
+    _, plain, _ = firth("similarity", A, B, "--run", tiny_run)
+    assert found["similarity"] == pytest.approx(float(plain), abs=1e-6)
+    for item in found["evidence"]:
+        total = sum(found["weights"][name] * item["terms1"][name] for name in found["weights"])
+        assert total == pytest.approx(item["fit1"], rel=1e-5)
+
+
+def test_similarity_of_a_file(firth: Command, tiny_run: Path, tmp_path: Path) -> None:
+    """`--pairs` scores each line; `--out` writes what would be printed; blank lines are skipped."""
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text(f"{A}\t{B}\n\n{B}\t{B}\textra\r\n", encoding="utf-8-sig")
+    status, out, _ = firth("similarity", "--pairs", pairs, "--run", tiny_run)
+    assert status == 0
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [row[1:] for row in rows] == [[A, B], [B, B]]
+    assert float(rows[1][0]) == 1
+    firth("similarity", "--pairs", pairs, "--run", tiny_run, "--out", tmp_path / "out.tsv")
+    assert (tmp_path / "out.tsv").read_text() == out
+
+
+def test_contexts_and_explain(firth: Command, tiny_run: Path) -> None:
+    """The best contexts come first, and explanations by the size of their influence."""
+    _, out, _ = firth("contexts", A, "--run", tiny_run, "--top", 3, "--json")
+    fits = [row["fit"] for row in json.loads(out)["contexts"]]
+    assert len(fits) == 3
+    assert fits == sorted(fits, reverse=True)
+    _, out, _ = firth("explain", A, B, "--run", tiny_run, "--json")
+    moved = [abs(item["influence"]) for item in json.loads(out)["evidence"]]
+    assert moved == sorted(moved, reverse=True)
+    _, out, _ = firth("explain", A, B, "--run", tiny_run, "--top", 2)
+    assert out.count("influence") == 2
+
+
+def test_settings_for_one_question_leave_the_run_alone(firth: Command, run: Path) -> None:
+    """`--set origin.…` changes the answer and not the configuration on disk."""
+    before = (run / CONFIG).read_bytes()
+    _, usual, _ = firth("similarity", A, B, "--run", run)
+    _, other, _ = firth("similarity", A, B, "--run", run, "--set", "origin.measure=cosine")
+    assert usual != other
+    assert (run / CONFIG).read_bytes() == before
+
+
+def test_corpus_stats(firth: Command, tiny_run: Path) -> None:
+    """The figures are those of the tiny corpus."""
+    _, out, _ = firth("corpus", "stats", tiny_run, "--json")
+    assert json.loads(out)["documents"] == 40
+    _, out, _ = firth("corpus", "stats", tiny_run)
+    assert "documents" in out
+
+
+def test_building_again_changes_nothing(firth: Command, run: Path) -> None:
+    """`firth run` on a finished run reuses every stage."""
+    before = {p: p.stat().st_mtime_ns for p in run.rglob("manifest.json")}
+    status, out, err = firth("run", run / CONFIG, "--run", run)
+    assert status == 0
+    assert {p: p.stat().st_mtime_ns for p in run.rglob("manifest.json")} == before
+    assert "built in" not in err
+    assert "harvest" in out
+
+
+def test_step_by_step_equals_run(firth: Command, tiny_run: Path, tmp_path: Path) -> None:
+    """The single commands, one after the other, end with the bytes of the whole pipeline."""
+    run = tmp_path / "steps"
+    inputs = Config.load(tiny_run / CONFIG).corpus.inputs
+    run.mkdir()
+    (run / CONFIG).write_bytes((tiny_run / CONFIG).read_bytes())
+    for command in (
+        ("corpus", "build", *inputs),
+        ("train", "coherence"),
+        ("train", "generator"),
+        ("harvest", "--pairs", 60),
+        ("distill",),
+    ):
+        status, _, err = firth(*command, "--run", run, "--quiet")
+        assert status == 0, err
+    for name in ("harvest/train.parquet", "surrogate/manifest.json", "coherence/manifest.json"):
+        assert (run / name).read_bytes() == (tiny_run / name).read_bytes()
+
+
+@pytest.mark.parametrize("model", ["{run}", "{run}/surrogate", "baseline:dice", "baseline:tfidf"])
+def test_evaluate_writes_what_it_shows(
+    firth: Command, tiny_run: Path, tmp_path: Path, model: str
+) -> None:
+    """Any kind of model is evaluated on a folder of sets; JSON holds value and interval × 100."""
+    sets = tmp_path / "sets" / "STSb"
+    sets.mkdir(parents=True)
+    rows = ["sentence1\tsentence2\tscore\tsubtask\tsplit"]
+    for i, words in enumerate(("ship wave", "cow barn", "judge trial", "song violin", "sail tide")):
+        one, two = words.split()
+        rows.append(f"The {one} is here.\tThe {two} is there.\t{i}.0\ttoy\ttest")
+    (sets / "pairs.tsv").write_text("\n".join(rows) + "\n")
+    file = tmp_path / "result.json"
+    arguments = ("--task", "sts-b", "--data-dir", sets.parent, "--json", file, "--quiet")
+    status, out, err = firth("evaluate", model.format(run=tiny_run), *arguments)
+    assert status == 0, err
+    results = json.loads(file.read_text())["results"]
+    assert {"model", "task", "subtask", "split", "metric", "value", "low", "high", "n"} <= set(
+        results[0]
+    )
+    assert "sts-b" in out
+
+
+BAD = [
+    (("similarity", A, "--run", "{run}"), "expected two sentences"),
+    (("similarity", A, " ", "--run", "{run}"), "empty sentence"),
+    (("similarity", A, B, "--run", "{tmp}/nowhere"), "not a run"),
+    (("similarity", "--pairs", "{tmp}/none.tsv", "--run", "{run}"), "none.tsv"),
+    (("similarity", "--pairs", "{bad}", "--run", "{run}"), "line 2"),
+    (("similarity", A, B, "--pairs", "{bad}", "--run", "{run}"), "expected one of them"),
+    (("similarity", A, B, "--run", "{run}", "--set", "origin.contexts=0"), "origin.contexts"),
+    (("similarity", A, B, "--run", "{run}", "--set", "origin.colour=red"), "no such setting"),
+    (("similarity", A, B, "--run", "{run}", "--set", "corpus.window=2"), "only origin"),
+    (("similarity", A, B, "--run", "{run}", "--set", "contexts"), "SECTION.NAME=VALUE"),
+    (("contexts", "", "--run", "{run}"), "empty sentence"),
+    (("explain", A, "", "--run", "{run}"), "empty sentence"),
+    (("corpus", "build", "{tmp}/absent.txt", "--run", "{tmp}/new"), "absent.txt"),
+    (("corpus", "stats", "{tmp}/nowhere"), "not a run"),
+    (("train", "coherence", "--run", "{tmp}/nowhere"), "not a run"),
+    (("train", "generator", "--run", "{run}", "--backend", "causal-lm"), "model"),
+    (("harvest", "--run", "{run}", "--pairs", "5"), "harvest.pairs"),
+    (("distill", "--run", "{run}", "--base", "{tmp}/no-model"), "no-model"),
+    (("evaluate", "{run}", "--task", "sts-z"), "sts-z"),
+    (("evaluate", "{run}"), "--task"),
+    (("evaluate", "baseline:dove", "--task", "lee"), "dove"),
+    (("evaluate", "{tmp}/nowhere", "--task", "lee"), "nowhere"),
+    (("run", "{tmp}/absent.yaml"), "absent.yaml"),
+    (("run", "{bad}"), "pairs.tsv"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "part"), BAD, ids=lambda x: " ".join(x)[:60])
+def test_bad_input_is_one_message(
+    firth: Command, run: Path, tmp_path: Path, arguments: tuple[str, ...], part: str
+) -> None:
+    """A non-zero exit, nothing on standard output, and a message that names what was wrong."""
+    bad = tmp_path / "pairs.tsv"
+    bad.write_text(f"{A}\t{B}\nonly one cell\n")
+    names = {"run": run, "tmp": tmp_path, "bad": bad}
+    status, out, err = firth(*[argument.format(**names) for argument in arguments])
+    assert status != 0
+    assert out == ""
+    assert part in err
+    assert "Traceback" not in err
+
+
+def test_a_failed_change_leaves_the_configuration(firth: Command, run: Path) -> None:
+    """A setting that is refused is not written."""
+    before = (run / CONFIG).read_bytes()
+    status, _, _ = firth("harvest", "--run", run, "--pairs", 5)
+    assert status != 0
+    assert (run / CONFIG).read_bytes() == before

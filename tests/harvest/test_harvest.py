@@ -1,0 +1,153 @@
+"""The harvest: which pairs, which splits, nothing forbidden, everything recomputable."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from firth.config import Config
+from firth.corpus.corpus import Corpus
+from firth.errors import ConfigError, InputError, MissingStageError
+from firth.harvest.exclusion import Exclusion, sentence_hashes
+from firth.harvest.harvest import SPLITS, harvest, read_pairs
+from firth.harvest.plan import Kind, Planner
+from firth.origin.origin import Origin
+from firth.retrieve.index import ChunkIndex
+from firth.run import CONFIG, Run
+from firth.words import normal_form
+
+NOTHING = Exclusion(sentence_hashes([]))
+
+
+def planner(run: Path, exclusion: Exclusion = NOTHING, **changes: object) -> Planner:
+    config = Run.open(run).config.changed({"harvest": changes}, "test")
+    corpus = Corpus.open(run)
+    return Planner(
+        corpus, ChunkIndex.open(run), exclusion, config.corpus, config.harvest, config.seed
+    )
+
+
+def test_a_shard_is_a_function_of_its_number(tiny_run: Path) -> None:
+    """The same shard twice is the same, another one is another: that is what resuming rests on."""
+    assert planner(tiny_run).shard(3, 20) == planner(tiny_run).shard(3, 20)
+    assert planner(tiny_run).shard(3, 20) != planner(tiny_run).shard(4, 20)
+
+
+def test_pairs_are_what_they_are_called(tiny_run: Path) -> None:
+    """Proportions as configured; same-document pairs share theirs, random ones do not."""
+    corpus = Corpus.open(tiny_run)
+    pairs = planner(tiny_run, near=0.4, same_document=0.3).shard(0, 30)
+    kinds = [pair.kind for pair in pairs]
+    assert [kinds.count(kind) for kind in Kind] == [12, 9, 9]
+    for pair in pairs:
+        one, two = corpus.document_of([pair.first, pair.second]).tolist()
+        if pair.kind is Kind.SAME_DOCUMENT:
+            assert one == two
+        if pair.kind is Kind.RANDOM:
+            assert one != two
+
+
+def test_near_pairs_share_more_words_than_random_ones(tiny_run: Path) -> None:
+    """Near means near."""
+    from firth.words import jaccard, words
+
+    corpus = Corpus.open(tiny_run)
+    likeness: dict[Kind, list[float]] = {kind: [] for kind in Kind}
+    for number in range(4):
+        for pair in planner(tiny_run).shard(number, 30):
+            one, two = (frozenset(words(t)) for t in corpus.texts([pair.first, pair.second]))
+            likeness[pair.kind].append(jaccard(one, two))
+    assert np.mean(likeness[Kind.NEAR]) > np.mean(likeness[Kind.RANDOM]) + 0.1
+
+
+def test_no_pair_twice_and_none_with_itself(tiny_run: Path) -> None:
+    """Two sentences of one normal form are the same sentence."""
+    corpus = Corpus.open(tiny_run)
+    pairs = planner(tiny_run).shard(1, 60)
+    keys = [
+        frozenset(normal_form(t) for t in corpus.texts([pair.first, pair.second])) for pair in pairs
+    ]
+    assert all(len(key) == 2 for key in keys)
+    assert len(set(keys)) == len(keys)
+
+
+def test_excluded_sentences_are_never_harvested(tiny_run: Path) -> None:
+    """Whatever is on the list appears in no pair of any kind."""
+    corpus = Corpus.open(tiny_run)
+    usual = {
+        i for n in range(3) for p in planner(tiny_run).shard(n, 30) for i in (p.first, p.second)
+    }
+    banned = corpus.texts(sorted(usual)[::2])
+    forms = {normal_form(text) for text in banned}
+    strict = planner(tiny_run, Exclusion(sentence_hashes(banned)))
+    for number in range(3):
+        for pair in strict.shard(number, 30):
+            for text in corpus.texts([pair.first, pair.second]):
+                assert normal_form(text) not in forms
+
+
+def test_a_corpus_of_excluded_sentences_is_refused(tiny_run: Path) -> None:
+    """If nothing may be harvested, the message says so."""
+    corpus = Corpus.open(tiny_run)
+    everything = corpus.texts(range(len(corpus)))
+    with pytest.raises(InputError, match="exclu"):
+        planner(tiny_run, Exclusion(sentence_hashes(everything))).shard(0, 10)
+
+
+def test_rows_can_be_computed_again(tiny_run: Path) -> None:
+    """Sentence numbers, contexts and score of a stored row agree with the run's models."""
+    origin = Origin.open(tiny_run)
+    rows = read_pairs(tiny_run, "dev").to_pylist()
+    assert rows
+    for row in rows[:5]:
+        texts = origin.corpus.texts([row["index1"], row["index2"]])
+        assert texts == [row["sentence1"], row["sentence2"]]
+        (profile,) = origin.profiles([(texts[0], texts[1])])
+        assert profile.set1.slots.tolist() == row["contexts1"]
+        assert profile.set2.slots.tolist() == row["contexts2"]
+        score = profile.similarity(origin.config.weights, origin.config.measure)
+        assert score == pytest.approx(row["score"], abs=1e-3)
+
+
+def test_splits_are_whole_shards_and_share_no_pair(tiny_run: Path) -> None:
+    """No shard is in two splits, no pair in two rows, and the summary counts what is there."""
+    tables = {split: read_pairs(tiny_run, split).to_pylist() for split in SPLITS}
+    shards = [{row["shard"] for row in rows} for rows in tables.values()]
+    assert not shards[0] & shards[1] | shards[1] & shards[2] | shards[0] & shards[2]
+    keys = [
+        frozenset((normal_form(row["sentence1"]), normal_form(row["sentence2"])))
+        for rows in tables.values()
+        for row in rows
+    ]
+    assert len(set(keys)) == len(keys)
+    counted = harvest(tiny_run).summary["pairs"]
+    assert counted == {split: len(rows) for split, rows in tables.items()}
+
+
+def test_more_pairs_is_another_harvest(tiny_run: Path, tmp_path: Path) -> None:
+    """The number of pairs goes into the run's configuration and replaces the harvest."""
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    assert harvest(run).reused
+    assert not harvest(run, pairs=36).reused
+    assert Config.load(run / CONFIG).harvest.pairs == 36
+    total = sum(pq.read_metadata(run / "harvest" / f"{s}.parquet").num_rows for s in SPLITS)
+    assert 30 <= total <= 36
+
+
+def test_too_few_pairs_for_three_splits(tiny_run: Path, tmp_path: Path) -> None:
+    """Train, dev and test need a shard each: fewer pairs are refused before any work."""
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    with pytest.raises(ConfigError, match="3 shards"):
+        harvest(run, pairs=31)
+
+
+def test_missing_stages_are_named(tiny_run: Path, tmp_path: Path) -> None:
+    """Without a generator the message names the command that trains one."""
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    shutil.rmtree(run / "generator")
+    with pytest.raises(MissingStageError, match="firth train generator"):
+        harvest(run)
+    with pytest.raises(InputError, match="sideways"):
+        read_pairs(tiny_run, "sideways")
