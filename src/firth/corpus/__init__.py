@@ -17,7 +17,7 @@ CORPUS = Stage(
     name="corpus",
     code=("corpus", "words"),
     command="firth corpus build INPUT... --run",
-    libraries=("pyarrow", "sentencex"),
+    libraries=("pyarrow", "nupunkt"),
 )
 TOKENIZER = Stage(
     name="tokenizer",

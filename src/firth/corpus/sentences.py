@@ -1,11 +1,10 @@
 """Text to paragraphs to sentences; docs/research/sentence-splitting.md says why this splitter."""
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
-import sentencex
-
-from firth.words import words
+import nupunkt
 
 MAX_WORDS = 200
 """A longer sentence (a table, a list, a text without full stops) is cut."""
@@ -14,6 +13,13 @@ MAX_CHARACTERS = 2_000
 WRAP_WIDTH = 120
 """Lines up to this long may be wrapped text, whose line ends mean nothing."""
 
+MAX_RUN = 1_000
+"""A run of characters without a blank that is longer than this is a sentence of its own."""
+
+_PUNKT = nupunkt.load_default_model()
+_WORD = re.compile(r"\w")
+_CITATION = re.compile(r"((?:\[[\d\s,\u2013-]+\])+)\s*")
+_DOTTED = re.compile(r"\w\.\w+\.$")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _BULLET = re.compile(r"(?:[-*•\u2013\u2014·]|\(?\d{1,3}[.)]|\(?[A-Za-z][.)])\s")
 _CUTS = (re.compile(r"[;:]$|^[\u2013\u2014-]+$|[.!?]$"), re.compile(r",$"))
@@ -30,7 +36,7 @@ def split_paragraphs(text: str) -> list[list[str]]:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     paragraphs = (split_sentences(piece) for piece in _BLANK_LINES.split(text))
-    return [sentences for sentences in paragraphs if sentences and words(" ".join(sentences))]
+    return [sentences for sentences in paragraphs if any(map(_WORD.search, sentences))]
 
 
 def split_sentences(paragraph: str) -> list[str]:
@@ -41,15 +47,43 @@ def split_sentences(paragraph: str) -> list[str]:
     """
     sentences: list[str] = []
     for line in _unwrap(paragraph):
-        for piece in sentencex.segment("en", line):
-            sentence = " ".join(piece.split())
-            if not sentence:
-                continue
-            if sentences and not (words(sentence) and words(sentences[-1])):
-                sentences[-1] = f"{sentences[-1]} {sentence}"
+        pieces = [" ".join(piece.split()) for piece in _split_line(line)]
+        for piece in _mended([piece for piece in pieces if piece]):
+            if sentences and not (_WORD.search(piece) and _WORD.search(sentences[-1])):
+                sentences[-1] = f"{sentences[-1]} {piece}"
             else:
-                sentences.append(sentence)
+                sentences.append(piece)
     return [piece for sentence in sentences for piece in cut(sentence)]
+
+
+def _split_line(line: str) -> Iterator[str]:
+    """Pieces of one line, by nupunkt, whose time grows with the square of a run without blanks."""
+    if len(line) <= MAX_RUN or max(map(len, line.split()), default=0) <= MAX_RUN:
+        yield from _PUNKT.tokenize(line)
+        return
+    run: list[str] = []
+    for token in line.split():
+        if len(token) <= MAX_RUN:
+            run.append(token)
+            continue
+        yield from _split_line(" ".join(run))
+        yield token
+        run = []
+    yield from _split_line(" ".join(run))
+
+
+def _mended(pieces: list[str]) -> list[str]:
+    """Two repairs: `[3]` after a full stop belongs before the border; `i.i.d. and` is no border."""
+    mended: list[str] = []
+    for piece in pieces:
+        if mended and piece[0] == "[" and (mark := _CITATION.match(piece)):
+            mended[-1] += f" {mark[1]}"
+            piece = piece[mark.end() :]
+        if mended and piece[:1].islower() and _DOTTED.search(mended[-1]):
+            mended[-1] += f" {piece}"
+        elif piece:
+            mended.append(piece)
+    return mended
 
 
 def _unwrap(paragraph: str) -> list[str]:
