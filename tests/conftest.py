@@ -8,7 +8,6 @@ from filelock import FileLock
 
 from firth import progress
 from firth.config import Config
-from firth.pipeline import bring_up_to_date
 from firth.run import CONFIG, Run
 
 progress.set_quiet(True)
@@ -22,7 +21,7 @@ TOPICS = {
         "music": "singer song violin concert piano melody orchestra choir drum stage",
     }.items()
 }
-VERBS = tuple("saw met left found watched reached followed praised feared remembered".split())
+VERBS = tuple(["saw", "met", "left", "found", "watched", "reached", "followed", "praised", "feared", "remembered"])
 
 
 def tiny_documents(count: int = 40, seed: int = 5) -> list[tuple[str, str]]:
@@ -70,6 +69,8 @@ def tiny_settings(folder: Path) -> dict[str, object]:
 @pytest.fixture(scope="session")
 def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """A finished run over `tiny_folder`, built once and shared by all workers. Do not change it."""
+    from firth.pipeline import bring_up_to_date
+
     base = tmp_path_factory.getbasetemp()
     if worker_id != "master":
         base = base.parent

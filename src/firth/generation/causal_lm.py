@@ -42,8 +42,7 @@ Each log-likelihood is that of a segment in a forest (see `firth.generation.fore
 once for all sentences tried after it, s once for all right contexts tried after it.
 """
 
-from collections.abc import Sequence, Set
-from typing import Any
+from collections.abc import Iterator, Sequence, Set
 
 import numpy as np
 import numpy.typing as npt
@@ -170,7 +169,7 @@ class _Texts:
             for i, j in zip(s.tolist(), c.tolist(), strict=True)
         ]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[tuple[Tokens, Tokens, Tokens]]:
         return iter(self._rows)
 
     def normalised(self, s: Values, left: Values, right: Values, terms: Set[Term]) -> Likelihoods:
@@ -179,11 +178,9 @@ class _Texts:
         found = {}
         for part, term in enumerate(Term):
             sizes = np.array([len(row[part]) for row in self._rows], dtype=np.float64)
-            value = np.where(sizes > 0, sums[term] / np.maximum(sizes, 1), 0.0)
-            found[term.value] = (
-                value if term in terms else np.full(len(sizes), np.nan)
-            ).astype(np.float32)
+            asked = (sizes > 0) & (term in terms)
+            value = np.where(asked, sums[term] / np.maximum(sizes, 1), 0.0)
+            found[term.value] = value.astype(np.float32)
         return Likelihoods(**found)
 
 
-__all__ = ["CausalLM", "Tokens"]

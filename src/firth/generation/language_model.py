@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
 from transformers import PreTrainedModel
 
 from firth.generation import tree_attention
 from firth.generation.forest import ROOT, Forest, split
+from firth.generation.next_token import next_token_scores
 from firth.generation.tree_attention import attending, lay_out
 
-_VOCABULARY_STEP = 2048
+_CACHED_TOKENS = 2_048
 _LOGITS = 1 << 26
 _PROBE = ((3, 5, 7), (11, 13), (17, 19, 23), (29,))
+_TOLERANCE = {True: 1e-4, False: 0.03}
 _REFUSALS = (TypeError, ValueError, RuntimeError, LookupError, AttributeError)
 
 
@@ -62,12 +62,11 @@ class LanguageModel:
                 middle = forest.add(top, tuple(t % vocabulary for t in second))
                 forest.add(middle, tuple(t % vocabulary for t in first))
         try:
-            difference = trial.score(forest, 64) - rows.score(forest, 64)
+            found, expected = trial.score(forest, 64), rows.score(forest, 64)
         except _REFUSALS:
             return rows
-        sizes = np.array([max(1, len(tokens)) for tokens in forest.tokens])
-        tolerance = 1e-3 if model.dtype == torch.float32 else 0.2
-        return trial if float(np.abs(difference / sizes).max()) < tolerance else rows
+        difference = np.abs(found - expected).sum() / np.abs(expected).sum()
+        return trial if difference < _TOLERANCE[model.dtype == torch.float32] else rows
 
     def score(self, forest: Forest, budget: int) -> npt.NDArray[np.float64]:
         """Log-likelihood of every wanted node given its ancestors, in nats; 0 for the others.
@@ -93,7 +92,8 @@ class LanguageModel:
                         position_ids=layout.positions[None],
                         use_cache=False,
                     ).last_hidden_state[0]
-                scores = next_token(hidden, layout.sources, layout.targets, head)
+                states = hidden[layout.sources]
+                scores = next_token_scores(states, layout.targets, head.weight, head.bias)
                 found.index_add_(0, layout.owners.cpu(), scores.double().cpu())
         return found.numpy()
 
@@ -129,35 +129,6 @@ class LanguageModel:
                         pending.remove(node)
                         found[node] = float(scores[i, begin - 1 : end - 1].sum())
         return found
-
-
-def next_token(hidden: Tensor, sources: Tensor, targets: Tensor, head: nn.Linear) -> Tensor:
-    """log p(target | source), float32.
-
-    The vocabulary is passed in slices that stay in the processor's cache, and only for the places
-    that are scored. The target's own logit is computed in float32.
-
-    Args:
-        hidden: (t, d) last hidden states.
-        sources: (m,) places in `hidden`.
-        targets: (m,) ids of the tokens that follow them.
-        head: Output embedding.
-    """
-    places, which = torch.unique(sources, return_inverse=True)
-    states = hidden[places]
-    weight, bias = head.weight, head.bias
-    slices = []
-    for begin in range(0, len(weight), _VOCABULARY_STEP):
-        end = begin + _VOCABULARY_STEP
-        part = functional.linear(
-            states, weight[begin:end], None if bias is None else bias[begin:end]
-        )
-        slices.append(part.float().logsumexp(-1))
-    total = torch.stack(slices).logsumexp(0)
-    logits = (states[which].float() * weight[targets].float()).sum(-1)
-    if bias is not None:
-        logits = logits + bias[targets].float()
-    return (logits - total[which]).clamp_(max=0)
 
 
 @contextmanager

@@ -4,6 +4,8 @@ import torch
 
 from firth.config import Precision
 
+_CAPABILITIES = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")
+
 
 def device() -> torch.device:
     """The accelerator if there is one, else the processor."""
@@ -14,8 +16,11 @@ def has_bfloat16(where: torch.device) -> bool:
     """Whether `where` multiplies bfloat16 in hardware (AVX512-BF16, AMX, SVE or a GPU that can)."""
     if where.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    found = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-    return any(found.get(name) for name in ("avx512_bf16", "amx_bf16", "arm_bf16", "bf16"))
+    if hasattr(torch.cpu, "get_capabilities"):
+        found = torch.cpu.get_capabilities()
+        return any(found.get(name) for name in _CAPABILITIES)
+    older = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
+    return bool(older and older())
 
 
 def number_format(precision: Precision, where: torch.device) -> torch.dtype:

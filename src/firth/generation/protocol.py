@@ -37,7 +37,7 @@ class Likelihoods:
     """Length-normalised natural log-likelihoods, in nats a token, one entry a pair.
 
     |x| counts the tokens that were scored; a text without any (it is empty, or that side of the
-    context is) has log-likelihood 0. A term that was not asked for is NaN throughout.
+    context is) has log-likelihood 0. A term that was not asked for is 0 throughout.
 
     The terms of an encoder-decoder are log-probabilities of its own, all ≤ 0. Two terms of a causal
     language model come from Bayes' rule with estimates in the denominator (see
