@@ -21,7 +21,18 @@ TOPICS = {
         "music": "singer song violin concert piano melody orchestra choir drum stage",
     }.items()
 }
-VERBS = tuple(["saw", "met", "left", "found", "watched", "reached", "followed", "praised", "feared", "remembered"])
+VERBS = (
+    "saw",
+    "met",
+    "left",
+    "found",
+    "watched",
+    "reached",
+    "followed",
+    "praised",
+    "feared",
+    "remembered",
+)
 
 
 def tiny_documents(count: int = 40, seed: int = 5) -> list[tuple[str, str]]:

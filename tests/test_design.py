@@ -32,6 +32,7 @@ PACKAGES = (
     "baselines",
     "evaluate",
     "pipeline",
+    "preflight",
     "demo",
     "commands",
     "cli",

@@ -55,7 +55,8 @@ def run(
 ) -> None:
     """Bring every stage of a run up to date, skipping those whose inputs, config and code agree."""
     start(quiet)
-    from firth.pipeline import bring_up_to_date, check
+    from firth.pipeline import bring_up_to_date
+    from firth.preflight import check
 
     changed = Config.load(config).changed(parse_settings(settings, seed), str(config))
     path = folder or Path(changed.run or Path("runs") / config.stem)
