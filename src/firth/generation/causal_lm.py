@@ -51,7 +51,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from firth.contexts import Context
 from firth.errors import InputError
 from firth.generation.forest import ROOT, Forest, Tokens
-from firth.generation.language_model import LanguageModel
+from firth.generation.language_model import LanguageModel, Layout
 from firth.generation.protocol import ALL_TERMS, Likelihoods, Pairs, Term
 from firth.generation.reading import Reader
 
@@ -100,6 +100,16 @@ class CausalLM:
         self._reader = Reader(tokenizer, max_tokens, start)
         self._model = LanguageModel.of(model)
         self._batch_tokens = batch_tokens
+
+    @property
+    def start(self) -> int:
+        """The token that begins every text."""
+        return self._reader.start
+
+    @property
+    def layout(self) -> Layout:
+        """How texts are given to the model: as a forest unless its architecture forbids it."""
+        return self._model.layout
 
     def likelihoods(
         self,
@@ -165,8 +175,7 @@ class _Texts:
         tokens = reader.sentences([sentences[i] for i in used_s])
         lefts, rights = reader.lefts(chosen), reader.rights(chosen)
         self._rows = [
-            (tokens[i], lefts[j], rights[j])
-            for i, j in zip(s.tolist(), c.tolist(), strict=True)
+            (tokens[i], lefts[j], rights[j]) for i, j in zip(s.tolist(), c.tolist(), strict=True)
         ]
 
     def __iter__(self) -> Iterator[tuple[Tokens, Tokens, Tokens]]:
@@ -182,5 +191,3 @@ class _Texts:
             value = np.where(asked, sums[term] / np.maximum(sizes, 1), 0.0)
             found[term.value] = value.astype(np.float32)
         return Likelihoods(**found)
-
-

@@ -1,0 +1,46 @@
+"""Log-probabilities of next tokens, without ever holding the logits of a whole batch."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+_VOCABULARY_STEP, _ROW_STEP = 2048, 256
+
+
+def next_token_scores(
+    states: Tensor, targets: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    """log softmax(W h + b) at each target, float32 of shape (t,).
+
+    The vocabulary is passed in slices that stay in the processor's cache; sums of exponentials,
+    and the target's own logit, are float32 in any number format.
+
+    Args:
+        states: h, (t, d).
+        targets: (t,) ids of the tokens that follow.
+        weight: W, (vocabulary, d).
+        bias: b, (vocabulary,).
+    """
+    if not len(targets):
+        return states.new_zeros(0, dtype=torch.float32)
+    totals = log_normalisers(states, weight, bias)
+    return _target_logits(states, targets, weight, bias).sub_(totals).clamp_(max=0)
+
+
+def log_normalisers(states: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """log Σ exp(W h + b), float32 of shape (t,); arguments as for `next_token_scores`."""
+    totals = []
+    for rows in states.split(_ROW_STEP):
+        slices = []
+        for begin in range(0, len(weight), _VOCABULARY_STEP):
+            own = None if bias is None else bias[begin : begin + _VOCABULARY_STEP]
+            logits = functional.linear(rows, weight[begin : begin + _VOCABULARY_STEP], own).float()
+            top = logits.amax(-1, keepdim=True)
+            slices.append(logits.sub_(top).exp_().sum(-1).log_().add_(top[:, 0]))
+        totals.append(torch.stack(slices).logsumexp(0))
+    return torch.cat(totals)
+
+
+def _target_logits(states: Tensor, targets: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    logits = (states.float() * weight[targets].float()).sum(-1)
+    return logits if bias is None else logits + bias[targets].float()

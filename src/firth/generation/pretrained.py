@@ -1,0 +1,156 @@
+"""Pretrained causal language models by folder or hub name: loading them, knowing them again."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.utils import cached_file, logging
+
+from firth.artifacts import fingerprint_file, fingerprint_value
+from firth.errors import InputError, MissingExtraError
+
+_KEPT = (".safetensors", ".json", ".model", ".txt", ".jinja")
+_FAILURES = (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError)
+
+
+@dataclass(frozen=True)
+class PretrainedFiles:
+    """The files that decide what a pretrained model answers.
+
+    Attributes:
+        model: Absolute path of its folder, or its name on the hub.
+        gguf_file: The GGUF file inside it, if the weights come as one.
+        files: Name → (bytes, fingerprint).
+    """
+
+    model: str
+    gguf_file: str | None
+    files: Mapping[str, tuple[int, str]]
+
+    @classmethod
+    def find(cls, model: str, gguf_file: str | None = None) -> "PretrainedFiles":
+        """Find and fingerprint the files of a model; one on the hub must have been loaded before.
+
+        Raises:
+            InputError: There are no such files.
+        """
+        folder = _folder(model)
+        names = [path.name for path in sorted(folder.iterdir()) if path.suffix in _KEPT]
+        if gguf_file is not None:
+            names = [name for name in names if not name.endswith(".safetensors")] + [gguf_file]
+        files = {
+            name: ((folder / name).stat().st_size, fingerprint_file(folder / name))
+            for name in names
+        }
+        where = str(Path(model).resolve()) if Path(model).is_dir() else model
+        return cls(where, gguf_file, files)
+
+    @property
+    def fingerprint(self) -> str:
+        """One fingerprint of all files."""
+        return fingerprint_value({name: list(known) for name, known in self.files.items()})
+
+    def check(self) -> None:
+        """Raise `InputError` if a file is gone or has another size than it had."""
+        folder = _folder(self.model)
+        for name, (size, _) in self.files.items():
+            path = folder / name
+            got = path.stat().st_size if path.is_file() else None
+            if got != size:
+                found = "is gone" if got is None else f"has {got} bytes, not {size}"
+                raise InputError(
+                    f"{path} {found}: the model is not the one that this run adopted. "
+                    "Put it back, or adopt the new one: firth train generator --run RUN"
+                )
+
+
+def load_pretrained(
+    model: str, gguf_file: str | None, dtype: torch.dtype, device: torch.device
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Load a causal language model and its tokenizer. Pickled weights and remote code are refused.
+
+    Args:
+        model: Folder or hub name.
+        gguf_file: A GGUF file in it; its weights are turned back into floating-point numbers.
+        dtype: Number format of the weights.
+        device: Where to put them.
+
+    Raises:
+        InputError: It cannot be loaded; the message names what was tried.
+        MissingExtraError: A GGUF file needs the package gguf.
+    """
+    options: dict[str, Any] = {"gguf_file": gguf_file} if gguf_file else {}
+    path = Path(model)
+    if path.is_dir() and not gguf_file and not any(path.glob("*.safetensors")):
+        gguf = sorted(file.name for file in path.glob("*.gguf"))
+        hint = f" Set generator.gguf_file to one of {gguf}." if gguf else ""
+        raise InputError(
+            f"{path.resolve()}: no .safetensors file in this folder (pickled weights are never "
+            f"opened).{hint}"
+        )
+    try:
+        with _without_bars():
+            tokenizer = AutoTokenizer.from_pretrained(model, **options)
+            if gguf_file:
+                network = _dequantised(model, gguf_file)
+            else:
+                network = AutoModelForCausalLM.from_pretrained(
+                    model, dtype=dtype, use_safetensors=True
+                )
+    except _FAILURES as error:
+        if gguf_file and isinstance(error, ImportError):
+            raise MissingExtraError("loading a GGUF file", "gguf") from error
+        tried = f"folder {path.resolve()}" if path.is_dir() else f"hub name {model!r}"
+        absent = "" if path.is_dir() else f" ({path.resolve()} is no folder)"
+        with_gguf = f" with GGUF file {gguf_file!r}" if gguf_file else ""
+        reason = str(error).strip().splitlines()
+        raise InputError(
+            f"cannot load a causal language model from {tried}{with_gguf}{absent}: "
+            f"{reason[0] if reason else type(error).__name__}. Give generator.model a folder with "
+            "config.json, .safetensors and tokenizer files, or the name of such a model on the hub."
+        ) from error
+    return network.to(dtype=dtype, device=device).eval(), tokenizer
+
+
+def _dequantised(model: str, gguf_file: str) -> PreTrainedModel:
+    """A GGUF model as an ordinary one: the loaded one remembers that it was quantised."""
+    loaded = AutoModelForCausalLM.from_pretrained(model, gguf_file=gguf_file, dtype=torch.float32)
+    config = loaded.config
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config
+    plain: PreTrainedModel = AutoModelForCausalLM.from_config(config)
+    plain.load_state_dict(loaded.state_dict())
+    plain.tie_weights()
+    return plain
+
+
+def _folder(model: str) -> Path:
+    if Path(model).is_dir():
+        return Path(model)
+    try:
+        found = cached_file(model, "config.json", local_files_only=True)
+    except _FAILURES as error:
+        raise InputError(f"{model!r}: neither a folder nor a model in the hub's cache") from error
+    return Path(str(found)).parent
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if shown:
+            logging.enable_progress_bar()
