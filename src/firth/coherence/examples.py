@@ -1,136 +1,154 @@
-"""Training examples: a slot with its own centre, and with one that was put there (§3.2.1)."""
+"""Training examples: slots with their own centres, and with centres from elsewhere (§3.2.1)."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from firth.errors import InputError
 from firth.seeds import derive_seed
 
 Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
-RUN = 8
-"""Consecutive slots drawn together: they share neighbours, so that a batch reads fewer sentences."""
+DOCUMENT_SLOTS = 8
+"""Slots of one document that stand together in a batch."""
 
 
 @dataclass(frozen=True)
-class Replacements:
-    """What stands in the slots in place of their own centres.
+class Slots:
+    """Slots to learn from or to be tested on.
+
+    A replacement for the centre of a slot is itself the centre of one of these slots, so that a
+    sentence is a negative centre as often as a positive one: nothing can be learned from a
+    sentence without its context. The neighbours of a slot never replace its centre.
 
     Attributes:
-        sentences: Sentence numbers, shape (n,).
-        same_document: Whether each was taken from the slot's own document, shape (n,).
+        sentences: Sentence numbers of the slots, int64 of shape (n,), ascending.
+        documents: Document of each.
+        window: Sentences on each side of a slot that make its context.
     """
 
     sentences: Indices
-    same_document: npt.NDArray[np.bool_]
-
-
-class Slots:
-    """Slots to learn from or to be tested on, with replacements for their centres.
-
-    Replacements are themselves centres of slots, drawn evenly: a sentence is a positive centre as
-    often as a negative one, so that nothing can be learned from a sentence without its context.
-
-    Args:
-        slots: Sentence numbers in ascending order.
-        document_bounds: Document d is sentences [bounds[d], bounds[d + 1]).
-        window: Sentences on each side of a slot that make its context; they never replace it.
-    """
-
-    def __init__(self, slots: Indices, document_bounds: Indices, window: int) -> None:
-        self._slots = slots
-        document = np.searchsorted(document_bounds, slots, side="right") - 1
-        # Positions in `slots`: [first, last) the document, [near, far) the window around the slot.
-        self._first = np.searchsorted(slots, document_bounds[document])
-        self._last = np.searchsorted(slots, document_bounds[document + 1])
-        self._near = np.searchsorted(slots, slots - window)
-        self._far = np.searchsorted(slots, slots + window, side="right")
+    documents: Indices
+    window: int
 
     def __len__(self) -> int:
-        return len(self._slots)
+        return len(self.sentences)
 
-    def __getitem__(self, positions: Indices) -> Indices:
-        return self._slots[positions]
-
-    def replaceable(self) -> npt.NDArray[np.bool_]:
-        """Whether each slot's document has a replacement for its centre, shape (len(self),)."""
-        return (self._last - self._first) > (self._far - self._near)
-
-    def replacements(
-        self, positions: Indices, same_document: npt.NDArray[np.bool_], rng: np.random.Generator
-    ) -> Replacements:
-        """Draw a replacement for the slot at each of `positions`.
+    def replacements(self, chosen: Indices, same_document: bool, seed: int) -> Indices:
+        """Draw a replacement for the centre of each chosen slot.
 
         Args:
-            positions: Positions among these slots, shape (n,).
-            same_document: Whether to take it from the slot's document or from another one. Where
-                there is nothing to take, the other kind is taken.
-            rng: Source of randomness.
+            chosen: Positions of slots, shape (k,).
+            same_document: Take it from the slot's own document, otherwise from any other one.
+            seed: Decides the choice.
 
-        Raises:
-            ValueError: If a slot has no replacement at all; three distant slots suffice for all.
+        Returns:
+            Sentence numbers, shape (k,); -1 where there is none to be had.
         """
-        everything = len(self._slots)
-        first, last = self._first[positions], self._last[positions]
-        near, far = self._near[positions], self._far[positions]
-        inside = last - first - (far - near)
-        alone = last - first == everything
-        same = np.where(alone, True, same_document & (inside > 0))
-        # An interval to draw from, and an interval inside it that must not be drawn.
-        start = np.where(same, first, 0)
-        choices = np.where(same, inside, everything - (last - first))
-        hole = np.where(same, near, first)
-        width = np.where(same, far - near, last - first)
-        if (choices <= 0).any():
-            raise ValueError("a slot has no other sentence that could replace its centre")
-        drawn = start + rng.integers(0, choices)
-        drawn += np.where(drawn >= hole, width, 0)
-        return Replacements(self._slots[drawn], same)
+        first, last = self._positions_of_document(chosen)
+        near = np.searchsorted(self.sentences, self.sentences[chosen] - self.window)
+        far = np.searchsorted(self.sentences, self.sentences[chosen] + self.window, side="right")
+        # An interval of positions to draw from, and a hole in it.
+        start = first if same_document else np.zeros_like(first)
+        end = last if same_document else np.full_like(last, len(self))
+        hole, hole_end = (near, far) if same_document else (first, last)
+        choices = (end - start) - (hole_end - hole)
+        rng = np.random.default_rng(seed)
+        drawn = start + rng.integers(0, np.maximum(choices, 1))
+        drawn += np.where(drawn >= hole, hole_end - hole, 0)
+        found = choices > 0
+        return np.where(found, self.sentences[np.where(found, drawn, 0)], -1)
+
+    def _positions_of_document(self, chosen: Indices) -> tuple[Indices, Indices]:
+        documents = self.documents[chosen]
+        return (
+            np.searchsorted(self.documents, documents),
+            np.searchsorted(self.documents, documents, side="right"),
+        )
+
+
+def split(slots: Slots, held_out: float, seed: int) -> tuple[Slots, Slots]:
+    """Slots to learn from and slots of held-out documents, chosen by `seed`.
+
+    At least one document is held out (two of ten or more), unless there is but one.
+
+    Args:
+        slots: All slots.
+        held_out: Fraction of the documents, in (0, 0.5).
+        seed: Decides which documents.
+
+    Raises:
+        InputError: If what is left offers no negative example.
+    """
+    documents = np.unique(slots.documents)
+    wanted = max(round(held_out * len(documents)), min(len(documents) // 2, 1 + len(documents) // 10, 2))
+    chosen = np.random.default_rng(seed).permutation(documents)[:wanted]
+    held = np.isin(slots.documents, chosen)
+    learned, tested = (
+        Slots(slots.sentences[part], slots.documents[part], slots.window) for part in (~held, held)
+    )
+    if not len(learned) or np.ptp(learned.sentences) <= slots.window:
+        raise InputError(
+            f"the corpus has {len(slots)} sentences that can be slots, in {len(documents)} "
+            "documents: too few to learn coherence from. A slot has a neighbour on each side in "
+            "its document, and corpus.min_words to corpus.max_words words; add longer documents."
+        )
+    return learned, tested
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The examples of one step: each slot gives a positive and a negative one.
+    """The slots of one training step; every centre is tried in every slot.
 
     Attributes:
-        slots: Sentence numbers of the slots and of their own centres, shape (n,).
-        replacements: What the negatives have in the slot; every second one from the same document.
+        slots: Sentence numbers, int64 of shape (n,).
+        same_document: Whether centre i is a negative for slot j from j's own document, (n, n).
+        elsewhere: Whether centre i is a negative for slot j from another document, (n, n).
     """
 
     slots: Indices
-    replacements: Replacements
+    same_document: Mask
+    elsewhere: Mask
 
 
-@dataclass(frozen=True)
 class BatchSource:
     """The batch of each training step, a function of seed and step alone.
 
-    Attributes:
+    A batch holds groups of slots from one document each. A pass over the slots deals every
+    document's slots out in a new random order.
+
+    Args:
         slots: Slots to learn from.
-        size: Slots of a batch.
-        seed: Source of all choices.
+        size: Slots of a batch, rounded up to whole groups.
+        seed: Decides all choices.
     """
 
-    slots: Slots
-    size: int
-    seed: int
+    def __init__(self, slots: Slots, size: int, seed: int) -> None:
+        self._slots = slots
+        self._group = min(DOCUMENT_SLOTS, len(slots))
+        self._groups = -(-size // self._group)
+        self._seed = seed
+        self._dealt = lru_cache(maxsize=2)(self._deal)
 
     def __call__(self, step: int) -> Batch:
-        """Batch of `step`. Runs of consecutive slots come in a new random order every pass."""
-        count = len(self.slots)
-        run = min(RUN, count)
-        runs, wanted = count // run, -(-self.size // run)
-        number = step * wanted + np.arange(wanted)
-        starts = np.concatenate(
-            [self._order(int(each), runs, run)[number[number // runs == each] % runs]
-             for each in np.unique(number // runs)]
-        )
-        positions = (starts[:, None] + np.arange(run)).ravel()[: self.size] % count
-        rng = np.random.default_rng(derive_seed(self.seed, "replacements", step))
-        same = np.arange(self.size) % 2 == 0
-        return Batch(self.slots[positions], self.slots.replacements(positions, same, rng))
+        """The batch of `step`, counted from 0."""
+        per_pass = len(self._slots) // self._group
+        numbers = step * self._groups + np.arange(self._groups)
+        rows = [self._dealt(int(number // per_pass))[number % per_pass] for number in numbers]
+        chosen = np.concatenate(rows)
+        slots, documents = self._slots.sentences[chosen], self._slots.documents[chosen]
+        together = documents[:, None] == documents
+        near = np.abs(slots[:, None] - slots) <= self._slots.window
+        return Batch(slots, together & ~near, ~together)
 
-    def _order(self, epoch: int, runs: int, run: int) -> Indices:
-        rng = np.random.default_rng(derive_seed(self.seed, "order", epoch))
-        return rng.permutation(runs) * run + rng.integers(run)
+    def _deal(self, number: int) -> Indices:
+        """Groups of one pass, shape (groups, slots); the few slots left over wait for the next."""
+        rng = np.random.default_rng(derive_seed(self._seed, "pass", number))
+        shuffled = np.lexsort((rng.random(len(self._slots)), self._slots.documents))
+        whole = len(shuffled) // self._group * self._group
+        # A random start, so that the groups that straddle two documents are others every time.
+        shuffled = np.roll(shuffled, int(rng.integers(len(shuffled))))[:whole]
+        return rng.permutation(shuffled.reshape(-1, self._group))

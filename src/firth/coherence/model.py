@@ -4,8 +4,6 @@ The last layer turns the sentence in the slot into a *query* over contexts, so t
 one sentence with any number of contexts are one matrix product over cached sentence vectors.
 """
 
-import math
-
 import torch
 from torch import Tensor, nn
 
@@ -27,8 +25,9 @@ class SentenceEncoder(nn.Module):
     def __init__(self, vocabulary: int, embedding: int, hidden: int) -> None:
         super().__init__()
         self.pieces = nn.Embedding(vocabulary, embedding)
-        self.rightward = nn.LSTM(embedding, hidden, batch_first=True)
-        self.leftward = nn.LSTM(embedding, hidden, batch_first=True)
+        nn.init.normal_(self.pieces.weight, std=0.1)
+        self.rightward = _lstm(embedding, hidden)
+        self.leftward = _lstm(embedding, hidden)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Vectors of sentences.
@@ -56,6 +55,15 @@ class SentenceEncoder(nn.Module):
         return nn.functional.layer_norm(vectors, vectors.shape[1:])
 
 
+def _lstm(embedding: int, hidden: int) -> nn.LSTM:
+    lstm = nn.LSTM(embedding, hidden, batch_first=True)
+    with torch.no_grad():
+        # Remember by default (Jozefowicz et al., 2015): what counts is said all along a sentence,
+        # and is read off at its end. Gates are in the order input, forget, cell, output.
+        lstm.bias_ih_l0[hidden : 2 * hidden] += 1.0
+    return lstm
+
+
 class AdditiveQuery(nn.Module):
     """Eq. 1 as printed: h·[h_<; h_s; h_>] + b. The query is the same for every sentence."""
 
@@ -75,8 +83,8 @@ class BilinearQuery(AdditiveQuery):
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
-        # Neighbours resemble each other: training starts from a scaled dot product.
-        self.interaction = nn.Parameter(torch.eye(size).repeat(2, 1) / math.sqrt(size))
+        # Vectors have length sqrt(size): each of the two products starts with deviation 1/2.
+        self.interaction = nn.Parameter(torch.randn(2 * size, size) / (2 * size))
 
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """Queries of shape (n, 2 * size) and constants of shape (n,) of sentences (n, size)."""

@@ -1,14 +1,17 @@
 """Sentences as word pieces, and batches of sentences of similar length."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
+
+from firth.artifacts import write_atomically
 
 Pieces = npt.NDArray[np.int32]
 Indices = npt.NDArray[np.int64]
@@ -71,3 +74,20 @@ def tokenize(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> Tok
     np.cumsum([len(row) for row in rows], out=bounds[1:])
     pieces = np.fromiter(chain.from_iterable(rows), np.int32, count=int(bounds[-1]))
     return TokenizedSentences(pieces, bounds)
+
+
+def tokenize_corpus(
+    batches: Iterable[Sequence[str]], tokenizer: Tokenizer, max_tokens: int, scratch: Path
+) -> TokenizedSentences:
+    """`tokenize` for a whole corpus, in flat memory: the pieces lie in a file under `scratch`."""
+    pieces, bounds = scratch / "pieces.i32", scratch / "bounds.npy"
+    if not bounds.is_file():
+        lengths = []
+        with pieces.open("wb") as file:
+            for texts in batches:
+                block = tokenize(texts, tokenizer, max_tokens)
+                block.pieces.tofile(file)
+                lengths.append(np.diff(block.bounds))
+        with write_atomically(bounds) as partial, partial.open("wb") as file:
+            np.save(file, np.concatenate(([0], np.cumsum(np.concatenate(lengths)))))
+    return TokenizedSentences(np.memmap(pieces, np.int32, mode="r"), np.load(bounds))

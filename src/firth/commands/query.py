@@ -1,5 +1,7 @@
 """Commands that ask: they read a run and leave it as it is."""
 
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -176,7 +178,14 @@ def evaluate(
     tasks = [*(task or ()), *(more or ())]
     if not task:
         raise InputError("expected --task NAME..., as --task sts-b lee")
-    found = measure(model, tasks, data_dir=data_dir, split=split, seed=13 if seed is None else seed)
+    found = measure(
+        model,
+        tasks,
+        data_dir=data_dir,
+        split=split,
+        seed=13 if seed is None else seed,
+        command=shlex.join(["firth", *sys.argv[1:]]),
+    )
     typer.echo(found.table())
     if json_file is not None:
         found.to_json(json_file)

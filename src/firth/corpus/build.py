@@ -10,7 +10,6 @@ from typing import Any, TextIO
 from firth.artifacts import SCRATCH, Outcome, write_json
 from firth.config import CorpusConfig
 from firth.corpus import CORPUS
-from firth.corpus.corpus import Corpus
 from firth.corpus.duplicates import SeenTexts
 from firth.corpus.inputs import Source, resolve_inputs
 from firth.corpus.readers import read_source
@@ -58,7 +57,7 @@ def _build(workspace: Path, sources: Sequence[Source], config: CorpusConfig) -> 
         raise
     settings = {name: getattr(config, name) for name in ("window", "min_words", "max_words")}
     write_json(workspace / SETTINGS, settings)
-    return {**written, "slots": len(Corpus(workspace).slots())}
+    return written
 
 
 def _clear(workspace: Path) -> None:
@@ -75,7 +74,7 @@ def _write(workspace: Path, sources: Sequence[Source], config: CorpusConfig) -> 
     with (
         (workspace / SKIPPED).open("w", encoding="utf-8") as listed,
         (workspace / SOURCES).open("w", encoding="utf-8") as counted,
-        CorpusWriter(workspace, config.chunk_sentences) as writer,
+        CorpusWriter(workspace, config) as writer,
         bar(title, sum(source.size for source in sources) or None) as shown,
     ):
         skips = _Skips(listed, config.strict)
@@ -101,6 +100,7 @@ def _write(workspace: Path, sources: Sequence[Source], config: CorpusConfig) -> 
         "sentences": writer.sentences,
         "words": writer.words,
         "chunks": writer.chunks,
+        "slots": writer.slots,
         "duplicates": duplicates,
         "skipped": dict(sorted(skips.reasons.items())),
     }

@@ -54,8 +54,8 @@ class _Rows:
                     gathered[place] = value
         return gathered
 
-    def batches(self, column: str) -> Iterator[list[Any]]:
-        for batch in self._batches:
+    def batches(self, column: str, stride: int) -> Iterator[list[Any]]:
+        for batch in self._batches[::stride]:
             yield batch.column(column).to_pylist()
 
 
@@ -154,9 +154,9 @@ class Corpus:
         """Sentences `indices`, in that order, in one pass over the batches they lie in."""
         return self._sentences.many(np.asarray(indices, np.int64).ravel(), "text")
 
-    def batches(self) -> Iterator[list[str]]:
-        """All sentences in order, a few thousand at a time, in flat memory."""
-        return self._sentences.batches("text")
+    def batches(self, stride: int = 1) -> Iterator[list[str]]:
+        """All sentences in order, some thousands at a time; or every `stride`-th batch of them."""
+        return self._sentences.batches("text", stride)
 
     def document_of(self, sentences: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Document of each sentence, same shape."""

@@ -81,7 +81,7 @@ def corpus_stats(run: str | Path | Run) -> CorpusStats:
         sentences=len(corpus),
         words=int(corpus.word_counts.sum(dtype=np.int64)),
         chunks=corpus.n_chunks,
-        slots=len(corpus.slots()),
+        slots=summary["slots"],
         duplicates=summary["duplicates"],
         skipped=summary["skipped"],
         sentence_words={str(q): int(v) for q, v in zip(QUANTILES, quantiles, strict=True)},

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from firth.config import CorpusConfig
 from firth.corpus.records import Record
 from firth.words import words
 
@@ -107,11 +108,11 @@ class CorpusWriter:
     """Documents in, files of the store out; see the top of this module.
 
     Attributes:
-        documents, paragraphs, sentences, words, chunks: What has been written so far.
+        documents, paragraphs, sentences, words, chunks, slots: What has been written so far.
     """
 
-    def __init__(self, folder: Path, chunk_sentences: int) -> None:
-        self._chunk_sentences = chunk_sentences
+    def __init__(self, folder: Path, config: CorpusConfig) -> None:
+        self._config = config
         self._sentences = ArrowWriter(folder / SENTENCES, _SENTENCE)
         self._documents = ArrowWriter(folder / DOCUMENTS, _DOCUMENT)
         self._word_counts = ArrayWriter(folder / WORD_COUNTS, np.int32)
@@ -120,7 +121,8 @@ class CorpusWriter:
         self._document_bounds = ArrayWriter(folder / DOCUMENT_BOUNDS, np.int64)
         for bounds in (self._paragraph_bounds, self._chunk_bounds, self._document_bounds):
             bounds.extend([0])
-        self.documents = self.paragraphs = self.sentences = self.words = self.chunks = 0
+        self.documents = self.paragraphs = self.sentences = 0
+        self.words = self.chunks = self.slots = 0
 
     def append(self, record: Record, paragraphs: Sequence[Sequence[str]]) -> None:
         """Add a document: its record, and the sentences of its paragraphs, none empty."""
@@ -131,7 +133,7 @@ class CorpusWriter:
                 self._sentences.append((sentence,))
                 counts.append(len(words(sentence)))
         lengths = [len(sentences) for sentences in paragraphs]
-        chunk_ends = chunk(lengths, self._chunk_sentences)
+        chunk_ends = chunk(lengths, self._config.chunk_sentences)
         self._word_counts.extend(counts)
         self._paragraph_bounds.extend((start + np.cumsum(lengths)).tolist())
         self._chunk_bounds.extend(start + end for end in chunk_ends)
@@ -142,6 +144,8 @@ class CorpusWriter:
         self.paragraphs += len(lengths)
         self.words += sum(counts)
         self.chunks += len(chunk_ends)
+        low, high = self._config.min_words, self._config.max_words
+        self.slots += sum(low <= count <= high for count in counts[1:-1])
 
     def __enter__(self) -> Self:
         return self

@@ -10,16 +10,20 @@ from firth.artifacts import Outcome
 from firth.config import TokenizerConfig
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
+from firth.corpus.store import BATCH_ROWS
 from firth.progress import track
 from firth.run import Run
 
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 """Their ids are 0 to 4. `<unk>` never arises: every byte has a token."""
+MAX_SENTENCES = 2_000_000
+"""Of a larger corpus, evenly spread batches of this many sentences are read: enough for any
+vocabulary, and time and memory stop growing."""
 FILE = "tokenizer.json"
 
 
 def build_tokenizer(run: Run) -> Outcome:
-    """Learn a tokenizer on all sentences of the corpus, as `run.config.tokenizer` says.
+    """Learn a tokenizer on the sentences of the corpus, as `run.config.tokenizer` says.
 
     Raises:
         MissingStageError: If the run has no corpus.
@@ -62,7 +66,9 @@ def _build(workspace: Path, corpus: Corpus, config: TokenizerConfig) -> Mapping[
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    total = -(-len(corpus) // 8192)
-    tokenizer.train_from_iterator(track(corpus.batches(), "Learning the tokenizer", total), trainer)
+    stride = -(-len(corpus) // MAX_SENTENCES)
+    total = -(-len(corpus) // (stride * BATCH_ROWS))
+    batches = track(corpus.batches(stride), "Learning the tokenizer", total)
+    tokenizer.train_from_iterator(batches, trainer)
     tokenizer.save(str(workspace / FILE))
     return {"vocabulary": tokenizer.get_vocab_size()}

@@ -16,8 +16,8 @@ from firth.run import Run
 def train_generator(run: Run) -> Outcome:
     """Build the generator stage as `run.config.generator` says.
 
-    seq2seq trains on the corpus of the run, with its tokenizer. causal-lm loads the model, tries it,
-    and records its name and the fingerprints of its files; the weights stay where they are.
+    seq2seq trains on the corpus of the run, with its tokenizer. causal-lm loads the model, tries
+    it, and records its name and the fingerprints of its files; the weights stay where they are.
 
     Raises:
         MissingStageError: seq2seq: the run has no corpus or no tokenizer.

@@ -8,9 +8,11 @@ gives the probability that c_<, s and c_> follow one another,
 and the right term of Eq. 3 is its last factor. The other two are posteriors of parts that the model
 reads before what they are conditioned on. By Bayes' rule
 
-    p(s | c_<, c_>) = p(s | c_<) p(c_> | c_<, s) / Z(c),       Z(c) = Σ_s' p(s' | c_<) p(c_> | c_<, s'),
-    p(c_< | s, c_>) = p(c_<) p(s | c_<) p(c_> | c_<, s) / Z(s, c_>),
-                                                Z(s, c_>) = Σ_c' p(c') p(s | c') p(c_> | c', s).
+    p(s | c_<, c_>) = p(s | c_<) p(c_> | c_<, s) / Z(c)
+    p(c_< | s, c_>) = p(c_<) p(s | c_<) p(c_> | c_<, s) / Z(s, c_>)
+
+    Z(c)      = Σ_s' p(s' | c_<) p(c_> | c_<, s')
+    Z(s, c_>) = Σ_c' p(c') p(s | c') p(c_> | c', s)
 
 Neither sum over all texts can be computed. Both are probabilities of what remains when a part is
 left out, and what the model says of a text that starts without the part, or goes on without it,
@@ -29,10 +31,10 @@ term is what the seq2seq backend returns. With the seven log-likelihoods
 
 the terms, and the same with the evidence left out, are
 
-    term        likelihood                          baseline                difference, a PMI a token
-    sentence    (A + B − C) / |s|                   D / |s|                 s with (c_<, c_>)
-    left        (F + A + B − D − E) / |c_<|         (F + C − G) / |c_<|     c_< with s, given c_>
-    right       B / |c_>|                           C / |c_>|               c_> with s, given c_<
+    term        likelihood                     baseline               difference: PMI a token
+    sentence    (A + B − C) / |s|              D / |s|                s with (c_<, c_>)
+    left        (F + A + B − D − E) / |c_<|    (F + C − G) / |c_<|    c_< with s, given c_>
+    right       B / |c_>|                      C / |c_>|              c_> with s, given c_<
 
 All are exact, but for the estimates of Z(c), of Z(s, c_>) and of p(c_>) ≈ G, the text that starts
 with c_>. An empty sentence has A = D = 0, B = C and E = G: it says nothing, and each difference
@@ -126,8 +128,8 @@ class CausalLM:
         for s, left, right in texts:
             # Added in one fixed order for any choice of terms; what is not needed is not read.
             after = forest.add(ROOT, left, wanted=Term.LEFT in terms)
-            a = forest.add(after, s, wanted=bayes)
-            row = [after, a, forest.add(a, right)]
+            filled = forest.add(after, s, wanted=bayes)
+            row = [after, filled, forest.add(filled, right)]
             row.append(forest.add(after, right) if Term.SENTENCE in terms else ROOT)
             alone = forest.add(ROOT, s) if Term.LEFT in terms else ROOT
             row += [alone, forest.add(alone, right) if Term.LEFT in terms else ROOT]

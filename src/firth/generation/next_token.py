@@ -30,7 +30,8 @@ def next_token_scores(
 def log_normalisers(states: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """log Σ exp(W h + b), float32 of shape (t,); arguments as for `next_token_scores`."""
     totals = []
-    for rows in states.split(_ROW_STEP):
+    for first in range(0, len(states), _ROW_STEP):
+        rows = states[first : first + _ROW_STEP]
         slices = []
         for begin in range(0, len(weight), _VOCABULARY_STEP):
             own = None if bias is None else bias[begin : begin + _VOCABULARY_STEP]

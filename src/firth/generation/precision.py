@@ -15,10 +15,10 @@ def device() -> torch.device:
 def has_bfloat16(where: torch.device) -> bool:
     """Whether `where` multiplies bfloat16 in hardware (AVX512-BF16, AMX, SVE or a GPU that can)."""
     if where.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if hasattr(torch.cpu, "get_capabilities"):
         found = torch.cpu.get_capabilities()
-        return any(found.get(name) for name in _CAPABILITIES)
+        return any(bool(found.get(name)) for name in _CAPABILITIES)
     older = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
     return bool(older and older())
 

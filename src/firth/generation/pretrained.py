@@ -13,7 +13,8 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
-from transformers.utils import cached_file, logging
+from transformers.utils import logging
+from transformers.utils.hub import cached_file
 
 from firth.artifacts import fingerprint_file, fingerprint_value
 from firth.errors import InputError, MissingExtraError

@@ -6,6 +6,7 @@ from enum import IntEnum
 from tokenizers import Tokenizer
 
 from firth.contexts import Context
+from firth.errors import InputError
 from firth.generation.forest import Tokens
 
 
@@ -23,6 +24,18 @@ ROLES = tuple(Role)
 def cut(tokens: Sequence[int], role: Role, most: int) -> Tokens:
     """At most `most` tokens: the end of a left side, the beginning of the others."""
     return tuple(tokens[-most:] if role is Role.LEFT else tokens[:most])
+
+
+def special_tokens(tokenizer: Tokenizer) -> tuple[int, int]:
+    """Ids of `<s>`, which begins a part to be generated, and `<mask>`, which stands for it.
+
+    Raises:
+        InputError: The tokenizer lacks them.
+    """
+    start, missing = tokenizer.token_to_id("<s>"), tokenizer.token_to_id("<mask>")
+    if start is None or missing is None:
+        raise InputError("the tokenizer lacks <s> or <mask>; expected the tokenizer of a run")
+    return start, missing
 
 
 class PartReader:

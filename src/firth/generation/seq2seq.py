@@ -13,7 +13,7 @@ from firth.contexts import Context
 from firth.generation.forest import Tokens
 from firth.generation.next_token import next_token_scores
 from firth.generation.protocol import ALL_TERMS, Likelihoods, Pairs, Term
-from firth.generation.roles import PartReader, Role
+from firth.generation.roles import PartReader, Role, special_tokens
 from firth.generation.transformer import ContextTransformer, Memory, Packed
 
 PART_OF = {Term.SENTENCE: Role.SENTENCE, Term.LEFT: Role.LEFT, Term.RIGHT: Role.RIGHT}
@@ -70,8 +70,7 @@ class Seq2Seq:
     ) -> None:
         self._models = models
         self._reader = PartReader(tokenizer, models[Role.SENTENCE].shape.max_tokens)
-        self._start = int(tokenizer.token_to_id("<s>"))
-        self._missing = int(tokenizer.token_to_id("<mask>"))
+        self._start, self._missing = special_tokens(tokenizer)
         self._batch_tokens = batch_tokens
 
     def likelihoods(

@@ -1,6 +1,6 @@
 """Training the encoder-decoder on a corpus, and what it has learned (§3.2.2)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from firth.generation.forest import Tokens
 from firth.generation.open import CONFIG, TOKENIZER_FILE
 from firth.generation.precision import number_format
 from firth.generation.protocol import Term
-from firth.generation.roles import ROLES, PartReader, Role
+from firth.generation.roles import ROLES, PartReader, Role, special_tokens
 from firth.generation.seq2seq import PART_OF, Job, Seq2Seq, evidence
 from firth.generation.transformer import ContextTransformer, Memory, Shape, spread
 from firth.seeds import derive_seed
@@ -126,7 +126,7 @@ def _train_one(
     torch.manual_seed(derive_seed(seed, "generator", name, "start"))
     model = ContextTransformer(shape, config.dropout)
     plan = _plan(store, slots, config, seed)
-    start, missing = tokenizer.token_to_id("<s>"), tokenizer.token_to_id("<mask>")
+    start, missing = special_tokens(tokenizer)
 
     def batch_at(step: int) -> Example:
         triples = [store.triple(slot) for slot in plan.slots(step).tolist()]
@@ -232,5 +232,5 @@ def held_out_losses(
     return found
 
 
-def _weights(model: ContextTransformer) -> Mapping[str, Tensor]:
+def _weights(model: ContextTransformer) -> dict[str, Tensor]:
     return {name: value.detach().contiguous() for name, value in model.state_dict().items()}
