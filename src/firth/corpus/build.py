@@ -4,6 +4,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -69,9 +70,9 @@ def _clear(workspace: Path) -> None:
 
 
 def _write(workspace: Path, sources: Sequence[Source], config: CorpusConfig) -> dict[str, Any]:
-    seen = SeenTexts(workspace / SCRATCH / "seen.sqlite")
     duplicates, title = 0, "Reading documents (bytes)"
     with (
+        closing(SeenTexts(workspace / SCRATCH / "seen.sqlite")) as seen,
         (workspace / SKIPPED).open("w", encoding="utf-8") as listed,
         (workspace / SOURCES).open("w", encoding="utf-8") as counted,
         CorpusWriter(workspace, config) as writer,
@@ -91,7 +92,6 @@ def _write(workspace: Path, sources: Sequence[Source], config: CorpusConfig) -> 
             names = ("documents", "sentences", "words", "duplicates", "skipped")
             counts = {n: b - a for n, a, b in zip(names, before, after, strict=True)}
             counted.write(json.dumps({"source": source.name, **counts}, ensure_ascii=False) + "\n")
-    seen.close()
     if not writer.documents:
         raise InputError(f"no document in {len(sources)} file(s) can be used{skips.explained()}")
     return {

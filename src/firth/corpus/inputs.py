@@ -3,6 +3,7 @@
 import glob
 import importlib.util
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -121,6 +122,7 @@ def resolve_inputs(inputs: Sequence[str | Path]) -> list[Source]:
 
 def _expand(given: str, problems: list[str]) -> list[tuple[Path, Path]]:
     """(file, root its name starts at) behind one input."""
+    given = os.path.expanduser(given)
     path = Path(given)
     if path.is_dir():
         return _walk(path, problems)
@@ -166,8 +168,9 @@ def _format(path: Path) -> tuple[Format, Compression] | None:
 def _told_apart(found: list[tuple[PurePosixPath, Source]]) -> list[Source]:
     names = [source.name for _, source in found]
     while len(set(names)) < len(names):
+        uses = Counter(names)
         for index, (path, _) in enumerate(found):
-            if names.count(names[index]) > 1:
+            if uses[names[index]] > 1:
                 depth = len(PurePosixPath(names[index]).parts) + 1
                 names[index] = "/".join(path.parts[-depth:])
     return [

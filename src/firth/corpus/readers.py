@@ -68,29 +68,29 @@ def _read_text(source: Source, config: CorpusConfig, advance: Advance) -> Iterat
     """
     limit = config.max_record_bytes
     held: list[str] = []
-    first, size, parts, read_any = 1, 0, 0, False
-
-    def part(lines: list[str], whole: bool) -> Item:
-        name = source.name if whole else f"{source.name}:{first}"
-        return checked(Record(source.name, first, name, "", "\n".join(lines)), limit)
-
+    first, size, parts, problems = 1, 0, 0, 0
     for line in read_lines(source, limit, advance):
-        read_any = True
         text, problem = _text_of(line, source.name)
         if problem is not None:
+            problems += 1
             yield problem
-        added = len(line.content) + 1
-        if held and size + added > limit:
+        added = len(text.encode()) + 1
+        while held and size + added > limit:
             cut = _last_blank(held) or len(held)
-            item = part(held[:cut], whole=False)
-            if isinstance(item, Record) or any(piece.strip() for piece in held[:cut]):
-                yield item
-            parts, first, held = parts + 1, first + cut, held[cut:]
-            size = sum(len(piece.encode()) + 1 for piece in held)
+            part, held = held[:cut], held[cut:]
+            if any(part_line.strip() for part_line in part):
+                yield _document(part, source.name, first, f"{source.name}:{first}", limit)
+            parts, first = parts + 1, first + cut
+            size -= sum(len(part_line.encode()) + 1 for part_line in part)
         held.append(text)
-        size += added if text else 1
-    if any(text.strip() for text in held) or (not parts and (held or not read_any)):
-        yield part(held, whole=not parts)
+        size += added
+    if any(held_line.strip() for held_line in held) or not (parts or problems):
+        name = f"{source.name}:{first}" if parts else source.name
+        yield _document(held, source.name, first, name, limit)
+
+
+def _document(lines: list[str], source: str, first: int, name: str, limit: int) -> Item:
+    return checked(Record(source, first, name, "", "\n".join(lines)), limit)
 
 
 def _text_of(line: Line, source: str) -> tuple[str, Problem | None]:

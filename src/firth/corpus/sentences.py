@@ -1,7 +1,7 @@
 """Text to paragraphs to sentences; docs/research/sentence-splitting.md says why this splitter."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import nupunkt
@@ -45,15 +45,18 @@ def split_sentences(paragraph: str) -> list[str]:
     A line end is a border unless the lines are wrapped. A piece without any word joins its
     neighbour, and a sentence over `MAX_WORDS` or `MAX_CHARACTERS` is cut.
     """
-    sentences: list[str] = []
+    sentences: list[list[str]] = []
+    last_has_word = True
     for line in _unwrap(paragraph):
-        pieces = [" ".join(piece.split()) for piece in _split_line(line)]
-        for piece in _mended([piece for piece in pieces if piece]):
-            if sentences and not (_WORD.search(piece) and _WORD.search(sentences[-1])):
-                sentences[-1] = f"{sentences[-1]} {piece}"
+        for piece in _mended(_split_line(line)):
+            has_word = _WORD.search(piece) is not None
+            if sentences and not (has_word and last_has_word):
+                sentences[-1].append(piece)
+                last_has_word = last_has_word or has_word
             else:
-                sentences.append(piece)
-    return [piece for sentence in sentences for piece in cut(sentence)]
+                sentences.append([piece])
+                last_has_word = has_word
+    return [piece for sentence in sentences for piece in cut(" ".join(sentence))]
 
 
 def _split_line(line: str) -> Iterator[str]:
@@ -72,18 +75,25 @@ def _split_line(line: str) -> Iterator[str]:
     yield from _split_line(" ".join(run))
 
 
-def _mended(pieces: list[str]) -> list[str]:
-    """Two repairs: `[3]` after a full stop belongs before the border; `i.i.d. and` is no border."""
-    mended: list[str] = []
-    for piece in pieces:
-        if mended and piece[0] == "[" and (mark := _CITATION.match(piece)):
-            mended[-1] += f" {mark[1]}"
+def _mended(pieces: Iterable[str]) -> Iterator[str]:
+    """Pieces without needless white space or emptiness, and two wrong borders put right.
+
+    A citation mark, `[3]`, after a full stop belongs before the border; and `i.i.d. and` is none.
+    """
+    held: list[str] = []
+    for raw in pieces:
+        piece = " ".join(raw.split())
+        if held and (mark := _CITATION.match(piece)):
+            held.append(mark[1])
             piece = piece[mark.end() :]
-        if mended and piece[:1].islower() and _DOTTED.search(mended[-1]):
-            mended[-1] += f" {piece}"
-        elif piece:
-            mended.append(piece)
-    return mended
+        if not piece:
+            continue
+        if held and not (piece[0].islower() and _DOTTED.search(held[-1][-20:])):
+            yield " ".join(held)
+            held = []
+        held.append(piece)
+    if held:
+        yield " ".join(held)
 
 
 def _unwrap(paragraph: str) -> list[str]:
@@ -98,18 +108,18 @@ def _unwrap(paragraph: str) -> list[str]:
     if len(lines) < 2 or width > WRAP_WIDTH:
         return lines
     soft = [
-        len(line) + 1 + len(following.split(None, 1)[0]) > width and not _BULLET.match(following)
+        len(line) + 1 + len(following.split(maxsplit=1)[0]) > width and not _BULLET.match(following)
         for line, following in pairwise(lines)
     ]
     if 2 * sum(soft) < len(soft):
         return lines
-    meant = [lines[0]]
+    meant = [[lines[0]]]
     for line, joins in zip(lines[1:], soft, strict=True):
         if joins:
-            meant[-1] += f" {line}"
+            meant[-1].append(line)
         else:
-            meant.append(line)
-    return meant
+            meant.append([line])
+    return [" ".join(joined) for joined in meant]
 
 
 def cut(sentence: str) -> list[str]:

@@ -61,7 +61,7 @@ class _Rows:
 
     def _text(self, used: list[Line]) -> Iterator[str]:
         """Lines for one record: the first of `used`, then more while the record goes on."""
-        yield used[0].content.decode(errors="surrogateescape") + "\n"
+        yield _decoded(used[0])
         size = len(used[0].content)
         while (line := self._next()) is not None:
             used.append(line)
@@ -71,19 +71,27 @@ class _Rows:
             if size > self._max_bytes:
                 detail = f"a quote is not closed within {self._max_bytes:,} bytes"
                 raise _BrokenRowError(Reason.TOO_LONG, detail)
-            yield line.content.decode(errors="surrogateescape") + "\n"
+            yield _decoded(line)
+
+
+def _decoded(line: Line) -> str:
+    """As `csv` wants it; a lone carriage return would end the record, and is a blank here."""
+    return line.content.replace(b"\r", b" ").decode(errors="surrogateescape") + "\n"
 
 
 def read_table(source: Source, config: CorpusConfig, advance: Advance) -> Iterator[Item]:
     """Records of a .csv (RFC 4180: quotes, line ends inside them) or .tsv (no quoting) file.
 
-    The first row names the columns. A row with more or fewer fields than that is broken.
+    The first row names the columns. A row with more or fewer fields than that is broken;
+    without a usable first row, so is the file.
     """
     header: list[str] | None = None
     lines = read_lines(source, config.max_record_bytes, advance)
     for line, row in _Rows(source, lines, config.max_record_bytes):
         if isinstance(row, _BrokenRowError):
             yield Problem(source.name, line, row.reason, row.detail)
+            if header is None:
+                return
         elif header is None:
             header = [name.strip() for name in row]
             if config.text_field not in header:
