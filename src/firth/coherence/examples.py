@@ -84,13 +84,15 @@ def split(slots: Slots, held_out: float, seed: int) -> tuple[Slots, Slots]:
         InputError: If what is left offers no negative example.
     """
     documents = np.unique(slots.documents)
-    wanted = max(round(held_out * len(documents)), min(len(documents) // 2, 1 + len(documents) // 10, 2))
+    at_least = min(len(documents) // 2, 2 if len(documents) >= 10 else 1)
+    wanted = max(round(held_out * len(documents)), at_least)
     chosen = np.random.default_rng(seed).permutation(documents)[:wanted]
     held = np.isin(slots.documents, chosen)
     learned, tested = (
         Slots(slots.sentences[part], slots.documents[part], slots.window) for part in (~held, held)
     )
-    if not len(learned) or np.ptp(learned.sentences) <= slots.window:
+    alone = not len(learned) or learned.documents[0] == learned.documents[-1]
+    if alone and (not len(learned) or np.ptp(learned.sentences) <= slots.window):
         raise InputError(
             f"the corpus has {len(slots)} sentences that can be slots, in {len(documents)} "
             "documents: too few to learn coherence from. A slot has a neighbour on each side in "

@@ -50,7 +50,8 @@ class SentenceEncoder(nn.Module):
             (self.rightward, tokens),
             (self.leftward, tokens.gather(1, reversed_places)),
         ):
-            states.append(lstm(self.pieces(read))[0].gather(1, last)[:, 0].float())
+            every, _ = lstm(self.pieces(read))
+            states.append(every.gather(1, last)[:, 0].float())
         vectors = torch.cat(states, dim=1)
         return nn.functional.layer_norm(vectors, vectors.shape[1:])
 
@@ -60,7 +61,7 @@ def _lstm(embedding: int, hidden: int) -> nn.LSTM:
     with torch.no_grad():
         # Remember by default (Jozefowicz et al., 2015): what counts is said all along a sentence,
         # and is read off at its end. Gates are in the order input, forget, cell, output.
-        lstm.bias_ih_l0[hidden : 2 * hidden] += 1.0
+        lstm.get_parameter("bias_ih_l0")[hidden : 2 * hidden] += 1.0
     return lstm
 
 
@@ -121,4 +122,5 @@ class CoherenceModel(nn.Module):
             float32 of shape (n,); the sigmoid is p(y=1 | s, c).
         """
         query, constant = self.query(sentences)
-        return (query * contexts).sum(1) + constant
+        logits: Tensor = (query * contexts).sum(1) + constant
+        return logits

@@ -65,7 +65,7 @@ def tokenize(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> Tok
     """Word pieces of `texts`, each cut to its first `max_tokens`; an empty one is one `</s>`."""
     # A lone surrogate, which a str may hold, has no UTF-8 form: it is read as a question mark.
     clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-    end = tokenizer.token_to_id("</s>")
+    end = tokenizer.get_vocab()["</s>"]
     rows = [
         encoding.ids[:max_tokens] or [end]
         for encoding in tokenizer.encode_batch_fast(clean, add_special_tokens=False)
