@@ -104,7 +104,7 @@ def corpus(tiny_run: Path) -> Corpus:
 
 
 def origin_over(corpus: Corpus, **changes: object) -> Origin:
-    base = {"contexts": 6, "shortlist": 15}
+    base = {"contexts": 4, "shortlist": 15}
     config = Config().changed({"origin": base | changes}, "test").origin
     coherence = WordCoherence(corpus)
     candidates = Candidates(corpus, WordIndex(corpus), coherence, config, 20, seed=1)  # type: ignore[arg-type]
@@ -118,10 +118,10 @@ def words_before(corpus: Corpus, slot: int) -> frozenset[str]:
 def test_context_sets_obey_the_paper(corpus: Corpus) -> None:
     """|C_s| slots, best fit first, one a chunk, preceding sentences different enough."""
     found = origin_over(corpus).context_set(A)
-    assert len(found.slots) == 6
+    assert len(found.slots) == 4
     fits = found.terms.fit(OriginConfig().weights)
     assert fits.tolist() == sorted(fits, reverse=True)
-    assert len(set(corpus.chunk_of(found.slots).tolist())) == 6
+    assert len(set(corpus.chunk_of(found.slots).tolist())) == 4
     before = [words_before(corpus, slot) for slot in found.slots.tolist()]
     assert all(jaccard(x, y) < 0.5 for i, x in enumerate(before) for y in before[:i])
 
@@ -142,7 +142,7 @@ def test_two_step_finds_better_contexts_than_chance(corpus: Corpus) -> None:
     random = origin_over(corpus, selection="random").context_set(A)
     weights = OriginConfig().weights
     assert chosen.terms.fit(weights).mean() > random.terms.fit(weights).mean() + 0.1
-    assert len(random.slots) == 6
+    assert len(random.slots) == 4
 
 
 def test_selection_without_coherence_keeps_the_order_of_screening(corpus: Corpus) -> None:
@@ -185,7 +185,7 @@ def test_each_fit_is_asked_once(corpus: Corpus) -> None:
     generator = origin._generator
     assert isinstance(generator, WordGenerator)
     origin.similarities([(A, B), (A, C)])
-    assert generator.asked <= 3 * 15 + 4 * 6
+    assert generator.asked <= 3 * 15 + 4 * 4
 
 
 def test_the_vectors_are_those_of_eq_4(corpus: Corpus) -> None:
@@ -226,7 +226,7 @@ def test_explanations_add_nothing_and_lose_nothing(corpus: Corpus) -> None:
     found = origin.explain(B, A)
     assert (found.sentence1, found.sentence2) == (B, A)
     assert found.similarity == origin.similarity(A, B)
-    assert len(found.evidence) == 12
+    assert len(found.evidence) == 8
     v1 = [item.fit1 for item in found.evidence]
     v2 = [item.fit2 for item in found.evidence]
     assert np.corrcoef(v1, v2)[0, 1] == pytest.approx(found.similarity)

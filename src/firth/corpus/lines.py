@@ -15,7 +15,8 @@ Advance = Callable[[int], None]
 """Told how many bytes of the file on disk have been read since the last call."""
 
 _BLOCK = 1 << 16
-_PACKED_BLOCK = 1 << 12  # zstd can unpack 4 bytes to 128 KiB, so a piece must be small
+_PACKED_BLOCK = {Compression.GZIP: 1 << 12, Compression.ZSTD: 1 << 8}
+"""Small, since 1 byte of gzip can unpack to 1 KiB and 8 bytes of zstd to 128 KiB."""
 
 
 _UNPACK_ERRORS = (zlib.error, zstandard.ZstdError)
@@ -145,7 +146,7 @@ def _unpack(
     with open(path, "rb") as file:
         while True:
             careful = careful_from is not None and used >= careful_from
-            piece = file.read(1 if careful else _PACKED_BLOCK)
+            piece = file.read(1 if careful else _PACKED_BLOCK[compression])
             if not piece:
                 break
             used += len(piece)

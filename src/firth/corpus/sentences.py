@@ -19,6 +19,9 @@ MAX_RUN = 1_000
 _PUNKT = nupunkt.load_default_model()
 _WORD = re.compile(r"\w")
 _CITATION = re.compile(r"((?:\[[\d\s,\u2013-]+\])+)\s*")
+_CITED_END = re.compile(
+    r"(?<=[.!?\"'\u2019\u201d)])(?:\[[\d\s,\u2013-]+\])+ (?=[\"'\u2018\u201c(]?[A-Z])"
+)
 _DOTTED = re.compile(r"\w\.\w+\.$")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _BULLET = re.compile(r"(?:[-*•\u2013\u2014·]|\(?\d{1,3}[.)]|\(?[A-Za-z][.)])\s")
@@ -76,13 +79,13 @@ def _split_line(line: str) -> Iterator[str]:
 
 
 def _mended(pieces: Iterable[str]) -> Iterator[str]:
-    """Pieces without needless white space or emptiness, and two wrong borders put right.
+    """Pieces without needless white space or emptiness, with borders put right.
 
-    A citation mark, `[3]`, after a full stop belongs before the border; and `i.i.d. and` is none.
+    There is one in `so.[3] Others`; in `so. [3] Others` it comes after the mark; and there is none
+    in `i.i.d. and`.
     """
     held: list[str] = []
-    for raw in pieces:
-        piece = " ".join(raw.split())
+    for piece in (part for raw in pieces for part in _cut_after_citations(" ".join(raw.split()))):
         if held and (mark := _CITATION.match(piece)):
             held.append(mark[1])
             piece = piece[mark.end() :]
@@ -94,6 +97,15 @@ def _mended(pieces: Iterable[str]) -> Iterator[str]:
         held.append(piece)
     if held:
         yield " ".join(held)
+
+
+def _cut_after_citations(piece: str) -> Iterator[str]:
+    start = 0
+    if "[" in piece:
+        for mark in _CITED_END.finditer(piece):
+            yield piece[start : mark.end() - 1]
+            start = mark.end()
+    yield piece[start:]
 
 
 def _unwrap(paragraph: str) -> list[str]:

@@ -21,7 +21,7 @@ class _BrokenRowError(Exception):
 
 
 class _Rows:
-    """Rows of a table as (line, fields or what is wrong)."""
+    """Rows of a table as (line, fields or what is wrong); the first row sets their length."""
 
     def __init__(self, source: Source, lines: Iterator[Line], max_bytes: int) -> None:
         self._quoting: Literal[0, 3] = (
@@ -29,6 +29,7 @@ class _Rows:
         )
         self._delimiter = "\t" if source.format is Format.TSV else ","
         self._lines, self._max_bytes = lines, max_bytes
+        self._fields: int | None = None
         self._given_back: deque[Line] = deque()
         csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
 
@@ -57,6 +58,11 @@ class _Rows:
             raise _BrokenRowError(Reason.BROKEN_ROW, str(error)) from None
         except StopIteration:
             raise _BrokenRowError(Reason.BROKEN_ROW, "a quote is never closed") from None
+        if self._fields is None:
+            self._fields = len(row)
+        if len(row) != self._fields:
+            detail = f"{len(row)} fields, the first row has {self._fields}"
+            raise _BrokenRowError(Reason.BROKEN_ROW, detail)
         return row
 
     def _text(self, used: list[Line]) -> Iterator[str]:
@@ -98,9 +104,6 @@ def read_table(source: Source, config: CorpusConfig, advance: Advance) -> Iterat
                 detail = f"no column {config.text_field!r}; columns: {', '.join(header[:8])}"
                 yield Problem(source.name, line, Reason.MISSING_FIELD, detail)
                 return
-        elif len(row) != len(header):
-            detail = f"{len(row)} fields, the header has {len(header)}"
-            yield Problem(source.name, line, Reason.BROKEN_ROW, detail)
         elif any("\udc80" <= character <= "\udcff" for character in _suspects(row)):
             yield Problem(source.name, line, Reason.INVALID_UTF8, "bytes that are not UTF-8")
         else:

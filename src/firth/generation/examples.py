@@ -11,8 +11,8 @@ import torch
 from firth.artifacts import write_atomically
 from firth.corpus.corpus import Corpus
 from firth.generation.forest import Tokens
+from firth.generation.packed import Packed
 from firth.generation.roles import ROLES, PartReader, Role, cut
-from firth.generation.transformer import Packed
 from firth.progress import track
 from firth.seeds import derive_seed
 
@@ -54,6 +54,13 @@ class TokenizedCorpus:
             for (a, b), role in zip(spans, ROLES, strict=True)
         )
         return left, centre, right
+
+    def counts(self, sentences: Indices, vocabulary: int) -> torch.Tensor:
+        """How often each token occurs in these sentences: (vocabulary,), float32."""
+        spans = [self._tokens[self.bounds[i] : self.bounds[i + 1]] for i in sentences.tolist()]
+        return torch.from_numpy(
+            np.bincount(np.concatenate(spans), minlength=vocabulary).astype(np.float32)
+        )
 
     def sizes(self, slots: Indices) -> Indices:
         """Tokens of the three parts of each slot, at most `max_tokens` each: (n, 3)."""

@@ -51,10 +51,10 @@ class LanguageModel:
         Some architectures do not dispatch their attention, scale or cap their logits, or have no
         explicit positions. They are read row by row.
         """
-        model.eval()
+        model.train(False)
         rows = cls(model, Layout.ROWS)
         trial = cls(model, Layout.FOREST)
-        vocabulary = int(model.get_input_embeddings().weight.shape[0])
+        vocabulary = _vocabulary(model)
         forest = Forest(start=1 % vocabulary)
         for first in _PROBE[:2]:
             top = forest.add(ROOT, tuple(t % vocabulary for t in first))
@@ -82,7 +82,10 @@ class LanguageModel:
 
     def _score_forest(self, forest: Forest, budget: int) -> npt.NDArray[np.float64]:
         found = torch.zeros(len(forest), dtype=torch.float64)
-        head: Any = self.model.get_output_embeddings()
+        network: Any = self.model
+        head = network.get_output_embeddings()
+        if self.model.device.type == "cpu":
+            budget = min(budget, _CACHED_TOKENS)
         with _forest_attention(self.model):
             for part in split(forest, budget):
                 layout = lay_out(forest, part, self.model.device)
@@ -105,8 +108,7 @@ class LanguageModel:
         paths = [path for path in paths if any(node in pending for node in path)]
         sizes = {path[-1]: sum(len(forest.tokens[n]) for n in path) for path in paths}
         paths.sort(key=lambda path: sizes[path[-1]])
-        vocabulary = int(self.model.get_input_embeddings().weight.shape[0])
-        budget = max(1, min(budget, _LOGITS // vocabulary))
+        budget = max(1, min(budget, _LOGITS // _vocabulary(self.model)))
         while paths:
             width = sizes[paths[-1][-1]]
             rows = [paths.pop() for _ in range(min(len(paths), max(1, budget // width)))]
@@ -129,6 +131,10 @@ class LanguageModel:
                         pending.remove(node)
                         found[node] = float(scores[i, begin - 1 : end - 1].sum())
         return found
+
+
+def _vocabulary(model: Any) -> int:
+    return int(model.get_input_embeddings().weight.shape[0])
 
 
 @contextmanager

@@ -34,8 +34,9 @@ def log_normalisers(states: Tensor, weight: Tensor, bias: Tensor | None = None) 
         rows = states[first : first + _ROW_STEP]
         slices = []
         for begin in range(0, len(weight), _VOCABULARY_STEP):
-            own = None if bias is None else bias[begin : begin + _VOCABULARY_STEP]
-            logits = functional.linear(rows, weight[begin : begin + _VOCABULARY_STEP], own).float()
+            logits = functional.linear(rows, weight[begin : begin + _VOCABULARY_STEP]).float()
+            if bias is not None:
+                logits.add_(bias[begin : begin + _VOCABULARY_STEP])
             top = logits.amax(-1, keepdim=True)
             slices.append(logits.sub_(top).exp_().sum(-1).log_().add_(top[:, 0]))
         totals.append(torch.stack(slices).logsumexp(0))

@@ -49,7 +49,7 @@ def open_seq2seq(folder: Path, config: GeneratorConfig) -> Seq2Seq:
     for file, roles in stored["models"].items():
         model = ContextTransformer(Shape(**stored["shape"]))
         model.load_state_dict(load_file(folder / file))
-        model.to(dtype=dtype, device=where).eval()
+        model.cast(dtype, where).eval()
         models |= {Role(role): model for role in roles}
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
     tokenizer.encode_special_tokens = True

@@ -7,19 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
-from transformers.utils import logging
+import transformers
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils.hub import cached_file
 
 from firth.artifacts import fingerprint_file, fingerprint_value
 from firth.errors import InputError, MissingExtraError
 
 _KEPT = (".safetensors", ".json", ".model", ".txt", ".jinja")
+_hub: Any = transformers  # mypy: parts of transformers are untyped
 _FAILURES = (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError)
 
 
@@ -100,11 +96,14 @@ def load_pretrained(
         )
     try:
         with _without_bars():
-            tokenizer = AutoTokenizer.from_pretrained(model, **options)
+            tokenizer: PreTrainedTokenizerBase = _hub.AutoTokenizer.from_pretrained(
+                model, **options
+            )
+            network: Any
             if gguf_file:
                 network = _dequantised(model, gguf_file)
             else:
-                network = AutoModelForCausalLM.from_pretrained(
+                network = _hub.AutoModelForCausalLM.from_pretrained(
                     model, dtype=dtype, use_safetensors=True
                 )
     except _FAILURES as error:
@@ -124,11 +123,13 @@ def load_pretrained(
 
 def _dequantised(model: str, gguf_file: str) -> PreTrainedModel:
     """A GGUF model as an ordinary one: the loaded one remembers that it was quantised."""
-    loaded = AutoModelForCausalLM.from_pretrained(model, gguf_file=gguf_file, dtype=torch.float32)
+    loaded = _hub.AutoModelForCausalLM.from_pretrained(
+        model, gguf_file=gguf_file, dtype=torch.float32
+    )
     config = loaded.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config
-    plain: PreTrainedModel = AutoModelForCausalLM.from_config(config)
+    plain: PreTrainedModel = _hub.AutoModelForCausalLM.from_config(config)
     plain.load_state_dict(loaded.state_dict())
     plain.tie_weights()
     return plain
@@ -146,6 +147,7 @@ def _folder(model: str) -> Path:
 
 @contextmanager
 def _without_bars() -> Iterator[None]:
+    logging = _hub.utils.logging
     shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()

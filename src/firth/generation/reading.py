@@ -36,7 +36,7 @@ class Reader:
                 f"the tokenizer has no start-of-text token (got {token!r}): it defines neither a "
                 "bos nor an eos token of its vocabulary. Name the token to start texts with."
             )
-        self.start = int(tokenizer.convert_tokens_to_ids(token))
+        self.start = int(tokenizer.get_vocab()[token])
         self._lead = self._find_lead()
 
     def _find_lead(self) -> str:

@@ -11,10 +11,11 @@ from torch import Tensor
 
 from firth.contexts import Context
 from firth.generation.forest import Tokens
-from firth.generation.next_token import next_token_scores
+from firth.generation.mixture import mixture_scores
+from firth.generation.packed import Packed
 from firth.generation.protocol import ALL_TERMS, Likelihoods, Pairs, Term
 from firth.generation.roles import PartReader, Role, special_tokens
-from firth.generation.transformer import ContextTransformer, Memory, Packed
+from firth.generation.transformer import ContextTransformer, Memory
 
 PART_OF = {Term.SENTENCE: Role.SENTENCE, Term.LEFT: Role.LEFT, Term.RIGHT: Role.RIGHT}
 _BLOCK = 1024
@@ -148,9 +149,11 @@ class Seq2Seq:
                 chosen = [jobs[i] for i in batch]
                 inputs = [(self._start, *job.target[:-1]) for job in chosen]
                 given = Packed.of(inputs, [role] * len(chosen), encoded.device)
-                states = model.decode(given, encoded.memory([job.given for job in chosen]))
-                targets = torch.tensor([t for job in chosen for t in job.target])
-                scores = next_token_scores(states, targets.to(states.device), model.word.weight)
+                targets = torch.tensor(
+                    [t for job in chosen for t in job.target], device=encoded.device
+                )
+                memory = encoded.memory([job.given for job in chosen])
+                scores = mixture_scores(model, model.decode(given, memory, targets), targets)
                 rows = torch.arange(len(chosen)).repeat_interleave(given.lengths.cpu())
                 sums = torch.zeros(len(chosen), dtype=torch.float64)
                 found[batch] = sums.index_add_(0, rows, scores.double().cpu()).numpy()
@@ -171,7 +174,7 @@ class _Encoded:
         for batch in _batches([(len(tokens), 0) for _, tokens in texts], budget):
             chosen = [texts[i] for i in batch]
             packed = Packed.of([t for _, t in chosen], [r for r, _ in chosen], self.device)
-            layers.append(model.memories(model.encode(packed)))
+            layers.append([*model.read(packed), packed.tokens])
             for given in chosen:
                 self._spans[given] = (end, end + len(given[1]))
                 end += len(given[1])
@@ -188,7 +191,8 @@ class _Encoded:
             own = np.concatenate([np.arange(begin, end) for begin, end in row])
             places[i, : len(own)], real[i, : len(own)] = own, True
         index = torch.from_numpy(places).to(self.device)
-        return Memory([x[index] for x in self._layers], torch.from_numpy(real).to(self.device))
+        *layers, tokens = (x[index] for x in self._layers)
+        return Memory(layers, tokens, torch.from_numpy(real).to(self.device))
 
 
 def evidence(parts: Mapping[Role, Tokens], role: Role, *, whole: bool) -> dict[Role, Tokens]:

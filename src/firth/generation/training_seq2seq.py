@@ -10,7 +10,6 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
-from torch.nn import functional
 
 from firth.artifacts import SCRATCH, write_atomically, write_json
 from firth.config import Backend, GeneratorConfig
@@ -26,17 +25,19 @@ from firth.generation.examples import (
     split_slots,
 )
 from firth.generation.forest import Tokens
+from firth.generation.mixture import mixture_loss
 from firth.generation.open import CONFIG, TOKENIZER_FILE
+from firth.generation.packed import spread
 from firth.generation.precision import number_format
 from firth.generation.protocol import Term
 from firth.generation.roles import ROLES, PartReader, Role, special_tokens
 from firth.generation.seq2seq import PART_OF, Job, Seq2Seq, evidence
-from firth.generation.transformer import ContextTransformer, Memory, Shape, spread
+from firth.generation.transformer import ContextTransformer, Memory, Shape
 from firth.seeds import derive_seed
 from firth.training import History, Schedule, train
 
 HISTORY = "history.json"
-_REPORTS, _WATCHED, _REPORTED = 10, 128, 2_000
+_REPORTS, _WATCHED, _REPORTED, _COUNTED = 10, 64, 1_000, 100_000
 
 
 def train_seq2seq(
@@ -125,6 +126,7 @@ def _train_one(
 ) -> tuple[ContextTransformer, History]:
     torch.manual_seed(derive_seed(seed, "generator", name, "start"))
     model = ContextTransformer(shape, config.dropout)
+    model.start_from(store.counts(held_out_sample(slots, _COUNTED, seed), shape.vocabulary))
     plan = _plan(store, slots, config, seed)
     start, missing = special_tokens(tokenizer)
 
@@ -158,10 +160,8 @@ def loss_of(model: ContextTransformer) -> Callable[[Example], Tensor]:
     """Mean loss in nats a generated token, a function of an example."""
 
     def loss(example: Example) -> Tensor:
-        states = model.decode(example.inputs, _memory(model, example))
-        return functional.cross_entropy(
-            functional.linear(states, model.word.weight), example.targets
-        )
+        prediction = model.decode(example.inputs, _memory(model, example), example.targets)
+        return mixture_loss(model, prediction, example.targets)
 
     return loss
 
@@ -170,35 +170,24 @@ def _memory(model: ContextTransformer, example: Example) -> Memory:
     """The memory of each part to be generated: `<mask>`, and its neighbours unless dropped."""
     read, marks, n = example.read, len(example.roles), example.dropped.shape[1]
     rows, longest, places = len(read.lengths), read.longest, read.places
-    real = read.real[: rows - marks].view(-1, n, longest)
     layers = []
-    for flat in model.memories(model.encode(read)):
+    for flat in [*model.read(read), read.tokens[:, None]]:
         padded = spread(flat, places, rows * longest).view(rows, longest, -1)
-        parts, masks = padded[: rows - marks].view(-1, n, longest, flat.shape[1]), padded[-marks:]
-        layers.append(
-            torch.cat(
-                [
-                    torch.cat(
-                        [masks[i, None, :1].expand(n, -1, -1), *_others(parts, example, i)], 1
-                    )
-                    for i in range(marks)
-                ]
-            )
-        )
-    seen = [
-        torch.cat(
-            [
-                torch.ones(n, 1, dtype=torch.bool),
-                *(
-                    known & ~example.dropped[i, :, side, None]
-                    for side, known in enumerate(_others(real, example, i))
-                ),
-            ],
-            1,
-        )
-        for i in range(marks)
-    ]
-    return Memory(layers, torch.cat(seen))
+        parts = padded[: rows - marks].view(-1, n, longest, flat.shape[1])
+        masks = padded[rows - marks :, :1]
+        memories = [
+            torch.cat([masks[i].expand(n, 1, -1), *_others(parts, example, i)], 1)
+            for i in range(marks)
+        ]
+        layers.append(torch.cat(memories))
+    real = read.real[: rows - marks].view(-1, n, longest)
+    seen = []
+    for i in range(marks):
+        kept = ~example.dropped[i]
+        sides = [known & kept[:, j, None] for j, known in enumerate(_others(real, example, i))]
+        seen.append(torch.cat([torch.ones(n, 1, dtype=torch.bool), *sides], 1))
+    *layers, tokens = layers
+    return Memory(layers, tokens[..., 0], torch.cat(seen))
 
 
 def _others(parts: Tensor, example: Example, i: int) -> list[Tensor]:

@@ -7,6 +7,11 @@ once for all sentences, where reading [c_<; c_>] as one text would encode both a
 The one-token text `<mask>` in the place of the missing part is always given too: it is all there
 is to attend to when every neighbour is left out.
 
+A word of the missing part often stands in its neighbours, and a small model learns that last. So
+the output is a pointer sentinel mixture (Merity et al. 2017): one more attention over the given
+parts, where weight on a token is probability of generating that token again, and weight on `<mask>`
+is the share of the softmax over the vocabulary.
+
 Sentences lie one after another, without padding, for all that treats tokens one by one; only
 attention pads them.
 """
@@ -18,8 +23,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from firth.generation.forest import Tokens
-from firth.generation.roles import ROLES, Role
+from firth.generation.packed import Packed, collect, spread
+from firth.generation.roles import ROLES
+
+_SENTINEL = 6.0
+"""With 50 tokens to point at, pointing begins with a share of a tenth."""
 
 
 @dataclass(frozen=True)
@@ -43,105 +51,35 @@ class Shape:
     max_tokens: int
 
 
-class _Spread(torch.autograd.Function):
-    """Rows of x to distinct places of a longer, otherwise zero array; the gradient goes back."""
-
-    @staticmethod
-    def forward(ctx, x: Tensor, places: Tensor, size: int) -> Tensor:  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(places)
-        return x.new_zeros(size, *x.shape[1:]).index_copy_(0, places, x)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[no-untyped-def]
-        (places,) = ctx.saved_tensors
-        return grad.index_select(0, places), None, None
-
-
-class _Collect(torch.autograd.Function):
-    """Rows of x at distinct places; faster to differentiate than general indexing."""
-
-    @staticmethod
-    def forward(ctx, x: Tensor, places: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(places)
-        ctx.size = len(x)
-        return x.index_select(0, places)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
-        (places,) = ctx.saved_tensors
-        return grad.new_zeros(ctx.size, *grad.shape[1:]).index_copy_(0, places, grad), None
-
-
-def spread(x: Tensor, places: Tensor, size: int) -> Tensor:
-    """An array of `size` rows that has those of `x` at `places`, all distinct, and zeros."""
-    found: Tensor = _Spread.apply(x, places, size)
-    return found
-
-
-@dataclass(frozen=True)
-class Packed:
-    """Sentences one after another.
-
-    Attributes:
-        tokens: (t,) ids.
-        roles: (t,) sentence position of each token.
-        positions: (t,) position of each token in its sentence.
-        lengths: (n,) tokens of each sentence; all ≥ 1.
-    """
-
-    tokens: Tensor
-    roles: Tensor
-    positions: Tensor
-    lengths: Tensor
-
-    @classmethod
-    def of(
-        cls, sentences: Sequence[Tokens], roles: Sequence[Role], device: torch.device
-    ) -> "Packed":
-        """Pack non-empty sentences, each with its sentence position."""
-        lengths = [len(tokens) for tokens in sentences]
-        return cls.from_tensors(
-            torch.tensor([t for tokens in sentences for t in tokens], device=device),
-            torch.tensor([int(role) for role in roles], device=device),
-            torch.tensor(lengths, device=device),
-        )
-
-    @classmethod
-    def from_tensors(cls, tokens: Tensor, roles: Tensor, lengths: Tensor) -> "Packed":
-        """Pack tokens (t,) of sentences with the given roles (n,) and lengths (n,)."""
-        starts = lengths.cumsum(0) - lengths
-        positions = torch.arange(len(tokens), device=tokens.device)
-        positions = positions - starts.repeat_interleave(lengths)
-        return cls(tokens, roles.repeat_interleave(lengths), positions, lengths)
-
-    @property
-    def longest(self) -> int:
-        """Tokens of the longest sentence."""
-        return int(self.lengths.max())
-
-    @property
-    def places(self) -> Tensor:
-        """(t,) place of each token in the padded (n · longest) array."""
-        rows = torch.arange(len(self.lengths), device=self.lengths.device)
-        return rows.repeat_interleave(self.lengths) * self.longest + self.positions
-
-    @property
-    def real(self) -> Tensor:
-        """(n, longest) which places hold a token."""
-        return torch.arange(self.longest, device=self.lengths.device) < self.lengths[:, None]
-
-
 @dataclass(frozen=True)
 class Memory:
     """What the decoder attends to: one row for each sentence it generates.
 
     Attributes:
-        layers: For each decoder layer, keys and values, (n, m, 2 · width).
-        real: (n, m) which of them are no padding; at least one in each row.
+        layers: For each decoder layer, keys and values, (n, m, 2 · width); last, the keys of the
+            pointer, (n, m, width / heads).
+        tokens: (n, m) which tokens they are; the first in each row is `<mask>`.
+        real: (n, m) which of them are no padding.
     """
 
     layers: Sequence[Tensor]
+    tokens: Tensor
     real: Tensor
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is known of the next tokens of t places.
+
+    Attributes:
+        states: (t, width), to be multiplied with the output embedding.
+        log_share: (t,) float32, log of the share of the softmax over the vocabulary.
+        copied: (t,) float32, probability of the true next token by pointing at it.
+    """
+
+    states: Tensor
+    log_share: Tensor
+    copied: Tensor
 
 
 class _Feedforward(nn.Module):
@@ -168,7 +106,7 @@ class _SelfAttention(nn.Module):
         n, longest = len(packed.lengths), packed.longest
         inner = spread(self.inner(self.norm(x)), places, n * longest)
         q, k, v = inner.view(n, longest, 3, -1).unbind(2)
-        out: Tensor = self.outer(_Collect.apply(_attend(q, k, v, mask, self.heads), places))
+        out: Tensor = self.outer(collect(_attend(q, k, v, mask, self.heads), places))
         return out
 
 
@@ -178,7 +116,6 @@ class _CrossAttention(nn.Module):
         self.heads = shape.heads
         self.norm = nn.LayerNorm(shape.width)
         self.query = nn.Linear(shape.width, shape.width)
-        self.memory = nn.Linear(shape.width, 2 * shape.width)
         self.outer = nn.Linear(shape.width, shape.width)
 
     def forward(
@@ -187,7 +124,7 @@ class _CrossAttention(nn.Module):
         n, longest = len(packed.lengths), packed.longest
         q = spread(self.query(self.norm(x)), places, n * longest).view(n, longest, -1)
         k, v = memory.chunk(2, -1)
-        out: Tensor = self.outer(_Collect.apply(_attend(q, k, v, mask, self.heads), places))
+        out: Tensor = self.outer(collect(_attend(q, k, v, mask, self.heads), places))
         return out
 
 
@@ -211,16 +148,35 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, heads: int) -> Tensor
 
 
 class _EncoderLayer(nn.Module):
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, dropout: float) -> None:
         super().__init__()
         self.attention, self.feedforward = _SelfAttention(shape), _Feedforward(shape)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, packed: Packed, places: Tensor, mask: Tensor) -> Tensor:
+        x = x + self.dropout(self.attention(x, packed, places, mask))
+        return x + self.dropout(self.feedforward(x))  # type: ignore[no-any-return]
 
 
 class _DecoderLayer(nn.Module):
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, dropout: float) -> None:
         super().__init__()
         self.attention, self.cross = _SelfAttention(shape), _CrossAttention(shape)
         self.feedforward = _Feedforward(shape)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        packed: Packed,
+        places: Tensor,
+        causal: Tensor,
+        memory: Tensor,
+        mask: Tensor,
+    ) -> Tensor:
+        x = x + self.dropout(self.attention(x, packed, places, causal))
+        x = x + self.dropout(self.cross(x, packed, places, memory, mask))
+        return x + self.dropout(self.feedforward(x))  # type: ignore[no-any-return]
 
 
 class ContextTransformer(nn.Module):
@@ -239,8 +195,15 @@ class ContextTransformer(nn.Module):
         self.word = nn.Embedding(shape.vocabulary, shape.width)
         self.sentence_position = nn.Embedding(len(ROLES), shape.width)
         self.token_position = nn.Embedding(shape.max_tokens, shape.width)
-        self.encoder = nn.ModuleList(_EncoderLayer(shape) for _ in range(shape.layers))
-        self.decoder = nn.ModuleList(_DecoderLayer(shape) for _ in range(shape.layers))
+        self.encoder = nn.ModuleList(_EncoderLayer(shape, dropout) for _ in range(shape.layers))
+        self.decoder = nn.ModuleList(_DecoderLayer(shape, dropout) for _ in range(shape.layers))
+        self.keys_values = nn.ModuleList(
+            nn.Linear(shape.width, 2 * shape.width) for _ in range(shape.layers)
+        )
+        self.pointer_query = nn.Linear(shape.width, shape.width // shape.heads, bias=False)
+        self.pointer_key = nn.Linear(shape.width, shape.width // shape.heads, bias=False)
+        self.sentinel = nn.Parameter(torch.tensor(_SENTINEL))
+        self.bias = nn.Parameter(torch.zeros(shape.vocabulary))
         self.encoder_norm = nn.LayerNorm(shape.width)
         self.decoder_norm = nn.LayerNorm(shape.width)
         self.dropout = nn.Dropout(dropout)
@@ -250,9 +213,11 @@ class ContextTransformer(nn.Module):
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
-                nn.init.zeros_(module.bias)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
             elif isinstance(module, nn.Embedding):
                 nn.init.normal_(module.weight, std=self.shape.width**-0.5)
+        nn.init.zeros_(self.pointer_query.weight)
 
     def _embed(self, packed: Packed) -> Tensor:
         word = self.word(packed.tokens)
@@ -260,34 +225,50 @@ class ContextTransformer(nn.Module):
         embedded: Tensor = self.dropout(word * self.shape.width**0.5 + place)
         return embedded
 
-    def encode(self, packed: Packed) -> Tensor:
-        """Read sentences, each by itself: (t, width)."""
+    def read(self, packed: Packed) -> list[Tensor]:
+        """Read sentences, each by itself, for `Memory.layers`: (t, …) each."""
         x, places = self._embed(packed), packed.places
         mask = packed.real[:, None, None, :]
         for layer in self.encoder:
-            x = x + self.dropout(layer.attention(x, packed, places, mask))
-            x = x + self.dropout(layer.feedforward(x))
-        encoded: Tensor = self.encoder_norm(x)
-        return encoded
+            x = layer(x, packed, places, mask)
+        x = self.encoder_norm(x)
+        return [*(project(x) for project in self.keys_values), self.pointer_key(x)]
 
-    def memories(self, encoded: Tensor) -> list[Tensor]:
-        """Keys and values of encoded tokens for each decoder layer: (t, 2 · width) each."""
-        return [layer.cross.memory(encoded) for layer in self.decoder]
-
-    def decode(self, given: Packed, memory: Memory) -> Tensor:
-        """States from which the next tokens follow: (t, width).
+    def decode(self, given: Packed, memory: Memory, targets: Tensor) -> Prediction:
+        """Predict the next tokens.
 
         Args:
             given: Decoder inputs: `<s>` and all tokens but the last, with the sentence position of
                 the part to be generated.
             memory: What to generate it from.
+            targets: (t,) the tokens that really follow.
         """
         x, places, longest = self._embed(given), given.places, given.longest
         causal = torch.ones(longest, longest, dtype=torch.bool, device=x.device).tril()
         mask = memory.real[:, None, None, :]
-        for layer, known in zip(self.decoder, memory.layers, strict=True):
-            x = x + self.dropout(layer.attention(x, given, places, causal))
-            x = x + self.dropout(layer.cross(x, given, places, known, mask))
-            x = x + self.dropout(layer.feedforward(x))
-        decoded: Tensor = self.decoder_norm(x)
-        return decoded
+        for layer, known in zip(self.decoder, memory.layers, strict=False):
+            x = layer(x, given, places, causal, known, mask)
+        x = self.decoder_norm(x)
+
+        n, keys = len(given.lengths), memory.layers[-1]
+        query = spread(self.pointer_query(x), places, n * longest).view(n, longest, -1)
+        scores = torch.bmm(query, keys.transpose(1, 2)).float() * keys.shape[-1] ** -0.5
+        scores = scores.masked_fill(~memory.real[:, None], float("-inf"))
+        first = torch.arange(keys.shape[1], device=x.device) == 0
+        weights = (scores + self.sentinel.float() * first).log_softmax(-1)
+        wanted = spread(targets, places, n * longest).view(n, longest, 1)
+        again = (memory.tokens[:, None] == wanted) & ~first
+        copied = torch.where(again, weights, float("-inf")).exp().sum(-1).view(-1)
+        return Prediction(x, collect(weights[..., 0].reshape(-1), places), collect(copied, places))
+
+    def start_from(self, counts: Tensor) -> None:
+        """Let the vocabulary's softmax begin as the frequencies of tokens: `counts`, (vocabulary,)."""
+        with torch.no_grad():
+            self.bias.copy_(((counts + 0.1) / (counts + 0.1).sum()).log())
+
+    def cast(self, dtype: torch.dtype, device: torch.device) -> "ContextTransformer":
+        """Change the number format of the matrix products, and move; biases of tokens keep theirs."""
+        bias = self.bias.data
+        self.to(dtype=dtype, device=device)
+        self.bias.data = bias.to(device)
+        return self

@@ -1,0 +1,82 @@
+"""The plots of the report as inline SVG: the same data give the same bytes."""
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from firth.errors import MissingExtraError
+
+try:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+except ImportError as error:
+    raise MissingExtraError("The report", "report") from error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Curve = Sequence[tuple[float, float]]
+"""Points of a line: (step, value)."""
+
+_COLOURS = ("#2a6f97", "#bc6c25", "#606c38", "#9d4edd")
+# The size and the font belong to the page; colours of text and lines follow it, so that the plots
+# can be read in light and in dark.
+_STYLE = {"svg.hashsalt": "firth", "svg.fonttype": "none", "font.size": 10}
+
+
+def plot_curves(curves: Mapping[str, Curve], ylabel: str) -> str:
+    """Lines over training steps; their names in a legend."""
+    figure, axes = _figure()
+    for colour, (name, points) in zip(_COLOURS, curves.items(), strict=False):
+        steps, values = zip(*points, strict=True) if points else ((), ())
+        axes.plot(steps, values, color=colour, label=name, linewidth=1.8)
+    axes.set_xlabel("step")
+    axes.set_ylabel(ylabel)
+    return _finished(figure, axes, legend=len(curves) > 1)
+
+
+def plot_histogram(scores: Mapping[str, Sequence[float]], xlabel: str) -> str:
+    """Overlaid histograms, one a kind, on common bins."""
+    figure, axes = _figure()
+    together = [score for kind in scores.values() for score in kind]
+    bins = np.linspace(min(together), max(together), 31).tolist()
+    for colour, (name, values) in zip(_COLOURS, scores.items(), strict=False):
+        axes.hist(values, bins=bins, alpha=0.55, color=colour, label=f"{name} ({len(values)})")
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel("pairs")
+    return _finished(figure, axes, legend=True)
+
+
+def plot_scatter(x: Sequence[float], y: Sequence[float], xlabel: str, ylabel: str) -> str:
+    """One dot a pair."""
+    figure, axes = _figure()
+    axes.scatter(x, y, s=14, alpha=0.6, color=_COLOURS[0], edgecolors="none")
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    return _finished(figure, axes, legend=False)
+
+
+def _figure() -> "tuple[Figure, Axes]":
+    figure = Figure(figsize=(5.2, 3.2), layout="constrained")
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.2)
+    return figure, axes
+
+
+def _finished(figure: Figure, axes: "Axes", legend: bool) -> str:
+    if legend:
+        axes.legend(frameon=False, fontsize=9)
+    buffer = io.StringIO()
+    with mpl.rc_context(_STYLE):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    # Black is the page's own colour of text; fixed sizes give way to the width of the page.
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r"(stroke|fill): #(000000|b0b0b0)", r"\1: currentColor", svg)
+    return svg.replace("<text ", '<text fill="currentColor" ')

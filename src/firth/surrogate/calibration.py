@@ -1,0 +1,118 @@
+"""Origin scores as labels: a monotonic map onto [0, 1], fitted on the training scores alone.
+
+Raw similarities of Eq. 4 lie close together, so that a constant predictor already has a tiny L2
+and a cosine can hardly be off. Spread over [0, 1], an error means something.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from firth.config import Calibration
+from firth.errors import InputError
+
+Values = npt.NDArray[np.float64]
+KNOTS = 1001
+"""Points kept of the quantile function: no label is off by more than 1 / (KNOTS − 1)."""
+
+
+@dataclass(frozen=True)
+class LabelMap:
+    """How a raw Origin score becomes a label in [0, 1], and back.
+
+    Attributes:
+        calibration: The kind of map.
+        mean: Mean of the training scores.
+        deviation: Their standard deviation, above 0.
+        scores: quantile only: strictly ascending scores, at most `KNOTS`.
+        labels: quantile only: their labels, strictly ascending, in (0, 1).
+
+    Example:
+        >>> fitted = LabelMap.fit([-0.2, 0.1, 0.3, 0.9], Calibration.QUANTILE)
+        >>> fitted.apply([-5.0, 0.1, 0.2]).tolist()
+        [0.125, 0.375, 0.5]
+        >>> fitted.invert([0.375]).tolist()
+        [0.1]
+    """
+
+    calibration: Calibration
+    mean: float
+    deviation: float
+    scores: tuple[float, ...] = ()
+    labels: tuple[float, ...] = ()
+
+    @classmethod
+    def fit(cls, scores: npt.ArrayLike, calibration: Calibration) -> "LabelMap":
+        """Fit the map on training scores.
+
+        Raises:
+            InputError: There are none, some are not finite, or all are the same.
+        """
+        values = np.asarray(scores, np.float64).ravel()
+        if bad := int(np.count_nonzero(~np.isfinite(values))):
+            raise InputError(f"{bad} of {len(values)} training scores are not finite numbers")
+        distinct, counts = np.unique(values, return_counts=True)
+        if len(distinct) < 2:
+            got = (
+                "there is no training pair" if not len(values) else "all training scores are equal"
+            )
+            raise InputError(
+                f"{got}: nothing to distil. Harvest more pairs: firth harvest --run RUN"
+            )
+        mean, deviation = float(values.mean()), float(values.std())
+        if calibration is not Calibration.QUANTILE:
+            return cls(calibration, mean, deviation)
+        # Equal scores share the middle of their ranks.
+        ranks = (np.cumsum(counts) - counts / 2) / len(values)
+        kept = np.unique(np.linspace(0, len(distinct) - 1, KNOTS).round().astype(int))
+        if len(distinct) > KNOTS:
+            places = np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], KNOTS))
+            kept = np.unique(np.minimum(places, len(distinct) - 1))
+        return cls(
+            calibration,
+            mean,
+            deviation,
+            tuple(distinct[kept].tolist()),
+            tuple(ranks[kept].tolist()),
+        )
+
+    def apply(self, scores: npt.ArrayLike) -> Values:
+        """Labels of raw scores, same shape, in [0, 1]; not decreasing."""
+        values = np.asarray(scores, np.float64)
+        match self.calibration:
+            case Calibration.QUANTILE:
+                return np.asarray(np.interp(values, self.scores, self.labels))
+            case Calibration.ZSCORE:
+                return np.asarray(ndtr((values - self.mean) / self.deviation))
+            case Calibration.NONE:
+                return np.clip(values, 0.0, 1.0)
+
+    def invert(self, labels: npt.ArrayLike) -> Values:
+        """Raw scores of labels, same shape; outside what was seen, the nearest score seen."""
+        values = np.asarray(labels, np.float64)
+        match self.calibration:
+            case Calibration.QUANTILE:
+                return np.asarray(np.interp(values, self.labels, self.scores))
+            case Calibration.ZSCORE:
+                inner = np.clip(values, 1e-9, 1 - 1e-9)
+                return np.asarray(self.mean + self.deviation * ndtri(inner))
+            case Calibration.NONE:
+                return np.clip(values, 0.0, 1.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "LabelMap":
+        """The map that `to_dict` described."""
+        return cls(
+            Calibration(values["calibration"]),
+            values["mean"],
+            values["deviation"],
+            tuple(values["scores"]),
+            tuple(values["labels"]),
+        )

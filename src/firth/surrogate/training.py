@@ -1,0 +1,126 @@
+"""Siamese training: two sentences, one encoder, L2 between cosine and label (§3.4)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datasets import Dataset
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
+from sentence_transformers.sentence_transformer.losses import CosineSimilarityLoss
+from transformers import (
+    PrinterCallback,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+
+from firth.config import SurrogateConfig
+from firth.progress import Bar, bar
+from firth.surrogate.base import learning_rate
+from firth.surrogate.calibration import LabelMap
+from firth.training import History
+
+REPORTS = 40
+"""Entries of the history."""
+_COLUMNS = ["sentence1", "sentence2", "label"]
+
+
+class _Trainer(SentenceTransformerTrainer):
+    def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
+        """The card is our own: nothing is collected for another one."""
+
+
+class _Progress(TrainerCallback):
+    def __init__(self, shown: Bar) -> None:
+        self._shown, self._status = shown, ""
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self._shown.advance(1, self._status)
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: Mapping[str, float] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if logs and "loss" in logs:
+            self._status = f"L2 {logs['loss']:.4f}"
+
+
+def labelled_pairs(parquet: Path, labels: LabelMap, scratch: Path) -> Dataset:
+    """Columns sentence1, sentence2, label of a harvested split, memory-mapped from `scratch`."""
+    path = scratch / "pairs.arrow"
+    schema = pa.schema(
+        [("sentence1", pa.string()), ("sentence2", pa.string()), ("label", pa.float32())]
+    )
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+        source = pq.ParquetFile(parquet)
+        for batch in source.iter_batches(65_536, columns=["sentence1", "sentence2", "score"]):
+            label = labels.apply(batch["score"].to_numpy(zero_copy_only=False))
+            columns = [batch["sentence1"], batch["sentence2"], label.astype(np.float32)]
+            writer.write_batch(pa.record_batch(columns, schema=schema))
+    return Dataset.from_file(str(path))
+
+
+def train_siamese(
+    model: SentenceTransformer, pairs: Dataset, config: SurrogateConfig, seed: int, scratch: Path
+) -> History:
+    """Train `model` in place with Adam, a linear warm-up over a tenth and a linear fall.
+
+    Args:
+        model: Left in evaluation mode, on the device it was trained on.
+        pairs: Columns sentence1, sentence2, label.
+        config: Epochs, batch, learning rate.
+        seed: Decides the order of pairs and dropout.
+        scratch: Folder the trainer may write to.
+
+    Returns:
+        Mean L2 since the entry before, at `REPORTS` steps.
+    """
+    steps = config.epochs * -(-len(pairs) // config.batch)
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir=str(scratch / "trainer"),
+        num_train_epochs=config.epochs,
+        per_device_train_batch_size=config.batch,
+        learning_rate=learning_rate(config),
+        lr_scheduler_type="linear",
+        warmup_steps=steps // 10,
+        weight_decay=0.0,
+        seed=seed % 2**32,
+        data_seed=seed % 2**32,
+        logging_steps=-(-steps // REPORTS),
+        logging_nan_inf_filter=False,
+        save_strategy="no",
+        eval_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+    )
+    with bar("Surrogate: distilling", steps) as shown:
+        trainer = _Trainer(
+            model=model,
+            args=arguments,
+            train_dataset=pairs,
+            loss=CosineSimilarityLoss(model),
+            callbacks=[_Progress(shown)],
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+    model.eval()
+    return [
+        {"step": float(entry["step"]), "loss": round(float(entry["loss"]), 6)}
+        for entry in trainer.state.log_history
+        if "loss" in entry
+    ]

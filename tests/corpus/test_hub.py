@@ -1,0 +1,58 @@
+"""Data sets through `datasets`; a folder stands in for the hub, which takes either."""
+
+import importlib.util
+import json
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+import pytest
+
+from firth.corpus.corpus import Corpus
+from firth.corpus.inputs import resolve_inputs
+from firth.errors import InputError, MissingExtraError
+
+
+def data_set(folder: Path, texts: list[str | None]) -> Path:
+    folder.mkdir()
+    lines = (json.dumps({"id": f"x{i}", "text": text}) for i, text in enumerate(texts))
+    (folder / "train.jsonl").write_text("\n".join(lines))
+    return folder
+
+
+def test_rows_become_documents(tmp_path: Path) -> None:
+    """Rows are read in order, and bad ones named by their row."""
+    folder = data_set(tmp_path / "set", ["One. Two. Three.", None, "Four."])
+    corpus = Corpus.build([f"hub:{folder}"], tmp_path / "run")
+    assert corpus.texts([0, 1, 2, 3]) == ["One.", "Two.", "Three.", "Four."]
+    assert corpus.document_source(1) == (f"hub:{folder}", 3)
+    skipped = (tmp_path / "run" / "corpus" / "skipped.jsonl").read_text()
+    assert json.loads(skipped)["line"] == 2
+
+
+def test_fingerprint_follows_the_data(tmp_path: Path) -> None:
+    """Another revision of the data makes the stage stale."""
+    folder = data_set(tmp_path / "set", ["One."])
+    (source,) = resolve_inputs([f"hub:{folder}"])
+    first = source.fingerprint()
+    assert source.fingerprint() == first
+    (folder / "train.jsonl").write_text('{"text": "Two."}')
+    assert source.fingerprint() != first
+
+
+def test_a_missing_split_is_told(tmp_path: Path) -> None:
+    """The name of the data set stands in the error."""
+    folder = data_set(tmp_path / "set", ["One."])
+    with pytest.raises(InputError, match="hub:"):
+        Corpus.build([f"hub:{folder}::validation"], tmp_path / "run")
+
+
+def test_without_datasets_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says what to install."""
+    find = importlib.util.find_spec
+
+    def hidden(name: str, package: str | None = None) -> ModuleSpec | None:
+        return None if name == "datasets" else find(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", hidden)
+    with pytest.raises(MissingExtraError, match=r"firth\[hub\]"):
+        resolve_inputs(["hub:some/thing"])
