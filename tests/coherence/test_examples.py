@@ -1,5 +1,7 @@
 """`firth.coherence.examples`: what is drawn, and that it depends on seed and step alone."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,7 @@ from firth.errors import InputError
 def slots_of(lengths: list[int], window: int = 1) -> Slots:
     """All inner sentences of documents of these lengths."""
     bounds = np.concatenate(([0], np.cumsum(lengths)))
-    parts = [np.arange(a + 1, b - 1) for a, b in zip(bounds, bounds[1:], strict=False)]
+    parts = [np.arange(a + 1, b - 1) for a, b in pairwise(bounds)]
     documents = np.repeat(np.arange(len(lengths)), [len(part) for part in parts])
     return Slots(np.concatenate(parts).astype(np.int64), documents, window)
 

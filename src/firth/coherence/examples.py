@@ -49,8 +49,9 @@ class Slots:
             Sentence numbers, shape (k,); -1 where there is none to be had.
         """
         first, last = self._positions_of_document(chosen)
-        near = np.searchsorted(self.sentences, self.sentences[chosen] - self.window)
-        far = np.searchsorted(self.sentences, self.sentences[chosen] + self.window, side="right")
+        centres = self.sentences[chosen]
+        near = np.maximum(first, np.searchsorted(self.sentences, centres - self.window))
+        far = np.minimum(last, np.searchsorted(self.sentences, centres + self.window, side="right"))
         # An interval of positions to draw from, and a hole in it.
         start = first if same_document else np.zeros_like(first)
         end = last if same_document else np.full_like(last, len(self))

@@ -101,7 +101,10 @@ class HeldOut:
         negatives of that kind; `accuracy` and `held_out_loss` are over both kinds, half of the
         negatives each. Chance is 0.5 and 0.693. Empty when there is nothing to measure on.
         """
-        accuracy, loss = {}, []
+        accuracy: dict[str, float] = {}
+        loss: list[float] = []
+        if not len(self._slots):
+            return accuracy
         with torch.inference_mode():
             read = Read.of(
                 encode,
