@@ -16,7 +16,7 @@ from firth.errors import InputError
 
 Values = npt.NDArray[np.float64]
 KNOTS = 1001
-"""Points kept of the quantile function: no label is off by more than 1 / (KNOTS − 1)."""
+"""Points kept of the quantile function: no label is off by more than 1 / (KNOTS - 1)."""
 
 
 @dataclass(frozen=True)
@@ -56,28 +56,19 @@ class LabelMap:
             raise InputError(f"{bad} of {len(values)} training scores are not finite numbers")
         distinct, counts = np.unique(values, return_counts=True)
         if len(distinct) < 2:
-            got = (
-                "there is no training pair" if not len(values) else "all training scores are equal"
-            )
-            raise InputError(
-                f"{got}: nothing to distil. Harvest more pairs: firth harvest --run RUN"
-            )
+            got = "all training scores are equal" if len(values) else "no training pair"
+            raise InputError(f"{got}: nothing to distil. Harvest more: firth harvest --run RUN")
         mean, deviation = float(values.mean()), float(values.std())
         if calibration is not Calibration.QUANTILE:
             return cls(calibration, mean, deviation)
         # Equal scores share the middle of their ranks.
         ranks = (np.cumsum(counts) - counts / 2) / len(values)
-        kept = np.unique(np.linspace(0, len(distinct) - 1, KNOTS).round().astype(int))
+        kept = np.arange(len(distinct))
         if len(distinct) > KNOTS:
             places = np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], KNOTS))
             kept = np.unique(np.minimum(places, len(distinct) - 1))
-        return cls(
-            calibration,
-            mean,
-            deviation,
-            tuple(distinct[kept].tolist()),
-            tuple(ranks[kept].tolist()),
-        )
+        knots = tuple(distinct[kept].tolist()), tuple(ranks[kept].tolist())
+        return cls(calibration, mean, deviation, *knots)
 
     def apply(self, scores: npt.ArrayLike) -> Values:
         """Labels of raw scores, same shape, in [0, 1]; not decreasing."""

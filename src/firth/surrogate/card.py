@@ -47,7 +47,7 @@ def model_card(report: Mapping[str, Any]) -> str:
 
 def _table(report: Mapping[str, Any]) -> str:
     rows = [
-        "| pairs | n | L2 before | L2 after | L2 of a constant | ρ before | ρ after (95 %) |",
+        "| pairs | n | L2 before | L2 after | L2 of a constant | rho before | rho after (95 %) |",
         "|---|---|---|---|---|---|---|",
     ]
     for split in ("dev", "test"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from firth.surrogate import SURROGATE
 from firth.surrogate.base import BaseKind, base_inputs, learning_rate
 from firth.surrogate.calibration import LabelMap
 from firth.surrogate.card import model_card
-from firth.surrogate.figures import ALL, cautions, measure_by_kind
+from firth.surrogate.figures import ALL, Values, cautions, measure_by_kind
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -106,8 +107,8 @@ def distill(
 def build_surrogate(run: Run) -> Outcome:
     """Bring the stage up to date with the run's configuration; see `distill`."""
     try:
-        import accelerate  # noqa: F401
-        import datasets  # noqa: F401
+        import_module("accelerate")
+        import_module("datasets")
     except ImportError:
         raise MissingExtraError("training the Surrogate", "train") from None
     config = run.config
@@ -150,7 +151,7 @@ def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
         model.cpu().save(str(workspace), create_model_card=False)
 
     sizes = {"train": len(scores)} | {split: len(table) for split, table in held_out.items()}
-    report = {
+    report: dict[str, Any] = {
         "settings": _settings(run),
         "corpus": _corpus_size(Corpus.open(run)),
         "model": {
@@ -161,10 +162,7 @@ def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
         "before": before,
         "after": after,
         "history": {"start": start.history, "distillation": history},
-        "notes": [
-            *cautions({split: sizes[split] for split in HELD_OUT}),
-            *_verdicts(before, after),
-        ],
+        "notes": [*cautions(sizes, HELD_OUT), *_verdicts(before, after)],
     }
     write_json(workspace / REPORT, report)
     write_json(workspace / LABELS, labels.to_dict())
@@ -179,7 +177,7 @@ def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
     }
 
 
-def cosines(model: "SentenceTransformer", table: pa.Table) -> np.ndarray[Any, np.dtype[np.float64]]:
+def cosines(model: "SentenceTransformer", table: pa.Table) -> Values:
     """Cosine of sentence1 and sentence2 in each row of a table, shape (rows,)."""
     texts = [*table["sentence1"].to_pylist(), *table["sentence2"].to_pylist()]
     distinct = list(dict.fromkeys(texts))
@@ -187,7 +185,8 @@ def cosines(model: "SentenceTransformer", table: pa.Table) -> np.ndarray[Any, np
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     place = {text: row for row, text in enumerate(distinct)}
     rows = np.array([place[text] for text in texts]).reshape(2, -1)
-    return np.einsum("nd,nd->n", vectors[rows[0]], vectors[rows[1]])
+    found: Values = np.einsum("nd,nd->n", vectors[rows[0]], vectors[rows[1]])
+    return found
 
 
 def _figures(

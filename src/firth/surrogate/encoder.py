@@ -1,6 +1,7 @@
 """Transformers as sentence encoders: the mean of the last layer's vectors (§3.4)."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -53,7 +54,7 @@ def scratch_encoder(run: Run, scratch: Path) -> SentenceTransformer:
     )
     folder = scratch / "encoder"
     BertModel(config).save_pretrained(folder)
-    PreTrainedTokenizerFast(
+    wrapped: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer,
         model_max_length=MAX_TOKENS,
         pad_token="<pad>",
@@ -61,7 +62,8 @@ def scratch_encoder(run: Run, scratch: Path) -> SentenceTransformer:
         cls_token="<s>",
         sep_token="</s>",
         mask_token="<mask>",
-    ).save_pretrained(folder)
+    )
+    wrapped.save_pretrained(folder)
     body = Transformer(str(folder))
     return SentenceTransformer(modules=[body, Pooling(width)], device="cpu")
 

@@ -1,6 +1,6 @@
 """How well a Surrogate repeats Origin: L2, the constant predictor's L2, rank correlation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -76,11 +76,11 @@ def rank_correlation(one: Values, two: Values) -> float | None:
     return float(np.corrcoef(rankdata(one), rankdata(two))[0, 1])
 
 
-def cautions(sizes: dict[str, int]) -> list[str]:
+def cautions(sizes: Mapping[str, int], splits: Sequence[str]) -> list[str]:
     """What to keep in mind about figures of so few pairs; empty where there are enough."""
     return [
-        f"{split} has {n} pairs, fewer than {ENOUGH}: its figures are rough, see the intervals. "
-        "Harvest more pairs for firmer ones."
-        for split, n in sizes.items()
-        if n < ENOUGH
+        f"{split} has {sizes[split]} pairs, fewer than {ENOUGH}: its figures are rough, see the "
+        "intervals. Harvest more pairs for firmer ones."
+        for split in splits
+        if sizes[split] < ENOUGH
     ]

@@ -3,6 +3,10 @@
 A word starts as a random direction whose length is its inverse document frequency, so that the
 mean of a sentence's vectors is a compressed tf-idf vector. Then neighbouring sentences are drawn
 together and those of other places pushed apart: words that keep the same company move closer.
+
+What is learned is the direction in which a word moves; how far follows its inverse document
+frequency. The distances that suit neighbours would bury the words themselves: measured on 8M words
+of Wikipedia, the free ones score 1.4 points of Spearman's correlation less on STSb dev.
 """
 
 from functools import lru_cache
@@ -27,12 +31,14 @@ from firth.training import History, Schedule, train
 
 BATCH = 1024
 """Pairs a step; each sentence is told from the batch's other ones."""
-LEARNING_RATE = 0.02
+LEARNING_RATE = 0.05
 SCALE = 1 / 0.07
 """Cosines are multiplied by this before the softmax."""
 MAX_TOKENS = 128
 """Tokens read of a sentence while learning the start."""
 REPORTS = 20
+STEP = 1.0
+"""How far a word moves from its first vector, as a share of that vector's length."""
 
 Pair = tuple[dict[str, Tensor], dict[str, Tensor]]
 
@@ -55,6 +61,8 @@ def static_start(run: Run, scratch: Path) -> tuple[SentenceTransformer, History]
         return model, []
 
     neighbours = Neighbours(tokens, firsts, min(BATCH, len(firsts)), derive_seed(seed, "order"))
+    vectors = next(model.parameters())
+    first = vectors.detach().clone()
     loss = MultipleNegativesRankingLoss(model, scale=SCALE)
     steps = config.start_epochs * neighbours.steps
     schedule = Schedule(
@@ -73,7 +81,17 @@ def static_start(run: Run, scratch: Path) -> tuple[SentenceTransformer, History]
         scratch,
         "Surrogate: first vectors",
     )
+    with torch.no_grad():
+        vectors.copy_(moved(first, vectors))
     return model, history
+
+
+def moved(first: Tensor, learned: Tensor) -> Tensor:
+    """`first` moved towards `learned`, each row by `STEP` times its length; shape unchanged."""
+    move = learned - first
+    lengths = first.norm(dim=1, keepdim=True) * STEP
+    found: Tensor = first + move * (lengths / move.norm(dim=1, keepdim=True).clamp_min(1e-12))
+    return found
 
 
 def inverse_frequencies(tokens: TokenizedSentences, vocabulary: int) -> npt.NDArray[np.float32]:
@@ -93,10 +111,11 @@ def inverse_frequencies(tokens: TokenizedSentences, vocabulary: int) -> npt.NDAr
 def random_vectors(
     weights: npt.NDArray[np.float32], dimensions: int, seed: int
 ) -> npt.NDArray[np.float32]:
-    """Random directions of expected length `weights` / their mean, shape (vocabulary, dimensions)."""
+    """Random directions of length about `weights` / their mean: (vocabulary, dimensions)."""
     noise = np.random.default_rng(seed).standard_normal((len(weights), dimensions), np.float32)
     lengths = weights / (max(float(weights.mean()), 1e-6) * np.sqrt(dimensions))
-    return noise * lengths[:, None].astype(np.float32)
+    vectors: npt.NDArray[np.float32] = noise * lengths[:, None].astype(np.float32)
+    return vectors
 
 
 def neighbour_pairs(corpus: Corpus, config: CorpusConfig) -> npt.NDArray[np.int64]:
@@ -128,6 +147,7 @@ class Neighbours:
         )
 
     def __call__(self, step: int) -> Pair:
+        """The sentences of a step, and the neighbour of each."""
         epoch, place = divmod(step, self.steps)
         chosen = self._order(epoch)[place * self._batch : (place + 1) * self._batch]
         firsts = self._firsts[chosen]
