@@ -61,7 +61,7 @@ def test_batches_change_nothing(
     sentences = corpus.texts(np.arange(20))
     together = index.screen(sentences, 5)
     assert_equal([index.screen([each], 5)[0] for each in sentences], together)
-    monkeypatch.setattr(module, "RESULTS_AT_ONCE", 20)
+    monkeypatch.setattr(module, "PRODUCTS_AT_ONCE", 700)
     assert_equal(index.screen(sentences, 5), together)
 
 
