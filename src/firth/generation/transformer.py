@@ -262,12 +262,12 @@ class ContextTransformer(nn.Module):
         return Prediction(x, collect(weights[..., 0].reshape(-1), places), collect(copied, places))
 
     def start_from(self, counts: Tensor) -> None:
-        """Let the vocabulary's softmax begin as the frequencies of tokens: `counts`, (vocabulary,)."""
+        """Let the softmax begin as the frequencies of tokens, from `counts`, (vocabulary,)."""
         with torch.no_grad():
             self.bias.copy_(((counts + 0.1) / (counts + 0.1).sum()).log())
 
     def cast(self, dtype: torch.dtype, device: torch.device) -> "ContextTransformer":
-        """Change the number format of the matrix products, and move; biases of tokens keep theirs."""
+        """Move, and change the number format of all but the output bias, which stays float32."""
         bias = self.bias.data
         self.to(dtype=dtype, device=device)
         self.bias.data = bias.to(device)
