@@ -40,7 +40,7 @@ def demo(
     start(quiet)
     from firth.demo.demo import run_demo
 
-    typer.echo(run_demo(out, data_dir=data_dir, size=size, seed=seed))
+    typer.echo(run_demo(out, data_dir=data_dir, size=size, seed=seed).text())
 
 
 def run(

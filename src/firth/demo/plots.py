@@ -3,7 +3,7 @@
 import io
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ Curve = Sequence[tuple[float, float]]
 _COLOURS = ("#2a6f97", "#bc6c25", "#606c38", "#9d4edd")
 # The size and the font belong to the page; colours of text and lines follow it, so that the plots
 # can be read in light and in dark.
-_STYLE = {"svg.hashsalt": "firth", "svg.fonttype": "none", "font.size": 10}
+_STYLE: Any = {"svg.hashsalt": "firth", "svg.fonttype": "none", "font.size": 10}
 
 
 def plot_curves(curves: Mapping[str, Curve], ylabel: str) -> str:
