@@ -83,7 +83,13 @@ def test_cuts_fall_at_punctuation() -> None:
         ["He met Dr. Hall.", "They talked."],
         ['"Why?" she asked.', '"No."'],
         ["It cost $3.50, i.e. little.", "So what?"],
-        ["It is so.[3]", "Others agree. [4, 5]", "All (or most)[6] Swiss do.", "So?[7][8]", "Yes."],
+        [
+            "It is so.[3]",
+            "Others agree. [4, 5]",
+            "All (or most)[6] Swiss do.",
+            "So it is. [7][8]",
+            "Yes.",
+        ],
         ["The noise is i.i.d. and small.", "We go on."],
     ],
 )

@@ -20,7 +20,8 @@ _PUNKT = nupunkt.load_default_model()
 _WORD = re.compile(r"\w")
 _CITATION = re.compile(r"((?:\[[\d\s,\u2013-]+\])+)\s*")
 _CITED_END = re.compile(
-    r"(?:(?<=[.!?])|(?<=[.!?][\"'\u2019\u201d)]))(?:\[[\d\s,\u2013-]+\])+ (?=[\"'\u2018\u201c(]?[A-Z])"
+    r"(?:(?<=[.!?])|(?<=[.!?][\"'\u2019\u201d)]))(?:\[[\d\s,\u2013-]+\])+ "
+    r"(?=[\"'\u2018\u201c(]?[A-Z])"
 )
 _DOTTED = re.compile(r"\w\.\w+\.$")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
