@@ -65,7 +65,7 @@ def scratch_encoder(run: Run, scratch: Path) -> SentenceTransformer:
     )
     wrapped.save_pretrained(folder)
     body = Transformer(str(folder))
-    return SentenceTransformer(modules=[body, Pooling(width)], device="cpu")
+    return SentenceTransformer(modules=[body, Pooling(width)], device="cpu", local_files_only=True)
 
 
 def pretrained_encoder(base: str) -> SentenceTransformer:

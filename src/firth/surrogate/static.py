@@ -163,4 +163,6 @@ class Neighbours:
 
 
 def _model(tokenizer: Tokenizer, vectors: npt.NDArray[np.float32]) -> SentenceTransformer:
-    return SentenceTransformer(modules=[StaticEmbedding(tokenizer, vectors)], device="cpu")
+    return SentenceTransformer(
+        modules=[StaticEmbedding(tokenizer, vectors)], device="cpu", local_files_only=True
+    )

@@ -1,0 +1,95 @@
+"""A run with a harvest whose scores are known to be learnable, and a tiny random RoBERTa."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
+
+from firth.config import Config
+from firth.corpus.build import build_corpus
+from firth.corpus.corpus import Corpus
+from firth.corpus.tokenizer import build_tokenizer, open_tokenizer
+from firth.harvest import HARVEST
+from firth.run import Run
+from firth.words import jaccard, words
+
+
+def write_pairs(run: Run, sizes: dict[str, int]) -> None:
+    """A harvest whose score is the Jaccard similarity of words, plus 0.5 for the same topic."""
+    corpus, rng = Corpus.open(run), np.random.default_rng(7)
+    topics = np.array([corpus.document_id(d).split("-")[0] for d in range(corpus.n_documents)])
+    assert len(set(topics)) == 4
+
+    def build(workspace: Path) -> dict[str, Any]:
+        for split, size in sizes.items():
+            one, two = rng.integers(0, len(corpus), (2, size))
+            texts = corpus.texts(one), corpus.texts(two)
+            same = topics[corpus.document_of(one)] == topics[corpus.document_of(two)]
+            scores = [
+                jaccard(frozenset(words(a)), frozenset(words(b))) + 0.5 * alike
+                for a, b, alike in zip(*texts, same, strict=True)
+            ]
+            columns = {
+                "sentence1": texts[0],
+                "sentence2": texts[1],
+                "score": pa.array(scores, pa.float32()),
+                "kind": rng.choice(["near", "random"], size),
+            }
+            pq.write_table(pa.table(columns), workspace / f"{split}.parquet")
+        return {}
+
+    run.execute(HARVEST, inputs=run.inputs(), config={"sizes": sizes}, build=build)
+
+
+@pytest.fixture(scope="session")
+def harvested(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with corpus, tokenizer and harvest; copied by `fresh`, never changed."""
+    settings = {
+        "corpus": {"inputs": [str(tiny_folder)]},
+        "tokenizer": {"vocabulary": 400},
+        "surrogate": {"dimensions": 32},
+    }
+    path = tmp_path_factory.mktemp("harvested") / "run"
+    run = Run.create(path, Config.parse(settings, "conftest"))
+    build_corpus(run)
+    build_tokenizer(run)
+    write_pairs(run, {"train": 600, "dev": 220, "test": 220})
+    return path
+
+
+@pytest.fixture
+def fresh(harvested: Path, tmp_path: Path) -> Callable[..., Run]:
+    """Copies of the harvested run, each under its own name, with changed settings."""
+
+    def copy(name: str, **surrogate: object) -> Run:
+        shutil.copytree(harvested, tmp_path / name)
+        return Run.open(tmp_path / name).changed({"surrogate": surrogate})
+
+    return copy
+
+
+@pytest.fixture(scope="session")
+def roberta(harvested: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a random RoBERTa masked language model, as a hub would give it."""
+    folder = tmp_path_factory.mktemp("roberta")
+    tokenizer: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=open_tokenizer(harvested), pad_token="<pad>", unk_token="<unk>"
+    )
+    tokenizer.save_pretrained(folder)
+    config = RobertaConfig(
+        vocab_size=400,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=66,
+        pad_token_id=0,
+    )
+    RobertaForMaskedLM(config).save_pretrained(folder)
+    return folder

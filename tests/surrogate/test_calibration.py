@@ -1,0 +1,69 @@
+"""Labels: monotonic, in [0, 1], fitted on what is given, and mapped back."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.config import Calibration
+from firth.errors import InputError
+from firth.surrogate.calibration import KNOTS, LabelMap
+
+SCORES = st.lists(st.floats(-1, 1, allow_nan=False, width=32), min_size=2, max_size=60, unique=True)
+
+
+@given(SCORES, st.sampled_from(Calibration))
+def test_labels_are_monotonic_and_in_range(scores: list[float], kind: Calibration) -> None:
+    """A higher score never gets a lower label, seen in training or not."""
+    fitted = LabelMap.fit(scores, kind)
+    labels = fitted.apply(np.linspace(-2, 2, 101))
+    assert labels.min() >= 0
+    assert labels.max() <= 1
+    assert np.all(np.diff(labels) >= 0)
+
+
+@given(SCORES)
+def test_quantile_labels_go_back_to_the_scores(scores: list[float]) -> None:
+    """invert(apply(x)) = x on the training scores."""
+    fitted = LabelMap.fit(scores, Calibration.QUANTILE)
+    np.testing.assert_allclose(fitted.invert(fitted.apply(scores)), scores, atol=1e-6)
+
+
+def test_zscore_labels_go_back_to_the_scores() -> None:
+    """The same for the normal distribution function, within its tails."""
+    scores = np.random.default_rng(1).normal(0.9, 0.02, 500)
+    fitted = LabelMap.fit(scores, Calibration.ZSCORE)
+    np.testing.assert_allclose(fitted.invert(fitted.apply(scores)), scores, atol=1e-9)
+
+
+def test_many_scores_keep_their_ranks() -> None:
+    """With more scores than knots, a label is the rank within 1 / (KNOTS - 1)."""
+    scores = np.random.default_rng(2).gamma(0.3, 1, 20_000)
+    fitted = LabelMap.fit(scores, Calibration.QUANTILE)
+    assert len(fitted.scores) <= KNOTS < len(scores)
+    ranks = (np.argsort(np.argsort(scores)) + 0.5) / len(scores)
+    assert np.abs(fitted.apply(scores) - ranks).max() <= 1 / (KNOTS - 1)
+
+
+def test_equal_scores_share_a_label() -> None:
+    """Ties get the middle of their ranks."""
+    assert LabelMap.fit([0, 0, 0, 1], Calibration.QUANTILE).apply([0, 1]).tolist() == [0.375, 0.875]
+
+
+@pytest.mark.parametrize("kind", Calibration)
+def test_a_map_survives_json(kind: Calibration) -> None:
+    """What is saved is what was fitted."""
+    fitted = LabelMap.fit([0.1, 0.2, 0.7], kind)
+    assert LabelMap.from_dict(json.loads(json.dumps(fitted.to_dict()))) == fitted
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [([], "no training pair"), ([0.5, 0.5], "equal"), ([0.1, float("nan")], "1 of 2")],
+)
+def test_unusable_scores_are_refused(scores: list[float], said: str) -> None:
+    """Nothing to learn from is an error with a reason."""
+    with pytest.raises(InputError, match=said):
+        LabelMap.fit(scores, Calibration.QUANTILE)

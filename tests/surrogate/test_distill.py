@@ -1,0 +1,194 @@
+"""Distillation end to end: it learns, it is honest, it is the same twice, and it stands alone."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from firth.config import Config
+from firth.errors import InputError, MissingStageError
+from firth.harvest import HARVEST
+from firth.run import Run
+from firth.surrogate import encoder
+from firth.surrogate.distill import Distilled, cosines, distill
+from firth.surrogate.start import start_model
+
+ALONE = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "firth":
+            raise ImportError("firth is not installed")
+sys.meta_path.insert(0, Block())
+from sentence_transformers import SentenceTransformer
+vectors = SentenceTransformer(sys.argv[1]).encode(["The ship left.", ""])
+print(vectors.shape[1])
+"""
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def distilled(harvested: Path, tmp_path_factory: pytest.TempPathFactory) -> Distilled:
+    """The static Surrogate of the harvested run, with enough epochs to learn."""
+    path = tmp_path_factory.mktemp("distilled") / "run"
+    shutil.copytree(harvested, path)
+    return distill(path, epochs=20, learning_rate=5e-3)
+
+
+def test_distilling_learns_origin(distilled: Distilled) -> None:
+    """L2 ends below the start's and below the constant's, and the ranks agree better."""
+    before, after = (distilled.report[when]["test"]["all"] for when in ("before", "after"))
+    assert after["l2"] < before["l2"]
+    assert after["l2"] < after["constant_l2"]
+    assert after["spearman"] > before["spearman"]
+    history = distilled.report["history"]["distillation"]
+    assert history[-1]["loss"] < history[0]["loss"]
+
+
+def test_the_report_tells_what_the_model_does(distilled: Distilled) -> None:
+    """Figures recomputed from the saved folder are those of the report."""
+    run = Run.open(distilled.path.parent)
+    table = pq.read_table(run.folder(HARVEST) / "test.parquet")
+    model = SentenceTransformer(str(distilled.path), device="cpu")
+    labels = distilled.labels.apply(table["score"].to_numpy())
+    l2 = np.mean((cosines(model, table) - labels) ** 2)
+    assert distilled.report["after"]["test"]["all"]["l2"] == pytest.approx(l2, abs=1e-5)
+    start = np.mean((cosines(start_model(run), table) - labels) ** 2)
+    assert distilled.report["before"]["test"]["all"]["l2"] == pytest.approx(start, abs=1e-5)
+
+
+def test_labels_come_from_the_training_scores_alone(distilled: Distilled) -> None:
+    """The map's knots span the training scores, not those of dev and test."""
+    path = distilled.path.parent / "harvest" / "train.parquet"
+    scores = pq.read_table(path)["score"].to_numpy()
+    assert distilled.labels.scores[0] == scores.min()
+    assert distilled.labels.scores[-1] == scores.max()
+
+
+def test_the_folder_opens_without_firth(distilled: Distilled) -> None:
+    """sentence-transformers alone opens it, and encodes even an empty sentence."""
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, str(distilled.path)],
+        capture_output=True, text=True, check=True, env={"HF_HUB_OFFLINE": "1", "PATH": ""},
+    )  # fmt: skip
+    assert done.stdout.strip() == "32"
+
+
+def test_the_folder_holds_no_pickles_and_no_traces(distilled: Distilled) -> None:
+    """safetensors only; neither temporary paths nor dates in any text; a card of our own."""
+    found = contents(distilled.path)
+    assert "model.safetensors" in found
+    assert {Path(name).suffix for name in found} <= {".safetensors", ".json", ".md"}
+    texts = "".join(data.decode() for name, data in found.items() if not name.endswith("tensors"))
+    assert str(distilled.path.parent.parent) not in texts
+    assert not re.search(r"20\d\d-\d\d-\d\d", texts)
+    card = found["README.md"].decode()
+    assert "Intended use and limits" in card
+    assert f"{distilled.report['after']['test']['all']['l2']:.4f}" in card
+    assert "$" not in card
+
+
+@pytest.mark.parametrize("base", ["static", "transformer"])
+def test_two_runs_give_the_same_bytes(
+    fresh: Callable[..., Run], base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another folder, the same bytes; a third call reuses what is there."""
+    monkeypatch.setattr(encoder, "LAYERS", 1)
+    runs = [fresh(name, base=base, epochs=1, batch=200) for name in ("one", "two")]
+    first, second = (distill(run) for run in runs)
+    assert contents(first.path) == contents(second.path)
+    assert not second.reused
+    assert distill(runs[1]).reused
+
+
+def test_a_masked_language_model_becomes_an_encoder(
+    fresh: Callable[..., Run], roberta: Path
+) -> None:
+    """RoBERTa gets mean pooling of its last layer; a Surrogate as base keeps its own modules."""
+    found = distill(fresh("mlm", epochs=1, batch=200), str(roberta))
+    model = SentenceTransformer(str(found.path), device="cpu")
+    assert [type(part).__name__ for part in model] == ["Transformer", "Pooling"]
+    assert model[1].pooling_mode == "mean"
+    assert found.report["settings"]["base"] == roberta.name
+    assert found.report["settings"]["learning_rate"] == 2e-5
+    again = distill(fresh("again", epochs=1, batch=200), str(found.path))
+    table = pq.read_table(again.path.parent / "harvest" / "dev.parquet")
+    labels = again.labels.apply(table["score"].to_numpy())
+    start = np.mean((cosines(model, table) - labels) ** 2)
+    assert again.report["before"]["dev"]["all"]["l2"] == pytest.approx(start, abs=1e-5)
+
+
+def test_nothing_is_left_on_screen_or_in_the_working_directory(
+    fresh: Callable[..., Run],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Quiet means quiet, and training leaves no folder behind."""
+    run = fresh("run", epochs=1, batch=200)
+    place = tmp_path / "working"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    distill(run)
+    assert not list(place.iterdir())
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("base", "said"), [("./absent", "no such folder"), ("empty", "modules.json or config.json")]
+)
+def test_a_wrong_base_is_named(
+    fresh: Callable[..., Run], tmp_path: Path, base: str, said: str
+) -> None:
+    """A folder that is missing, or holds no encoder, is an error before any work."""
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=said):
+        distill(fresh("run"), base if base.startswith(".") else str(tmp_path / base))
+
+
+def test_a_broken_encoder_is_named(fresh: Callable[..., Run], tmp_path: Path) -> None:
+    """A folder that looks like an encoder and is none says what failed."""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text(json.dumps({"model_type": "roberta"}))
+    with pytest.raises(InputError, match="cannot load an encoder"):
+        distill(fresh("run"), str(tmp_path / "broken"))
+
+
+def test_an_empty_test_split_is_refused(fresh: Callable[..., Run]) -> None:
+    """A report without held-out pairs would say nothing."""
+    run = fresh("run")
+    path = run.folder(HARVEST) / "test.parquet"
+    table = pq.read_table(path)
+    assert len(table)
+    pq.write_table(pa.Table.from_batches([], table.schema), path)
+    with pytest.raises(InputError, match="no pair in test"):
+        distill(run)
+
+
+def test_without_a_harvest_the_command_is_named(tiny_folder: Path, tmp_path: Path) -> None:
+    """The message says which command builds what is missing."""
+    from firth.corpus.build import build_corpus
+    from firth.corpus.tokenizer import build_tokenizer
+
+    config = {"corpus": {"inputs": [str(tiny_folder)]}, "tokenizer": {"vocabulary": 400}}
+    run = Run.create(tmp_path / "run", Config.parse(config, "test"))
+    build_corpus(run)
+    build_tokenizer(run)
+    with pytest.raises(MissingStageError, match="firth harvest"):
+        distill(run)
