@@ -95,8 +95,10 @@ class LanguageModel:
                         position_ids=layout.positions[None],
                         use_cache=False,
                     ).last_hidden_state[0]
-                states = hidden[layout.sources]
-                scores = next_token_scores(states, layout.targets, head.weight, head.bias)
+                places, rows = torch.unique(layout.sources, return_inverse=True)
+                scores = next_token_scores(
+                    hidden[places], layout.targets, head.weight, head.bias, rows
+                )
                 found.index_add_(0, layout.owners.cpu(), scores.double().cpu())
         return found.numpy()
 
