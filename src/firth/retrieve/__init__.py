@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 RETRIEVE = Stage(
     name="retrieve",
     code=("retrieve", "words"),
-    command="firth train coherence --run",
+    command="firth corpus build INPUT... --run",
     libraries=("numpy", "scikit-learn"),
 )
 
