@@ -175,7 +175,7 @@ def test_killed_builds_end_with_the_same_bytes(tmp_path: Path) -> None:
         assert process.wait() == -signal.SIGKILL
         assert workspace.is_dir()
         assert not (killed / "corpus").exists()
-    (workspace / "scratch" / "stray").write_text("left behind")
+    (workspace / "stray.arrow").write_text("left behind by an older layout")
     Corpus.build([source], killed)
     Corpus.build([source], whole)
     assert not workspace.exists()
