@@ -61,7 +61,7 @@ def causal_tokenizer() -> PreTrainedTokenizerFast:
     )
     texts = SENTENCES + [text for c in CONTEXTS for text in (*c.left, *c.right)]
     tokenizer.train_from_iterator(texts * 3, trainer)
-    return PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer,
         bos_token="<s>",
         eos_token="</s>",
@@ -82,7 +82,8 @@ def tiny_llama(vocabulary: int = 320) -> PreTrainedModel:
         max_position_embeddings=200,
         initializer_range=0.35,
     )
-    return LlamaForCausalLM(config).eval()
+    model: PreTrainedModel = LlamaForCausalLM(config).train(False)
+    return model
 
 
 def tiny_gpt2(vocabulary: int = 320) -> PreTrainedModel:
@@ -96,7 +97,8 @@ def tiny_gpt2(vocabulary: int = 320) -> PreTrainedModel:
         n_positions=200,
         initializer_range=0.35,
     )
-    return GPT2LMHeadModel(config).eval()
+    model: PreTrainedModel = GPT2LMHeadModel(config).train(False)
+    return model
 
 
 SETTINGS = {

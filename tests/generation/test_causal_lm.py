@@ -1,6 +1,7 @@
 """The causal language model: Bayes' rule, the prefix cache, and texts as they come."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -94,7 +95,7 @@ def test_the_probe_falls_back_where_the_forest_is_wrong() -> None:
         vocab_size=320, hidden_size=32, intermediate_size=48, num_hidden_layers=1,
         num_attention_heads=2, num_key_value_heads=2, initializer_range=0.35, logits_scaling=3.0,
     )  # fmt: skip
-    model = GraniteForCausalLM(config).eval()
+    model = GraniteForCausalLM(config).train(False)
     generator = CausalLM(model, causal_tokenizer())
     assert generator.layout is Layout.ROWS
     found = stack(generator.likelihoods(SENTENCES[:1], CONTEXTS[:1], np.array([[0, 0]])))
@@ -144,16 +145,23 @@ def word_model() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     vocabulary = {word: i for i, word in enumerate(["<s>", "<unk>", *WORDS])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    wrapped = PreTrainedTokenizerFast(
+    wrapped = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer, bos_token="<s>", unk_token="<unk>"
     )
     return tiny_llama(len(vocabulary)), wrapped
 
 
+def word_ids(tokenizer: PreTrainedTokenizerFast, *words: str) -> tuple[int, ...]:
+    """The token of each word."""
+    vocabulary = tokenizer.get_vocab()
+    return tuple(vocabulary[word] for word in words)
+
+
 def normalised(logs: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
     """exp of logs, divided by its sum."""
-    values = np.exp(logs.astype(float) - logs.max())
-    return values / values.sum()
+    values: npt.NDArray[np.float64] = np.exp(logs.astype(float) - logs.max())
+    values /= values.sum()
+    return values
 
 
 def test_sentence_term_is_the_posterior_over_all_one_word_sentences() -> None:
@@ -163,10 +171,8 @@ def test_sentence_term_is_the_posterior_over_all_one_word_sentences() -> None:
     context = Context(("wind sail",), ("port rope crew",))
     pairs = np.array([(s, 0) for s in range(len(WORDS))])
     found = normalised(generator.likelihoods(WORDS, [context], pairs).sentence)
-    ids = [tokenizer.convert_tokens_to_ids(w) for w in ("wind", "sail", "port", "rope", "crew")]
-    whole = [
-        log_p(model, 0, (*ids[:2], tokenizer.convert_tokens_to_ids(s), *ids[2:])) for s in WORDS
-    ]
+    ids = word_ids(tokenizer, "wind", "sail", "port", "rope", "crew")
+    whole = [log_p(model, 0, (*ids[:2], *word_ids(tokenizer, s), *ids[2:])) for s in WORDS]
     np.testing.assert_allclose(found, normalised(np.array(whole)), atol=1e-5)
     prior = normalised(generator.baseline(WORDS, [context], pairs).sentence)
     assert np.abs(found - prior).max() > 0.01, "premise: the context changes the posterior"
@@ -179,8 +185,8 @@ def test_left_term_is_the_posterior_over_all_one_word_left_contexts() -> None:
     contexts = [Context((word,), ("port rope",)) for word in WORDS]
     pairs = np.array([(0, c) for c in range(len(WORDS))])
     found = normalised(generator.likelihoods(["wave mast"], contexts, pairs).left)
-    ids = [tokenizer.convert_tokens_to_ids(w) for w in ("wave", "mast", "port", "rope")]
-    whole = [log_p(model, 0, (tokenizer.convert_tokens_to_ids(w), *ids)) for w in WORDS]
+    ids = word_ids(tokenizer, "wave", "mast", "port", "rope")
+    whole = [log_p(model, 0, (*word_ids(tokenizer, w), *ids)) for w in WORDS]
     np.testing.assert_allclose(found, normalised(np.array(whole)), atol=1e-5)
 
 
@@ -248,7 +254,8 @@ def test_a_model_too_short_is_refused() -> None:
 
 def test_a_tokenizer_without_a_start_token_is_refused() -> None:
     """Neither bos nor eos: the message says what to do; an explicit token mends it."""
-    bare = PreTrainedTokenizerFast(tokenizer_object=causal_tokenizer().backend_tokenizer)
+    known = causal_tokenizer().backend_tokenizer
+    bare = PreTrainedTokenizerFast(tokenizer_object=known)  # type: ignore[no-untyped-call]
     with pytest.raises(InputError, match="start-of-text"):
         CausalLM(tiny_llama(), bare)
     assert CausalLM(tiny_llama(), bare, start="</s>").start == 1
@@ -257,7 +264,8 @@ def test_a_tokenizer_without_a_start_token_is_refused() -> None:
 def test_bfloat16_stays_near_float32() -> None:
     """Eight bits of mantissa: terms move by some hundredths, not by a different reading."""
     exact = CausalLM(tiny_llama(), causal_tokenizer())
-    rough = CausalLM(tiny_llama().to(torch.bfloat16), causal_tokenizer())
+    model: Any = tiny_llama()
+    rough = CausalLM(model.to(torch.bfloat16), causal_tokenizer())
     assert rough.layout is Layout.FOREST
     pairs = all_pairs()
     difference = stack(exact.likelihoods(SENTENCES, CONTEXTS, pairs)) - stack(

@@ -4,6 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from firth.config import GeneratorConfig
 from firth.contexts import Context
@@ -14,7 +16,7 @@ from firth.generation.open import open_seq2seq
 from firth.generation.packed import Packed, collect, spread
 from firth.generation.protocol import Likelihoods, Term
 from firth.generation.roles import ROLES, Role
-from firth.generation.seq2seq import Job, Seq2Seq, evidence
+from firth.generation.seq2seq import Job, Seq2Seq, batches, evidence
 from firth.generation.transformer import ContextTransformer, Memory, Prediction, Shape
 from firth.run import Run
 
@@ -199,3 +201,16 @@ def test_sentence_position_says_what_to_generate(trained: Run, seq2seq: Seq2Seq)
     tokens = tuple(open_tokenizer(trained).encode("The ship met the tide.").ids)
     scores = [seq2seq.score([Job(tokens, role, ())], role)[0] for role in ROLES]
     assert len({round(float(score), 4) for score in scores}) == 3
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 20)), max_size=40), st.integers(1, 90))
+def test_batches_hold_each_row_once_within_the_budget(
+    sizes: list[tuple[int, int]], budget: int
+) -> None:
+    """Padded to its longest row, no batch of several exceeds the budget."""
+    found = list(batches(sizes, budget))
+    assert sorted(i for batch in found for i in batch) == list(range(len(sizes)))
+    for batch in found:
+        width = max(sizes[i][0] for i in batch) + max(sizes[i][1] for i in batch)
+        assert len(batch) == 1 or len(batch) * width <= budget

@@ -13,7 +13,7 @@ from firth.corpus import Corpus, open_tokenizer
 from firth.errors import InputError, MissingStageError
 from firth.generation import GENERATOR
 from firth.generation.build import train_generator
-from firth.generation.examples import BatchPlan, TokenizedCorpus, drop, split_slots
+from firth.generation.examples import BatchPlan, Indices, TokenizedCorpus, drop, split_slots
 from firth.generation.open import open_generator
 from firth.generation.roles import ROLES, PartReader
 from firth.run import Run
@@ -49,7 +49,7 @@ def test_interrupted_training_ends_with_the_same_bytes(
     broken = prepare(tmp_path / "broken", tiny_folder, shared=shared, **SHORT)
     choose, stop = BatchPlan.slots, {"at": 20 if not shared else 7}
 
-    def failing(self: BatchPlan, step: int) -> np.ndarray:  # type: ignore[type-arg]
+    def failing(self: BatchPlan, step: int) -> Indices:
         stop["at"] -= 1
         if stop["at"] == 0:
             raise KeyboardInterrupt
@@ -60,7 +60,12 @@ def test_interrupted_training_ends_with_the_same_bytes(
         train_generator(broken)
     assert list(broken.path.glob(".generator.work/scratch/*/checkpoint.safetensors")), "premise"
     steps: list[int] = []
-    monkeypatch.setattr(BatchPlan, "slots", lambda p, n: steps.append(n) or choose(p, n))
+
+    def counting(self: BatchPlan, step: int) -> Indices:
+        steps.append(step)
+        return choose(self, step)
+
+    monkeypatch.setattr(BatchPlan, "slots", counting)
     found = train_generator(broken).manifest
     total = 12 if shared else 36
     assert 0 < len(steps) < total, "premise: it went on instead of starting again"

@@ -145,7 +145,7 @@ class Seq2Seq:
         model = self._models[role]
         with torch.inference_mode():
             encoded = _Encoded(model, jobs, (role, (self._missing,)), self._batch_tokens)
-            for batch in _batches([job.size for job in jobs], self._batch_tokens):
+            for batch in batches([job.size for job in jobs], self._batch_tokens):
                 chosen = [jobs[i] for i in batch]
                 inputs = [(self._start, *job.target[:-1]) for job in chosen]
                 given = Packed.of(inputs, [role] * len(chosen), encoded.device)
@@ -171,7 +171,7 @@ class _Encoded:
         layers: list[list[Tensor]] = []
         self._spans: dict[Given, tuple[int, int]] = {}
         end = 0
-        for batch in _batches([(len(tokens), 0) for _, tokens in texts], budget):
+        for batch in batches([(len(tokens), 0) for _, tokens in texts], budget):
             chosen = [texts[i] for i in batch]
             packed = Packed.of([t for _, t in chosen], [r for r, _ in chosen], self.device)
             layers.append([*model.read(packed), packed.tokens])
@@ -210,7 +210,7 @@ def evidence(parts: Mapping[Role, Tokens], role: Role, *, whole: bool) -> dict[R
     return {part: tokens for part, tokens in parts.items() if part in kept}
 
 
-def _batches(sizes: Sequence[tuple[int, int]], budget: int) -> Iterator[list[int]]:
+def batches(sizes: Sequence[tuple[int, int]], budget: int) -> Iterator[list[int]]:
     """Indices of rows, the longest first, in batches of at most `budget` padded tokens."""
     order = sorted(range(len(sizes)), key=lambda i: sizes[i], reverse=True)
     batch: list[int] = []

