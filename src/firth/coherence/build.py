@@ -22,7 +22,7 @@ from firth.seeds import derive_seed
 from firth.training import History, Schedule, train
 
 REPORTS = 20
-"""Entries of the history."""
+"""Entries of the history, at most."""
 
 
 def train_coherence(run: Run) -> Outcome:
