@@ -73,7 +73,8 @@ class CoherenceConfig(Section):
     embedding: Count = 300
     interaction: Interaction = Interaction.BILINEAR
     batch: Count = 128
-    """Slots a step; each gives one positive and one negative example."""
+    """Slots a step. Each gives one positive example, and the other centres of the batch serve as its
+    negatives: half their weight on sentences of its document, half on random ones."""
     steps: Count = 2_000
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
     max_tokens: Count = 48

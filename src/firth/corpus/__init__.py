@@ -22,7 +22,7 @@ CORPUS = Stage(
 TOKENIZER = Stage(
     name="tokenizer",
     code=("corpus/tokenizer",),
-    command="firth train coherence --run",
+    command="firth corpus build INPUT... --run",
     libraries=("tokenizers",),
 )
 

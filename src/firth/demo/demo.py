@@ -13,9 +13,13 @@ from firth.demo.examples import EXPLAINED, PAIRS, QUERY
 from firth.demo.gather import gather_report
 from firth.demo.report import DemoReport, write_report
 from firth.demo.texts import collect_texts
+from firth.errors import FirthError
 from firth.evaluate.hub import hub_in_reach
+from firth.evaluate.load import load_set
+from firth.evaluate.task import find_task
 from firth.pipeline import bring_up_to_date
 from firth.preflight import check
+from firth.progress import note
 from firth.run import Run
 
 REPORT = "report.html"
@@ -102,11 +106,22 @@ def demo_config(
     harvest["pairs"] = max(100, round(size * harvest["pairs"]))
     harvest["shard_pairs"] = min(harvest["shard_pairs"], harvest["pairs"] // 10)
     values["corpus"] = {"inputs": list(inputs)}
-    if (data_dir is not None and (data_dir / "STSb").is_dir()) or hub_in_reach():
+    if _offered("sts-b", "dev", data_dir):
         values["evaluate"]["tasks"].append("sts-b:dev")
     if data_dir is not None:
         values["evaluate"]["data_dir"] = str(data_dir)
     return Config.parse(values, "demo.yaml").changed({"seed": seed}, "--seed")
+
+
+def _offered(task: str, split: str, data_dir: Path | None) -> bool:
+    if data_dir is None and not hub_in_reach():
+        return False
+    try:
+        load_set(find_task(task)[0], data_dir, split)
+    except FirthError as error:
+        note(f"The demo leaves {task} out: {error}")
+        return False
+    return True
 
 
 def _cut(text: str, length: int = 110) -> str:

@@ -1,0 +1,126 @@
+"""The report page: self-contained, escaped, and the same twice."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from firth.contexts import Context
+from firth.demo.report import DemoReport, Hit, Row, ScoredPair, write_report
+from firth.origin.explanation import Evidence, Explanation
+
+HOSTILE = """<script>alert("x")</script> & 'quoted' </td></table>"""
+
+WITHOUT = """
+import sys
+sys.modules[sys.argv[1]] = None
+from firth.errors import MissingExtraError
+try:
+    import firth.demo.report, firth.demo.plots
+except MissingExtraError as error:
+    print(error)
+"""
+
+
+def report(text: str) -> DemoReport:
+    """A report with `text` in every place that can hold text of others."""
+    terms = {"coherence": -0.5}
+    evidence = Evidence(Context((text,), (text,)), 3, text, 1, -0.5, -0.25, 0.125, terms, terms)
+    explanation = Explanation(text, text, 0.125, text, terms, (evidence,))
+    return DemoReport(
+        facts={text: text},
+        curves={text: (text, {text: [(1.0, 0.5), (2.0, 0.25)], "other": [(1.0, 0.75)]})},
+        scores={text: [0.1, 0.2, 0.4], "random": [0.0, 0.3]},
+        distilled=([0.1, 0.2], [0.3, 0.5]),
+        pairs=[ScoredPair(text, text, 0.25, 0.5)],
+        explanations=[explanation],
+        query=text,
+        hits=[Hit(0.75, text, text)],
+        results=[
+            Row(text, text, text, 61.25, 58.0, 64.0, 1225),
+            Row("s", "t", "m", None, None, None, 2),
+        ],
+        notes=[text],
+        settings=text,
+    )
+
+
+class Tags(HTMLParser):
+    """Every tag and attribute of a page, and whether each tag is closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str]] = []
+        self.open: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A page full of hostile text."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(path, report(HOSTILE))
+    return path.read_text(encoding="utf-8")
+
+
+def test_text_is_escaped_everywhere(page: str) -> None:
+    """Text of others is shown, never run: no script, and the page's own tags stay in balance."""
+    assert page.count("&lt;script&gt;") >= 15
+    parsed = Tags(page)
+    assert "script" not in parsed.tags
+    assert not parsed.open
+
+
+def test_the_page_needs_nothing_else(page: str) -> None:
+    """No attribute and no style points outside the page."""
+    links = [
+        value
+        for name, value in Tags(page).attributes
+        if name in ("src", "href", "xlink:href", "action", "data") and not value.startswith("#")
+    ]
+    assert links == []
+    assert not re.search(r"@import|url\((?!['\"]?#)", page)
+    assert "viewport" in page
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_the_page_shows_the_figures(tmp_path: Path) -> None:
+    """What is in the report is on the page; an undefined figure is called so."""
+    write_report(tmp_path / "a.html", report("plain words"))
+    text = (tmp_path / "a.html").read_text(encoding="utf-8")
+    for figure in ("61.2", "58.0", "64.0", "1,225", "undefined", "0.250", "0.500", "0.750"):
+        assert figure in text
+    assert text.count("<svg") == 3
+
+
+def test_two_pages_have_the_same_bytes(tmp_path: Path) -> None:
+    """No date, no random identifier."""
+    for name in ("a.html", "b.html"):
+        write_report(tmp_path / name, report("plain words"))
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+@pytest.mark.parametrize("library", ["jinja2", "matplotlib"])
+def test_a_missing_library_names_the_extra(library: str) -> None:
+    """The message tells what to install."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, library], capture_output=True, text=True, check=True
+    )
+    assert "firth[report]" in done.stdout
