@@ -26,7 +26,8 @@ def batch_at(step: int) -> Tensor:
 def run(model: nn.Module, folder: Path, stop_at: int | None = None) -> History:
     def loss_of(batch: Tensor) -> Tensor:
         target: Tensor = batch.sum(dim=1, keepdim=True)
-        return ((model(batch) - target) ** 2).mean()
+        loss: Tensor = ((model(batch) - target) ** 2).mean()
+        return loss
 
     def batches(step: int) -> Tensor:
         if step == stop_at:

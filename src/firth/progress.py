@@ -1,7 +1,7 @@
 """Progress bars and notes on standard error; silent when quiet. Results never pass through here."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -100,7 +100,7 @@ def _new_display() -> "Progress":
 
 def track(items: Iterable[T], title: str, total: float | None = None) -> Iterator[T]:
     """Iterate over `items` behind a bar."""
-    if total is None and hasattr(items, "__len__"):
+    if total is None and isinstance(items, Sized):
         total = len(items)
     with bar(title, total) as shown:
         for item in items:

@@ -6,11 +6,12 @@ import pytest
 
 from firth.coherence.build import train_coherence
 from firth.coherence.coherence import Coherence
-from firth.config import Config, Interaction
+from firth.config import Config
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import build_tokenizer
 from firth.run import Run
+from firth.settings import Interaction
 
 SMALL = {"hidden": 12, "embedding": 10, "batch": 24, "steps": 12, "checkpoint_steps": 4,
          "held_out": 0.2, "max_tokens": 24}  # fmt: skip

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from firth.coherence.model import CoherenceModel, SentenceEncoder
-from firth.config import Interaction
+from firth.settings import Interaction
 
 LENGTHS = torch.tensor([1, 7, 3, 5])
 

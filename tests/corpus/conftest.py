@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from firth.config import CorpusConfig
 from firth.corpus.corpus import Corpus
 from firth.corpus.inputs import resolve_inputs
 from firth.corpus.readers import read_source
 from firth.corpus.records import Item, Problem, Record
+from firth.settings import CorpusConfig
 
 
 def packed(data: bytes, ending: str) -> bytes:

@@ -7,7 +7,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.config import GeneratorConfig
 from firth.contexts import Context
 from firth.corpus import open_tokenizer
 from firth.generation import GENERATOR
@@ -19,6 +18,7 @@ from firth.generation.roles import ROLES, Role
 from firth.generation.seq2seq import Job, Seq2Seq, batches, evidence
 from firth.generation.transformer import ContextTransformer, Memory, Prediction, Shape
 from firth.run import Run
+from firth.settings import GeneratorConfig
 
 from .conftest import CONTEXTS, SENTENCES, TERMS, all_pairs
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from firth.config import Config, OriginConfig
+from firth.config import Config
 from firth.contexts import Context
 from firth.corpus.corpus import Corpus
 from firth.errors import InputError
@@ -17,6 +17,7 @@ from firth.origin.candidates import Candidates
 from firth.origin.origin import Origin
 from firth.origin.terms import Terms
 from firth.retrieve.index import Screened
+from firth.settings import OriginConfig
 from firth.words import jaccard, words
 
 A, B, C = (

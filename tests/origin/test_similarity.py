@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from firth.config import Measure
 from firth.origin.similarity import Vector, compare, influence
+from firth.settings import Measure
 
 FITS = st.floats(-50, 0, allow_nan=False).map(lambda x: round(x, 6))
 PAIR = st.integers(2, 40).flatmap(

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from firth.config import Config, Weights
+from firth.config import Config
 from firth.errors import ConfigError
 from firth.origin.terms import Terms
+from firth.settings import Weights
 
 
 def some_terms(n: int = 6, seed: int = 0) -> Terms:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.config import Calibration
 from firth.errors import InputError
+from firth.settings import Calibration
 from firth.surrogate.calibration import KNOTS, LabelMap
 
 SCORES = st.lists(st.floats(-1, 1, allow_nan=False, width=32), min_size=2, max_size=60, unique=True)

@@ -7,7 +7,7 @@ one sentence with any number of contexts are one matrix product over cached sent
 import torch
 from torch import Tensor, nn
 
-from firth.config import Interaction
+from firth.settings import Interaction
 
 
 class SentenceEncoder(nn.Module):

@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from firth.artifacts import read_json, write_atomically, write_json
 from firth.coherence.model import CoherenceModel
-from firth.config import Interaction
+from firth.settings import Interaction
 
 WEIGHTS = "model.safetensors"
 SETTINGS = "model.json"

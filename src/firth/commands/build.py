@@ -18,8 +18,9 @@ from firth.commands.options import (
     start,
 )
 from firth.commands.show import show_summary
-from firth.config import Backend, Config
+from firth.config import Config
 from firth.run import Run
+from firth.settings import Backend
 
 DataDir = Annotated[
     Path | None,
@@ -89,8 +90,10 @@ def corpus_build(
     """Read documents: corpus, tokenizer and retrieval index of a run."""
     start(quiet)
     from firth.corpus import CORPUS, TOKENIZER
+    from firth.corpus.inputs import resolve_inputs
     from firth.retrieve import RETRIEVE
 
+    resolve_inputs(inputs)
     named: Changes = {
         "inputs": list(inputs),
         "text_field": text_field,

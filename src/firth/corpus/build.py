@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from firth.artifacts import SCRATCH, Outcome, write_json
-from firth.config import CorpusConfig
 from firth.corpus import CORPUS
 from firth.corpus.duplicates import SeenTexts
 from firth.corpus.inputs import Source, resolve_inputs
@@ -20,6 +19,7 @@ from firth.corpus.store import SETTINGS, CorpusWriter
 from firth.errors import FirthError, InputError
 from firth.progress import bar
 from firth.run import Run
+from firth.settings import CorpusConfig
 
 SKIPPED = "skipped.jsonl"
 SOURCES = "sources.jsonl"

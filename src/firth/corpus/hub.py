@@ -6,10 +6,10 @@ from typing import Any
 import datasets
 
 from firth.artifacts import fingerprint_value
-from firth.config import CorpusConfig
 from firth.corpus.inputs import Source
 from firth.corpus.records import Item, record_of
 from firth.errors import InputError
+from firth.settings import CorpusConfig
 
 
 def _parts(name: str) -> tuple[str, str | None, str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from firth.config import CorpusConfig
+from firth.settings import CorpusConfig
 from firth.words import words
 
 

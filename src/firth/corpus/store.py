@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from firth.config import CorpusConfig
 from firth.corpus.records import Record
+from firth.settings import CorpusConfig
 from firth.words import words
 
 SENTENCES = "sentences.arrow"

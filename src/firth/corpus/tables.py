@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Literal
 
-from firth.config import CorpusConfig
 from firth.corpus.inputs import Format, Source
 from firth.corpus.lines import Advance, Line, read_lines
 from firth.corpus.records import Item, Problem, Reason, record_of
+from firth.settings import CorpusConfig
 
 
 class _BrokenRowError(Exception):

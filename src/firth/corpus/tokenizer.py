@@ -7,12 +7,12 @@ from typing import Any
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from firth.artifacts import Outcome
-from firth.config import TokenizerConfig
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
 from firth.corpus.store import BATCH_ROWS
 from firth.progress import track
 from firth.run import Run
+from firth.settings import TokenizerConfig
 
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 """Their ids are 0 to 4. `<unk>` never arises: every byte has a token."""

@@ -6,11 +6,11 @@ from typing import Any
 import torch
 
 from firth.artifacts import Outcome, write_json
-from firth.config import Backend
 from firth.corpus import CORPUS, TOKENIZER
 from firth.generation import GENERATOR
 from firth.generation.open import CONFIG
 from firth.run import Run
+from firth.settings import Backend
 
 
 def train_generator(run: Run) -> Outcome:

@@ -7,7 +7,6 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
 from firth.artifacts import read_json
-from firth.config import Backend, GeneratorConfig
 from firth.generation import GENERATOR
 from firth.generation.causal_lm import CausalLM
 from firth.generation.precision import device, number_format
@@ -17,6 +16,7 @@ from firth.generation.roles import Role
 from firth.generation.seq2seq import Seq2Seq
 from firth.generation.transformer import ContextTransformer, Shape
 from firth.run import Run
+from firth.settings import Backend, GeneratorConfig
 
 CONFIG, TOKENIZER_FILE = "config.json", "tokenizer.json"
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from firth.config import Precision
+from firth.settings import Precision
 
 _CAPABILITIES = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")
 

@@ -12,7 +12,6 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from firth.artifacts import SCRATCH, write_atomically, write_json
-from firth.config import Backend, GeneratorConfig
 from firth.corpus.corpus import Corpus
 from firth.errors import InputError
 from firth.generation.examples import (
@@ -34,6 +33,7 @@ from firth.generation.roles import ROLES, PartReader, Role, special_tokens
 from firth.generation.seq2seq import PART_OF, Job, Seq2Seq, evidence
 from firth.generation.transformer import ContextTransformer, Memory, Shape
 from firth.seeds import derive_seed
+from firth.settings import Backend, GeneratorConfig
 from firth.training import History, Schedule, train
 
 HISTORY = "history.json"

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 
 from firth.artifacts import SCRATCH, Outcome, fingerprint_file, write_atomically
 from firth.coherence import COHERENCE
-from firth.config import HarvestConfig
 from firth.corpus import CORPUS, TOKENIZER
 from firth.errors import InputError
 from firth.generation import GENERATOR
@@ -23,6 +22,7 @@ from firth.progress import bar
 from firth.retrieve import RETRIEVE
 from firth.retrieve.index import ChunkIndex
 from firth.run import Run
+from firth.settings import HarvestConfig
 from firth.words import normal_form
 
 SPLITS = ("train", "dev", "test")

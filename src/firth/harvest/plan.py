@@ -14,12 +14,12 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from firth.config import CorpusConfig, HarvestConfig
 from firth.corpus.corpus import Corpus
 from firth.errors import InputError
 from firth.harvest.exclusion import Exclusion
 from firth.retrieve.index import ChunkIndex
 from firth.seeds import derive_seed
+from firth.settings import CorpusConfig, HarvestConfig
 from firth.words import jaccard, normal_form, words
 
 _NEAR_CHUNKS = 20

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from firth.config import OriginConfig
 from firth.contexts import Context
 from firth.corpus.corpus import Corpus
 from firth.origin.profile import PairProfile
 from firth.origin.similarity import influence
 from firth.origin.terms import Terms
+from firth.settings import OriginConfig
 
 
 @dataclass(frozen=True)

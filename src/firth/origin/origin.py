@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.coherence.coherence import Coherence
-from firth.config import OriginConfig, Selection
 from firth.corpus.corpus import Corpus
 from firth.errors import InputError
 from firth.generation.open import open_generator
@@ -20,6 +19,7 @@ from firth.origin.terms import Terms
 from firth.progress import bar
 from firth.retrieve.index import ChunkIndex
 from firth.run import Run
+from firth.settings import OriginConfig, Selection
 from firth.words import words
 
 _BLOCK = 64

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from firth.config import Measure, Weights
 from firth.origin.similarity import Vector, compare
 from firth.origin.terms import Terms
+from firth.settings import Measure, Weights
 
 
 @dataclass(frozen=True)

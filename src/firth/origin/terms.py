@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from firth.config import Weights
+from firth.settings import Weights
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, vstack
 
 from firth.artifacts import SCRATCH, Outcome, write_atomically
-from firth.config import RetrieveConfig
 from firth.corpus import CORPUS
 from firth.corpus.corpus import Corpus
 from firth.progress import bar
@@ -18,6 +17,7 @@ from firth.retrieve import RETRIEVE
 from firth.retrieve.features import Features, smooth_idf, weigh
 from firth.retrieve.shards import write_shard, write_table
 from firth.run import Run
+from firth.settings import RetrieveConfig
 
 BLOCK_WORDS = 200_000
 """Words read at a time (one chunk at least)."""

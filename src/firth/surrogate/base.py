@@ -5,8 +5,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from firth.artifacts import fingerprint_file
-from firth.config import SurrogateConfig
 from firth.errors import InputError
+from firth.settings import SurrogateConfig
 
 _MARKERS = ("modules.json", "config.json")
 

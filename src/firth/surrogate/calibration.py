@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from firth.config import Calibration
 from firth.errors import InputError
+from firth.settings import Calibration
 
 Values = npt.NDArray[np.float64]
 KNOTS = 1001

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from firth.artifacts import SCRATCH, Outcome, read_json, write_atomically, write_json
-from firth.config import Calibration
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
 from firth.errors import InputError, MissingExtraError
 from firth.harvest import HARVEST
 from firth.run import Run
 from firth.seeds import derive_seed
+from firth.settings import Calibration
 from firth.surrogate import SURROGATE
 from firth.surrogate.base import BaseKind, base_inputs, learning_rate
 from firth.surrogate.calibration import LabelMap

@@ -21,11 +21,11 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from firth.coherence.tokens import TokenizedSentences, tokenize_corpus
-from firth.config import CorpusConfig
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import SPECIAL_TOKENS, open_tokenizer
 from firth.run import Run
 from firth.seeds import derive_seed
+from firth.settings import CorpusConfig
 from firth.training import History, Schedule, train
 
 BATCH = 1024

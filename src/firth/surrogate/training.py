@@ -22,8 +22,8 @@ from transformers import (
     TrainingArguments,
 )
 
-from firth.config import SurrogateConfig
 from firth.progress import Bar, bar
+from firth.settings import SurrogateConfig
 from firth.surrogate.base import learning_rate
 from firth.surrogate.calibration import LabelMap
 from firth.training import History
