@@ -212,6 +212,7 @@ def _build(workspace: Path, wanted: Manifest, request: str, build: Build) -> Man
     marker.unlink()
     outputs = {}
     for path in sorted(p for p in workspace.rglob("*") if p.is_file()):
+        path.chmod(0o644)  # some libraries write files that only their owner can read
         _sync(path)
         outputs[path.relative_to(workspace).as_posix()] = fingerprint_file(path)
     manifest = Manifest(

@@ -165,8 +165,12 @@ def _notes(recorded: Mapping[str, Any]) -> list[str]:
         "below the paper's. Dice and tf-idf cost nothing: a model is worth its trouble where it is "
         "above them by more than the intervals.",
         f"On {test['n']} held-out pairs of the harvest the Surrogate's rank correlation with "
-        f"Origin is {100 * test['spearman']:.1f} (before distillation: "
-        f"{100 * before['spearman']:.1f}); its L2 is {test['l2']:.4f}, that of a constant "
+        f"Origin is {_hundredfold(test['spearman'])} (before distillation: "
+        f"{_hundredfold(before['spearman'])}); its L2 is {test['l2']:.4f}, that of a constant "
         f"predictor {test['constant_l2']:.4f}.",
         *recorded["notes"],
     ]
+
+
+def _hundredfold(value: float | None) -> str:
+    return "undefined" if value is None else f"{100 * value:.1f}"
