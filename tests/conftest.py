@@ -10,7 +10,14 @@ from firth import progress
 from firth.config import Config
 from firth.run import CONFIG, Run
 
-progress.set_quiet(True)
+progress.set_quiet(True)  # for what runs before the first test
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> None:
+    """No bars, whatever a command run by an earlier test has switched on."""
+    progress.set_quiet(True)
+
 
 TOPICS = {
     topic: nouns.split()

@@ -35,8 +35,9 @@ def numbered(count: int) -> bytes:
 def test_any_bytes_give_their_lines(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Packed or not, lines are those of the whole content, with their numbers."""
     folder = tmp_path_factory.mktemp("lines")
-    expected = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    if not expected[-1]:
+    mark = b"\xef\xbb\xbf"
+    expected = data.removeprefix(mark).split(b"\n")
+    if not expected[-1] and data != mark:  # a byte order mark alone makes a line, an empty one
         expected.pop()
     for ending in ENDINGS:
         path = folder / f"a.txt{ending}"
