@@ -224,16 +224,24 @@ def test_a_weight_of_zero_spares_the_work(corpus: Corpus) -> None:
 def test_explanations_add_nothing_and_lose_nothing(corpus: Corpus) -> None:
     """Every context of both sets is there with the fits behind the score, in the user's order."""
     origin = origin_over(corpus)
-    found = origin.explain(B, A)
-    assert (found.sentence1, found.sentence2) == (B, A)
-    assert found.similarity == origin.similarity(A, B)
-    assert len(found.evidence) == 8
-    v1 = [item.fit1 for item in found.evidence]
-    v2 = [item.fit2 for item in found.evidence]
+    near = A.replace(".", " again.")
+    found = origin.explain(near, A)
+    assert (found.sentence1, found.sentence2) == (near, A)
+    assert found.similarity == origin.similarity(A, near)
+    (profile,) = origin.profiles([(A, near)])
+    slots = profile.slots.tolist()
+    shared = set(profile.set1.slots.tolist()) & set(profile.set2.slots.tolist())
+    assert shared
+    assert {item.slot for item in found.evidence} == set(slots)
+    assert len(found.evidence) == len(slots) - len(shared)
+    times = [len(item.chosen_for) for item in found.evidence]
+    v1 = np.repeat([item.fit1 for item in found.evidence], times)
+    v2 = np.repeat([item.fit2 for item in found.evidence], times)
     assert np.corrcoef(v1, v2)[0, 1] == pytest.approx(found.similarity)
-    mirrored = {(e.slot, 3 - e.chosen_for): e for e in origin.explain(A, B).evidence}
+    mirrored = {item.slot: item for item in origin.explain(A, near).evidence}
     for item in found.evidence:
-        other = mirrored[item.slot, item.chosen_for]
+        other = mirrored[item.slot]
+        assert set(item.chosen_for) == {3 - number for number in other.chosen_for}
         assert (item.fit1, item.fit2) == (other.fit2, other.fit1)
         assert item.influence == pytest.approx(other.influence, abs=1e-12)
         assert item.context == corpus.context(item.slot)

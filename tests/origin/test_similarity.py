@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -72,18 +72,26 @@ def test_vectors_that_tell_nothing() -> None:
 
 
 @MEASURES
-@given(pair=PAIR)
-def test_influence_is_leave_one_out(measure: Measure, pair: tuple[Vector, Vector]) -> None:
-    """Each entry is the score minus the score computed without that context."""
+@given(pair=PAIR, data=st.data())
+def test_influence_is_leave_one_out(
+    measure: Measure, pair: tuple[Vector, Vector], data: st.DataObject
+) -> None:
+    """Each entry is the score minus the score computed without any column of that context."""
     v1, v2 = pair
-    moved = influence(v1, v2, measure)
+    drawn = data.draw(st.lists(st.integers(0, 5), min_size=len(v1), max_size=len(v1)))
+    names, groups = np.unique(drawn, return_inverse=True)
+    assume(len(names) > 1)
+    moved = influence(v1, v2, measure, groups)
     whole = compare(v1, v2, measure)
-    for c in range(len(v1)):
-        kept = np.arange(len(v1)) != c
-        assert math.isclose(moved[c], whole - compare(v1[kept], v2[kept], measure), abs_tol=1e-12)
+    assert moved.shape == names.shape
+    for group in range(len(names)):
+        kept = np.flatnonzero(groups != group)
+        rest = compare(v1[kept], v2[kept], measure)
+        assert math.isclose(moved[group], whole - rest, abs_tol=1e-12)
 
 
 def test_influence_of_a_single_context() -> None:
-    """With nothing to leave, the context accounts for the whole score."""
-    one = influence(np.array([-2.0]), np.array([-4.0]), Measure.COSINE)
-    assert one.tolist() == [1.0]
+    """With nothing to leave, the context accounts for the whole score, also if it stands twice."""
+    v1, v2 = np.array([-2.0, -2.0]), np.array([-4.0, -4.0])
+    assert influence(v1[:1], v2[:1], Measure.COSINE, np.array([0])).tolist() == [1.0]
+    assert influence(v1, v2, Measure.COSINE, np.array([0, 0])) == pytest.approx([1.0])

@@ -40,9 +40,10 @@ def show_explanation(found: "Explanation", top: int) -> None:
 
 
 def _show_evidence(item: "Evidence") -> None:
+    chosen_for = " and ".join(map(str, item.chosen_for))
     typer.echo(
         f"influence {item.influence:+.4f}   fit of 1: {item.fit1:.2f}   fit of 2: {item.fit2:.2f}"
-        f"   chosen for {item.chosen_for}   {item.document}"
+        f"   chosen for {chosen_for}   {item.document}"
     )
     typer.echo(
         f"    {' '.join(item.context.left)}\n    [ … ]\n    {' '.join(item.context.right)}\n"

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from firth.contexts import Context
 from firth.corpus.corpus import Corpus
 from firth.origin.profile import PairProfile
@@ -20,10 +22,11 @@ class Evidence:
         context: Left and right neighbours of the slot.
         slot: Number of the corpus sentence that stands in the slot.
         document: Name of its document.
-        chosen_for: 1 if the context is of C_{s1}, 2 if of C_{s2}.
+        chosen_for: (1,) if the context is of C_{s1}, (2,) if of C_{s2}, (1, 2) if of both.
         fit1: S(s1, c).
         fit2: S(s2, c).
-        influence: Similarity over all contexts minus the similarity without this one.
+        influence: Similarity over all contexts minus the similarity without this one, which
+            leaves both vectors wherever it stands in them.
         terms1: The four terms of S(s1, c), by name.
         terms2: The four terms of S(s2, c), by name.
     """
@@ -31,7 +34,7 @@ class Evidence:
     context: Context
     slot: int
     document: str
-    chosen_for: int
+    chosen_for: tuple[int, ...]
     fit1: float
     fit2: float
     influence: float
@@ -49,7 +52,7 @@ class Explanation:
         similarity: sim(s1, s2) of Eq. 4, in [-1, 1].
         measure: `cosine` or `centred`.
         weights: λ1 … λ4 of Eq. 3, by name.
-        evidence: One entry a context of C_{s1} + C_{s2}.
+        evidence: One entry a context of C_{s1} or C_{s2}; Eq. 4 counts those of both twice.
     """
 
     sentence1: str
@@ -67,25 +70,28 @@ class Explanation:
 def explain(corpus: Corpus, profile: PairProfile, config: OriginConfig) -> Explanation:
     """Explain the similarity of a pair."""
     v1, v2 = profile.vectors(config.weights)
-    moved = influence(v1, v2, config.measure)
-    slots = profile.slots
+    slots, first, where = np.unique(profile.slots, return_index=True, return_inverse=True)
+    moved = influence(v1, v2, config.measure, groups=where)
     documents = corpus.document_of(slots)
+    chosen = [
+        (number, set(of.slots.tolist())) for number, of in ((1, profile.set1), (2, profile.set2))
+    ]
     terms1, terms2 = profile.terms1, profile.terms2
     evidence = [
         Evidence(
-            context=corpus.context(int(slot)),
-            slot=int(slot),
-            document=corpus.document_id(int(documents[c])),
-            chosen_for=1 if c < len(profile.set1.slots) else 2,
+            context=corpus.context(slot),
+            slot=slot,
+            document=corpus.document_id(int(documents[i])),
+            chosen_for=tuple(number for number, of in chosen if slot in of),
             fit1=float(v1[c]),
             fit2=float(v2[c]),
-            influence=float(moved[c]),
+            influence=float(moved[i]),
             terms1=_named(terms1, c),
             terms2=_named(terms2, c),
         )
-        for c, slot in enumerate(slots)
+        for i, (slot, c) in enumerate(zip(slots.tolist(), first.tolist(), strict=True))
     ]
-    evidence.sort(key=lambda item: (-abs(item.influence), item.slot, item.chosen_for))
+    evidence.sort(key=lambda item: (-abs(item.influence), item.slot))
     return Explanation(
         sentence1=profile.set1.sentence,
         sentence2=profile.set2.sentence,

@@ -31,18 +31,26 @@ def compare(v1: Vector, v2: Vector, measure: Measure) -> float:
     return max(-1.0, min(1.0, math.fsum(x * y) / norm))
 
 
-def influence(v1: Vector, v2: Vector, measure: Measure) -> Vector:
+def influence(v1: Vector, v2: Vector, measure: Measure, groups: npt.NDArray[np.int64]) -> Vector:
     """How much each context moved the score: sim over all contexts − sim without that one.
 
+    Args:
+        v1: v_{s1}, shape (|C|,).
+        v2: v_{s2}, shape (|C|,).
+        measure: Which form of Eq. 4.
+        groups: Which context each column is, 0 … n − 1, shape (|C|,). A context that stands in
+            several columns is taken out of all of them at once.
+
     Returns:
-        float64 of shape (|C|,): positive where the context raised the similarity. With a single
+        float64 of shape (n,): positive where the context raised the similarity. With a single
         context there is nothing to compare with, and its influence is the whole similarity.
     """
     whole = compare(v1, v2, measure)
-    if len(v1) == 1:
+    n = int(groups.max()) + 1
+    if n == 1:
         return np.array([whole])
-    without = [compare(np.delete(v1, c), np.delete(v2, c), measure) for c in range(len(v1))]
-    return whole - np.array(without)
+    kept = (groups != group for group in range(n))
+    return whole - np.array([compare(v1[keep], v2[keep], measure) for keep in kept])
 
 
 def _prepared(v: Vector, measure: Measure) -> Vector:
