@@ -101,3 +101,24 @@ def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker
                 (texts / file.name).write_bytes(file.read_bytes())
             bring_up_to_date(Run.create(path, Config.parse(tiny_settings(texts), CONFIG)))
     return path
+
+
+TINY_BASELINES: dict[str, dict[str, object]] = {
+    "skip_gram": {"dimensions": 12, "epochs": 3},
+    "cbow": {"dimensions": 12, "epochs": 3},
+}
+"""Settings with which each trained baseline takes a second or less."""
+
+
+@pytest.fixture(scope="session")
+def trained_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a corpus and every trained baseline. Do not change it."""
+    from firth.baselines.trained import TRAINED, build_baseline
+    from firth.corpus.build import build_corpus
+
+    settings = {"corpus": {"inputs": [str(tiny_folder)]}, "baselines": TINY_BASELINES}
+    run = Run.create(tmp_path_factory.mktemp("trained") / "run", Config.parse(settings, CONFIG))
+    build_corpus(run)
+    for name in TRAINED:
+        build_baseline(run, name)
+    return run.path

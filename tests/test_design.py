@@ -16,6 +16,7 @@ FOUNDATION = (
     "seeds",
     "contexts",
     "settings",
+    "baseline_settings",
     "config",
     "progress",
     "artifacts",

@@ -109,7 +109,7 @@ class Stage:
     """One step of a run: a folder, the code that decides its bytes, and how to build it.
 
     Attributes:
-        name: Folder of the stage inside the run.
+        name: Folder of the stage inside the run; `baselines/cbos` is a folder in a folder.
         code: Packages and modules of `firth` whose source is part of the fingerprint.
         command: What a user types to build the stage, for error messages.
         libraries: Distributions whose versions are part of the fingerprint.
@@ -177,7 +177,8 @@ def execute(
     `build(workspace)` must be deterministic given inputs and configuration, and may continue from
     what an interrupted call left in `workspace` (files it finds there belong to the same request).
     """
-    final, workspace = run / stage.name, run / f".{stage.name}.work"
+    final = run / stage.name
+    workspace = final.with_name(f".{final.name}.work")
     libraries = {name: importlib.metadata.version(name) for name in stage.libraries}
     wanted = Manifest(
         stage=stage.name,

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 import yaml
 from pydantic import Field, ValidationError
 
+from firth.baseline_settings import BaselinesConfig
 from firth.errors import ConfigError
 from firth.settings import (
     CoherenceConfig,
@@ -35,6 +36,7 @@ class Config(Section):
     origin: OriginConfig = OriginConfig()
     harvest: HarvestConfig = HarvestConfig()
     surrogate: SurrogateConfig = SurrogateConfig()
+    baselines: BaselinesConfig = BaselinesConfig()
     evaluate: EvaluateConfig = EvaluateConfig()
 
     @classmethod

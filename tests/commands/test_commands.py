@@ -52,6 +52,7 @@ COMMANDS = [
     ("train",),
     ("train", "coherence"),
     ("train", "generator"),
+    ("train", "baseline"),
     ("contexts",),
     ("similarity",),
     ("explain",),

@@ -14,6 +14,7 @@ from firth.baselines.idf import fit_idf
 from firth.baselines.protocol import Scorer
 from firth.baselines.registry import BASELINES
 from firth.baselines.tfidf import TfIdf
+from firth.baselines.trained import TRAINED
 from firth.evaluate.models import resolve_model
 
 Open = Callable[[pytest.FixtureRequest], Scorer]
@@ -39,11 +40,22 @@ IDF = fit_idf(
     ["the ship sailed", "the storm", "a harbour", "the old ship"], source="four sentences"
 )
 
+
+def trained(name: str) -> Case:
+    """A baseline trained on the tiny corpus."""
+    return Case(
+        lambda r: resolve_model(f"baseline:{name}@{r.getfixturevalue('trained_run')}"),
+        low=-1.0,
+        tolerance=1e-5,
+    )
+
+
 CASES = {
     "dice": Case(lambda _: resolve_model("baseline:dice")),
     "tfidf": Case(lambda _: resolve_model("baseline:tfidf"), tolerance=None),
     "tfidf@RUN": Case(lambda _: TfIdf(IDF)),
     "tfidf, unseen counted": Case(lambda _: TfIdf(IDF, count_unseen=True)),
+    **{name: trained(name) for name in TRAINED},
     "encoder": Case(
         lambda r: resolve_model(r.getfixturevalue("encoder_folder")), low=-1.0, tolerance=1e-5
     ),

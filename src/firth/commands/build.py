@@ -137,6 +137,26 @@ def train_generator(
     _build(open_run(folder, changes), GENERATOR)
 
 
+def train_baseline(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Which; see docs/baselines.md.")
+    ],
+    folder: RunFolder,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train baselines on the run's corpus, to be scored as baseline:NAME@RUN."""
+    start(quiet)
+    from firth.baselines.trained import build_baseline, find_trained
+
+    for name in names:
+        find_trained(name)
+    run = open_run(folder, parse_settings(settings, seed))
+    for name in names:
+        show_summary(f"baseline {name}", build_baseline(run, name).manifest.summary)
+
+
 def harvest(
     folder: RunFolder,
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to score.")] = None,

@@ -1,0 +1,180 @@
+"""Baselines that learn from a run's corpus: `firth train baseline NAME --run RUN`.
+
+Each is a stage in `RUN/baselines/NAME`. To add one: a module with two functions,
+
+    fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]   fills it, returns the summary
+    load(folder: Path) -> Scorer                                     opens it
+
+a section in `firth.baseline_settings`, and a line in `TRAINED`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from firth.artifacts import MANIFEST, Manifest, Outcome, Stage, fingerprint_file
+from firth.baselines.protocol import Scorer
+from firth.corpus import CORPUS
+from firth.errors import InputError
+from firth.run import CONFIG, Run
+
+FOLDER = "baselines"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A baseline that learns.
+
+    Attributes:
+        summary: What it is, in a line.
+        module: Holds `fit` and `load`.
+        code: Parts of firth whose source decides the bytes, `module` aside.
+        libraries: Distributions whose versions decide them.
+        inputs: Stages it reads.
+    """
+
+    summary: str
+    module: str
+    code: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ("torch",)
+    inputs: tuple[Stage, ...] = (CORPUS,)
+
+
+_WORDS = ("words", "baselines/sentences", "baselines/stem", "baselines/word_bag")
+
+TRAINED: Mapping[str, Trained] = {
+    "skip-gram": Trained(
+        "mean of skip-gram word vectors (word2vec, by gensim)",
+        "firth.baselines.word2vec",
+        _WORDS,
+        ("gensim", "snowballstemmer"),
+    ),
+    "cbow": Trained(
+        "mean of CBOW word vectors (word2vec, by gensim)",
+        "firth.baselines.word2vec",
+        _WORDS,
+        ("gensim", "snowballstemmer"),
+    ),
+}
+"""Every trained baseline by name; its settings stand in `baselines.NAME`, `-` being `_`."""
+
+
+def section_of(name: str) -> str:
+    """Field of `BaselinesConfig` that holds the settings of `name`."""
+    return name.replace("-", "_")
+
+
+def find_trained(name: str) -> Trained:
+    """The entry of `name`; raise `InputError` naming all if there is none."""
+    if name not in TRAINED:
+        raise InputError(f"{name}: no baseline that is trained. Known: {', '.join(TRAINED)}")
+    return TRAINED[name]
+
+
+def stage_of(name: str) -> Stage:
+    """The stage that trains `name`, in the folder `baselines/NAME` of a run."""
+    trained = find_trained(name)
+    own = trained.module.removeprefix("firth.").replace(".", "/")
+    return Stage(
+        name=f"{FOLDER}/{name}",
+        code=(own, *trained.code),
+        command=f"firth train baseline {name} --run",
+        libraries=trained.libraries,
+    )
+
+
+def build_baseline(run: Run, name: str) -> Outcome:
+    """Bring the baseline `name` of a run up to date with the run's corpus and configuration.
+
+    Raises:
+        InputError: No such baseline, or the corpus is too small to learn from.
+        MissingStageError: A stage that it reads is not built.
+        MissingExtraError: A library it needs is not installed.
+    """
+    trained = find_trained(name)
+    settings = getattr(run.config.baselines, section_of(name)).model_dump(mode="json")
+    fit = import_module(trained.module).fit
+
+    def build(workspace: Path) -> Mapping[str, Any]:
+        summary: Mapping[str, Any] = fit(run, name, workspace)
+        return summary
+
+    return run.execute(
+        stage_of(name),
+        inputs=run.inputs(*trained.inputs),
+        config={"seed": run.config.seed, "settings": settings},
+        build=build,
+    )
+
+
+def train_baseline(
+    name: str, run: str | Path | Run, seed: int | None = None, **settings: object
+) -> Scorer:
+    """Train a baseline on a run's corpus, or reuse it if nothing has changed, and open it.
+
+    Args:
+        name: One of `TRAINED`.
+        run: A run whose corpus is built.
+        seed: Of every random choice; None takes the run's. Like the settings, it is written into
+            the run's configuration.
+        settings: Fields of its section in `firth.baseline_settings`, such as `epochs`.
+
+    Raises:
+        InputError: No such baseline or run.
+        ConfigError: A setting does not exist or has a wrong value.
+        MissingStageError: The run has no corpus yet.
+        MissingExtraError: A library it needs is not installed.
+
+    Example:
+        >>> scorer = train_baseline("cbow", "run", epochs=2)
+        >>> scorer.similarities([("A ship sailed.", "The ship left.")]).shape
+        (1,)
+    """
+    find_trained(name)
+    changes: dict[str, Any] = {"baselines": {section_of(name): settings}, "seed": seed}
+    changed = Run.open(run).changed(changes)
+    build_baseline(changed, name)
+    return open_trained(name, changed.path)
+
+
+def trained_folder(name: str, source: str | Path) -> Path:
+    """Where the trained baseline `name` lies.
+
+    Args:
+        name: One of `TRAINED`.
+        source: A run that trained it, or a folder that holds it.
+
+    Raises:
+        MissingStageError: The run did not train it.
+        InputError: `source` is neither.
+    """
+    folder, stage = Path(source), stage_of(name)
+    if (folder / CONFIG).is_file():
+        return Run.open(folder).folder(stage)
+    found = Manifest.read(folder)
+    if found is None or found.stage != stage.name:
+        got = f"holds {found.stage}" if found else "neither a run nor a trained baseline"
+        raise InputError(
+            f"{folder}: {got}; expected a run or a folder trained by: {stage.command} RUN"
+        )
+    return folder
+
+
+def open_trained(name: str, source: str | Path) -> Scorer:
+    """Open a trained baseline; errors as in `trained_folder`."""
+    folder = trained_folder(name, source)
+    scorer: Scorer = import_module(find_trained(name).module).load(folder)
+    return scorer
+
+
+def identify_trained(name: str, source: str | Path) -> list[list[str]]:
+    """(relative path, fingerprint of the bytes) of its files, the manifest aside."""
+    folder = trained_folder(name, source)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [
+        [path.relative_to(folder).as_posix(), fingerprint_file(path)]
+        for path in files
+        if path.name != MANIFEST
+    ]
