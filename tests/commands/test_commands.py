@@ -128,11 +128,16 @@ def test_settings_for_one_question_leave_the_run_alone(firth: Command, run: Path
 
 
 def test_corpus_stats(firth: Command, tiny_run: Path) -> None:
-    """The figures are those of the tiny corpus."""
+    """The figures are those of the tiny corpus, and each source has a line."""
     _, out, _ = firth("corpus", "stats", tiny_run, "--json")
-    assert json.loads(out)["documents"] == 40
+    found = json.loads(out)
+    assert found["documents"] == 40
+    assert found["sources"]
     _, out, _ = firth("corpus", "stats", tiny_run)
-    assert "documents" in out
+    lines = [line.split() for line in out.splitlines()]
+    for source in found["sources"]:
+        figures = [source[name] for name in ("documents", "sentences", "words", "duplicates")]
+        assert [source["source"], *map(str, figures), str(source["skipped"])] in lines
 
 
 def test_building_again_changes_nothing(firth: Command, run: Path) -> None:

@@ -28,7 +28,7 @@ except MissingExtraError as error:
 def report(text: str) -> DemoReport:
     """A report with `text` in every place that can hold text of others."""
     terms = {"coherence": -0.5}
-    evidence = Evidence(Context((text,), (text,)), 3, text, 1, -0.5, -0.25, 0.125, terms, terms)
+    evidence = Evidence(Context((text,), (text,)), 3, text, (1,), -0.5, -0.25, 0.125, terms, terms)
     explanation = Explanation(text, text, 0.125, text, terms, (evidence,))
     return DemoReport(
         facts={text: text},

@@ -18,7 +18,7 @@ from firth.commands.options import (
     parse_settings,
     start,
 )
-from firth.commands.show import show_explanation, show_json, show_summary
+from firth.commands.show import show_explanation, show_json, show_summary, show_table
 from firth.errors import ConfigError, InputError
 from firth.run import Run
 
@@ -40,7 +40,11 @@ def corpus_stats(
     if as_json:
         show_json(found)
     else:
+        sources = found.pop("sources")
         show_summary("corpus", found)
+        typer.echo()
+        header = ("source", "documents", "sentences", "words", "duplicates", "skipped")
+        show_table(header, [[str(source[name]) for name in header] for source in sources])
 
 
 def contexts(
