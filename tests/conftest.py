@@ -122,3 +122,44 @@ def trained_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     for name in TRAINED:
         build_baseline(run, name)
     return run.path
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a random BERT of two layers over the words of `tiny_documents`, 64 tokens."""
+    import torch
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from tokenizers.processors import TemplateProcessing
+    from transformers import BertConfig, BertModel, BertTokenizerFast, set_seed
+
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    known = {noun for nouns in TOPICS.values() for noun in nouns} | set(VERBS)
+    known |= {"the", "a", "near", "old", "red", "sailed", ".", "in"}
+    vocabulary = {token: i for i, token in enumerate([*specials, *sorted(known)])}
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = BertNormalizer()
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B [SEP]",
+        special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")],
+    )
+    folder = tmp_path_factory.mktemp("bert")
+    BertTokenizerFast(tokenizer_object=tokenizer, model_max_length=64).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+        pad_token_id=0,
+    )
+    state = torch.get_rng_state()
+    set_seed(3)
+    BertModel(config).save_pretrained(folder)
+    torch.set_rng_state(state)
+    return folder

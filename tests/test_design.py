@@ -15,6 +15,7 @@ FOUNDATION = (
     "words",
     "seeds",
     "contexts",
+    "reach",
     "settings",
     "baseline_settings",
     "config",

@@ -5,13 +5,18 @@ import sys
 
 import pytest
 
+from firth.baselines.glove import glove_files
 from firth.baselines.registry import BASELINES, open_baseline, parse_baseline
 from firth.errors import InputError
 
 
 def test_every_baseline_opens_and_scores() -> None:
     """A registered name gives a scorer that prefers a text to a different one."""
+    outside = {"bert", "roberta", "use"}  # by hub name: tested with tiny ones in their own files
     alone = [name for name, baseline in BASELINES.items() if not baseline.required]
+    alone = [name for name in alone if name not in outside]
+    if not glove_files():
+        alone.remove("glove")
     assert {"dice", "tfidf"} <= set(alone)
     for name in alone:
         scorer = open_baseline(f"baseline:{name}")
@@ -40,7 +45,7 @@ def test_a_source_must_be_wanted_and_given(spec: str) -> None:
 
 def test_a_source_may_contain_anything() -> None:
     """Only the first @ separates."""
-    assert parse_baseline("baseline:tfidf@runs/a@b") == ("tfidf", "runs/a@b")
+    assert parse_baseline("baseline:tfidf@runs/a@b")[1].source == "runs/a@b"
 
 
 def test_the_package_is_light() -> None:

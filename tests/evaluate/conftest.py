@@ -84,6 +84,17 @@ def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def vectors_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of random word vectors in GloVe's format."""
+    words = [*VOCABULARY, "judge", "piano", "in", "İstanbul", "船は港を出た"]
+    rng = np.random.default_rng(6)
+    lines = [f"{word} {' '.join(map(str, rng.normal(size=8)))}\n" for word in words]
+    path = tmp_path_factory.mktemp("vectors") / "tiny.txt"
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits for a network: the hub is out of reach unless a test says otherwise."""

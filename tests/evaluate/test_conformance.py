@@ -6,10 +6,12 @@ To add one, add a line to `CASES`.
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
 
+from firth.baselines.glove import glove_files
 from firth.baselines.idf import fit_idf
 from firth.baselines.protocol import Scorer
 from firth.baselines.registry import BASELINES
@@ -50,7 +52,46 @@ def trained(name: str) -> Case:
     )
 
 
+def vectors(options: str) -> Case:
+    """Averaged word vectors of a file; RUN in the options is the tiny run."""
+
+    def open_case(request: pytest.FixtureRequest) -> Scorer:
+        file, run = (request.getfixturevalue(name) for name in ("vectors_file", "tiny_run"))
+        return resolve_model(f"baseline:vectors{options.replace('RUN', str(run))}@{file}")
+
+    learns = ("idf" in options or "sif" in options) and "RUN" not in options
+    learns = learns or "set-component" in options
+    return Case(open_case, low=-1.0, tolerance=None if learns else 1e-9)
+
+
+def masked(name: str, options: str = "") -> Case:
+    """Pooled token vectors of a tiny BERT."""
+    return Case(
+        lambda r: resolve_model(f"baseline:{name}{options}@{r.getfixturevalue('tiny_bert')}"),
+        low=-1.0,
+        tolerance=1e-5,
+    )
+
+
+@cache
+def open_glove() -> Scorer:
+    """The package's vectors, opened once; skipped without the package."""
+    if not glove_files():
+        pytest.skip("the GloVe package is not installed")
+    return resolve_model("baseline:glove")
+
+
 CASES = {
+    "glove": Case(lambda _: open_glove(), low=-1.0),
+    "vectors": vectors(""),
+    **{
+        f"vectors{options}": vectors(options)
+        for options in ("+max", "+idf", "+idf=RUN", "+sif", "+sif=RUN", "+sif=RUN+set-component")
+    },
+    "bert": masked("bert"),
+    **{f"bert{options}": masked("bert", options) for options in ("+max", "+first-last", "+cls")},
+    "roberta": masked("roberta"),
+    "use": masked("use", "+distilled"),
     "dice": Case(lambda _: resolve_model("baseline:dice")),
     "tfidf": Case(lambda _: resolve_model("baseline:tfidf"), tolerance=None),
     "tfidf@RUN": Case(lambda _: TfIdf(IDF)),

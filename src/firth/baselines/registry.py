@@ -1,18 +1,18 @@
-"""Baselines by name: `baseline:NAME` or `baseline:NAME@SOURCE`."""
+"""Baselines by name: `baseline:NAME[+OPTION…][@SOURCE]`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
+from dataclasses import dataclass, field
 
+from firth.baselines import pretrained
 from firth.baselines.protocol import Scorer
+from firth.baselines.spec import PREFIX, UNKNOWN, Spec
 from firth.baselines.trained import TRAINED, identify_trained, open_trained
 from firth.errors import InputError
 
-PREFIX = "baseline:"
+__all__ = ["BASELINES", "PREFIX", "Baseline", "identify_baseline", "open_baseline"]
 
 
-def _nothing(_: str | None) -> object:
+def _nothing(_: Spec) -> object:
     return None
 
 
@@ -22,47 +22,46 @@ class Baseline:
 
     Attributes:
         summary: What it does, in a line.
-        open: Builds the scorer from what follows `@` (None when nothing does).
+        open: Builds the scorer.
         source: What may follow `@`; None when nothing may.
         required: Whether something must follow `@`.
-        identify: What identifies the thing after `@` whatever it is called: a value of plain
-            types, such as a digest of the files read.
+        options: Option → what it does; a name that ends in `=RUN` takes a value, one that ends in
+            `[=RUN]` may.
+        identify: What identifies all it reads, whatever it is called: plain values, such as
+            digests of files; `UNKNOWN` where that cannot be told.
     """
 
     summary: str
-    open: Callable[[str | None], Scorer]
+    open: Callable[[Spec], Scorer]
     source: str | None = None
     required: bool = False
-    identify: Callable[[str | None], object] = _nothing
+    options: Mapping[str, str] = field(default_factory=dict)
+    identify: Callable[[Spec], object] = _nothing
 
 
-def _dice(_: str | None) -> Scorer:
+def _dice(_: Spec) -> Scorer:
     from firth.baselines.dice import Dice
 
     return Dice()
 
 
-def _tfidf(run: str | None) -> Scorer:
+def _tfidf(spec: Spec) -> Scorer:
     from firth.baselines.idf import fit_idf_on_run
     from firth.baselines.tfidf import TfIdf
 
-    return TfIdf(fit_idf_on_run(run) if run else None)
+    return TfIdf(fit_idf_on_run(spec.source) if spec.source else None)
 
 
-def _corpus(run: str | None) -> object:
-    from firth.artifacts import Manifest
-    from firth.corpus import CORPUS
-
-    found = Manifest.read(Path(run) / CORPUS.name) if run else None
-    return found.digest if found else None
+def _corpus(spec: Spec) -> object:
+    return pretrained.corpus_digest(spec.source)
 
 
-def _open_trained(name: str, source: str | None) -> Scorer:
-    return open_trained(name, str(source))
+def _open_trained(spec: Spec) -> Scorer:
+    return open_trained(spec.name, str(spec.source))
 
 
-def _identify_trained(name: str, source: str | None) -> object:
-    return identify_trained(name, str(source))
+def _identify_trained(spec: Spec) -> object:
+    return identify_trained(spec.name, str(spec.source))
 
 
 BASELINES: Mapping[str, Baseline] = {
@@ -73,52 +72,115 @@ BASELINES: Mapping[str, Baseline] = {
         source="RUN",
         identify=_corpus,
     ),
+    "vectors": Baseline(
+        "averaged word vectors of a word2vec, GloVe or fastText file",
+        pretrained.open_vectors,
+        source="FILE",
+        required=True,
+        options=pretrained.VECTOR_OPTIONS,
+        identify=pretrained.identify_vectors,
+    ),
+    "glove": Baseline(
+        "averaged GloVe vectors (6B, 50 dimensions), of an installed package",
+        pretrained.open_glove,
+        options=pretrained.VECTOR_OPTIONS,
+        identify=pretrained.identify_vectors,
+    ),
+    "bert": Baseline(
+        "averaged token vectors of BERT, not fine-tuned (bert-base-uncased)",
+        pretrained.open_masked,
+        source="NAME_OR_PATH",
+        options=pretrained.TRANSFORMER_OPTIONS,
+        identify=pretrained.identify_model,
+    ),
+    "roberta": Baseline(
+        "averaged token vectors of RoBERTa, not fine-tuned (roberta-base)",
+        pretrained.open_masked,
+        source="NAME_OR_PATH",
+        options=pretrained.TRANSFORMER_OPTIONS,
+        identify=pretrained.identify_model,
+    ),
+    "use": Baseline(
+        "Universal Sentence Encoder, through tensorflow-hub (or a student of it)",
+        pretrained.open_use,
+        source="HANDLE_OR_FOLDER",
+        options={"distilled": "a student of multilingual USE, through sentence-transformers"},
+        identify=pretrained.identify_model,
+    ),
     **{
         name: Baseline(
             trained.summary,
-            partial(_open_trained, name),
+            _open_trained,
             source="RUN",
             required=True,
-            identify=partial(_identify_trained, name),
+            identify=_identify_trained,
         )
         for name, trained in TRAINED.items()
     },
 }
 
 
-def parse_baseline(spec: str) -> tuple[str, str | None]:
-    """Split `baseline:NAME@SOURCE` into name and source; raise `InputError` where that fails."""
-    name, at, source = spec.removeprefix(PREFIX).partition("@")
-    if name not in BASELINES:
-        known = ", ".join(PREFIX + known for known in BASELINES)
-        raise InputError(f"{spec}: no such baseline. Known: {known}")
-    takes = BASELINES[name].source
-    if at and takes is None:
-        raise InputError(f"{spec}: {PREFIX}{name} takes nothing after @. Write {PREFIX}{name}")
-    if not source and (at or BASELINES[name].required):
-        hint = ""
-        if name in TRAINED:
-            hint = f", trained by: firth train baseline {name} --run {takes}"
-        raise InputError(f"{spec}: nothing after @. Write {PREFIX}{name}@{takes}{hint}")
-    return name, source or None
-
-
-def open_baseline(spec: str) -> Scorer:
-    """Build the scorer `baseline:NAME[@SOURCE]`.
+def parse_baseline(text: str) -> tuple[Baseline, Spec]:
+    """The entry that `baseline:NAME[+OPTION…][@SOURCE]` names, and what it asks of it.
 
     Raises:
-        InputError: No such baseline, or a source it does not take.
-        MissingStageError: The run after `@` has no corpus yet, or did not train this baseline.
+        InputError: No such baseline or option, a source it does not take, or none where it needs
+            one.
     """
-    name, source = parse_baseline(spec)
-    return BASELINES[name].open(source)
+    spec = Spec.parse(text)
+    if spec.name not in BASELINES:
+        known = ", ".join(PREFIX + known for known in BASELINES)
+        raise InputError(f"{text}: no such baseline. Known: {known}")
+    entry = BASELINES[spec.name]
+    if spec.source and entry.source is None:
+        raise InputError(
+            f"{text}: {PREFIX}{spec.name} takes nothing after @. Write {PREFIX}{spec.name}"
+        )
+    if entry.required and not spec.source:
+        hint = ""
+        if spec.name in TRAINED:
+            hint = f", trained by: firth train baseline {spec.name} --run {entry.source}"
+        raise InputError(
+            f"{text}: nothing after @. Write {PREFIX}{spec.name}@{entry.source}{hint}"
+        )
+    for option, value in spec.options.items():
+        _check_option(text, entry, option, value)
+    return entry, spec
 
 
-def identify_baseline(spec: str) -> object:
+def _check_option(text: str, entry: Baseline, option: str, value: str | None) -> None:
+    forms = {form.split("=")[0].removesuffix("["): form for form in entry.options}
+    if option not in forms:
+        takes = ", ".join("+" + form for form in entry.options) or "none"
+        raise InputError(f"{text}: no option +{option}. It takes: {takes}")
+    form = forms[option]
+    if value is not None and "=" not in form:
+        raise InputError(f"{text}: +{option} takes no value, got {value!r}. Write +{option}")
+    if value is None and "=" in form and not form.endswith("]"):
+        raise InputError(f"{text}: +{option} needs a value. Write +{form}")
+
+
+def open_baseline(text: str) -> Scorer:
+    """Build the scorer `baseline:NAME[+OPTION…][@SOURCE]`.
+
+    Raises:
+        InputError: No such baseline, an option or source it does not take, or files that cannot
+            be used.
+        MissingStageError: A run that it names has no corpus yet, or did not train this baseline.
+        MissingExtraError: A library it needs is not installed.
+    """
+    entry, spec = parse_baseline(text)
+    return entry.open(spec)
+
+
+def identify_baseline(text: str) -> object:
     """What tells this baseline from others, names of files and folders aside: plain values.
 
+    None for a hub name that was never fetched: nobody knows what it stands for.
+
     Raises:
-        InputError: No such baseline, or a source it does not take.
+        InputError: As `open_baseline`.
     """
-    name, source = parse_baseline(spec)
-    return [name, BASELINES[name].identify(source)]
+    entry, spec = parse_baseline(text)
+    identity = entry.identify(spec)
+    return None if identity == UNKNOWN else [spec.name, sorted(spec.options), identity]

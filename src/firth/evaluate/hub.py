@@ -1,34 +1,13 @@
 """Evaluation sets from the hub, through `datasets` (the extra `hub`)."""
 
-import os
-import socket
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from firth.errors import InputError, MissingExtraError
 from firth.evaluate.rows import Row
 from firth.evaluate.task import Task
 from firth.evaluate.tsv import COLUMNS, row_of
-
-_PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
-_YES = {"1", "true", "yes", "on"}
-
-
-def hub_in_reach() -> bool:
-    """Whether asking the hub makes sense: its name resolves, or a proxy or offline mode is set.
-
-    Without this check, a machine without a network would wait through minutes of retries.
-    """
-    if os.environ.get("HF_HUB_OFFLINE", "").lower() in _YES or any(map(os.environ.get, _PROXIES)):
-        return True
-    from huggingface_hub import constants
-
-    try:
-        socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443)
-    except OSError:
-        return False
-    return True
+from firth.reach import hub_in_reach
 
 
 def read_hub(task: Task, split: str) -> tuple[list[Row], tuple[str, ...]]:

@@ -11,7 +11,7 @@ from firth.artifacts import Manifest, fingerprint_code, fingerprint_file, finger
 from firth.baselines.protocol import Scorer, TextPair
 from firth.baselines.registry import PREFIX, identify_baseline, open_baseline
 from firth.errors import InputError, MissingStageError
-from firth.evaluate.hub import hub_in_reach
+from firth.reach import hub_in_reach
 from firth.run import CONFIG, Run
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def resolve_model(spec: str | Path) -> Scorer:
     """Open what `spec` names.
 
     Args:
-        spec: `baseline:NAME[@SOURCE]`; the folder of a run (Origin); a folder that
+        spec: `baseline:NAME[+OPTION…][@SOURCE]`; the folder of a run (Origin); a folder that
             sentence-transformers opens, such as `RUN/surrogate`; or a model's name on the hub.
 
     Raises:
@@ -139,12 +139,14 @@ def _encoder(name: str, local: bool) -> Scorer:
 def fingerprint_model(spec: str | Path) -> str | None:
     """What identifies the model behind `spec` whatever it is called; None for a hub name.
 
-    A baseline by its code and what it reads (a trained one by the bytes of its files), a run by its
-    finished stages and its settings of Origin, any other folder by paths and bytes of its files.
+    A baseline by its code and the bytes of what it reads, a run by its finished stages and its
+    settings of Origin, any other folder by the paths and bytes of its files.
     """
     text, folder = str(spec), Path(spec)
     if text.startswith(PREFIX):
-        return fingerprint_value([identify_baseline(text), fingerprint_code("baselines", "words")])
+        identity = identify_baseline(text)
+        code = fingerprint_code("baselines", "words")
+        return None if identity is None else fingerprint_value([identity, code])
     if (folder / CONFIG).is_file():
         config = Run.open(folder).config.origin.model_dump(mode="json")
         return fingerprint_value([_stages(folder), config, fingerprint_code("origin", "words")])
