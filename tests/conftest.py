@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -133,7 +134,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tokenizers.normalizers import BertNormalizer
     from tokenizers.pre_tokenizers import BertPreTokenizer
     from tokenizers.processors import TemplateProcessing
-    from transformers import BertConfig, BertModel, BertTokenizerFast, set_seed
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, set_seed
 
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     known = {noun for nouns in TOPICS.values() for noun in nouns} | set(VERBS)
@@ -148,7 +149,16 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
         special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")],
     )
     folder = tmp_path_factory.mktemp("bert")
-    BertTokenizerFast(tokenizer_object=tokenizer, model_max_length=64).save_pretrained(folder)
+    wrapped: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=tokenizer,
+        model_max_length=64,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    )
+    wrapped.save_pretrained(folder)
     config = BertConfig(
         vocab_size=len(vocabulary),
         hidden_size=16,

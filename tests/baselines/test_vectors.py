@@ -87,7 +87,7 @@ def test_fasttext_models_know_unseen_words(tmp_path: Path) -> None:
         (b"A novel begins here.\nIt was a dark night.\n", "no word vectors"),
         (b"\x80\x04\x95pickle", "save_word2vec_format"),
         (b"3 2\nthe 0.1 0.2\nship 0.3 0.4\n", "cannot be read"),
-        (b"2 2\nthe 0.1 0.2\nship 0.3\n", "cannot be read"),
+        (b"2 3\nthe 0.1 0.2 0.3\nship 0.3 0.4\n", "cannot be read"),
         (b"2 3\nthe \x00\x00", "cannot be read"),
         (b"the 0.1 0.2\nship 0.3 x\n", "cannot be read"),
         (b"the 0.1 0.2\nship nan 0.1\n", "not finite"),

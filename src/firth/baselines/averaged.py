@@ -134,21 +134,21 @@ def sif_weighted(
         own_component: With a run: the component from the evaluated set all the same, as the paper
             does it.
     """
-    title = f"SIF-weighted mean of the word vectors of {vectors.name}, word frequencies from"
+    title = f"SIF-weighted mean of the word vectors of {vectors.name}, word frequencies"
     if run is None:
         return FromSet(
-            f"{title} and component of {OWN}",
+            f"{title} and component from {OWN}",
             lambda texts: _removing(_sif(vectors, fit_frequencies(texts, OWN)), texts),
         )
     frequencies, sample = fit_frequencies_on_run(run, _SAMPLE)
     averager = _sif(vectors, frequencies)
     if own_component:
         return FromSet(
-            f"{title} {frequencies.source}, component of {OWN}",
+            f"{title} from {frequencies.source}, component from {OWN}",
             lambda texts: _removing(averager, texts),
         )
     return CosineScorer(
-        f"{title} and component of {frequencies.source}", _removing(averager, sample)
+        f"{title} and component from {frequencies.source}", _removing(averager, sample)
     )
 
 

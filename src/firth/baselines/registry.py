@@ -140,9 +140,7 @@ def parse_baseline(text: str) -> tuple[Baseline, Spec]:
         hint = ""
         if spec.name in TRAINED:
             hint = f", trained by: firth train baseline {spec.name} --run {entry.source}"
-        raise InputError(
-            f"{text}: nothing after @. Write {PREFIX}{spec.name}@{entry.source}{hint}"
-        )
+        raise InputError(f"{text}: nothing after @. Write {PREFIX}{spec.name}@{entry.source}{hint}")
     for option, value in spec.options.items():
         _check_option(text, entry, option, value)
     return entry, spec

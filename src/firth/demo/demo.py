@@ -14,12 +14,12 @@ from firth.demo.gather import gather_report
 from firth.demo.report import DemoReport, write_report
 from firth.demo.texts import collect_texts
 from firth.errors import FirthError
-from firth.evaluate.hub import hub_in_reach
 from firth.evaluate.load import load_set
 from firth.evaluate.task import find_task
 from firth.pipeline import bring_up_to_date
 from firth.preflight import check
 from firth.progress import note
+from firth.reach import hub_in_reach
 from firth.run import Run
 
 REPORT = "report.html"
