@@ -4,7 +4,8 @@ import sys
 
 import typer
 
-from firth.commands import build, query
+from firth.commands import build, evaluate, query
+from firth.commands.arguments import SeveralNames
 from firth.errors import FirthError
 
 app = typer.Typer(
@@ -31,7 +32,8 @@ app.command()(query.similarity)
 app.command()(query.explain)
 app.command()(build.harvest)
 app.command()(build.distill)
-app.command()(query.evaluate)
+app.command(cls=SeveralNames)(evaluate.evaluate)
+app.command()(evaluate.compare)
 
 
 def _version(wanted: bool) -> None:

@@ -1,7 +1,5 @@
 """Commands that ask: they read a run and leave it as it is."""
 
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -147,52 +145,6 @@ def explain(
         show_json(found.as_dict())
     else:
         show_explanation(found, top)
-
-
-def evaluate(
-    model: Annotated[
-        str,
-        typer.Argument(
-            help="A run (Origin), a Surrogate or any sentence-transformers path or name, "
-            "or baseline:dice, baseline:tfidf.",
-            show_default=False,
-        ),
-    ],
-    more: Annotated[
-        list[str] | None, typer.Argument(metavar="", help="Further tasks.", hidden=True)
-    ] = None,
-    task: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME...", help="One or more evaluation sets; see docs/evaluate.md."),
-    ] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder of evaluation sets.")] = None,
-    split: Annotated[
-        str | None, typer.Option(help="train, dev or test. Default: the one usually reported.")
-    ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the results to this JSON file.")
-    ] = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
-) -> None:
-    """Compare a model's scores with human ratings, with 95 % intervals."""
-    start(quiet)
-    from firth.evaluate.evaluate import evaluate as measure
-
-    tasks = [*(task or ()), *(more or ())]
-    if not task:
-        raise InputError("expected --task NAME..., as --task sts-b lee")
-    found = measure(
-        model,
-        tasks,
-        data_dir=data_dir,
-        split=split,
-        seed=13 if seed is None else seed,
-        command=shlex.join(["firth", *sys.argv[1:]]),
-    )
-    typer.echo(found.table())
-    if json_file is not None:
-        found.to_json(json_file)
 
 
 def read_pairs_file(path: Path) -> list[tuple[str, str]]:

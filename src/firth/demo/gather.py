@@ -140,7 +140,7 @@ def _search(corpus: Corpus, model: SentenceTransformer, query: str) -> list[Hit]
 
 
 def _results(run: Run) -> list[Row]:
-    documents = read_json(run.folder(EVALUATION) / "results.json")
+    document = read_json(run.folder(EVALUATION) / "results.json")
     return [
         Row(
             result["model"],
@@ -151,7 +151,6 @@ def _results(run: Run) -> list[Row]:
             result["high"],
             result["n"],
         )
-        for document in documents
         for result in document["results"]
         if result["subtask"] == "all"
     ]

@@ -1,11 +1,15 @@
 """Two models on the same pairs: who is ahead, and by how much."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from firth.errors import InputError
-from firth.evaluate.evaluate import bootstrap_seed
-from firth.evaluate.evaluation import Evaluation, Scored
-from firth.evaluate.metrics import Difference, Metric, paired_difference
+from firth.evaluate.cache import Cache
+from firth.evaluate.evaluation import Evaluation
+from firth.evaluate.figures import differences_of
+from firth.evaluate.metrics import Difference
+from firth.evaluate.sample import Sample, sample_of
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,19 @@ class Comparison:
         verdict = self.difference.sentence(self.first, self.second)
         return f"{self.task} {self.split}{subtask} {self.metric}: {verdict}"
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: the names, and `value`, `low`, `high`, `n` of first minus second."""
+        names = ("first", "second", "task", "subtask", "split", "metric")
+        return {name: getattr(self, name) for name in names} | asdict(self.difference)
 
-def compare(first: Evaluation, second: Evaluation, *, subtasks: bool = False) -> list[Comparison]:
+
+def compare(
+    first: Evaluation,
+    second: Evaluation,
+    *,
+    subtasks: bool = False,
+    cache: Cache | None = None,
+) -> list[Comparison]:
     """Paired bootstrap of every figure that two evaluations share.
 
     Intervals of two models that overlap may still hide a clear difference, since both err on the
@@ -37,6 +52,7 @@ def compare(first: Evaluation, second: Evaluation, *, subtasks: bool = False) ->
         first: One model's evaluation.
         second: Another's, with the same seed and resamples.
         subtasks: Compare the subtasks too, not `all` alone.
+        cache: Differences computed before.
 
     Raises:
         InputError: They share no set, saw different data, or were resampled differently.
@@ -46,54 +62,60 @@ def compare(first: Evaluation, second: Evaluation, *, subtasks: bool = False) ->
             f"{first.model} and {second.model}: resampled differently (seed, resamples: "
             f"{first.seed}, {first.resamples} and {second.seed}, {second.resamples})"
         )
-    others = {(item.data.task.name, item.data.split): item for item in second.scored}
+    return compare_samples(
+        (first.model, [sample_of(item) for item in first.scored]),
+        (second.model, [sample_of(item) for item in second.scored]),
+        seed=first.seed,
+        resamples=first.resamples,
+        subtasks=subtasks,
+        cache=cache,
+    )
+
+
+def compare_samples(
+    first: tuple[str, Sequence[Sample]],
+    second: tuple[str, Sequence[Sample]],
+    *,
+    seed: int,
+    resamples: int,
+    subtasks: bool = False,
+    cache: Cache | None = None,
+) -> list[Comparison]:
+    """`compare` for two models given by name and samples.
+
+    Args:
+        first: Name and samples of one model.
+        second: Of another.
+        seed: Of the resampling.
+        resamples: Bootstrap resamples behind each interval.
+        subtasks: Compare the subtasks too, not `all` alone.
+        cache: Differences computed before.
+
+    Raises:
+        InputError: They share no set, or saw different rows of one.
+    """
+    (one, ours), (two, theirs) = first, second
+    others = {(sample.task, sample.split): sample for sample in theirs}
     shared = [
-        (item, other)
-        for item in first.scored
-        if (other := others.get((item.data.task.name, item.data.split)))
+        (sample, other)
+        for sample in ours
+        if (other := others.get((sample.task, sample.split))) is not None
     ]
     if not shared:
-        raise InputError(f"{first.model} and {second.model} share no evaluated set")
-    return [
-        comparison
-        for item, other in shared
-        for comparison in _compare_sets(first, second, item, other, subtasks)
-    ]
-
-
-def _compare_sets(
-    first: Evaluation, second: Evaluation, item: Scored, other: Scored, subtasks: bool
-) -> list[Comparison]:
-    data = item.data
-    if data.rows != other.data.rows:
-        raise InputError(
-            f"{data.task.name} {data.split}: {first.model} saw {data.source}, {second.model} "
-            f"{other.data.source}, and their rows differ. Evaluate both on the same files"
+        raise InputError(f"{one} and {two} share no evaluated set")
+    if differing := [sample for sample, other in shared if sample.data != other.data]:
+        names = ", ".join(
+            f"{sample.name} ({sample.data[:12]} and {others[sample.task, sample.split].data[:12]})"
+            for sample in differing
         )
-    one, two = data.columns(item.similarities), data.columns(other.similarities)
-    comparisons = []
-    for subtask, rows in data.subtasks.items():
-        if subtask != "all" and not subtasks:
-            continue
-        for metric in map(Metric, data.task.metrics):
-            names = (data.task.name, data.split, subtask, metric.value)
-            difference = paired_difference(
-                metric,
-                (one[0][rows], one[1][rows]),
-                (two[0][rows], two[1][rows]),
-                seed=bootstrap_seed(first.seed, *names),
-                resamples=first.resamples,
-                units=None if data.units is None else data.units[rows],
-            )
-            comparisons.append(
-                Comparison(
-                    first.model,
-                    second.model,
-                    data.task.name,
-                    subtask,
-                    data.split,
-                    metric,
-                    difference,
-                )
-            )
-    return comparisons
+        raise InputError(
+            f"{one} and {two} saw different data: the rows differ in {names}. "
+            "Evaluate both on the same files"
+        )
+    return [
+        Comparison(one, two, sample.task, group, sample.split, metric.value, difference)
+        for sample, other in shared
+        for (group, metric), difference in differences_of(
+            sample, other, subtasks, seed, resamples, cache or Cache(None)
+        ).items()
+    ]

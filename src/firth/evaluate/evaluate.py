@@ -1,24 +1,27 @@
-"""Evaluate a model on tasks: every pair scored once, every figure with its interval."""
+"""Evaluate models on tasks: every pair scored once, every figure with its interval."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from firth.baselines.protocol import Scorer
-from firth.errors import InputError
-from firth.evaluate.evaluation import Evaluation, Result, Scored
-from firth.evaluate.load import load_set
-from firth.evaluate.metrics import Floats, estimate
-from firth.evaluate.models import fingerprint_model, resolve_model
+from firth.errors import FirthError, InputError
+from firth.evaluate.cache import Cache
+from firth.evaluate.comparison import compare
+from firth.evaluate.evaluation import Evaluation, Result
+from firth.evaluate.figures import figures_of
+from firth.evaluate.groups import group_results
+from firth.evaluate.report import Report
 from firth.evaluate.rows import EvaluationSet
-from firth.evaluate.task import find_task
-from firth.progress import bar
-from firth.seeds import derive_seed
+from firth.evaluate.sample import sample_of
+from firth.evaluate.scoring import System, score, system_of
+from firth.evaluate.selection import LeftOut, one_line, select_sets, select_systems
+from firth.progress import Bar, bar
+
+Model = str | Path | Scorer
 
 
 def evaluate(
-    model: str | Path | Scorer,
+    model: Model,
     tasks: Sequence[str],
     data_dir: str | Path | None = None,
     *,
@@ -26,18 +29,20 @@ def evaluate(
     resamples: int = 1_000,
     seed: int = 13,
     command: str | None = None,
+    cache: Cache | str | Path | None = None,
 ) -> Evaluation:
     """Score every pair of some tasks with a model, and compare with the human scores.
 
     Args:
         model: What `resolve_model` takes (a run, an encoder's folder or name, `baseline:NAME`), or
             any object with `name` and `similarities(pairs)`.
-        tasks: Names from `TASKS`, each optionally with a split: `sts12`, `sts-b:dev`.
+        tasks: Names from `TASKS`, each optionally with a split: `sts12`, `sts-b:dev`; or `all`.
         data_dir: Folder with the evaluation sets; None, or a set it lacks, goes to the hub.
         split: Split of all tasks that name none; None takes each task's default.
         resamples: Bootstrap resamples behind each interval.
         seed: Of the resampling: equal seeds give equal intervals.
         command: The command line, to be kept in the JSON.
+        cache: Folder of similarities and figures computed before; None computes everything.
 
     Returns:
         One figure for each task, split, metric, and `all` or subtask.
@@ -53,38 +58,115 @@ def evaluate(
         >>> evaluation.find("lee", "pearson").n
         1225
     """
-    if isinstance(tasks, str) or not tasks:
-        raise InputError(
-            f"tasks: got {tasks!r}; expected a list of names, such as ['sts-b', 'lee']"
-        )
-    if resamples < 1:
-        raise InputError(f"resamples: got {resamples}; expected at least 1")
-    wanted = [(task, named or split) for task, named in map(find_task, dict.fromkeys(tasks))]
-    for task, chosen in wanted:
-        if chosen:
-            task.check_split(chosen)
-    sets = [load_set(task, data_dir, chosen) for task, chosen in wanted]
-    if isinstance(model, str | Path):
-        scorer, label, fingerprint = resolve_model(model), str(model), fingerprint_model(model)
-    else:
-        scorer, label, fingerprint = model, model.name, None
-    scored = []
+    _check(resamples)
+    sets, _ = select_sets(tasks, data_dir, split)
+    system = system_of(model)
     with bar("Evaluating", total=len(sets)) as progress:
-        for data in sets:
-            scored.append(Scored(data, _similarities(scorer, data)))
-            progress.advance(status=data.task.name)
+        return _measure(system, sets, seed, resamples, _opened(cache), command, progress)
+
+
+def evaluate_models(
+    models: Sequence[Model],
+    tasks: Sequence[str],
+    data_dir: str | Path | None = None,
+    *,
+    groups: Mapping[str, Sequence[Model]] | None = None,
+    against: str | None = None,
+    split: str | None = None,
+    resamples: int = 1_000,
+    seed: int = 13,
+    command: str | None = None,
+    cache: Cache | str | Path | None = None,
+) -> Report:
+    """Evaluate several models on the same tasks.
+
+    Args:
+        models: As for `evaluate`; `baseline:all` and `baseline:all@RUN` take every baseline there
+            is, leaving out those that cannot be opened.
+        tasks: As for `evaluate`; with `all`, sets that cannot be found are left out.
+        data_dir: As for `evaluate`.
+        groups: Name → models that differ in their seed only, evaluated too, and summed up as one.
+        against: The model (as named among `models`) to which all others are compared in pairs.
+        split: As for `evaluate`.
+        resamples: As for `evaluate`.
+        seed: As for `evaluate`.
+        command: As for `evaluate`.
+        cache: As for `evaluate`.
+
+    Returns:
+        The evaluations in the order of `models`, with what was left out and why.
+
+    Raises:
+        InputError: As for `evaluate`; two different objects of one name; a group of fewer than two
+            models; `against` is not among the models.
+        MissingStageError: As for `evaluate`.
+    """
+    _check(resamples)
+    sets, left_out = select_sets(tasks, data_dir, split)
+    groups = {name: list(members) for name, members in (groups or {}).items()}
+    systems, missing = select_systems([*models, *(m for group in groups.values() for m in group)])
+    labels = {system.label for system in systems}
+    if against is not None and against not in labels:
+        raise InputError(f"--against {against}: not among the models: {', '.join(labels)}")
+    left_out += missing
+    kept = _opened(cache)
+    evaluations = []
+    with bar("Evaluating", total=len(sets) * len(systems)) as progress:
+        for system in systems:
+            try:
+                evaluations.append(_measure(system, sets, seed, resamples, kept, command, progress))
+            except FirthError as error:
+                if not system.optional:
+                    raise
+                left_out.append(LeftOut("model", system.label, one_line(error)))
+    by_label = {one.model: one for one in evaluations}
+    differences = [
+        difference
+        for one in evaluations
+        if against is not None and one.model != against
+        for difference in compare(one, by_label[against], cache=kept)
+    ]
+    summed = [
+        result
+        for name, members in groups.items()
+        for result in group_results(name, [by_label[_label(m)] for m in members], kept)
+    ]
+    return Report(
+        evaluations=tuple(evaluations),
+        groups=tuple(summed),
+        differences=tuple(differences),
+        left_out=tuple(left_out),
+        command=command,
+    )
+
+
+def _measure(
+    system: System,
+    sets: Sequence[EvaluationSet],
+    seed: int,
+    resamples: int,
+    cache: Cache,
+    command: str | None,
+    progress: Bar,
+) -> Evaluation:
+    name, scored = score(system, sets, cache, progress)
     results, notes = [], []
-    if scorer.name != label:
-        notes.append(f"{label}: {scorer.name}")
+    if name != system.label:
+        notes.append(f"{system.label}: {name}")
     for item in scored:
-        notes += [f"{item.data.task.name} {item.data.split}: {text}" for text in item.data.notes]
-        figures, undefined = _results(label, item, seed, resamples)
-        results += figures
-        notes += undefined
+        task, split = item.data.task.name, item.data.split
+        notes += [f"{task} {split}: {text}" for text in item.data.notes]
+        for (group, metric), figure in figures_of(sample_of(item), seed, resamples, cache).items():
+            value, low, high = figure.value, figure.low, figure.high
+            results.append(
+                Result(system.label, task, group, split, metric.value, value, low, high, figure.n)
+            )
+            if figure.reason:
+                notes.append(f"{task} {split} {group}: {metric} is undefined: {figure.reason}")
     return Evaluation(
-        model=label,
-        name=scorer.name,
-        fingerprint=fingerprint,
+        model=system.label,
+        name=name,
+        fingerprint=system.fingerprint,
         results=tuple(results),
         notes=tuple(dict.fromkeys(notes)),
         seed=seed,
@@ -94,44 +176,14 @@ def evaluate(
     )
 
 
-def bootstrap_seed(seed: int, *names: str) -> int:
-    """Seed of the resamples of one figure, named by task, split, subtask and metric.
-
-    The model is not among the names: all models are measured on the same resamples.
-    """
-    return derive_seed(seed, "bootstrap", *names)
+def _check(resamples: int) -> None:
+    if resamples < 1:
+        raise InputError(f"resamples: got {resamples}; expected at least 1")
 
 
-def _similarities(scorer: Scorer, data: EvaluationSet) -> Floats:
-    pairs = data.pairs
-    found = np.asarray(scorer.similarities(pairs), dtype=np.float64)
-    if found.shape != (len(pairs),):
-        raise InputError(
-            f"{scorer.name} gave similarities of shape {found.shape} for {len(pairs)} pairs of "
-            f"{data.task.name}; expected ({len(pairs)},)"
-        )
-    return found
+def _opened(cache: Cache | str | Path | None) -> Cache:
+    return cache if isinstance(cache, Cache) else Cache(cache)
 
 
-def _results(label: str, item: Scored, seed: int, resamples: int) -> tuple[list[Result], list[str]]:
-    data = item.data
-    task, split = data.task.name, data.split
-    x, y = data.columns(item.similarities)
-    results, notes = [], []
-    for subtask, rows in data.subtasks.items():
-        for metric in data.task.metrics:
-            figure = estimate(
-                metric,
-                x[rows],
-                y[rows],
-                seed=bootstrap_seed(seed, task, split, subtask, metric),
-                resamples=resamples,
-                units=None if data.units is None else data.units[rows],
-            )
-            value, low, high = figure.value, figure.low, figure.high
-            results.append(
-                Result(label, task, subtask, split, metric.value, value, low, high, figure.n)
-            )
-            if figure.reason:
-                notes.append(f"{task} {split} {subtask}: {metric} is undefined: {figure.reason}")
-    return results, notes
+def _label(model: Model) -> str:
+    return str(model) if isinstance(model, str | Path) else model.name

@@ -1,30 +1,13 @@
 """What an evaluation found: figures with intervals, and everything needed to believe them."""
 
-import importlib.metadata
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import firth
 from firth.artifacts import write_json
 from firth.errors import InputError
-from firth.evaluate.metrics import CONFIDENCE, Floats
+from firth.evaluate.metrics import Floats
 from firth.evaluate.rows import EvaluationSet
-
-SCHEMA = 1
-"""Version of the JSON; it changes when a key changes its meaning or goes."""
-
-_LIBRARIES = (
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "torch",
-    "transformers",
-    "sentence-transformers",
-    "datasets",
-    "gensim",
-)
 
 
 @dataclass(frozen=True)
@@ -95,29 +78,10 @@ class Evaluation:
         raise InputError(f"{self.model} has no result for {task} {subtask} {split} {metric}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON document as plain values."""
-        return {
-            "schema": SCHEMA,
-            "results": [asdict(result) for result in self.results],
-            "notes": list(self.notes),
-            "model": {"spec": self.model, "name": self.name, "fingerprint": self.fingerprint},
-            "data": [
-                {
-                    "task": item.data.task.name,
-                    "split": item.data.split,
-                    "source": item.data.source,
-                    "rows": len(item.data.rows),
-                    "skipped": item.data.skipped,
-                    "fingerprint": item.data.fingerprint,
-                    "licence": item.data.task.licence,
-                }
-                for item in self.scored
-            ],
-            "settings": {"seed": self.seed, "resamples": self.resamples, "confidence": CONFIDENCE},
-            "firth": firth.__version__,
-            "libraries": _versions(),
-            "command": self.command,
-        }
+        """The JSON document as plain values (see `firth.evaluate.document`)."""
+        from firth.evaluate.document import document
+
+        return document([self], command=self.command)
 
     def to_json(self, path: str | Path) -> None:
         """Write `to_dict` to a file, atomically.
@@ -135,13 +99,3 @@ class Evaluation:
         from firth.evaluate.table import tabulate
 
         return tabulate([self], subtasks=subtasks)
-
-
-def _versions() -> Mapping[str, str]:
-    versions = {}
-    for name in _LIBRARIES:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return versions

@@ -1,5 +1,7 @@
 """Evaluation sets from the hub, through `datasets` (the extra `hub`)."""
 
+import importlib.util
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -22,14 +24,14 @@ def read_hub(task: Task, split: str) -> tuple[list[Row], tuple[str, ...]]:
         raise InputError(f"the hub has no {task.title}")
     if split not in home.splits:
         raise InputError(f"{home.name} on the hub has no split {split}")
-    try:
-        import datasets
-    except ImportError:
-        raise MissingExtraError(f"{task.title} from the hub", "hub") from None
+    if importlib.util.find_spec("datasets") is None:
+        raise MissingExtraError(f"{task.title} from the hub", "hub")
     if not hub_in_reach():
         raise InputError(
             f"{home.name}: the hub cannot be reached (HF_HUB_OFFLINE=1 uses what is cached)"
         )
+    import datasets
+
     try:
         records = datasets.load_dataset(home.name, home.config, split=home.splits[split])
     except (OSError, ValueError, RuntimeError) as error:

@@ -6,7 +6,7 @@ in each resample without sorting again: the order of the values never changes, o
 one counts.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -167,6 +167,45 @@ def paired_difference(
     drawn = np.concatenate([one(c) - two(c) for c in _counts(n, resamples, seed, units)])
     low, high = _interval(drawn)
     return Difference(100 * value, low, high, n)
+
+
+def mean_estimate(
+    metric: Metric,
+    columns: Sequence[tuple[Floats, Floats]],
+    *,
+    seed: int,
+    resamples: int = 1_000,
+    units: npt.NDArray[np.int64] | None = None,
+) -> Estimate:
+    """The mean of a metric over several systems, all measured on the same resamples.
+
+    Args:
+        metric: Which figure.
+        columns: Columns x and y of each system (see `estimate`), row by row about the same
+            observations.
+        seed: Of the resampling.
+        resamples: Number of bootstrap resamples.
+        units: As in `estimate`.
+
+    Raises:
+        InputError: The columns differ in shape.
+    """
+    n, flat = len(columns[0][0]), [column for pair in columns for column in pair]
+    if any(column.shape != (n,) for column in flat):
+        raise InputError(f"mean {metric}: got columns of shapes {[c.shape for c in flat]}")
+    if reason := next(filter(None, (_undefined(metric, *pair) for pair in columns)), None):
+        return Estimate(None, None, None, n, reason)
+    if units is None:
+        order = np.lexsort(flat)
+        columns = [(x[order], y[order]) for x, y in columns]
+    statistics = [_prepare(metric, x, y) for x, y in columns]
+
+    def mean(counts: Floats) -> Floats:
+        return np.asarray(np.mean([one(counts) for one in statistics], axis=0), dtype=np.float64)
+
+    value = float(mean(np.ones((1, n)))[0])
+    low, high = _interval(np.concatenate([mean(c) for c in _counts(n, resamples, seed, units)]))
+    return Estimate(100 * value, low, high, n)
 
 
 def _undefined(metric: Metric, x: Floats, y: Floats) -> str | None:

@@ -78,13 +78,35 @@ class EvaluationSet:
     @cached_property
     def fingerprint(self) -> str:
         """BLAKE2b-160 of the rows (texts, score, subtask), whatever their order."""
-        return fingerprint_rows(self.rows)
+        return _together(sorted(self._digests))
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.int64]:
+        """Row numbers in an order that follows from the rows alone, not from their source."""
+        digests = self._digests
+        return np.array(sorted(range(len(digests)), key=digests.__getitem__), dtype=np.int64)
+
+    @cached_property
+    def question(self) -> str:
+        """BLAKE2b-160 of what a scorer is asked: the texts of the rows, in their order."""
+        return _together([_digest(row.texts) for row in self.rows])
+
+    @cached_property
+    def _digests(self) -> list[bytes]:
+        return [_row_digest(row) for row in self.rows]
 
 
 def fingerprint_rows(rows: Iterable[Row]) -> str:
     """BLAKE2b-160, hexadecimal, of the sorted hashes of `rows`: equal for equal sets of rows."""
-    digests = sorted(_digest((*row.texts, repr(row.score), row.subtask)) for row in rows)
+    return _together(sorted(map(_row_digest, rows)))
+
+
+def _together(digests: Sequence[bytes]) -> str:
     return hashlib.blake2b(b"".join(digests), digest_size=20).hexdigest()
+
+
+def _row_digest(row: Row) -> bytes:
+    return _digest((*row.texts, repr(row.score), row.subtask))
 
 
 def _digest(fields: Sequence[str]) -> bytes:

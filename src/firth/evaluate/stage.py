@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.artifacts import Outcome, write_atomically, write_json
+from firth.artifacts import Outcome, write_atomically
 from firth.baselines.dice import Dice
 from firth.baselines.idf import fit_idf_on_run
 from firth.baselines.protocol import Scorer, TextPair
@@ -20,6 +20,7 @@ from firth.evaluate.evaluate import evaluate
 from firth.evaluate.evaluation import Evaluation
 from firth.evaluate.load import load_set
 from firth.evaluate.models import EncoderScorer, OriginScorer
+from firth.evaluate.report import Report
 from firth.evaluate.table import tabulate
 from firth.evaluate.task import ALL, find_task
 from firth.generation import GENERATOR
@@ -54,8 +55,7 @@ def _scorers(run: Run) -> list[_Labelled]:
 def build_evaluation(run: Run) -> Outcome:
     """Evaluate what the run has built on the tasks of its configuration.
 
-    Writes `results.json`, one document a model in the format of `Evaluation.to_dict`, and
-    `table.txt`, all models side by side.
+    Writes `results.json` (see `firth.evaluate.document`) and `table.txt`, all models side by side.
 
     Raises:
         InputError: A task is unknown or its data cannot be found; before anything is scored.
@@ -77,7 +77,8 @@ def build_evaluation(run: Run) -> Outcome:
             )
             for scorer in _scorers(run)
         ]
-        write_json(workspace / "results.json", [one.to_dict() for one in found])
+        report = Report(tuple(found))
+        report.to_json(workspace / "results.json")
         with write_atomically(workspace / "table.txt") as partial:
             partial.write_text(tabulate(found) + "\n", encoding="utf-8")
         return {one.model: _figures(one) for one in found}

@@ -1,0 +1,171 @@
+"""Commands that measure: models against people, and models against each other."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from firth.commands.options import Quiet, Seed, start
+from firth.errors import InputError
+
+if TYPE_CHECKING:
+    from firth.evaluate.cache import Cache
+
+CacheFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        help="Folder of what was computed before. Default: $FIRTH_CACHE, or the user's own.",
+        show_default=False,
+    ),
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Compute everything anew.")]
+Resamples = Annotated[int, typer.Option(min=1, help="Bootstrap resamples of each interval.")]
+
+
+def evaluate(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL...",
+            help="Runs (Origin), Surrogates or any sentence-transformers path or name, "
+            "baseline:NAME, baseline:all, baseline:all@RUN.",
+            show_default=False,
+        ),
+    ] = None,
+    task: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME...",
+            help="Evaluation sets, or all; see docs/evaluate.md.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write JSON, similarities, tables and plots to this folder."),
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder of evaluation sets.")] = None,
+    split: Annotated[
+        str | None, typer.Option(help="train, dev or test. Default: the one usually reported.")
+    ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=MODEL,MODEL,...",
+            help="Models that differ in their seed: also report mean and spread. May be repeated.",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Compare all others with this one in pairs.")
+    ] = None,
+    subtasks: Annotated[bool, typer.Option("--subtasks", help="Show the subtasks too.")] = False,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the results to this JSON file.")
+    ] = None,
+    resamples: Resamples = 1_000,
+    cache: CacheFolder = None,
+    no_cache: NoCache = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare models' scores with human ratings, with 95 % intervals."""
+    start(quiet)
+    if not task:
+        raise InputError("expected --task NAME..., as --task sts-b lee, or --task all")
+    groups = _groups(group or ())
+    if not models and not groups:
+        raise InputError(
+            "expected MODEL... before --task, as firth evaluate baseline:dice --task lee"
+        )
+    from firth.evaluate.evaluate import evaluate_models
+
+    found = evaluate_models(
+        models or [],
+        task,
+        data_dir,
+        groups=groups,
+        against=against,
+        split=split,
+        resamples=resamples,
+        seed=13 if seed is None else seed,
+        command=shlex.join(["firth", *sys.argv[1:]]),
+        cache=_cache(cache, no_cache),
+    )
+    typer.echo(found.text(subtasks=subtasks))
+    if json_file is not None:
+        found.to_json(json_file)
+    if out is not None:
+        found.write(out)
+
+
+def compare(
+    first: Annotated[
+        Path,
+        typer.Argument(
+            metavar="A", help="A folder of firth evaluate --out, or its JSON.", show_default=False
+        ),
+    ],
+    second: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="B", help="Another one. Default: the models of A.", show_default=False
+        ),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Only comparisons with this model.")
+    ] = None,
+    subtasks: Annotated[bool, typer.Option("--subtasks", help="Compare the subtasks too.")] = False,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the differences to this JSON file.")
+    ] = None,
+    resamples: Annotated[
+        int | None, typer.Option(min=1, help="Bootstrap resamples. Default: those of A.")
+    ] = None,
+    cache: CacheFolder = None,
+    no_cache: NoCache = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say which of two models is ahead on each set, and by how much (paired bootstrap)."""
+    start(quiet)
+    from firth.artifacts import write_json
+    from firth.evaluate.versus import compare_saved
+
+    found = compare_saved(
+        first,
+        second,
+        against=against,
+        subtasks=subtasks,
+        seed=seed,
+        resamples=resamples,
+        cache=_cache(cache, no_cache),
+    )
+    for difference in found.differences:
+        typer.echo(str(difference))
+    if json_file is not None:
+        write_json(json_file, found.to_dict())
+
+
+def _groups(given: Sequence[str]) -> dict[str, list[str]]:
+    groups = {}
+    for text in given:
+        name, equals, members = text.partition("=")
+        models = [member.strip() for member in members.split(",") if member.strip()]
+        if not equals or not name or len(models) < 2:
+            raise InputError(
+                f"--group {text}: expected NAME=MODEL,MODEL,... with at least two models"
+            )
+        groups[name] = models
+    return groups
+
+
+def _cache(folder: Path | None, none: bool) -> "Cache":
+    from firth.evaluate.cache import Cache, default_folder
+
+    if none and folder is not None:
+        raise InputError("got both --cache and --no-cache; expected one of them")
+    return Cache(None if none else folder or default_folder())

@@ -1,0 +1,205 @@
+"""The plots of a report: PNG and SVG, the same bytes for the same data."""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from firth.artifacts import write_atomically
+from firth.errors import MissingExtraError
+from firth.evaluate.layout import Layout, lay_out
+from firth.evaluate.report import Report
+from firth.evaluate.sample import Sample, sample_of
+from firth.evaluate.task import TASKS, Kind
+
+try:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+except ImportError as error:
+    raise MissingExtraError("Plots of an evaluation", "report") from error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BARS, HEAT, SCATTER = "bars", "heat", "scatter"
+
+_COLOURS = ("#2a6f97", "#bc6c25", "#606c38", "#9d4edd", "#c1121f", "#577590", "#b5838d", "#6c584c")
+_STYLE: Any = {"svg.hashsalt": "firth", "font.family": "DejaVu Sans", "font.size": 9}
+_COLUMNS = 4
+_LONGEST = 34
+
+
+def write_plots(folder: Path, report: Report) -> list[Path]:
+    """Write `bars`, `heat` and a `scatter-TASK-SPLIT` for each set, as .png and .svg.
+
+    Args:
+        folder: An existing folder; plots of the same names in it are replaced.
+        report: What to plot.
+
+    Returns:
+        The files written.
+    """
+    layout = lay_out(report)
+    written = []
+    with mpl.rc_context(_STYLE):
+        for name, figure in _figures(report, layout):
+            for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+                path = folder / f"{name}.{ending}"
+                with write_atomically(path) as partial:
+                    figure.savefig(partial, format=ending, dpi=150, metadata=metadata)
+                written.append(path)
+    return written
+
+
+def _figures(report: Report, layout: Layout) -> Iterator[tuple[str, Figure]]:
+    yield BARS, plot_bars(layout)
+    yield HEAT, plot_heat(layout)
+    by_set: dict[tuple[str, str], list[tuple[str, Sample]]] = {}
+    for one in report.evaluations:
+        for sample in map(sample_of, one.scored):
+            by_set.setdefault((sample.task, sample.split), []).append((one.model, sample))
+    for (task, split), samples in by_set.items():
+        yield f"{SCATTER}-{task}-{split}", plot_scatter(samples)
+
+
+def plot_bars(layout: Layout) -> Figure:
+    """One panel a column of the table, one bar a system, whiskers for the 95 % intervals."""
+    names = [_short(name) for name, _ in layout.rows]
+    figure, panels = _grid(
+        len(layout.headings), width=2.3, height=0.6 + 0.24 * len(names), margin=_margin(names)
+    )
+    places = np.arange(len(names))[::-1]
+    right = max(
+        (c.high or c.value or 0 for _, cells in layout.rows for c in cells if c), default=0
+    )
+    for column, (heading, axes) in enumerate(zip(layout.headings, panels, strict=True)):
+        for (_, cells), place, colour in zip(layout.rows, places, _colours(names), strict=True):
+            cell = cells[column]
+            if cell is None or cell.value is None:
+                axes.text(1, place, "\u2013", va="center", color="#888888")
+                continue
+            axes.barh(place, cell.value, height=0.72, color=colour, alpha=0.85)
+            end = cell.value
+            if cell.low is not None and cell.high is not None:
+                whiskers = [[cell.value - cell.low], [cell.high - cell.value]]
+                axes.errorbar(
+                    cell.value, place, xerr=whiskers, color="#222222", capsize=2, linewidth=1
+                )
+                end = cell.high
+            axes.text(end + 1.5, place, f"{cell.value:.1f}", va="center", fontsize=7.5)
+        axes.set_title(heading, fontsize=10)
+        axes.set_yticks(places, names if column % _COLUMNS == 0 else [""] * len(names))
+        axes.set_ylim(-0.6, len(names) - 0.4)
+        axes.set_xlim(right=max(right, 10) + 18)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="x", alpha=0.25)
+        axes.set_axisbelow(True)
+    figure.supxlabel("times 100, with 95 % bootstrap intervals", fontsize=8)
+    return figure
+
+
+def plot_heat(layout: Layout) -> Figure:
+    """System × set, the value in each cell, its colour the distance from the mean of the column."""
+    names = [_short(name) for name, _ in layout.rows]
+    values = np.array(
+        [
+            [np.nan if c is None or c.value is None else c.value for c in cells]
+            for _, cells in layout.rows
+        ]
+    )
+    shades = _shades(values)
+    size = (_margin(names) + 0.75 * values.shape[1] + 0.3, 0.9 + 0.34 * len(names))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots()
+    colours = mpl.colormaps["YlGnBu"].with_extremes(bad="#eeeeee")
+    axes.imshow(np.ma.masked_invalid(shades), cmap=colours, vmin=-0.15, vmax=1.3, aspect="auto")
+    for row, column in np.ndindex(values.shape):
+        known = np.isfinite(values[row, column])
+        axes.text(
+            column,
+            row,
+            f"{values[row, column]:.1f}" if known else "\u2013",
+            ha="center",
+            va="center",
+            color="white" if known and shades[row, column] > 0.75 else "#222222",
+        )
+    axes.set_xticks(range(len(layout.headings)), layout.headings, rotation=30, ha="left")
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    return figure
+
+
+def plot_scatter(samples: Sequence[tuple[str, Sample]]) -> Figure:
+    """One panel a system: human score against similarity, a dot a pair.
+
+    Of triplets, similarity to the positive against that to the negative; right ones lie below the
+    line.
+    """
+    first = samples[0][1]
+    triplets = TASKS[first.task].kind is Kind.TRIPLETS
+    figure, panels = _grid(len(samples), width=2.5, height=2.4)
+    for (name, sample), axes, colour in zip(
+        samples, panels, _colours([name for name, _ in samples]), strict=True
+    ):
+        # Dots become an image in the SVG too, which would else hold thousands of shapes.
+        axes.scatter(
+            sample.x,
+            sample.y,
+            s=5,
+            alpha=min(0.6, max(0.08, 350 / len(sample.x))),
+            color=colour,
+            edgecolors="none",
+            rasterized=True,
+        )
+        if triplets:
+            low, high = (f(np.nanmin(sample.y), np.nanmax(sample.x)) for f in (min, max))
+            axes.plot([low, high], [low, high], color="#222222", linewidth=0.8)
+        axes.set_title(_short(name), fontsize=9)
+        axes.grid(alpha=0.2)
+    title = TASKS[first.task].title
+    figure.suptitle(f"{title}, {first.split} ({len(first.x):,})", fontsize=10)
+    figure.supxlabel("similarity to the positive" if triplets else "human score", fontsize=8)
+    figure.supylabel("similarity to the negative" if triplets else "similarity", fontsize=8)
+    return figure
+
+
+def _grid(
+    count: int, width: float, height: float, margin: float = 0.4
+) -> "tuple[Figure, list[Axes]]":
+    columns = min(_COLUMNS, count)
+    rows = math.ceil(count / columns)
+    size = (margin + width * columns, 0.4 + height * rows)
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for axes in panels:
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in panels[count:]:
+        axes.remove()
+    return figure, panels[:count]
+
+
+def _shades(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Distance from the mean of the column on one scale for all columns, in [0, 1]."""
+    known = np.isfinite(values)
+    counts = np.maximum(known.sum(axis=0), 1)
+    means = np.where(known, values, 0).sum(axis=0) / counts
+    apart = values - means
+    widest = max(float(np.max(np.abs(np.where(known, apart, 0)), initial=0)), 1.0)
+    return 0.5 + apart / (2 * widest)
+
+
+def _colours(names: Sequence[str]) -> list[str]:
+    return [_COLOURS[place % len(_COLOURS)] for place in range(len(names))]
+
+
+def _margin(names: Sequence[str]) -> float:
+    return 0.3 + 0.075 * max(map(len, names))
+
+
+def _short(name: str) -> str:
+    """A name that fits beside a plot: its end tells models of one folder apart."""
+    return name if len(name) <= _LONGEST else "…" + name[-_LONGEST + 1 :]
