@@ -20,6 +20,12 @@ def quiet() -> None:
     progress.set_quiet(True)
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or fills the cache of the user."""
+    monkeypatch.setenv("FIRTH_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
 TOPICS = {
     topic: nouns.split()
     for topic, nouns in {

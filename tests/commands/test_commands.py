@@ -59,6 +59,7 @@ COMMANDS = [
     ("harvest",),
     ("distill",),
     ("evaluate",),
+    ("compare",),
 ]
 
 
@@ -192,6 +193,35 @@ def test_evaluate_writes_what_it_shows(
     assert "sts-b" in out
 
 
+def test_several_models_into_a_folder_and_compared(
+    firth: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Models before --task, names of sets after it; what `compare` says is in its JSON too."""
+    monkeypatch.chdir(tmp_path)
+    sets = tmp_path / "STSb"
+    sets.mkdir()
+    rows = ["sentence1\tsentence2\tscore\tsubtask\tsplit"]
+    for split in ("dev", "test"):
+        for i, one in enumerate(("ship", "cow is", "judge is here", "song over there", "tide")):
+            rows.append(f"The {one} here.\tThe {one} is there.\t{i}.0\ttoy\t{split}")
+    (sets / "pairs.tsv").write_text("\n".join(rows) + "\n")
+    models = ("baseline:dice", "baseline:tfidf")
+    given = ("--task", "sts-b", "sts-b:dev", "--data-dir", tmp_path, "--resamples", 20)
+    group = ("--group", "both=baseline:dice,baseline:tfidf", "--against", "baseline:dice")
+    status, out, err = firth("evaluate", *models, *given, *group, "--out", "found", "-q")
+    assert status == 0, err
+    assert out.splitlines()[0].split()[-2:] == list(models)
+    assert "both (2 models) sts-b dev spearman" in out
+    assert (tmp_path / "found" / "plots" / "bars.png").is_file()
+    status, out, err = firth("compare", "found", "--json", "differences.json")
+    assert status == 0, err
+    differences = json.loads((tmp_path / "differences.json").read_text())["differences"]
+    assert len(differences) == len(out.splitlines()) == 4
+    for cached in (("--no-cache",), ("--cache", "elsewhere")):
+        assert firth("compare", "found", "--subtasks", *cached)[1] == out
+    assert not list((tmp_path / "elsewhere").rglob("similarities/*"))
+
+
 BAD = [
     (("similarity", A, "--run", "{run}"), "expected two sentences"),
     (("similarity", A, " ", "--run", "{run}"), "empty sentence"),
@@ -213,6 +243,12 @@ BAD = [
     (("distill", "--run", "{run}", "--base", "{tmp}/no-model"), "no-model"),
     (("evaluate", "{run}", "--task", "sts-z"), "sts-z"),
     (("evaluate", "{run}"), "--task"),
+    (("evaluate", "--task", "lee"), "MODEL"),
+    (("evaluate", "baseline:dice", "--task", "lee", "--against", "{run}"), "among the models"),
+    (("evaluate", "--task", "lee", "--group", "cbos=baseline:dice"), "at least two models"),
+    (("evaluate", "baseline:dice", "--task", "lee", "--out", "{bad}"), "pairs.tsv"),
+    (("compare", "{tmp}/nowhere.json"), "nowhere.json"),
+    (("compare", "{bad}"), "pairs.tsv"),
     (("evaluate", "baseline:dove", "--task", "lee"), "dove"),
     (("evaluate", "{tmp}/nowhere", "--task", "lee"), "nowhere"),
     (("run", "{tmp}/absent.yaml"), "absent.yaml"),

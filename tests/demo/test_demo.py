@@ -66,8 +66,9 @@ def test_stsb_is_added_where_it_is_offered(tmp_path: Path) -> None:
 def test_the_evaluation_compares_all_systems_on_the_same_pairs(evaluated: Run) -> None:
     """Dice, tf-idf, Origin and Surrogate, each with an interval, on as many pairs."""
     results = json.loads((evaluated.path / "evaluation" / "results.json").read_text())
-    assert [one["model"]["spec"] for one in results] == ["Dice", "tf-idf", "Origin", "Surrogate"]
-    sizes = {result["n"] for one in results for result in one["results"]}
+    names = [model["spec"] for model in results["models"]]
+    assert names == ["Dice", "tf-idf", "Origin", "Surrogate"]
+    sizes = {result["n"] for result in results["results"]}
     assert sizes == {1225}
     assert bring_up_to_date(evaluated, EVALUATION)["evaluation"].reused
 

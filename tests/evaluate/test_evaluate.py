@@ -14,7 +14,8 @@ from firth.baselines.dice import Dice
 from firth.baselines.protocol import TextPair
 from firth.errors import InputError
 from firth.evaluate import compare, tabulate
-from firth.evaluate.evaluation import SCHEMA, Evaluation
+from firth.evaluate.document import SCHEMA
+from firth.evaluate.evaluation import Evaluation
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Floats
 from firth.evaluate.task import TASKS
@@ -111,23 +112,25 @@ def test_the_seed_decides_the_intervals_only(data_dir: Path) -> None:
 
 def test_the_json_has_the_promised_shape(data_dir: Path, tmp_path: Path) -> None:
     """Keys and types are what others parse: change them and `SCHEMA` together."""
-    assert SCHEMA == 1
+    assert SCHEMA == 2
     found = evaluate(
         "baseline:tfidf", ["sts13", "wiki-sections"], data_dir, command="firth evaluate …"
     )
     found.to_json(tmp_path / "found.json")
     document: dict[str, Any] = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
     assert sorted(document) == [
-        "command", "data", "firth", "libraries", "model", "notes", "results", "schema", "settings",
+        "command", "data", "differences", "firth", "groups", "left_out", "libraries", "models",
+        "notes", "results", "schema", "settings",
     ]  # fmt: skip
     for result in document["results"]:
         assert sorted(result) == sorted(RESULT_KEYS)
         assert result["model"] == "baseline:tfidf"
         assert all(isinstance(result[key], float) for key in ("value", "low", "high"))
         assert isinstance(result["n"], int)
-    assert sorted(document["model"]) == ["fingerprint", "name", "spec"]
-    assert "evaluated set" in document["model"]["name"]
-    assert len(document["model"]["fingerprint"]) == 40
+    (model,) = document["models"]
+    assert sorted(model) == ["fingerprint", "name", "spec"]
+    assert "evaluated set" in model["name"]
+    assert len(model["fingerprint"]) == 40
     for data in document["data"]:
         assert sorted(data) == [
             "fingerprint", "licence", "rows", "skipped", "source", "split", "task",
@@ -234,5 +237,5 @@ def test_comparisons_refuse_different_data_and_seeds(data_dir: Path) -> None:
         compare(one, evaluate("baseline:tfidf", ["sts-b"], data_dir))
     file = data_dir / "STS13" / "pairs.tsv"
     file.write_text("\n".join(file.read_text().splitlines()[:-1]) + "\n")
-    with pytest.raises(InputError, match="their rows differ"):
+    with pytest.raises(InputError, match="the rows differ in sts13 test"):
         compare(one, evaluate("baseline:tfidf", ["sts13"], data_dir))

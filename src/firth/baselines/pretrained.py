@@ -5,7 +5,7 @@ Heavy libraries are imported when a baseline is opened, so that naming one stays
 
 from pathlib import Path
 
-from firth.artifacts import Manifest, fingerprint_file
+from firth.artifacts import fingerprint_file, fingerprint_value
 from firth.baselines.protocol import Scorer
 from firth.baselines.spec import UNKNOWN, Spec
 from firth.errors import InputError
@@ -96,8 +96,19 @@ def identify_model(spec: Spec) -> object:
 
 
 def corpus_digest(run: str | None) -> str | None:
-    """Digest of a run's corpus; None without a run, or before it has one."""
-    from firth.corpus import CORPUS
+    """What an idf of a run is learned from: its corpus, and the sentences taken of it.
 
-    found = Manifest.read(Path(run) / CORPUS.name) if run else None
-    return found.digest if found else None
+    None without a run.
+
+    Raises:
+        InputError: `run` is not a run.
+        MissingStageError: It has no corpus yet.
+    """
+    if run is None:
+        return None
+    from firth.corpus import CORPUS
+    from firth.run import Run
+
+    opened = Run.open(run)
+    limits = opened.config.corpus
+    return fingerprint_value([opened.manifest(CORPUS).digest, limits.min_words, limits.max_words])

@@ -77,6 +77,8 @@ def evaluate(
     if not task:
         raise InputError("expected --task NAME..., as --task sts-b lee, or --task all")
     groups = _groups(group or ())
+    if out is not None and out.exists() and not out.is_dir():
+        raise InputError(f"--out {out}: a file; expected a folder")
     if not models and not groups:
         raise InputError(
             "expected MODEL... before --task, as firth evaluate baseline:dice --task lee"

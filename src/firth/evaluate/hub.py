@@ -24,7 +24,7 @@ def read_hub(task: Task, split: str) -> tuple[list[Row], tuple[str, ...]]:
         raise InputError(f"the hub has no {task.title}")
     if split not in home.splits:
         raise InputError(f"{home.name} on the hub has no split {split}")
-    if importlib.util.find_spec("datasets") is None:
+    if not _installed("datasets"):
         raise MissingExtraError(f"{task.title} from the hub", "hub")
     if not hub_in_reach():
         raise InputError(
@@ -65,3 +65,10 @@ def rows_of(records: Iterable[Mapping[str, Any]], task: Task) -> tuple[list[Row]
 
 def _text(value: object) -> str:
     return "" if value is None else str(value)
+
+
+def _installed(name: str) -> bool:
+    """Whether a library could be imported, without importing it, which takes a second."""
+    if name in sys.modules:
+        return sys.modules[name] is not None
+    return importlib.util.find_spec(name) is not None

@@ -196,7 +196,7 @@ def mean_estimate(
     if reason := next(filter(None, (_undefined(metric, *pair) for pair in columns)), None):
         return Estimate(None, None, None, n, reason)
     if units is None:
-        order = np.lexsort(flat)
+        order = np.lexsort(flat[::-1])  # as in `estimate`
         columns = [(x[order], y[order]) for x, y in columns]
     statistics = [_prepare(metric, x, y) for x, y in columns]
 

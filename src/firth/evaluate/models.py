@@ -11,6 +11,7 @@ from firth.artifacts import Manifest, fingerprint_code, fingerprint_file, finger
 from firth.baselines.protocol import Scorer, TextPair
 from firth.baselines.registry import PREFIX, identify_baseline, open_baseline
 from firth.errors import InputError, MissingStageError
+from firth.evaluate.snapshot import fingerprint_snapshot
 from firth.reach import hub_in_reach
 from firth.run import CONFIG, Run
 
@@ -137,10 +138,11 @@ def _encoder(name: str, local: bool) -> Scorer:
 
 
 def fingerprint_model(spec: str | Path) -> str | None:
-    """What identifies the model behind `spec` whatever it is called; None for a hub name.
+    """What identifies the model behind `spec` whatever it is called; None where that is unknown.
 
     A baseline by its code and the bytes of what it reads, a run by its finished stages and its
-    settings of Origin, any other folder by the paths and bytes of its files.
+    settings of Origin, any other folder by the paths and bytes of its files, a hub name by the
+    commit it stands for.
     """
     text, folder = str(spec), Path(spec)
     if text.startswith(PREFIX):
@@ -155,7 +157,7 @@ def fingerprint_model(spec: str | Path) -> str | None:
         return fingerprint_value(
             [[path.relative_to(folder).as_posix(), fingerprint_file(path)] for path in files]
         )
-    return None
+    return fingerprint_snapshot(text)
 
 
 def _stages(run: Path) -> dict[str, str]:

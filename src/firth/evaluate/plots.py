@@ -10,6 +10,7 @@ import numpy as np
 from firth.artifacts import write_atomically
 from firth.errors import MissingExtraError
 from firth.evaluate.layout import Layout, lay_out
+from firth.evaluate.metrics import Floats
 from firth.evaluate.report import Report
 from firth.evaluate.sample import Sample, sample_of
 from firth.evaluate.task import TASKS, Kind
@@ -71,9 +72,7 @@ def plot_bars(layout: Layout) -> Figure:
         len(layout.headings), width=2.3, height=0.6 + 0.24 * len(names), margin=_margin(names)
     )
     places = np.arange(len(names))[::-1]
-    right = max(
-        (c.high or c.value or 0 for _, cells in layout.rows for c in cells if c), default=0
-    )
+    right = max((c.high or c.value or 0 for _, cells in layout.rows for c in cells if c), default=0)
     for column, (heading, axes) in enumerate(zip(layout.headings, panels, strict=True)):
         for (_, cells), place, colour in zip(layout.rows, places, _colours(names), strict=True):
             cell = cells[column]
@@ -182,14 +181,14 @@ def _grid(
     return figure, panels[:count]
 
 
-def _shades(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _shades(values: Floats) -> Floats:
     """Distance from the mean of the column on one scale for all columns, in [0, 1]."""
     known = np.isfinite(values)
     counts = np.maximum(known.sum(axis=0), 1)
     means = np.where(known, values, 0).sum(axis=0) / counts
     apart = values - means
     widest = max(float(np.max(np.abs(np.where(known, apart, 0)), initial=0)), 1.0)
-    return 0.5 + apart / (2 * widest)
+    return np.asarray(0.5 + apart / (2 * widest), dtype=np.float64)
 
 
 def _colours(names: Sequence[str]) -> list[str]:

@@ -39,7 +39,8 @@ def to_markdown(layout: Layout) -> str:
 def to_latex(layout: Layout) -> str:
     r"""A `table*` with booktabs rules, intervals in small print below the values.
 
-    It needs booktabs and graphicx, UTF-8, and the font encoding T1. Remarks stand in it as comments.
+    It needs booktabs and graphicx, UTF-8, and the font encoding T1. Remarks stand in it as
+    comments.
     """
     lines = [
         r"% \usepackage[T1]{fontenc}\usepackage{booktabs,graphicx}",

@@ -108,7 +108,7 @@ def _all_baselines(run: str) -> tuple[list[System], list[LeftOut]]:
         raise InputError(f"{ALL_BASELINES}@{run}: {run} is not a run (it has no {CONFIG})")
     found, left_out = [], []
     for name, baseline in BASELINES.items():
-        specs = [] if getattr(baseline, "required", False) else [PREFIX + name]
+        specs = [] if baseline.required else [PREFIX + name]
         if run and baseline.source == "RUN":
             specs.append(f"{PREFIX}{name}@{run}")
         if not specs:

@@ -1,0 +1,316 @@
+"""Several models at once: selection, cache, groups, folder, tables, plots, comparison of files."""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from firth import evaluate
+from firth.baselines.protocol import Scorer, TextPair
+from firth.errors import InputError
+from firth.evaluate import compare, models, scoring
+from firth.evaluate.evaluate import evaluate_models
+from firth.evaluate.layout import lay_out
+from firth.evaluate.metrics import Floats
+from firth.evaluate.plots import plot_heat
+from firth.evaluate.render import escape, to_latex, to_markdown
+from firth.evaluate.report import Report
+from firth.evaluate.saved import read_saved
+from firth.evaluate.versus import compare_saved
+
+MODELS = ["baseline:dice", "baseline:tfidf"]
+TASKS = ["sts13", "sts-b", "wiki-sections", "lee"]
+
+
+class Noisy:
+    """Length of the shorter text, and noise of a seed: a model trained with that seed."""
+
+    def __init__(self, seed: int, noise: float = 1.0) -> None:
+        self.name = f"noisy {seed}"
+        self._seed, self._noise = seed, noise
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """Shape (n,)."""
+        noise = np.random.default_rng(self._seed).normal(size=len(pairs))
+        return np.array([min(map(len, pair)) for pair in pairs]) + self._noise * noise
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The models that are opened."""
+    opened: list[str] = []
+    resolve = models.resolve_model
+
+    def counting(spec: str) -> Scorer:
+        opened.append(str(spec))
+        return resolve(spec)
+
+    monkeypatch.setattr(scoring, "resolve_model", counting)
+    return opened
+
+
+def test_several_models_equal_one_by_one(data_dir: Path) -> None:
+    """The report is the evaluations of its models, in their order, each once."""
+    report = evaluate_models([*MODELS, MODELS[0]], TASKS, data_dir)
+    assert report.evaluations == tuple(evaluate(model, TASKS, data_dir) for model in MODELS)
+
+
+def test_all_takes_what_is_there_and_says_what_is_not(data_dir: Path) -> None:
+    """Every task whose data can be found; for each other one the places looked at."""
+    report = evaluate_models(["baseline:dice"], ["all"], data_dir)
+    assert [(i.data.task.name, i.data.split) for i in report.evaluations[0].scored] == [
+        ("sts13", "test"), ("sts-b", "test"), ("wiki-sections", "test"), ("lee", "all"),
+    ]  # fmt: skip
+    reasons = {item.name: item.reason for item in report.left_out}
+    assert {"sts12", "sick-r", "afs"} <= reasons.keys()
+    assert f"{data_dir}/STS12/pairs.tsv: no such file" in reasons["sts12"]
+    assert "\n" not in reasons["sts12"]
+    assert "(task sts12 left out: " in report.text()
+    both = evaluate_models(["baseline:dice"], ["all", "sts-b:dev"], data_dir)
+    splits = {i.data.split for i in both.evaluations[0].scored if i.data.task.name == "sts-b"}
+    assert splits == {"dev", "test"}
+
+
+def test_all_baselines_are_those_that_open(data_dir: Path, tiny_run: Path) -> None:
+    """Without a run those that need nothing; with one also its idf; reasons for all others."""
+    report = evaluate_models(["baseline:all"], ["sts13"], data_dir)
+    names = [one.model for one in report.evaluations]
+    assert names[:2] == MODELS
+    left = {item.name: item.reason for item in report.left_out}
+    assert "needs baseline:cbow@RUN" in left["baseline:cbow"]
+    with_run = evaluate_models([f"baseline:all@{tiny_run}"], ["sts13"], data_dir)
+    assert f"baseline:tfidf@{tiny_run}" in [one.model for one in with_run.evaluations]
+    left = {item.name: item.reason for item in with_run.left_out}
+    assert "firth train baseline cbow" in left[f"baseline:cbow@{tiny_run}"]
+    with pytest.raises(InputError, match="is not a run"):
+        evaluate_models(["baseline:all@nowhere"], ["sts13"], data_dir)
+
+
+def test_a_rerun_opens_no_model_and_changes_no_byte(
+    data_dir: Path, tmp_path: Path, encoder_folder: Path, counted: list[str]
+) -> None:
+    """Similarities, figures and differences come from the cache; a damaged entry is made again."""
+    models = [*MODELS, str(encoder_folder)]
+
+    def run(name: str) -> Path:
+        report = evaluate_models(
+            models, TASKS, data_dir, against=MODELS[0], cache=tmp_path / "cache"
+        )
+        report.to_json(tmp_path / name)
+        return tmp_path / name
+
+    first = run("first.json").read_bytes()
+    assert counted == models
+    assert run("second.json").read_bytes() == first
+    assert counted == models
+    for path in (tmp_path / "cache" / "similarities").iterdir():
+        path.write_bytes(path.read_bytes()[:-1])
+    assert run("third.json").read_bytes() == first
+    assert counted == [*models, *models]
+
+
+def test_two_models_of_one_name_share_nothing(
+    data_dir: Path, tmp_path: Path, encoder_folder: Path, counted: list[str]
+) -> None:
+    """The cache knows a folder by its bytes: another model put in its place is computed anew, and
+    an equal one elsewhere is not computed at all.
+    """
+    from safetensors.numpy import load_file, save_file
+
+    folder, cache = tmp_path / "model", tmp_path / "cache"
+    shutil.copytree(encoder_folder, folder)
+    one = evaluate(str(folder), ["sts13"], data_dir, cache=cache)
+    (weights,) = folder.rglob("*.safetensors")
+    tensors = load_file(weights)
+    save_file({name: -tensor[::-1].copy() for name, tensor in tensors.items()}, weights)
+    two = evaluate(str(folder), ["sts13"], data_dir, cache=cache)
+    assert len(counted) == 2
+    assert one.fingerprint != two.fingerprint
+    assert one.results != two.results
+    three = evaluate(str(encoder_folder), ["sts13"], data_dir, cache=cache)
+    assert [r.value for r in three.results] == [r.value for r in one.results]
+    assert np.array_equal(three.scored[0].similarities, one.scored[0].similarities)
+
+
+def test_reordered_rows_are_not_mixed_up(data_dir: Path, tmp_path: Path) -> None:
+    """The data's fingerprint ignores the order of rows; cached similarities must not."""
+    first = evaluate("baseline:dice", ["sts13"], data_dir, cache=tmp_path / "cache")
+    file = data_dir / "STS13" / "pairs.tsv"
+    header, *rows = file.read_text().splitlines()
+    file.write_text("\n".join([header, *reversed(rows)]) + "\n")
+    second = evaluate("baseline:dice", ["sts13"], data_dir, cache=tmp_path / "cache")
+    assert first.results == second.results
+
+
+def test_models_without_an_identity_are_asked_every_time(data_dir: Path, tmp_path: Path) -> None:
+    """Two objects of one name have no fingerprint, and must not share similarities."""
+    one, two = Noisy(1), Noisy(2)
+    two.name = one.name
+    values = [
+        evaluate(model, ["sts13"], data_dir, cache=tmp_path / "cache").find("sts13").value
+        for model in (one, two)
+    ]
+    assert values[0] != values[1]
+    with pytest.raises(InputError, match="two models of this name"):
+        evaluate_models([one, two], ["sts13"], data_dir)
+
+
+def test_a_group_is_the_mean_of_its_models(data_dir: Path) -> None:
+    """Mean, standard deviation and range are those of the members' figures; the interval is about
+    the mean, and for equal members it is theirs.
+    """
+    members = [Noisy(seed) for seed in (1, 2, 3)]
+    report = evaluate_models([], ["sts13"], data_dir, groups={"noisy": members})
+    values = np.array([one.find("sts13").value for one in report.evaluations], dtype=float)
+    found = next(g for g in report.groups if (g.subtask, g.metric) == ("all", "spearman"))
+    assert found.models == ("noisy 1", "noisy 2", "noisy 3")
+    assert found.mean == pytest.approx(values.mean())
+    assert found.deviation == pytest.approx(values.std(ddof=1))
+    assert (found.lowest, found.highest) == pytest.approx((values.min(), values.max()))
+    assert "noisy (3 models) sts13 test spearman" in report.text()
+    equal = [Noisy(1, noise=0), Noisy(2, noise=0)]
+    same = evaluate_models([], ["sts13"], data_dir, groups={"same": equal})
+    for result in same.groups:
+        member = same.evaluations[0].find("sts13", result.metric, subtask=result.subtask)
+        assert (result.mean, result.low, result.high) == pytest.approx(
+            (member.value, member.low, member.high)
+        )
+        assert result.deviation == pytest.approx(0)
+    with pytest.raises(InputError, match="expected at least 2"):
+        evaluate_models([], ["sts13"], data_dir, groups={"one": [Noisy(1)]})
+
+
+def test_the_folder_holds_everything_twice_the_same(data_dir: Path, tmp_path: Path) -> None:
+    """JSON, similarities, tables and plots; two runs write equal bytes, plots included."""
+    tasks = ["sts13", "wiki-sections"]
+    for name in ("one", "two"):
+        evaluate_models(MODELS, tasks, data_dir, against=MODELS[0]).write(tmp_path / name)
+    files = sorted(p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*.*"))
+    assert {str(file) for file in files} >= {
+        "results.json", "similarities.parquet", "table.md", "table.tex", "plots/bars.png",
+        "plots/heat.svg", "plots/scatter-sts13-test.png", "plots/scatter-wiki-sections-test.svg",
+    }  # fmt: skip
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+    values = json.loads((tmp_path / "one" / "results.json").read_text())
+    assert [model["spec"] for model in values["models"]] == MODELS
+    assert {d["second"] for d in values["differences"]} == {MODELS[0]}
+
+
+def test_the_table_has_the_papers_columns(data_dir: Path) -> None:
+    """Table 1's sets in its order, their plain mean, then all others with their usual metric."""
+    report = evaluate_models(
+        ["baseline:dice"], ["lee", "sts-b:dev", "sts-b", "wiki-sections", "sts13"], data_dir
+    )
+    layout = lay_out(report)
+    assert layout.headings == ("STS13", "STSb", "Avg.", "Lee", "STSb dev", "WikiSec.")
+    ((_, cells),) = layout.rows
+    values = [cell.value if cell else None for cell in cells]
+    one = report.evaluations[0]
+    first, second = one.find("sts13").value, one.find("sts-b", split="test").value
+    assert first is not None
+    assert second is not None
+    assert values[:3] == pytest.approx([first, second, (first + second) / 2])
+    assert values[3] == one.find("lee", "pearson").value
+    assert values[5] == one.find("wiki-sections", "accuracy").value
+    assert any("Avg.: mean over STS13, STSb." in text for text in layout.caption)
+
+
+def test_a_system_without_a_set_has_no_average(data_dir: Path) -> None:
+    """A mean over fewer sets would not be comparable."""
+    full = evaluate("baseline:dice", ["sts13", "sts-b"], data_dir)
+    part = evaluate("baseline:tfidf", ["sts13"], data_dir)
+    layout = lay_out(Report((full, part)))
+    assert layout.headings[2] == "Avg."
+    assert [row[1][2] is None for row in layout.rows] == [False, True]
+    assert "| – |" in to_markdown(layout)  # noqa: RUF001
+
+
+def test_latex_is_escaped(data_dir: Path) -> None:
+    """No character of a model's name is a command; every row has as many cells as the head."""
+
+    class Odd(Noisy):
+        pass
+
+    odd = Odd(1)
+    odd.name = r"a_b & 50% {x} \y ~^#$"
+    text = to_latex(lay_out(evaluate_models([odd], ["sts13", "sts-b"], data_dir)))
+    assert escape(odd.name) in text
+    assert r"a\_b \& 50\% \{x\} \textbackslash{}y" in text
+    rows = [line for line in text.splitlines() if line.endswith((r"\\", r"\\[2pt]"))]
+    assert {line.replace(r"\&", "").count("&") for line in rows} == {3}
+    assert text.count(r"\begin") == text.count(r"\end") == 2
+
+
+def test_plots_of_undefined_figures(data_dir: Path) -> None:
+    """A constant model has no correlation; its cells are empty, not an error."""
+
+    class Constant(Noisy):
+        def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+            return np.zeros(len(pairs))
+
+    report = evaluate_models([Constant(1), "baseline:dice"], ["sts13"], data_dir)
+    assert plot_heat(lay_out(report)).axes
+
+
+@pytest.fixture
+def saved(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Evaluates models into a folder of some name, without plots, which take seconds."""
+    monkeypatch.setattr(Report, "_plot", lambda *_: None)
+
+    def save(name: str, models: Sequence[str], tasks: Sequence[str] = ("sts13", "lee")) -> Path:
+        evaluate_models(models, tasks, data_dir).write(tmp_path / name)
+        return tmp_path / name
+
+    return save
+
+
+def test_saved_results_compare_as_fresh_ones(data_dir: Path, saved: Callable[..., Path]) -> None:
+    """Files and folders, one result or two: the differences of `compare`, units included."""
+    a, b = saved("a", MODELS[:1]), saved("b", MODELS[1:])
+    both = saved("both", MODELS)
+    fresh = compare(*(evaluate(model, ["sts13", "lee"], data_dir) for model in MODELS))
+    for found in (
+        compare_saved(a, b / "results.json"),
+        compare_saved(both),
+        compare_saved(a, both),
+    ):
+        assert list(found.differences) == fresh
+    turned = compare_saved(a, b, against=MODELS[0])
+    assert [d.second for d in turned.differences] == [MODELS[0]] * len(fresh)
+    assert read_saved(a).samples.keys() == {MODELS[0]}
+
+
+def test_saved_results_of_other_data_are_refused(
+    data_dir: Path, saved: Callable[..., Path]
+) -> None:
+    """The message names the set whose rows differ, and only that one."""
+    a = saved("a", MODELS[:1])
+    file = data_dir / "STS13" / "pairs.tsv"
+    file.write_text("\n".join(file.read_text().splitlines()[:-1]) + "\n")
+    b = saved("b", MODELS[1:])
+    with pytest.raises(InputError, match=r"rows differ in sts13 test \("):
+        compare_saved(a, b)
+
+
+def test_results_that_cannot_be_compared(
+    data_dir: Path, tmp_path: Path, saved: Callable[..., Path]
+) -> None:
+    """Without similarities, with others' similarities, of one model only, of another schema."""
+    a = saved("a", MODELS[:1])
+    with pytest.raises(InputError, match="one model only"):
+        compare_saved(a)
+    with pytest.raises(InputError, match="no such model"):
+        compare_saved(saved("both", MODELS), against="baseline:cbow")
+    evaluate("baseline:dice", ["sts13"], data_dir).to_json(tmp_path / "plain.json")
+    with pytest.raises(InputError, match="written without similarities"):
+        compare_saved(a, tmp_path / "plain.json")
+    shutil.copy(tmp_path / "both" / "similarities.parquet", a / "similarities.parquet")
+    with pytest.raises(InputError, match="not the similarities"):
+        compare_saved(a, tmp_path / "both")
+    (tmp_path / "old.json").write_text('{"schema": 1}')
+    with pytest.raises(InputError, match="schema 1; expected"):
+        compare_saved(tmp_path / "old.json")
