@@ -11,7 +11,7 @@ from tokenizers.models import WordLevel
 from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Whitespace
 
-from firth.evaluate import hub, models
+from firth.evaluate import hub, models, snapshot
 
 WORDS = "a the ship sea storm sailed left harbour red old captain it was"
 VOCABULARY = WORDS.split()
@@ -98,5 +98,5 @@ def vectors_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits for a network: the hub is out of reach unless a test says otherwise."""
-    for module in (hub, models):
+    for module in (hub, models, snapshot):
         monkeypatch.setattr(module, "hub_in_reach", lambda: False)

@@ -135,6 +135,18 @@ def test_two_models_of_one_name_share_nothing(
     assert np.array_equal(three.scored[0].similarities, one.scored[0].similarities)
 
 
+def test_a_run_that_is_not_there_has_no_cached_similarities(
+    data_dir: Path, tmp_path: Path, tiny_run: Path
+) -> None:
+    """`baseline:tfidf@NOWHERE` is an error, though `baseline:tfidf` is in the cache."""
+    cache = tmp_path / "cache"
+    own = evaluate("baseline:tfidf", ["sts13"], data_dir, cache=cache)
+    with pytest.raises(InputError, match="not a run"):
+        evaluate(f"baseline:tfidf@{tmp_path}", ["sts13"], data_dir, cache=cache)
+    of_run = evaluate(f"baseline:tfidf@{tiny_run}", ["sts13"], data_dir, cache=cache)
+    assert own.fingerprint != of_run.fingerprint
+
+
 def test_reordered_rows_are_not_mixed_up(data_dir: Path, tmp_path: Path) -> None:
     """The data's fingerprint ignores the order of rows; cached similarities must not."""
     first = evaluate("baseline:dice", ["sts13"], data_dir, cache=tmp_path / "cache")
