@@ -43,13 +43,73 @@ def test_a_complete_set_has_nothing_to_be_said(tmp_path: Path) -> None:
     rows = [
         row
         for subtask, count in TASKS["sts16"].splits["test"].subtasks.items()
-        for row in made_up_pairs(count, "test", [subtask])
+        for row in made_up_pairs(count, "test", [subtask], seed=count)
     ]
+    rows = [(f"{i} {row[0]}", *row[1:]) for i, row in enumerate(rows)]
     (folder / "pairs.tsv").write_text(table(PAIR_COLUMNS, rows))
     assert load_set(TASKS["sts16"], tmp_path).notes == ()
     (folder / "pairs.tsv").write_text(table(PAIR_COLUMNS, rows[1:]))
     (note,) = load_set(TASKS["sts16"], tmp_path).notes
     assert note == "answer-answer: 253 rows, published with 254"
+
+
+def write_year(folder: Path, year: int, subtasks: Mapping[str, int]) -> None:
+    """A STSxx/pairs.tsv with so many rows of each subtask."""
+    folder = folder / f"STS{year}"
+    folder.mkdir(parents=True)
+    rows = [row for name, n in subtasks.items() for row in made_up_pairs(n, "test", [name], seed=n)]
+    (folder / "pairs.tsv").write_text(table(PAIR_COLUMNS, rows))
+
+
+def test_smt_counts_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    """STS13 leaves SMT out and says so; sts13-smt counts it, and is nothing without it."""
+    write_year(tmp_path, 13, {"FNWN": 5, "SMT": 7})
+    without, counted = (load_set(TASKS[name], tmp_path) for name in ("sts13", "sts13-smt"))
+    assert (len(without.rows), len(counted.rows)) == (5, 12)
+    assert "SMT: its 7 rows are there and left out, as SentEval does" in without.notes
+    assert not any("is missing" in note for note in without.notes)
+    assert "SMT: 7 rows, published with 750" in counted.notes
+    write_year(tmp_path / "other", 13, {"FNWN": 5})
+    with pytest.raises(InputError, match="has no SMT"):
+        load_set(TASKS["sts13-smt"], tmp_path / "other")
+
+
+def test_the_cbos_sets_are_put_together_by_year(tmp_path: Path) -> None:
+    """Each subtask under its year, SMT where it is; missing years and sets are noted."""
+    write_year(tmp_path, 12, {"OnWN": 6})
+    write_year(tmp_path, 13, {"OnWN": 5, "SMT": 3})
+    found = load_set(TASKS["cbos-20"], tmp_path)
+    assert {name: len(rows) for name, rows in found.subtasks.items()} == {
+        ALL: 14,
+        "2012 OnWN": 6,
+        "2013 OnWN": 5,
+        "2013 SMT": 3,
+    }
+    notes = "\n".join(found.notes)
+    assert "sts14:test is missing" in notes
+    assert "2012 MSRpar: 0 rows, published with 750" in notes
+    assert len(TASKS["cbos-20"].splits["test"].subtasks) == 20
+    with pytest.raises(InputError, match="none of its parts"):
+        load_set(TASKS["cbos-20"], tmp_path / "STS12")
+
+
+def test_odd_pairs_are_counted_in_the_notes(tmp_path: Path) -> None:
+    """Tokenised, repeated and contradicting pairs."""
+    folder = tmp_path / "STS14"
+    folder.mkdir()
+    rows = [
+        ("A man plays .", "A man plays.", 5, "images", "test"),
+        ("One cat.", "Two cats.", 3, "images", "test"),
+        ("Two cats.", "One cat.", 3, "images", "test"),
+        ("One cat.", "Two cats.", 2, "images", "test"),
+    ]
+    (folder / "pairs.tsv").write_text(table(PAIR_COLUMNS, rows))
+    notes = load_set(TASKS["sts14"], tmp_path).notes
+    assert notes[-3:] == (
+        "1 of 4 pairs look tokenised",
+        "1 times a pair repeats an earlier one",
+        "1 times a pair contradicts an earlier one (same texts, other score)",
+    )
 
 
 def test_a_substitute_says_what_it_is(data_dir: Path) -> None:

@@ -22,8 +22,19 @@ def test_each_task_is_consistent(task: Task) -> None:
 
 def test_every_task_of_the_command_line_is_there() -> None:
     """The names that the command line promises."""
-    promised = "sts12 sts13 sts14 sts15 sts16 sts-b sick-r str-2021 afs wiki-sections lee"
+    promised = (
+        "sts12 sts13 sts14 sts15 sts16 sts-b sick-r str-2021 afs wiki-sections lee "
+        "sts13-smt cbos-20"
+    )
     assert " ".join(TASKS) == promised
+
+
+def test_parts_are_tasks() -> None:
+    """A task put together from others names tasks and splits that exist, and is derived."""
+    for task in TASKS.values():
+        for name in (name for names in task.parts for name in names):
+            assert find_task(name)[1] in find_task(name)[0].splits
+        assert not task.parts or task.derived
 
 
 def test_tasks_may_name_a_split() -> None:

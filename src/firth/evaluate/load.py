@@ -1,14 +1,17 @@
 """Find a task's rows: the evaluation folder first, then the hub; and check them."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from firth.errors import FirthError, InputError
 from firth.evaluate.hub import read_hub
 from firth.evaluate.lee import gensim_files, read_lee
+from firth.evaluate.oddities import oddities
+from firth.evaluate.original import read_original
 from firth.evaluate.rows import EvaluationSet, Row
-from firth.evaluate.task import LEE, Task
+from firth.evaluate.task import LEE, Kind, Task, find_task
 from firth.evaluate.tsv import read_table
 from firth.progress import note
 
@@ -35,6 +38,8 @@ def load_set(
         raise InputError(f"{data_dir}: no such folder; expected one with {task.title} in it")
     if task is LEE:
         return _bundled(split)
+    if task.parts:
+        return _joined(task, data_dir, task.check_split(split) if split else task.default[0])
     wanted = (task.check_split(split),) if split else task.default
     looked: list[str] = []
     if data_dir is not None:
@@ -79,7 +84,49 @@ def _from_folder(task: Task, folder: Path, split: str, looked: list[str]) -> Eva
         rows = tuple(table.splits[split])
         notes = (file.note,) if file.note else ()
         return _checked(EvaluationSet(task, split, rows, str(path), notes), table.broken)
-    return None
+    if task.original is None:
+        return None
+    found = read_original(task, folder)
+    if found is None:
+        places = " or ".join(task.original.folders)
+        looked.append(f"{folder}: no {task.original.form} in {places}")
+        return None
+    where, table = found
+    if split not in table.splits:
+        looked.append(f"{where}: no split {split} among the organisers' files")
+        return None
+    rows = tuple(table.splits[split])
+    return _checked(
+        EvaluationSet(task, split, rows, f"the organisers' files in {where}"), table.broken
+    )
+
+
+def _joined(task: Task, data_dir: str | Path | None, split: str) -> EvaluationSet:
+    """The rows of other tasks under subtasks `YEAR NAME`; parts that cannot be found are noted."""
+    rows: list[Row] = []
+    notes, sources, missing, skipped = [], [], [], 0
+    for names in task.parts:
+        found = None
+        for name in names:
+            try:
+                found = load_set(find_task(name)[0], data_dir, find_task(name)[1])
+                break
+            except FirthError as error:
+                reason = str(error)
+        if found is None:
+            missing.append(f"{names[-1]} is missing: {reason.splitlines()[0].split(' Looked')[0]}")
+            continue
+        year = f"20{found.task.name[3:5]}"
+        rows += [Row(row.texts, row.score, f"{year} {row.subtask}".strip()) for row in found.rows]
+        notes += [f"{year}: {note}" for note in found.notes]
+        sources.append(found.source)
+        skipped += found.skipped
+    if not rows:
+        raise InputError(f"{task.name}: none of its parts can be found:\n  " + "\n  ".join(missing))
+    counts = compare_with_published(task, split, rows)
+    return EvaluationSet(
+        task, split, tuple(rows), ", ".join(sources), (*missing, *notes, *counts), skipped
+    )
 
 
 def _from_hub(task: Task, split: str, looked: list[str]) -> EvaluationSet | None:
@@ -94,25 +141,53 @@ def _from_hub(task: Task, split: str, looked: list[str]) -> EvaluationSet | None
 
 
 def _checked(found: EvaluationSet, broken: Sequence[str]) -> EvaluationSet:
-    """Add what differs from the published set, and name the broken rows."""
-    notes = [*found.notes, *compare_with_published(found.task, found.split, found.rows)]
+    """Add what differs from the published set, what is odd about it, and the broken rows."""
+    whole, found = found, _without_left_out(found)
+    there = {row.subtask for row in whole.rows}
+    notes = [*found.notes, *compare_with_published(found.task, found.split, found.rows, there)]
+    if found.task.kind is Kind.PAIRS:
+        notes += oddities(found.rows)
     if broken:
         for line in broken[:_NAMED]:
             note(f"Skipped: {line}")
         if len(broken) > _NAMED:
             note(f"Skipped: {len(broken) - _NAMED} more rows of {found.source}")
         notes.append(f"{len(broken)} broken rows skipped, such as: {broken[0]}")
-    return EvaluationSet(
-        found.task, found.split, found.rows, found.source, tuple(notes), len(broken), found.units
-    )
+    return replace(found, notes=tuple(notes), skipped=len(broken))
 
 
-def compare_with_published(task: Task, split: str, rows: Sequence[Row]) -> list[str]:
-    """What the rows lack, or have too many of, against the published counts; a line each."""
+def _without_left_out(found: EvaluationSet) -> EvaluationSet:
+    """Drop the rows that the task does not count; refuse a set without those that it must have."""
+    task = found.task
+    counts = Counter(row.subtask for row in found.rows)
+    if absent := [name for name in task.needed if not counts[name]]:
+        raise InputError(
+            f"{task.name}: {found.source} has no {', '.join(absent)}. Use the task without it, or "
+            "add the organisers' files"
+        )
+    extra = {name: counts[name] for name in task.left_out if counts[name]}
+    if not extra:
+        return found
+    rows = tuple(row for row in found.rows if row.subtask not in extra)
+    notes = [
+        f"{name}: its {count} rows are there and left out, as SentEval does"
+        for name, count in extra.items()
+    ]
+    return replace(found, rows=rows, notes=(*found.notes, *notes))
+
+
+def compare_with_published(
+    task: Task, split: str, rows: Sequence[Row], there: Collection[str] = ()
+) -> list[str]:
+    """What the rows lack, or have too many of, against the published counts; a line each.
+
+    `there` names subtasks that the source has, whether they are among the rows or not.
+    """
     published = task.splits[split]
     notes = [
         f"{name} is missing ({count} of {published.rows} published rows): {reason}"
         for name, (count, reason) in published.absent.items()
+        if name not in there
     ]
     counts = Counter(row.subtask for row in rows)
     if not any(counts.keys() - {""}):

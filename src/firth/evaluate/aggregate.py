@@ -1,0 +1,99 @@
+"""One figure for a set of several subtasks: over all rows, or averaged over subtasks or folds."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.errors import InputError
+from firth.evaluate.definition import ALL
+from firth.evaluate.folds import Scheme, divide
+from firth.evaluate.metrics import (
+    Estimate,
+    Floats,
+    Metric,
+    _counts,
+    _interval,
+    _prepare,
+    _undefined,
+    estimate,
+)
+from firth.evaluate.rows import EvaluationSet
+from firth.seeds import derive_seed
+
+
+class Aggregate(StrEnum):
+    """How a set's parts become one figure."""
+
+    ALL = "all"
+    """One correlation over all rows: what SentEval calls `all`."""
+    MEAN = "mean"
+    """Mean of the subtasks' figures."""
+    WEIGHTED = "weighted"
+    """Mean weighted by the subtasks' numbers of rows: what SemEval 2012 ranked by."""
+    FOLDS = "10-fold"
+    """Mean of the figures on ten random folds; how AFS is reported."""
+    CROSS_TOPIC = "cross-topic"
+    """Mean of the figures on each topic: as MEAN, for systems trained on the other topics."""
+
+
+def aggregate(
+    data: EvaluationSet,
+    similarities: Floats,
+    metric: Metric,
+    how: Aggregate,
+    *,
+    seed: int = 13,
+    resamples: int = 1_000,
+) -> Estimate:
+    """A metric on a set, put together as `how` says, with a bootstrap interval.
+
+    Args:
+        data: The set.
+        similarities: One for each of `data.pairs`, in their order.
+        metric: Which figure.
+        how: How parts become one figure. A set without subtasks has one part.
+        seed: Of the resampling, and of the folds.
+        resamples: Bootstrap resamples; rows are resampled within each part.
+
+    Returns:
+        × 100. Undefined, with the reason, when it is undefined on one of the parts.
+
+    Raises:
+        InputError: The set cannot be divided as asked, or its rows are not independent.
+    """
+    x, y = data.columns(similarities)
+    if how is Aggregate.ALL:
+        return estimate(metric, x, y, seed=seed, resamples=resamples, units=data.units)
+    if data.units is not None:
+        raise InputError(f"{data.task.name}: its rows share texts; only the aggregate `all` fits")
+    parts = parts_of(data, how, seed)
+    sizes = np.array([len(rows) for rows in parts.values()], dtype=np.float64)
+    weights = sizes if how is Aggregate.WEIGHTED else np.ones(len(parts))
+    weights /= weights.sum()
+    total = np.zeros(1 + resamples)
+    for (name, rows), weight in zip(parts.items(), weights, strict=True):
+        if reason := _undefined(metric, x[rows], y[rows]):
+            return Estimate(None, None, None, len(x), f"{name}: {reason}")
+        drawn = _drawn(metric, x[rows], y[rows], derive_seed(seed, "part", name), resamples)
+        total += weight * drawn
+    low, high = _interval(total[1:])
+    return Estimate(100 * float(total[0]), low, high, len(x))
+
+
+def parts_of(data: EvaluationSet, how: Aggregate, seed: int) -> Mapping[str, npt.NDArray[np.int64]]:
+    """Name → row numbers of the parts that `how` averages over."""
+    if how in (Aggregate.FOLDS, Aggregate.CROSS_TOPIC):
+        scheme = Scheme.RANDOM if how is Aggregate.FOLDS else Scheme.CROSS_TOPIC
+        return {fold.name: fold.test for fold in divide(data, scheme, seed)}
+    groups = data.subtasks
+    return {name: rows for name, rows in groups.items() if name != ALL} or groups
+
+
+def _drawn(metric: Metric, x: Floats, y: Floats, seed: int, resamples: int) -> Floats:
+    """The metric on the rows, then on each resample of them; (1 + resamples,)."""
+    order = np.lexsort((y, x))  # equal intervals whatever the order of the rows
+    statistic: Callable[[Floats], Floats] = _prepare(metric, x[order], y[order])
+    blocks = [statistic(counts) for counts in _counts(len(x), resamples, seed, None)]
+    return np.concatenate([statistic(np.ones((1, len(x)))), *blocks])

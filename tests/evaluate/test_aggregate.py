@@ -1,0 +1,99 @@
+"""Aggregates: what each averages, by hand; and intervals that behave."""
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, spearmanr
+
+from firth.errors import InputError
+from firth.evaluate.aggregate import Aggregate, aggregate, parts_of
+from firth.evaluate.load import load_set
+from firth.evaluate.metrics import Metric, estimate
+from firth.evaluate.rows import EvaluationSet, Row
+from firth.evaluate.task import ALL, TASKS
+
+SIZES = {"death_penalty": 40, "gay_marriage": 90, "gun_control": 30}
+RNG = np.random.default_rng(5)
+GOLD = {name: RNG.uniform(0, 5, size) for name, size in SIZES.items()}
+ROWS = tuple(
+    Row((f"{name} {i}", "b"), float(score), name)
+    for name, scores in GOLD.items()
+    for i, score in enumerate(scores)
+)
+DATA = EvaluationSet(TASKS["afs"], ALL, ROWS, "made up")
+SCORES = np.concatenate(list(GOLD.values())) * 0.3 + RNG.normal(size=len(ROWS))
+
+
+def by_topic(metric: Metric) -> dict[str, float]:
+    function = spearmanr if metric is Metric.SPEARMAN else pearsonr
+    gold = np.array([row.score for row in ROWS])
+    return {
+        name: 100 * float(function(gold[rows], SCORES[rows])[0])
+        for name, rows in DATA.subtasks.items()
+    }
+
+
+@pytest.mark.parametrize("metric", [Metric.SPEARMAN, Metric.PEARSON])
+def test_aggregates_by_hand(metric: Metric) -> None:
+    """scipy on each part, then the mean, plain or by numbers of rows."""
+    topics = by_topic(metric)
+    values = {how: aggregate(DATA, SCORES, metric, how, resamples=10).value for how in Aggregate}
+    mean = np.mean([topics[name] for name in SIZES])
+    weighted = sum(topics[name] * size for name, size in SIZES.items()) / len(ROWS)
+    assert values[Aggregate.ALL] == pytest.approx(topics[ALL])
+    assert values[Aggregate.MEAN] == values[Aggregate.CROSS_TOPIC] == pytest.approx(mean)
+    assert values[Aggregate.WEIGHTED] == pytest.approx(weighted)
+    assert len({round(float(v or 0), 6) for v in values.values()}) == 4
+
+
+def test_ten_folds_are_averaged() -> None:
+    """The mean over the test parts of the folds."""
+    folds = parts_of(DATA, Aggregate.FOLDS, 13)
+    assert len(folds) == 10
+    gold = np.array([row.score for row in ROWS])
+    mean = np.mean([pearsonr(gold[rows], SCORES[rows])[0] for rows in folds.values()])
+    found = aggregate(DATA, SCORES, Metric.PEARSON, Aggregate.FOLDS, resamples=50)
+    assert found.value == pytest.approx(100 * mean)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.value is not None
+    assert found.low < found.value < found.high
+
+
+def test_one_part_is_the_whole() -> None:
+    """Without subtasks, every average is the figure over all rows, interval included nearly."""
+    rows = tuple(Row(row.texts, row.score) for row in ROWS)
+    data = EvaluationSet(TASKS["afs"], ALL, rows, "made up")
+    x = np.array([row.score for row in rows])
+    whole = estimate(Metric.SPEARMAN, x, SCORES, seed=13)
+    for how in (Aggregate.MEAN, Aggregate.WEIGHTED):
+        found = aggregate(data, SCORES, Metric.SPEARMAN, how)
+        assert found.value == pytest.approx(whole.value)
+        assert found.low == pytest.approx(whole.low, abs=1.5)
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    """Neither for the value nor for the interval."""
+    order = np.random.default_rng(1).permutation(len(ROWS))
+    data = EvaluationSet(TASKS["afs"], ALL, tuple(ROWS[i] for i in order), "made up")
+    for how in Aggregate:
+        one = aggregate(DATA, SCORES, Metric.SPEARMAN, how, resamples=20)
+        two = aggregate(data, SCORES[order], Metric.SPEARMAN, how, resamples=20)
+        assert (one.value, one.low, one.high) == pytest.approx((two.value, two.low, two.high))
+
+
+def test_an_undefined_part_makes_the_mean_undefined() -> None:
+    """With the part's name in the reason."""
+    scores = SCORES.copy()
+    scores[DATA.subtasks["gun_control"]] = 1.0
+    found = aggregate(DATA, scores, Metric.PEARSON, Aggregate.MEAN)
+    assert found.value is None
+    assert "gun_control" in str(found.reason)
+
+
+def test_sets_of_shared_texts_have_one_aggregate() -> None:
+    """Lee's pairs are not independent: resampling rows would lie."""
+    data = load_set(TASKS["lee"])
+    scores = np.arange(len(data.rows), dtype=np.float64)
+    assert aggregate(data, scores, Metric.PEARSON, Aggregate.ALL, resamples=5).n == 1225
+    with pytest.raises(InputError, match="share texts"):
+        aggregate(data, scores, Metric.PEARSON, Aggregate.MEAN)
