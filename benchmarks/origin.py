@@ -1,0 +1,97 @@
+"""What each term of Eq. 3 is worth on human ratings, raw and baseline-corrected, by both measures.
+
+    python benchmarks/origin.py RUN DATA_DIR [--task sts-b:dev] [--pairs 250] [--seed 13]
+
+Chooses contexts as the run is configured, for a fixed random sample of pairs, and prints Spearman's
+correlation × 100 with its bootstrap interval for each choice of terms (weight 1 each), next to Dice
+and tf-idf (idf of the run's corpus) on the same pairs.
+"""
+
+import argparse
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.baselines.registry import open_baseline
+from firth.evaluate.load import load_set
+from firth.evaluate.metrics import Metric, estimate
+from firth.evaluate.task import find_task
+from firth.origin.origin import Origin
+from firth.origin.similarity import compare
+from firth.origin.terms import Terms
+from firth.settings import Measure, Weights
+
+CHOICES = {
+    "all four": (1, 1, 1, 1),
+    "the three likelihoods": (0, 1, 1, 1),
+    "sentence alone": (0, 1, 0, 0),
+    "left alone": (0, 0, 1, 0),
+    "right alone": (0, 0, 0, 1),
+    "coherence alone": (1, 0, 0, 0),
+}
+Floats = npt.NDArray[np.float64]
+Sides = list[tuple[Terms, Terms]]
+
+
+def weights(choice: tuple[float, float, float, float]) -> Weights:
+    """λ1 … λ4 in the order of Eq. 3."""
+    coherence, sentence, left, right = choice
+    return Weights(coherence=coherence, sentence=sentence, left=left, right=right)
+
+
+def both_forms(run: str, pairs: list[tuple[str, str]]) -> dict[bool, Sides]:
+    """Corrected? → the terms of both sentences of each pair over the contexts the run chooses."""
+    chooser = Origin.open(run)
+    every = weights((1, 1, 1, 1)).model_dump()
+    scorers = {
+        corrected: Origin.open(run, weights=every, baseline_corrected=corrected)
+        for corrected in (False, True)
+    }
+    found: dict[bool, Sides] = {False: [], True: []}
+    for (a, b), profile in zip(pairs, chooser.profiles(pairs), strict=True):
+        slots = np.unique(profile.slots)
+        where = np.searchsorted(slots, profile.slots)
+        n = len(slots)
+        asked = np.column_stack((np.repeat([0, 1], n), np.tile(np.arange(n), 2)))
+        for corrected, scorer in scorers.items():
+            terms = scorer.fit([a, b], slots, asked.astype(np.int64))
+            found[corrected].append((terms[where], terms[n + where]))
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run")
+    parser.add_argument("data_dir")
+    parser.add_argument("--task", default="sts-b:dev")
+    parser.add_argument("--pairs", type=int, default=250)
+    parser.add_argument("--seed", type=int, default=13)
+    options = parser.parse_args()
+    task, split = find_task(options.task)
+    data = load_set(task, options.data_dir, split)
+    rng = np.random.default_rng(options.seed)
+    chosen = rng.choice(len(data.rows), min(options.pairs, len(data.rows)), replace=False)
+    pairs = [data.pairs[i] for i in chosen.tolist()]
+    gold = np.array([data.rows[i].score for i in chosen.tolist()], dtype=np.float64)
+
+    def show(name: str, scores: Floats) -> None:
+        found = estimate(Metric.SPEARMAN, gold, scores, seed=options.seed)
+        print(f"{name:<48} {found}", flush=True)
+
+    print(f"{options.task}, {len(pairs)} pairs, seed {options.seed}")
+    show("Dice", open_baseline("baseline:dice").similarities(pairs))
+    show("tf-idf", open_baseline(f"baseline:tfidf@{options.run}").similarities(pairs))
+    for corrected, sides in both_forms(options.run, pairs).items():
+        for name, choice in CHOICES.items():
+            for measure in Measure:
+                scores = [
+                    compare(one.fit(weights(choice)), two.fit(weights(choice)), measure)
+                    for one, two in sides
+                ]
+                form = "corrected" if corrected else "raw"
+                show(f"{name}, {form}, {measure}", np.array(scores))
+
+
+if __name__ == "__main__":
+    main()
