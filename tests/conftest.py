@@ -113,6 +113,8 @@ def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker
 TINY_BASELINES: dict[str, dict[str, object]] = {
     "skip_gram": {"dimensions": 12, "epochs": 3},
     "cbow": {"dimensions": 12, "epochs": 3},
+    "siamese_cbow": {"dimensions": 12, "epochs": 4},
+    "cbos": {"dimensions": 12, "epochs": 3},
 }
 """Settings with which each trained baseline takes a second or less."""
 

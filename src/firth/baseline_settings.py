@@ -33,6 +33,54 @@ class WordSection(Section):
     epochs: Count = 10
 
 
+class Likeness(StrEnum):
+    """How an anchor and a candidate are compared while learning."""
+
+    DOT = "dot"
+    """Their product, as in Eq. 6 of CBOS."""
+    COSINE = "cosine"
+    """Their cosine, as in Siamese CBOW."""
+
+
+class Optimiser(StrEnum):
+    """How word vectors follow their gradient; the paper does not say."""
+
+    SGD = "sgd"
+    """The gradient times the rate, as in word2vec."""
+    ADAGRAD = "adagrad"
+    """The same, divided by the root of what the word's squared gradients have summed up to."""
+
+
+class NeighbourSection(WordSection):
+    """Sentence vectors that must tell neighbours from random sentences."""
+
+    window: Count = 1
+    """k, neighbours on each side (the papers: 1)."""
+    negatives: Count = 2
+    """m, sentences drawn uniformly from the corpus for each centre (the papers: 2)."""
+    batch: Count = 10
+    """Centres whose gradients are summed in a step (CBOS: 10)."""
+    optimiser: Optimiser = Optimiser.ADAGRAD
+    learning_rate: Rate = 0.1
+    """At the start; it falls linearly to 0."""
+    spread: Rate = 0.1
+    """Standard deviation of the first word vectors."""
+    temperature: Rate = 1.0
+    """Divides the likenesses before the softmax; 1 is as printed."""
+
+
+class CbosConfig(NeighbourSection):
+    """CBOS: the mean of the neighbours' sums predicts the sentence (Eqs. 4 to 7)."""
+
+    likeness: Likeness = Likeness.DOT
+
+
+class SiameseCbowConfig(NeighbourSection):
+    """Siamese CBOW: a sentence predicts its neighbours, by cosine."""
+
+    stemmer: Stemmer = Stemmer.NONE
+
+
 class WordVectorConfig(WordSection):
     """word2vec by gensim: skip-gram and CBOW, a sentence being the mean of its words."""
 
@@ -51,3 +99,5 @@ class BaselinesConfig(Section):
 
     skip_gram: WordVectorConfig = WordVectorConfig()
     cbow: WordVectorConfig = WordVectorConfig()
+    siamese_cbow: SiameseCbowConfig = SiameseCbowConfig()
+    cbos: CbosConfig = CbosConfig()

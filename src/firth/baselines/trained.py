@@ -43,6 +43,7 @@ class Trained:
 
 
 _WORDS = ("words", "baselines/sentences", "baselines/stem", "baselines/word_bag")
+_NEIGHBOURS = ("baselines/cbos", *_WORDS)
 
 TRAINED: Mapping[str, Trained] = {
     "skip-gram": Trained(
@@ -56,6 +57,18 @@ TRAINED: Mapping[str, Trained] = {
         "firth.baselines.word2vec",
         _WORDS,
         ("gensim", "snowballstemmer"),
+    ),
+    "siamese-cbow": Trained(
+        "mean of word vectors that tell a sentence's neighbours from others (Kenter et al. 2016)",
+        "firth.baselines.cbos.fit",
+        _NEIGHBOURS,
+        ("snowballstemmer",),
+    ),
+    "cbos": Trained(
+        "sum of word vectors, predicted from the neighbours' sums (Yuan & Zhang)",
+        "firth.baselines.cbos.fit",
+        _NEIGHBOURS,
+        ("snowballstemmer",),
     ),
 }
 """Every trained baseline by name; its settings stand in `baselines.NAME`, `-` being `_`."""
