@@ -115,6 +115,7 @@ TINY_BASELINES: dict[str, dict[str, object]] = {
     "cbow": {"dimensions": 12, "epochs": 3},
     "siamese_cbow": {"dimensions": 12, "epochs": 4},
     "cbos": {"dimensions": 12, "epochs": 3},
+    "bag": {"dimensions": 12, "epochs": 4, "batch": 32},
 }
 """Settings with which each trained baseline takes a second or less."""
 

@@ -81,6 +81,19 @@ class SiameseCbowConfig(NeighbourSection):
     stemmer: Stemmer = Stemmer.NONE
 
 
+class BagConfig(WordSection):
+    """The contrastive bag of words."""
+
+    stemmer: Stemmer = Stemmer.NONE
+    dimensions: Count = 200
+    epochs: Count = 1
+    batch: Annotated[int, Field(ge=2)] = 1024
+    """Pairs a step; each first sentence is told from the batch's other second ones."""
+    learning_rate: Rate = 0.01
+    """Adam's, at its peak."""
+    temperature: Rate = 0.07
+
+
 class WordVectorConfig(WordSection):
     """word2vec by gensim: skip-gram and CBOW, a sentence being the mean of its words."""
 
@@ -101,3 +114,4 @@ class BaselinesConfig(Section):
     cbow: WordVectorConfig = WordVectorConfig()
     siamese_cbow: SiameseCbowConfig = SiameseCbowConfig()
     cbos: CbosConfig = CbosConfig()
+    bag: BagConfig = BagConfig()

@@ -70,6 +70,12 @@ TRAINED: Mapping[str, Trained] = {
         _NEIGHBOURS,
         ("snowballstemmer",),
     ),
+    "bag": Trained(
+        "weighted sum of word vectors, by contrast with all other sentences of a batch",
+        "firth.baselines.bag",
+        ("training", *_WORDS),
+        ("torch", "snowballstemmer"),
+    ),
 }
 """Every trained baseline by name; its settings stand in `baselines.NAME`, `-` being `_`."""
 
