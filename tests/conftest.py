@@ -116,6 +116,13 @@ TINY_BASELINES: dict[str, dict[str, object]] = {
     "siamese_cbow": {"dimensions": 12, "epochs": 4},
     "cbos": {"dimensions": 12, "epochs": 3},
     "bag": {"dimensions": 12, "epochs": 4, "batch": 32},
+    "skip_thought": {
+        "dimensions": 8,
+        "hidden": 12,
+        "steps": 60,
+        "batch": 16,
+        "learning_rate": 0.02,
+    },
 }
 """Settings with which each trained baseline takes a second or less."""
 

@@ -30,7 +30,6 @@ class WordSection(Section):
     max_words: Count = 120
     """A longer sentence is cut into pieces of this many words, which follow one another."""
     dimensions: Count = 100
-    epochs: Count = 10
 
 
 class Likeness(StrEnum):
@@ -54,6 +53,7 @@ class Optimiser(StrEnum):
 class NeighbourSection(WordSection):
     """Sentence vectors that must tell neighbours from random sentences."""
 
+    epochs: Count = 10
     window: Count = 1
     """k, neighbours on each side (the papers: 1)."""
     negatives: Count = 2
@@ -98,6 +98,7 @@ class WordVectorConfig(WordSection):
     """word2vec by gensim: skip-gram and CBOW, a sentence being the mean of its words."""
 
     stemmer: Stemmer = Stemmer.NONE
+    epochs: Count = 10
     window: Count = 5
     """Words on each side."""
     negatives: Count = 5
@@ -105,6 +106,23 @@ class WordVectorConfig(WordSection):
     """Words more frequent than this share are skipped at random; 0 for none."""
     workers: Count = 1
     """Threads; with more than one, equal seeds give different vectors."""
+
+
+class SkipThoughtConfig(WordSection):
+    """Skip-thought vectors, small: a GRU encoder and two decoders (Kiros et al. 2015)."""
+
+    stemmer: Stemmer = Stemmer.NONE
+    min_count: Count = 20
+    max_words: Count = 40
+    dimensions: Count = 100
+    """Size of a word vector."""
+    hidden: Count = 256
+    """Size of the sentence vector (the original: 2,400)."""
+    steps: Count = 2_000
+    batch: Count = 64
+    sampled_words: Count = 1_000
+    """Words that stand for the whole vocabulary in a step's softmax, about."""
+    learning_rate: Rate = 2e-3
 
 
 class BaselinesConfig(Section):
@@ -115,3 +133,4 @@ class BaselinesConfig(Section):
     siamese_cbow: SiameseCbowConfig = SiameseCbowConfig()
     cbos: CbosConfig = CbosConfig()
     bag: BagConfig = BagConfig()
+    skip_thought: SkipThoughtConfig = SkipThoughtConfig()

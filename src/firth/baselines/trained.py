@@ -76,6 +76,12 @@ TRAINED: Mapping[str, Trained] = {
         ("training", *_WORDS),
         ("torch", "snowballstemmer"),
     ),
+    "skip-thought": Trained(
+        "last state of a GRU that helps to write the sentences before and after",
+        "firth.baselines.skip_thought.fit",
+        ("training", "baselines/skip_thought", *_WORDS),
+        ("torch", "snowballstemmer"),
+    ),
 }
 """Every trained baseline by name; its settings stand in `baselines.NAME`, `-` being `_`."""
 

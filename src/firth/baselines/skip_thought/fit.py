@@ -1,0 +1,146 @@
+"""`firth train baseline skip-thought`: batches, training, and the scorer."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from safetensors.torch import load_file, save_file
+
+from firth.artifacts import SCRATCH, read_json, write_atomically, write_json
+from firth.baseline_settings import Stemmer
+from firth.baselines.cosine import CosineScorer
+from firth.baselines.sentences import Ints, WordSentences, read_sentences
+from firth.baselines.skip_thought.model import Padded, Sampled, SkipThought
+from firth.baselines.stem import stems
+from firth.errors import InputError
+from firth.run import Run
+from firth.seeds import derive_seed
+from firth.training import Schedule, train
+from firth.words import words
+
+SETTINGS, WEIGHTS = "settings.json", "model.safetensors"
+_ENCODER = ("embedding.", "encoder.")
+_TEXTS = 64
+"""Texts encoded together."""
+
+_Batch = tuple[Padded, Padded, Padded, Sampled]
+
+
+class Triples:
+    """Batches of sentences with the ones before and after, a function of the step alone.
+
+    Args:
+        sentences: The corpus.
+        size: Centres a batch.
+        sample: Words that stand for the vocabulary in a step's softmax.
+        seed: Of centres and words.
+    """
+
+    def __init__(self, sentences: WordSentences, size: int, sample: int, seed: int) -> None:
+        documents = sentences.documents
+        self.centres: Ints = np.flatnonzero(documents[:-2] == documents[2:]) + 1
+        self._sentences, self._size, self._seed = sentences, size, seed
+        share = sentences.counts**0.75
+        self._share = share / share.sum()
+        self._sample = min(sample, len(share))
+        # With the sampling of each word apart, of mean min(1, S·q), no normalisation is needed.
+        expected = np.minimum(1.0, self._sample * self._share)
+        self._expected = expected
+        self._odds = torch.from_numpy(np.log(expected).astype(np.float32))
+
+    def __call__(self, step: int) -> _Batch:
+        """Centres, the sentences before, the ones after, and the sampled words."""
+        rng = np.random.default_rng(derive_seed(self._seed, step))
+        chosen = rng.choice(self.centres, self._size)
+        drawn = np.flatnonzero(rng.random(len(self._expected)) < self._expected)
+        sampled = Sampled(torch.from_numpy(drawn), self._odds)
+        return self._padded(chosen), self._padded(chosen - 1), self._padded(chosen + 1), sampled
+
+    def _padded(self, chosen: Ints) -> Padded:
+        pieces, offsets = self._sentences.gather(chosen)
+        return padded(np.split(pieces, offsets[1:]))
+
+
+def padded(rows: Sequence[npt.NDArray[np.int64]]) -> Padded:
+    """Rows of word numbers, none empty, as one rectangle."""
+    lengths = np.array([len(row) for row in rows])
+    cells = np.zeros((len(rows), int(lengths.max())), np.int64)
+    cells[np.arange(cells.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+    return Padded(torch.from_numpy(cells), torch.from_numpy(lengths))
+
+
+def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
+    """Train skip-thought vectors on a run's corpus; see `firth.baselines.trained`.
+
+    Raises:
+        InputError: No word occurs often enough, or no sentence has two neighbours.
+    """
+    config = run.config.baselines.skip_thought
+    seed = derive_seed(run.config.seed, "baseline", name)
+    sentences = read_sentences(run, config)
+    triples = Triples(sentences, config.batch, config.sampled_words, derive_seed(seed, "order"))
+    if not len(triples.centres):
+        raise InputError(f"{run.path}: no document has three sentences; {name} learns from three")
+    torch.manual_seed(derive_seed(seed, "vectors"))
+    model = SkipThought(len(sentences.vocabulary), config.dimensions, config.hidden)
+    schedule = Schedule(
+        steps=config.steps,
+        learning_rate=config.learning_rate,
+        warmup=config.steps // 20,
+        checkpoint_steps=200,
+        seed=seed,
+        report_steps=-(-config.steps // 10),
+    )
+    history = train(
+        model,
+        triples,
+        lambda batch: model.loss(*batch),
+        schedule,
+        workspace / SCRATCH,
+        f"Baseline {name}",
+    )
+    settings = {
+        "vocabulary": list(sentences.vocabulary),
+        "dimensions": config.dimensions,
+        "hidden": config.hidden,
+        "stemmer": config.stemmer.value,
+        "max_words": config.max_words,
+    }
+    write_json(workspace / SETTINGS, settings)
+    kept = {key: value for key, value in model.state_dict().items() if key.startswith(_ENCODER)}
+    with write_atomically(workspace / WEIGHTS) as partial:
+        save_file(kept, partial)
+    return {
+        "sentences": len(sentences),
+        "words": len(sentences.pieces),
+        "vocabulary": len(sentences.vocabulary),
+        "losses": [round(entry["loss"], 6) for entry in history],
+    }
+
+
+def load(folder: Path) -> CosineScorer:
+    """The encoder of a trained folder; a text is cut after `max_words` known words."""
+    settings = read_json(folder / SETTINGS)
+    numbers = {word: i for i, word in enumerate(settings["vocabulary"])}
+    stemmer, cut = Stemmer(settings["stemmer"]), settings["max_words"]
+    model = SkipThought(len(numbers), settings["dimensions"], settings["hidden"]).eval()
+    model.load_state_dict(load_file(folder / WEIGHTS), strict=False)
+
+    def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        found = np.zeros((len(texts), settings["hidden"]), np.float32)
+        rows = {}
+        for place, text in enumerate(texts):
+            known = [i for stem in stems(words(text), stemmer) if (i := numbers.get(stem, -1)) >= 0]
+            if known:
+                rows[place] = np.array(known[:cut], np.int64)
+        order = sorted(rows, key=lambda place: len(rows[place]))
+        for start in range(0, len(order), _TEXTS):
+            places = order[start : start + _TEXTS]
+            with torch.no_grad():
+                found[places] = model(padded([rows[place] for place in places])).numpy()
+        return found
+
+    return CosineScorer(f"skip-thought ({settings['hidden']}-d GRU)", encode)
