@@ -37,6 +37,7 @@ PACKAGES = (
     "pipeline",
     "preflight",
     "demo",
+    "reproduce",
     "commands",
     "cli",
 )

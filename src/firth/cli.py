@@ -34,6 +34,7 @@ app.command()(build.harvest)
 app.command()(build.distill)
 app.command(cls=SeveralNames)(evaluate.evaluate)
 app.command()(evaluate.compare)
+app.command()(build.reproduce)
 
 
 def _version(wanted: bool) -> None:

@@ -60,6 +60,7 @@ COMMANDS = [
     ("distill",),
     ("evaluate",),
     ("compare",),
+    ("reproduce",),
 ]
 
 

@@ -98,20 +98,25 @@ def find_trained(name: str) -> Trained:
     return TRAINED[name]
 
 
-def stage_of(name: str) -> Stage:
-    """The stage that trains `name`, in the folder `baselines/NAME` of a run."""
+def stage_of(name: str, folder: str | None = None) -> Stage:
+    """The stage that trains `name`, in the folder `baselines/NAME` of a run or in another one."""
     trained = find_trained(name)
     own = trained.module.removeprefix("firth.").replace(".", "/")
     return Stage(
-        name=f"{FOLDER}/{name}",
+        name=folder or f"{FOLDER}/{name}",
         code=(own, *trained.code),
         command=f"firth train baseline {name} --run",
         libraries=trained.libraries,
     )
 
 
-def build_baseline(run: Run, name: str) -> Outcome:
+def build_baseline(run: Run, name: str, folder: str | None = None) -> Outcome:
     """Bring the baseline `name` of a run up to date with the run's corpus and configuration.
+
+    Args:
+        run: The run; the settings are those of its configuration.
+        name: One of `TRAINED`.
+        folder: Where to keep it inside the run; by default `baselines/NAME`.
 
     Raises:
         InputError: No such baseline, or the corpus is too small to learn from.
@@ -127,7 +132,7 @@ def build_baseline(run: Run, name: str) -> Outcome:
         return summary
 
     return run.execute(
-        stage_of(name),
+        stage_of(name, folder),
         inputs=run.inputs(*trained.inputs),
         config={"seed": run.config.seed, "settings": settings},
         build=build,
@@ -189,7 +194,11 @@ def trained_folder(name: str, source: str | Path) -> Path:
 
 def open_trained(name: str, source: str | Path) -> Scorer:
     """Open a trained baseline; errors as in `trained_folder`."""
-    folder = trained_folder(name, source)
+    return load_trained(name, trained_folder(name, source))
+
+
+def load_trained(name: str, folder: Path) -> Scorer:
+    """Open a folder known to hold the trained baseline `name`."""
     scorer: Scorer = import_module(find_trained(name).module).load(folder)
     return scorer
 

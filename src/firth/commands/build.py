@@ -157,6 +157,27 @@ def train_baseline(
         show_summary(f"baseline {name}", build_baseline(run, name).manifest.summary)
 
 
+def reproduce(
+    name: Annotated[str, typer.Argument(help="Which; see docs/reproduce.md.")],
+    folder: RunFolder,
+    data_dir: DataDir = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results. Default: RUN/reproduce/NAME.")
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Make a table or figure of a paper again: train what it compares, measure, plot."""
+    start(quiet)
+    from firth.reproduce.registry import find_experiment
+    from firth.reproduce.registry import reproduce as run_experiment
+
+    find_experiment(name)
+    run = open_run(folder, parse_settings(settings, seed))
+    typer.echo(run_experiment(name, run, data_dir, out).markdown(), nl=False)
+
+
 def harvest(
     folder: RunFolder,
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to score.")] = None,
