@@ -18,7 +18,22 @@ from firth.reproduce.report import mean
 from firth.run import CONFIG
 
 COLUMNS = "sentence1\tsentence2\tscore\tsubtask\tsplit\n"
-WORDS = "ship harbour wave sailor storm judge lawyer trial jury witness cow barn the near".split()
+WORDS = [
+    "ship",
+    "harbour",
+    "wave",
+    "sailor",
+    "storm",
+    "judge",
+    "lawyer",
+    "trial",
+    "jury",
+    "witness",
+    "cow",
+    "barn",
+    "the",
+    "near",
+]
 
 
 def write_set(path: Path, subtasks: Sequence[str], rows: int = 12) -> None:
