@@ -18,22 +18,7 @@ from firth.reproduce.report import mean
 from firth.run import CONFIG
 
 COLUMNS = "sentence1\tsentence2\tscore\tsubtask\tsplit\n"
-WORDS = [
-    "ship",
-    "harbour",
-    "wave",
-    "sailor",
-    "storm",
-    "judge",
-    "lawyer",
-    "trial",
-    "jury",
-    "witness",
-    "cow",
-    "barn",
-    "the",
-    "near",
-]
+NOUNS = ["ship", "harbour", "wave", "sailor", "storm", "judge", "lawyer", "trial", "cow", "barn"]
 
 
 def write_set(path: Path, subtasks: Sequence[str], rows: int = 12) -> None:
@@ -41,7 +26,7 @@ def write_set(path: Path, subtasks: Sequence[str], rows: int = 12) -> None:
     text = COLUMNS
     for subtask in subtasks:
         for _ in range(rows):
-            one, two = (rng.choices(WORDS, k=rng.randint(3, 7)) for _ in range(2))
+            one, two = (rng.choices(NOUNS, k=rng.randint(3, 7)) for _ in range(2))
             score = 5 * len({*one} & {*two}) / len({*one} | {*two})
             text += f"{' '.join(one)}\t{' '.join(two)}\t{score:.2f}\t{subtask}\ttest\n"
     path.parent.mkdir(parents=True)

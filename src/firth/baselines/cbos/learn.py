@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -131,7 +132,7 @@ def learn(
 
 
 def _save(path: Path, state: State, losses: list[float]) -> None:
-    tensors = {
+    tensors: dict[str, npt.NDArray[Any]] = {
         "vectors": state.vectors,
         "squares": state.squares,
         "losses": np.array(losses, np.float64),
