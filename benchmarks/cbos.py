@@ -63,8 +63,8 @@ def main() -> None:
     start = time.perf_counter()
     sentences = read_sentences(Run.open(arguments.run), config)
     texts = list(sentences.texts())
-    print(f"{len(sentences):,} sentences, {len(sentences.pieces):,} words, vocabulary "
-          f"{len(sentences.vocabulary):,}; read in {time.perf_counter() - start:.1f} s")  # fmt: skip
+    took = time.perf_counter() - start
+    print(f"{len(sentences):,} sentences, {len(sentences.pieces):,} words; read in {took:.1f} s")
     done = len(sentences) * config.epochs
     rates: dict[int, list[float]] = {batch: [] for batch in arguments.batches}
     peer = []
