@@ -98,7 +98,7 @@ class WordVectorConfig(WordSection):
     """word2vec by gensim: skip-gram and CBOW, a sentence being the mean of its words."""
 
     stemmer: Stemmer = Stemmer.NONE
-    epochs: Count = 10
+    epochs: Count = 5
     window: Count = 5
     """Words on each side."""
     negatives: Count = 5
