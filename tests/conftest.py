@@ -128,12 +128,18 @@ TINY_BASELINES: dict[str, dict[str, object]] = {
 
 
 @pytest.fixture(scope="session")
-def trained_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained_run(
+    tiny_folder: Path, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A run with a corpus and every trained baseline. Do not change it."""
     from firth.baselines.trained import TRAINED, build_baseline
     from firth.corpus.build import build_corpus
 
-    settings = {"corpus": {"inputs": [str(tiny_folder)]}, "baselines": TINY_BASELINES}
+    peers = {
+        name: {"base": str(tiny_bert), "sentences": 32, "batch": 8, "learning_rate": 1e-2}
+        for name in ("simcse", "tsdae", "ct")
+    }
+    settings = {"corpus": {"inputs": [str(tiny_folder)]}, "baselines": TINY_BASELINES | peers}
     run = Run.create(tmp_path_factory.mktemp("trained") / "run", Config.parse(settings, CONFIG))
     build_corpus(run)
     for name in TRAINED:
@@ -183,6 +189,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
         intermediate_size=32,
         max_position_embeddings=64,
         pad_token_id=0,
+        initializer_range=0.3,  # far enough from zero for sentences to differ
     )
     state = torch.get_rng_state()
     set_seed(3)

@@ -125,6 +125,54 @@ class SkipThoughtConfig(WordSection):
     learning_rate: Rate = 2e-3
 
 
+class Pooled(StrEnum):
+    """How token vectors become a sentence vector."""
+
+    MEAN = "mean"
+    CLS = "cls"
+
+
+class PeerConfig(Section):
+    """An encoder tuned on the corpus, without any label."""
+
+    base: str | None = None
+    """Folder or hub name of the encoder to start from."""
+    sentences: Count = 100_000
+    """At most so many sentences of the corpus, evenly spaced."""
+    epochs: Count = 1
+    batch: Count = 64
+    learning_rate: Rate = 3e-5
+    max_tokens: Annotated[int, Field(ge=4)] = 64
+    """Longer sentences are cut, in training and in use."""
+    pooling: Pooled = Pooled.CLS
+    """Of a base that says nothing about it."""
+
+
+class SimcseConfig(PeerConfig):
+    """SimCSE, unsupervised; the values of Gao et al. (2021) for BERT-base."""
+
+    temperature: Rate = 0.05
+    """Cosines are divided by it."""
+
+
+class TsdaeConfig(PeerConfig):
+    """TSDAE; the values of Wang et al. (2021)."""
+
+    batch: Count = 8
+    deletion: Annotated[float, Field(ge=0, lt=1)] = 0.6
+    """Share of words deleted."""
+
+
+class CtConfig(PeerConfig):
+    """Contrastive Tension; the values of Carlsson et al. (2021)."""
+
+    batch: Count = 16
+    learning_rate: Rate = 1e-5
+    pooling: Pooled = Pooled.MEAN
+    negatives: Count = 7
+    """Different sentences for each same one."""
+
+
 class BaselinesConfig(Section):
     """The trained baselines: `firth train baseline NAME`."""
 
@@ -134,3 +182,6 @@ class BaselinesConfig(Section):
     cbos: CbosConfig = CbosConfig()
     bag: BagConfig = BagConfig()
     skip_thought: SkipThoughtConfig = SkipThoughtConfig()
+    simcse: SimcseConfig = SimcseConfig()
+    tsdae: TsdaeConfig = TsdaeConfig()
+    ct: CtConfig = CtConfig()

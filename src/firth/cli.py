@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from firth.commands import build, evaluate, query
+from firth.commands import build, evaluate, mteb, query
 from firth.commands.arguments import SeveralNames
 from firth.errors import FirthError
 
@@ -35,6 +35,7 @@ app.command()(build.distill)
 app.command(cls=SeveralNames)(evaluate.evaluate)
 app.command()(evaluate.compare)
 app.command()(build.reproduce)
+app.command(cls=SeveralNames)(mteb.mteb)
 
 
 def _version(wanted: bool) -> None:

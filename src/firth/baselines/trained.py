@@ -4,17 +4,20 @@ Each is a stage in `RUN/baselines/NAME`. To add one: a module with two functions
 
     fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]   fills it, returns the summary
     load(folder: Path) -> Scorer                                     opens it
+    inputs(run: Run, name: str) -> Mapping[str, str]                 optional: what else it reads;
+                                             a setting of that name then counts by its content
 
 a section in `firth.baseline_settings`, and a line in `TRAINED`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from firth.artifacts import MANIFEST, Manifest, Outcome, Stage, fingerprint_file
+from firth.baseline_settings import BaselinesConfig
 from firth.baselines.protocol import Scorer
 from firth.corpus import CORPUS
 from firth.errors import InputError
@@ -44,6 +47,9 @@ class Trained:
 
 _WORDS = ("words", "baselines/sentences", "baselines/stem", "baselines/word_bag")
 _NEIGHBOURS = ("baselines/cbos", *_WORDS)
+
+_PEERS = ("baselines/cosine", "surrogate/encoder")
+_TUNING = ("torch", "transformers", "sentence-transformers", "datasets", "accelerate")
 
 TRAINED: Mapping[str, Trained] = {
     "skip-gram": Trained(
@@ -82,6 +88,14 @@ TRAINED: Mapping[str, Trained] = {
         ("training", "baselines/skip_thought", *_WORDS),
         ("torch", "snowballstemmer"),
     ),
+    **{
+        name: Trained(summary, "firth.baselines.peers", _PEERS, _TUNING)
+        for name, summary in {
+            "simcse": "an encoder tuned by SimCSE: a sentence and itself under dropout",
+            "tsdae": "an encoder tuned by TSDAE: sentences rebuilt from damaged ones",
+            "ct": "an encoder tuned by Contrastive Tension: two copies that agree",
+        }.items()
+    },
 }
 """Every trained baseline by name; its settings stand in `baselines.NAME`, `-` being `_`."""
 
@@ -96,6 +110,23 @@ def find_trained(name: str) -> Trained:
     if name not in TRAINED:
         raise InputError(f"{name}: no baseline that is trained. Known: {', '.join(TRAINED)}")
     return TRAINED[name]
+
+
+def base_settings(names: Sequence[str], base: str) -> dict[str, Any]:
+    """Changes of a configuration that make all of `names` start from the encoder `base`.
+
+    Raises:
+        InputError: One of them starts from nothing.
+    """
+    fields = {name: section_of(name) for name in names}
+    sections = {
+        name: getattr(BaselinesConfig(), section).model_dump() for name, section in fields.items()
+    }
+    if wrong := [name for name, section in sections.items() if "base" not in section]:
+        raise InputError(
+            f"--base {base}: {', '.join(wrong)} starts from nothing. Train it without --base"
+        )
+    return {"baselines": {section: {"base": base} for section in fields.values()}}
 
 
 def stage_of(name: str, folder: str | None = None) -> Stage:
@@ -124,16 +155,18 @@ def build_baseline(run: Run, name: str, folder: str | None = None) -> Outcome:
         MissingExtraError: A library it needs is not installed.
     """
     trained = find_trained(name)
+    module = import_module(trained.module)
+    more: Mapping[str, str] = module.inputs(run, name) if hasattr(module, "inputs") else {}
     settings = getattr(run.config.baselines, section_of(name)).model_dump(mode="json")
-    fit = import_module(trained.module).fit
+    settings = {key: value for key, value in settings.items() if key not in more}
 
     def build(workspace: Path) -> Mapping[str, Any]:
-        summary: Mapping[str, Any] = fit(run, name, workspace)
+        summary: Mapping[str, Any] = module.fit(run, name, workspace)
         return summary
 
     return run.execute(
         stage_of(name, folder),
-        inputs=run.inputs(*trained.inputs),
+        inputs={**run.inputs(*trained.inputs), **more},
         config={"seed": run.config.seed, "settings": settings},
         build=build,
     )

@@ -142,17 +142,27 @@ def train_baseline(
         list[str], typer.Argument(metavar="NAME...", help="Which; see docs/baselines.md.")
     ],
     folder: RunFolder,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME_OR_PATH",
+            help="Encoder that simcse, tsdae and ct start from: a folder or a hub name.",
+            show_default=False,
+        ),
+    ] = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
     """Train baselines on the run's corpus, to be scored as baseline:NAME@RUN."""
     start(quiet)
-    from firth.baselines.trained import build_baseline, find_trained
+    from firth.baselines.trained import base_settings, build_baseline, find_trained
 
     for name in names:
         find_trained(name)
+    more = base_settings(names, base) if base else {}
     run = open_run(folder, parse_settings(settings, seed))
+    run = run.changed(more) if more else run
     for name in names:
         show_summary(f"baseline {name}", build_baseline(run, name).manifest.summary)
 

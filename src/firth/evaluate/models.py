@@ -57,7 +57,7 @@ class EncoderScorer:
 
     def __init__(self, model: "SentenceTransformer", name: str, batch: int = 64) -> None:
         self.name = name
-        self._model = model.eval()
+        self.model = model.eval()
         self._batch = batch
 
     def similarities(self, pairs: Sequence[TextPair]) -> npt.NDArray[np.float64]:
@@ -65,7 +65,7 @@ class EncoderScorer:
         index = {text: i for i, text in enumerate(dict.fromkeys(t for pair in pairs for t in pair))}
         if not index:
             return np.empty(0, dtype=np.float64)
-        encoded = self._model.encode(
+        encoded = self.model.encode(
             list(index), batch_size=self._batch, show_progress_bar=False, convert_to_numpy=True
         )
         vectors = np.asarray(encoded, dtype=np.float64)

@@ -37,7 +37,7 @@ def select_sets(
 
     Args:
         tasks: Names from `TASKS`, each optionally with a split; `all` is every task whose data can
-            be found (those without the split `split` are left out).
+            be found, each row once (those without the split `split` are left out).
         data_dir: As in `load_set`.
         split: Split of all tasks that name none; None takes each task's default.
 
@@ -58,7 +58,7 @@ def select_sets(
     left_out = []
     if EVERYTHING in tasks:
         for task in TASKS.values():
-            if task.name in named:
+            if task.name in named or task.derived:
                 continue
             try:
                 chosen = task.check_split(split) if split else None
