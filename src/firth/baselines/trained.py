@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from firth.artifacts import MANIFEST, Manifest, Outcome, Stage, fingerprint_file
 from firth.baseline_settings import BaselinesConfig
 from firth.baselines.protocol import Scorer
 from firth.corpus import CORPUS
-from firth.errors import InputError
+from firth.errors import InputError, MissingExtraError
 from firth.run import CONFIG, Run
 
 FOLDER = "baselines"
@@ -36,6 +37,7 @@ class Trained:
         code: Parts of firth whose source decides the bytes, `module` aside.
         libraries: Distributions whose versions decide them.
         inputs: Stages it reads.
+        extra: Extra of firth that installs what it needs.
     """
 
     summary: str
@@ -43,6 +45,7 @@ class Trained:
     code: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ("torch",)
     inputs: tuple[Stage, ...] = (CORPUS,)
+    extra: str = "baselines"
 
 
 _WORDS = ("words", "baselines/sentences", "baselines/stem", "baselines/word_bag")
@@ -89,7 +92,7 @@ TRAINED: Mapping[str, Trained] = {
         ("torch", "snowballstemmer"),
     ),
     **{
-        name: Trained(summary, "firth.baselines.peers", _PEERS, _TUNING)
+        name: Trained(summary, "firth.baselines.peers", _PEERS, _TUNING, extra="train")
         for name, summary in {
             "simcse": "an encoder tuned by SimCSE: a sentence and itself under dropout",
             "tsdae": "an encoder tuned by TSDAE: sentences rebuilt from damaged ones",
@@ -110,6 +113,14 @@ def find_trained(name: str) -> Trained:
     if name not in TRAINED:
         raise InputError(f"{name}: no baseline that is trained. Known: {', '.join(TRAINED)}")
     return TRAINED[name]
+
+
+def _module(name: str) -> ModuleType:
+    trained = find_trained(name)
+    try:
+        return import_module(trained.module)
+    except ImportError:
+        raise MissingExtraError(f"baseline {name}", trained.extra) from None
 
 
 def base_settings(names: Sequence[str], base: str) -> dict[str, Any]:
@@ -155,7 +166,7 @@ def build_baseline(run: Run, name: str, folder: str | None = None) -> Outcome:
         MissingExtraError: A library it needs is not installed.
     """
     trained = find_trained(name)
-    module = import_module(trained.module)
+    module = _module(name)
     more: Mapping[str, str] = module.inputs(run, name) if hasattr(module, "inputs") else {}
     settings = getattr(run.config.baselines, section_of(name)).model_dump(mode="json")
     settings = {key: value for key, value in settings.items() if key not in more}
@@ -232,7 +243,7 @@ def open_trained(name: str, source: str | Path) -> Scorer:
 
 def load_trained(name: str, folder: Path) -> Scorer:
     """Open a folder known to hold the trained baseline `name`."""
-    scorer: Scorer = import_module(find_trained(name).module).load(folder)
+    scorer: Scorer = _module(name).load(folder)
     return scorer
 
 
