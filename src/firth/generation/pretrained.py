@@ -13,6 +13,7 @@ from transformers.utils.hub import cached_file
 
 from firth.artifacts import fingerprint_file, fingerprint_value
 from firth.errors import InputError, MissingExtraError
+from firth.reach import hub_in_reach
 
 _KEPT = (".safetensors", ".json", ".model", ".txt", ".jinja")
 _hub: Any = transformers  # mypy: parts of transformers are untyped
@@ -85,8 +86,8 @@ def load_pretrained(
         InputError: It cannot be loaded; the message names what was tried.
         MissingExtraError: A GGUF file needs the package gguf.
     """
-    options: dict[str, Any] = {"gguf_file": gguf_file} if gguf_file else {}
     path = Path(model)
+    options: dict[str, Any] = {"local_files_only": path.is_dir() or not hub_in_reach()}
     if path.is_dir() and not gguf_file and not any(path.glob("*.safetensors")):
         gguf = sorted(file.name for file in path.glob("*.gguf"))
         hint = f" Set generator.gguf_file to one of {gguf}." if gguf else ""
@@ -97,14 +98,14 @@ def load_pretrained(
     try:
         with _without_bars():
             tokenizer: PreTrainedTokenizerBase = _hub.AutoTokenizer.from_pretrained(
-                model, **options
+                model, **options, **({"gguf_file": gguf_file} if gguf_file else {})
             )
             network: Any
             if gguf_file:
-                network = _dequantised(model, gguf_file)
+                network = _dequantised(model, gguf_file, **options)
             else:
                 network = _hub.AutoModelForCausalLM.from_pretrained(
-                    model, dtype=dtype, use_safetensors=True
+                    model, dtype=dtype, use_safetensors=True, **options
                 )
     except _FAILURES as error:
         if gguf_file and isinstance(error, ImportError):
@@ -112,19 +113,19 @@ def load_pretrained(
         tried = f"folder {path.resolve()}" if path.is_dir() else f"hub name {model!r}"
         absent = "" if path.is_dir() else f" ({path.resolve()} is no folder)"
         with_gguf = f" with GGUF file {gguf_file!r}" if gguf_file else ""
-        reason = str(error).strip().splitlines()
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
             f"cannot load a causal language model from {tried}{with_gguf}{absent}: "
-            f"{reason[0] if reason else type(error).__name__}. Give generator.model a folder with "
+            f"{reason}. Give generator.model a folder with "
             "config.json, .safetensors and tokenizer files, or the name of such a model on the hub."
         ) from error
     return network.to(dtype=dtype, device=device).eval(), tokenizer
 
 
-def _dequantised(model: str, gguf_file: str) -> PreTrainedModel:
+def _dequantised(model: str, gguf_file: str, **options: Any) -> PreTrainedModel:
     """A GGUF model as an ordinary one: the loaded one remembers that it was quantised."""
     loaded = _hub.AutoModelForCausalLM.from_pretrained(
-        model, gguf_file=gguf_file, dtype=torch.float32
+        model, gguf_file=gguf_file, dtype=torch.float32, **options
     )
     config = loaded.config
     if hasattr(config, "quantization_config"):

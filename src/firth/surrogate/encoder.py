@@ -12,6 +12,7 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from firth.corpus.tokenizer import open_tokenizer
 from firth.errors import InputError
+from firth.reach import hub_in_reach
 from firth.run import Run
 from firth.surrogate.base import EXPECTED
 
@@ -78,10 +79,9 @@ def pretrained_encoder(base: str) -> SentenceTransformer:
         InputError: It cannot be loaded.
     """
     options = {"dtype": torch.float32, "use_safetensors": True}
+    local = Path(base).is_dir() or not hub_in_reach()
     try:
-        return SentenceTransformer(
-            base, model_kwargs=options, local_files_only=Path(base).is_dir(), device="cpu"
-        )
+        return SentenceTransformer(base, model_kwargs=options, local_files_only=local, device="cpu")
     except _FAILURES as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
