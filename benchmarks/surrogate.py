@@ -1,6 +1,6 @@
 """How good the Surrogate's static start is, and how fast it is learned, before any distillation.
 
-    python benchmarks/surrogate.py DATA_DIR INPUT [--epochs 1] [--seed 13]
+    python benchmarks/surrogate.py DATA_DIR INPUT [--epochs 1] [--moves 0.5] [--seed 13]
 
 Builds corpus and tokenizer of INPUT in a temporary run and prints Spearman's correlation × 100 on
 STSb dev and STS12: of random vectors weighted by inverse document frequency, and of what is learned
@@ -116,6 +116,13 @@ def main() -> None:
     parser.add_argument("data_dir")
     parser.add_argument("inputs", nargs="+")
     parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument(
+        "--moves",
+        type=float,
+        nargs="+",
+        default=[static.STEP],
+        help="how far a word moves, as shares of its vector's length",
+    )
     parser.add_argument("--seed", type=int, default=13)
     parser.add_argument("--steps", type=int, default=10, help="timed steps of each loop")
     given = parser.parse_args()
@@ -127,13 +134,15 @@ def main() -> None:
         build_tokenizer(run)
         corpus = Corpus.open(run)
         print(f"{int(corpus.word_counts.sum(dtype=np.int64)):,} words, {len(corpus):,} sentences")
-        for epochs in (0, given.epochs):
+        for epochs, move in ((0, 0.0), *((given.epochs, move) for move in given.moves)):
             changed = run.changed({"surrogate": {"start_epochs": epochs}})
+            static.STEP = move
             start = time.perf_counter()
             with silence():
-                model, _ = static.static_start(changed, Path(folder) / f"start{epochs}")
+                model, _ = static.static_start(changed, Path(folder) / f"start{epochs}-{move}")
             seconds = time.perf_counter() - start
-            print(f"start_epochs {epochs}: {correlations(model, given.data_dir)}; {seconds:.0f} s")
+            found = correlations(model, given.data_dir)
+            print(f"start_epochs {epochs}, moved by {move}: {found}; {seconds:.0f} s", flush=True)
         firsts = static.neighbour_pairs(corpus, run.config.corpus)
         steps = min(given.steps, len(firsts) // static.BATCH)
         ours, theirs = [], []
