@@ -34,6 +34,7 @@ app.command()(build.harvest)
 app.command()(build.distill)
 app.command(cls=SeveralNames)(evaluate.evaluate)
 app.command()(evaluate.compare)
+app.command(cls=SeveralNames)(evaluate.leakage)
 app.command()(build.reproduce)
 app.command(cls=SeveralNames)(mteb.mteb)
 

@@ -11,6 +11,7 @@ import pytest
 from firth import progress
 from firth.cli import main
 from firth.config import Config
+from firth.corpus.corpus import Corpus
 from firth.run import CONFIG
 
 A, B = "The ship reached the harbour.", "The sailor found the island."
@@ -60,7 +61,11 @@ COMMANDS = [
     ("distill",),
     ("evaluate",),
     ("compare",),
+<<<<<<< HEAD
     ("reproduce",),
+=======
+    ("leakage",),
+>>>>>>> 4eaeb97 (Leakage: what a training text shares with the evaluation sets)
 ]
 
 
@@ -223,6 +228,23 @@ def test_several_models_into_a_folder_and_compared(
     assert not list((tmp_path / "elsewhere").rglob("similarities/*"))
 
 
+def test_leakage_names_what_a_run_holds(firth: Command, tiny_run: Path, tmp_path: Path) -> None:
+    """Counts of every split that is there, examples below; the JSON holds both."""
+    sets = tmp_path / "STSb"
+    sets.mkdir()
+    text = Corpus.open(tiny_run).text(0)
+    rows = "".join(f"{text}\tA ship.\t1.0\ttoy\t{split}\n" for split in ("dev", "test"))
+    (sets / "pairs.tsv").write_text("sentence1\tsentence2\tscore\tsubtask\tsplit\n" + rows)
+    file = tmp_path / "leaks.json"
+    given = ("--task", "sts-b", "--data-dir", tmp_path, "--json", file, "-q")
+    status, out, err = firth("leakage", tiny_run, *given)
+    assert status == 0, err
+    assert "sts-b dev: 1 of 1 texts exactly" in out
+    assert "sts-b test: 1 of 1 texts exactly" in out
+    assert f"exact (1.00): {text}" in out
+    assert [one["exact"] for one in json.loads(file.read_text())["sets"]] == [1, 1]
+
+
 BAD = [
     (("similarity", A, "--run", "{run}"), "expected two sentences"),
     (("similarity", A, " ", "--run", "{run}"), "empty sentence"),
@@ -250,6 +272,8 @@ BAD = [
     (("evaluate", "baseline:dice", "--task", "lee", "--out", "{bad}"), "pairs.tsv"),
     (("compare", "{tmp}/nowhere.json"), "nowhere.json"),
     (("compare", "{bad}"), "pairs.tsv"),
+    (("leakage", "{tmp}/nowhere.txt"), "nowhere.txt"),
+    (("leakage", "{run}", "--task", "sts-z"), "sts-z"),
     (("evaluate", "baseline:dove", "--task", "lee"), "dove"),
     (("evaluate", "{tmp}/nowhere", "--task", "lee"), "nowhere"),
     (("run", "{tmp}/absent.yaml"), "absent.yaml"),

@@ -128,7 +128,8 @@ def test_the_json_has_the_promised_shape(data_dir: Path, tmp_path: Path) -> None
         assert all(isinstance(result[key], float) for key in ("value", "low", "high"))
         assert isinstance(result["n"], int)
     (model,) = document["models"]
-    assert sorted(model) == ["fingerprint", "name", "spec"]
+    assert sorted(model) == ["fingerprint", "leakage", "name", "spec"]
+    assert model["leakage"] is None
     assert "evaluated set" in model["name"]
     assert len(model["fingerprint"]) == 40
     for data in document["data"]:

@@ -67,6 +67,12 @@ def evaluate(
         Path | None, typer.Option("--json", help="Write the results to this JSON file.")
     ] = None,
     resamples: Resamples = 1_000,
+    leakage: Annotated[
+        bool,
+        typer.Option(
+            "--leakage/--no-leakage", help="Look for evaluation texts in the models' corpora."
+        ),
+    ] = True,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
     seed: Seed = None,
@@ -96,6 +102,7 @@ def evaluate(
         seed=13 if seed is None else seed,
         command=shlex.join(["firth", *sys.argv[1:]]),
         cache=_cache(cache, no_cache),
+        leakage=leakage,
     )
     typer.echo(found.text(subtasks=subtasks))
     if json_file is not None:
@@ -150,6 +157,52 @@ def compare(
         typer.echo(str(difference))
     if json_file is not None:
         write_json(json_file, found.to_dict())
+
+
+def leakage(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A run, a Parquet file of pairs, or files of documents.",
+            show_default=False,
+        ),
+    ],
+    task: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME...", help="Evaluation sets. Default: all, every split."),
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder of evaluation sets.")] = None,
+    examples: Annotated[int, typer.Option(min=0, help="Examples to show of each set.")] = 3,
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", help="Write counts and examples to this JSON file."),
+    ] = None,
+    cache: CacheFolder = None,
+    no_cache: NoCache = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say which evaluation texts a training text holds, exactly or nearly."""
+    start(quiet)
+    from firth.artifacts import write_json
+    from firth.evaluate.leakage import find_leakage
+    from firth.evaluate.selection import select_every_split
+    from firth.evaluate.training_text import training_of
+
+    training = training_of(source)
+    sets, left_out = select_every_split(task or ["all"], data_dir)
+    found = find_leakage(training, sets, _cache(cache, no_cache))
+    for one in found.sets:
+        typer.echo(str(one))
+        for match in found.examples[one.task, one.split][:examples]:
+            typer.echo(f"    {match.kind} ({match.similarity:.2f}): {match.text}")
+            if match.sentence != match.text:
+                typer.echo(f"        {match.sentence}")
+    for item in left_out:
+        typer.echo(f"({item})")
+    if json_file is not None:
+        write_json(json_file, found.to_dict(examples=True))
 
 
 def _groups(given: Sequence[str]) -> dict[str, list[str]]:

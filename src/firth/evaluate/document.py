@@ -56,7 +56,14 @@ def document(
         "results": [asdict(result) for one in evaluations for result in one.results],
         "notes": list(dict.fromkeys(note for one in evaluations for note in one.notes)),
         "models": [
-            {"spec": one.model, "name": one.name, "fingerprint": one.fingerprint}
+            {
+                "spec": one.model,
+                "name": one.name,
+                "fingerprint": one.fingerprint,
+                "leakage": None
+                if one.leakage is None
+                else [found.to_dict() for found in one.leakage],
+            }
             for one in evaluations
         ],
         "data": [

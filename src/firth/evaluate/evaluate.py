@@ -1,21 +1,26 @@
 """Evaluate models on tasks: every pair scored once, every figure with its interval."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from firth.baselines.protocol import Scorer
+from firth.corpus import CORPUS
 from firth.errors import FirthError, InputError
 from firth.evaluate.cache import Cache
 from firth.evaluate.comparison import compare
 from firth.evaluate.evaluation import Evaluation, Result
 from firth.evaluate.figures import figures_of
 from firth.evaluate.groups import group_results
+from firth.evaluate.leakage import find_leakage
 from firth.evaluate.report import Report
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.sample import sample_of
 from firth.evaluate.scoring import System, score, system_of
 from firth.evaluate.selection import LeftOut, one_line, select_sets, select_systems
+from firth.evaluate.training_text import training_of, training_runs
 from firth.progress import Bar, bar
+from firth.run import Run
 
 Model = str | Path | Scorer
 
@@ -30,6 +35,7 @@ def evaluate(
     seed: int = 13,
     command: str | None = None,
     cache: Cache | str | Path | None = None,
+    leakage: bool = True,
 ) -> Evaluation:
     """Score every pair of some tasks with a model, and compare with the human scores.
 
@@ -43,6 +49,8 @@ def evaluate(
         seed: Of the resampling: equal seeds give equal intervals.
         command: The command line, to be kept in the JSON.
         cache: Folder of similarities and figures computed before; None computes everything.
+        leakage: Look for the evaluation texts in the corpus of the runs that the model learned
+            from, where it has any.
 
     Returns:
         One figure for each task, split, metric, and `all` or subtask.
@@ -62,7 +70,8 @@ def evaluate(
     sets, _ = select_sets(tasks, data_dir, split)
     system = system_of(model)
     with bar("Evaluating", total=len(sets)) as progress:
-        return _measure(system, sets, seed, resamples, _opened(cache), command, progress)
+        found = _measure(system, sets, seed, resamples, _opened(cache), command, progress)
+    return with_leakage(found, sets, _opened(cache)) if leakage else found
 
 
 def evaluate_models(
@@ -77,6 +86,7 @@ def evaluate_models(
     seed: int = 13,
     command: str | None = None,
     cache: Cache | str | Path | None = None,
+    leakage: bool = True,
 ) -> Report:
     """Evaluate several models on the same tasks.
 
@@ -92,6 +102,7 @@ def evaluate_models(
         seed: As for `evaluate`.
         command: As for `evaluate`.
         cache: As for `evaluate`.
+        leakage: As for `evaluate`.
 
     Returns:
         The evaluations in the order of `models`, with what was left out and why.
@@ -119,6 +130,8 @@ def evaluate_models(
                 if not system.optional:
                     raise
                 left_out.append(LeftOut("model", system.label, one_line(error)))
+    if leakage:
+        evaluations = [with_leakage(one, sets, kept) for one in evaluations]
     by_label = {one.model: one for one in evaluations}
     differences = [
         difference
@@ -174,6 +187,24 @@ def _measure(
         command=command,
         scored=tuple(scored),
     )
+
+
+def with_leakage(found: Evaluation, sets: Sequence[EvaluationSet], cache: Cache) -> Evaluation:
+    """An evaluation with what the model's training text shares with the sets, and notes of it.
+
+    Args:
+        found: Of a model named by a path or spec.
+        sets: The sets it was evaluated on.
+        cache: Looked at first.
+    """
+    leaks = []
+    for run in training_runs(found.model):
+        if Run.open(run).has(CORPUS):
+            leaks.append(find_leakage(training_of(run), sets, cache))
+    if not leaks:
+        return found
+    notes = [f"{found.model}: {text}" for leak in leaks for text in leak.notes()]
+    return replace(found, leakage=tuple(leaks), notes=(*found.notes, *notes))
 
 
 def _check(resamples: int) -> None:

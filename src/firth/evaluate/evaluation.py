@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firth.artifacts import write_json
 from firth.errors import InputError
 from firth.evaluate.metrics import Floats
 from firth.evaluate.rows import EvaluationSet
+
+if TYPE_CHECKING:
+    from firth.evaluate.leakage import Leakage
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Evaluation:
         resamples: Bootstrap resamples behind each interval.
         command: The command line, if there was one.
         scored: The data and similarities behind the figures; not part of the JSON.
+        leakage: What the model's training text shares with the sets, one entry a run it learned
+            from; None where its training text is unknown or was not looked at.
     """
 
     model: str
@@ -58,6 +63,7 @@ class Evaluation:
     resamples: int
     command: str | None = None
     scored: tuple[Scored, ...] = field(default=(), repr=False, compare=False)
+    leakage: "tuple[Leakage, ...] | None" = field(default=None, repr=False)
 
     def find(
         self,

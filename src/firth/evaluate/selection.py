@@ -73,6 +73,36 @@ def select_sets(
     return _distinct(sets), left_out
 
 
+def select_every_split(
+    tasks: Sequence[str], data_dir: str | Path | None
+) -> tuple[list[EvaluationSet], list[LeftOut]]:
+    """As `select_sets`, but every split that can be found of a task that names none."""
+    names: dict[str, None] = {}
+    for name in tasks:
+        if name == EVERYTHING:
+            names |= {
+                f"{task.name}:{split}": None for task in TASKS.values() for split in task.splits
+            }
+        elif ":" in name:
+            names[name] = None
+        else:
+            task = find_task(name)[0]
+            names |= {f"{task.name}:{split}": None for split in task.splits}
+    sets: list[EvaluationSet] = []
+    left_out = []
+    for name in names:
+        try:
+            sets += select_sets([name], data_dir, None)[0]
+        except FirthError as error:
+            if name in tasks:
+                raise
+            left_out.append(LeftOut("task", name, one_line(error)))
+    if not sets:
+        reasons = "".join(f"\n  - {item.name}: {item.reason}" for item in left_out)
+        raise InputError(f"{', '.join(tasks)}: no evaluation set can be found:{reasons}")
+    return sets, left_out
+
+
 def select_systems(
     models: Sequence[str | Path | Scorer],
 ) -> tuple[list[System], list[LeftOut]]:

@@ -1,7 +1,7 @@
 """The evaluation stage of a run: Dice, tf-idf, Origin and Surrogate on the same pairs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,13 @@ from firth.corpus import CORPUS, TOKENIZER
 from firth.evaluate import EVALUATION
 from firth.evaluate.evaluate import evaluate
 from firth.evaluate.evaluation import Evaluation
+from firth.evaluate.leakage import find_leakage
 from firth.evaluate.load import load_set
 from firth.evaluate.models import EncoderScorer, OriginScorer
 from firth.evaluate.report import Report
 from firth.evaluate.table import tabulate
 from firth.evaluate.task import ALL, find_task
+from firth.evaluate.training_text import training_of
 from firth.generation import GENERATOR
 from firth.retrieve import RETRIEVE
 from firth.run import Run
@@ -76,6 +78,14 @@ def build_evaluation(run: Run) -> Outcome:
                 seed=run.config.seed,
             )
             for scorer in _scorers(run)
+        ]
+        training = replace(training_of(run.path), source="the corpus of this run")
+        leak = find_leakage(training, sets)
+        found = [
+            one
+            if one.model == "Dice"
+            else replace(one, leakage=(leak,), notes=(*one.notes, *leak.notes()))
+            for one in found
         ]
         report = Report(tuple(found))
         report.to_json(workspace / "results.json")

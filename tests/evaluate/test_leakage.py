@@ -1,0 +1,117 @@
+"""Leakage: counted where it is, in every kind of training text, and reported with the figures."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from firth import evaluate
+from firth.corpus.corpus import Corpus
+from firth.errors import InputError
+from firth.evaluate import leakage
+from firth.evaluate.cache import Cache
+from firth.evaluate.evaluate import evaluate_models
+from firth.evaluate.leakage import find_leakage
+from firth.evaluate.load import load_set
+from firth.evaluate.task import TASKS
+from firth.evaluate.training_text import training_of, training_runs
+
+SEEN = "The old captain left the red harbour in a storm."
+NEARLY = "The old captain left the red harbour in a storm yesterday."
+OTHER = "Nobody had ever counted the lamps along that quiet street."
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Path:
+    """STSb test of four rows: two texts seen (one within a longer text), one nearly, two short."""
+    folder = tmp_path / "eval" / "STSb"
+    folder.mkdir(parents=True)
+    rows = [
+        (SEEN.upper(), "Two cows stand alone in a field.", 1),
+        ("It was late. " + SEEN, "Two cows stand alone in a field.", 2),
+        (NEARLY, "A ship.", 3),
+        ("A ship.", "The sea.", 4),
+    ]
+    lines = [f"{a}\t{b}\t{score}\ttoy\ttest" for a, b, score in rows]
+    header = "sentence1\tsentence2\tscore\tsubtask\tsplit"
+    (folder / "pairs.tsv").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    return folder.parent
+
+
+def write_sources(folder: Path) -> dict[str, Path]:
+    """The same sentences as text, as a run, as a set of pairs."""
+    folder.mkdir(exist_ok=True)
+    (folder / "day.txt").write_text(f"{OTHER} {SEEN} A ship.", encoding="utf-8")
+    Corpus.build([folder / "day.txt"], folder / "run")
+    pairs = pa.table({"sentence1": [OTHER, "A ship."], "sentence2": [SEEN, None], "score": [1, 2]})
+    pq.write_table(pairs, folder / "pairs.parquet")
+    return {name: folder / name for name in ("day.txt", "run", "pairs.parquet")}
+
+
+@pytest.mark.parametrize("kind", ["day.txt", "run", "pairs.parquet"])
+def test_every_kind_of_training_text_gives_the_same_counts(
+    kind: str, sets: Path, tmp_path: Path
+) -> None:
+    """Texts and sentences within them, exact and near; short ones are not looked for."""
+    data = load_set(TASKS["sts-b"], sets)
+    found = find_leakage(training_of(write_sources(tmp_path / "texts")[kind]), [data])
+    (one,) = found.sets
+    assert (one.exact, one.near) == (1, 2), "SEEN; and NEARLY and the longer text, nearly"
+    assert (one.rows, one.rows_touched) == (4, 3)
+    assert one.texts == 4
+    examples = found.examples["sts-b", "test"]
+    assert [match.sentence for match in examples] == [SEEN] * 3
+    assert "examples" not in found.to_dict()
+    assert len(found.to_dict(examples=True)["examples"]) == 3
+
+
+def test_the_training_text_is_read_once_and_then_never(
+    sets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache knows text and set by their content."""
+    source = write_sources(tmp_path / "texts")["day.txt"]
+    data, cache = load_set(TASKS["sts-b"], sets), Cache(tmp_path / "cache")
+    first = find_leakage(training_of(source), [data], cache)
+    monkeypatch.setattr(leakage, "Finder", None)
+    moved = Path(shutil.copy(source, tmp_path / "moved.txt"))
+    assert find_leakage(training_of(moved), [data], cache).sets == first.sets
+    moved.write_text(f"{OTHER}\n", encoding="utf-8")
+    with pytest.raises(TypeError):
+        find_leakage(training_of(moved), [data], cache)
+
+
+def test_results_say_what_leaked(sets: Path, tmp_path: Path) -> None:
+    """Of a model that knows its run: in its JSON and notes; of others: unknown."""
+    run = write_sources(tmp_path / "texts")["run"]
+    spec = f"baseline:tfidf@{run}"
+    report = evaluate_models([spec, "baseline:dice"], ["sts-b"], sets)
+    models = {model["spec"]: model["leakage"] for model in report.to_dict()["models"]}
+    assert models["baseline:dice"] is None
+    (leak,) = models[spec]
+    assert leak["sets"][0]["exact"] == 1
+    assert "1 of 4 texts exactly and 2 nearly, in 3 of 4 rows" in report.text()
+    assert SEEN not in json.dumps(report.to_dict())
+    assert evaluate(spec, ["sts-b"], sets, leakage=False).leakage is None
+
+
+def test_models_know_their_runs(tmp_path: Path) -> None:
+    """A run, what lies in it, and baselines that name it; nothing else."""
+    run = write_sources(tmp_path / "texts")["run"]
+    for model in (
+        run, run / "surrogate", f"baseline:tfidf@{run}", f"baseline:cbow@{run}/baselines/cbow",
+        f"baseline:glove+sif={run}",
+    ):  # fmt: skip
+        assert training_runs(str(model)) == [run]
+    for model in ("baseline:tfidf", "someone/some-model", "baseline:vectors@glove.txt"):
+        assert training_runs(model) == []
+
+
+def test_sources_that_cannot_be_read(tmp_path: Path) -> None:
+    """Each names the file."""
+    (tmp_path / "bad.parquet").write_text("not one")
+    for name in ("absent.txt", "bad.parquet"):
+        with pytest.raises(InputError, match=name):
+            training_of(tmp_path / name)
