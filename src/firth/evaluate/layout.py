@@ -22,6 +22,7 @@ _HEADINGS = {
     "afs": "AFS",
     "wiki-sections": "WikiSec.",
     "lee": "Lee",
+    "cbos-20": "CBOS-20",
 }
 AVERAGED = ("sts12", "sts13", "sts14", "sts15", "sts16", "sts-b", "sick-r")
 """The sets of Table 1, in its order: `Avg.` is over those of them that are there."""
