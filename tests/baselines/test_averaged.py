@@ -50,6 +50,16 @@ def test_words_are_looked_up_as_written_first() -> None:
     assert encode(["US", "us", "Us"]).tolist() == [[1, 0], [0, 1], [0, 1]]
 
 
+def test_stop_words_are_left_out_on_request() -> None:
+    """`the` and `a` have no say, however they are written; the name says so."""
+    scorer = average(TINY, Spec.parse("baseline:vectors+content@tiny"))
+    assert scorer.similarities([("The ship", "a ship"), ("The", "the")]).tolist() == [
+        pytest.approx(1),
+        0.0,
+    ]
+    assert "stop words left out" in scorer.name
+
+
 def test_idf_weights_are_those_of_the_sentences() -> None:
     """The own set's idf equals one learned from its distinct texts."""
     pairs = [("the ship sailed", "the storm"), ("a ship", "the ship sailed")]

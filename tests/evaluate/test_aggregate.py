@@ -1,11 +1,14 @@
 """Aggregates: what each averages, by hand; and intervals that behave."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
+from firth import evaluate
 from firth.errors import InputError
-from firth.evaluate.aggregate import Aggregate, aggregate, parts_of
+from firth.evaluate.aggregate import Aggregate, aggregate, parse_aggregates, parts_of
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric, estimate
 from firth.evaluate.rows import EvaluationSet, Row
@@ -97,3 +100,39 @@ def test_sets_of_shared_texts_have_one_aggregate() -> None:
     assert aggregate(data, scores, Metric.PEARSON, Aggregate.ALL, resamples=5).n == 1225
     with pytest.raises(InputError, match="share texts"):
         aggregate(data, scores, Metric.PEARSON, Aggregate.MEAN)
+
+
+def test_evaluations_report_aggregates_on_request(data_dir: Path, tmp_path: Path) -> None:
+    """Beside `all`, in results and table; the second time from the cache, and equal."""
+    hows = [Aggregate.MEAN, Aggregate.WEIGHTED, Aggregate.FOLDS, Aggregate.ALL]
+    one, two = (
+        evaluate(
+            "baseline:dice",
+            ["sts13", "lee"],
+            data_dir,
+            aggregates=hows,
+            resamples=20,
+            cache=tmp_path,
+        )
+        for _ in range(2)
+    )
+    assert one.results == two.results
+    found = {r.subtask: r.value for r in one.results if (r.task, r.metric) == ("sts13", "spearman")}
+    assert found["mean"] == pytest.approx(
+        sum(float(found[name] or 0) for name in ("FNWN", "OnWN")) / 2
+    )
+    assert {"weighted", "10-fold", "all"} <= set(found)
+    assert [r.subtask for r in one.results if r.task == "lee"] == ["all", "all"]
+    lines = one.table().splitlines()
+    assert any("weighted" in line for line in lines)
+    assert not any("FNWN" in line for line in lines[2:6])
+    plain = evaluate("baseline:dice", ["sts13"], data_dir, resamples=20)
+    assert {r.subtask for r in plain.results} == {"all", "FNWN", "OnWN"}
+    assert "subtask" not in plain.table().splitlines()[0]
+
+
+def test_unknown_aggregates_are_refused() -> None:
+    """With the known ones."""
+    assert parse_aggregates(["mean", "10-fold"]) == [Aggregate.MEAN, Aggregate.FOLDS]
+    with pytest.raises(InputError, match="expected one of all, mean, weighted"):
+        parse_aggregates(["median"])

@@ -86,7 +86,15 @@ CASES = {
     "vectors": vectors(""),
     **{
         f"vectors{options}": vectors(options)
-        for options in ("+max", "+idf", "+idf=RUN", "+sif", "+sif=RUN", "+sif=RUN+set-component")
+        for options in (
+            "+max",
+            "+content",
+            "+idf",
+            "+idf=RUN",
+            "+sif",
+            "+sif=RUN",
+            "+sif=RUN+set-component",
+        )
     },
     "bert": masked("bert"),
     **{f"bert{options}": masked("bert", options) for options in ("+max", "+first-last", "+cls")},

@@ -38,7 +38,11 @@ class Averager:
     """
 
     def __init__(
-        self, vectors: WordVectors, weight: Weight | None = None, *, largest: bool = False
+        self,
+        vectors: WordVectors,
+        weight: Weight | None = None,
+        *,
+        largest: bool = False,
     ) -> None:
         self._vectors, self._weight, self._largest = vectors, weight, largest
         self._known: dict[str, npt.NDArray[np.float32] | None] = {}
@@ -96,6 +100,8 @@ def average(vectors: WordVectors, spec: Spec) -> Scorer:
         InputError: A named run is none.
         MissingStageError: A named run has no corpus.
     """
+    if "content" in spec.options:
+        vectors = without_stop_words(vectors)
     how = spec.one_of("mean", "mean", "max", "idf", "sif")
     run = spec.options.get(how)
     if how == "idf":
@@ -104,6 +110,16 @@ def average(vectors: WordVectors, spec: Spec) -> Scorer:
         return sif_weighted(vectors, run, own_component="set-component" in spec.options)
     name = f"{how} of the word vectors of {vectors.name}"
     return CosineScorer(name, Averager(vectors, largest=how == "max").encode)
+
+
+def without_stop_words(vectors: WordVectors) -> WordVectors:
+    """The same vectors, but none for a stop word (scikit-learn's English list), however written."""
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    def look_up(word: str) -> npt.NDArray[np.float32] | None:
+        return None if word.lower() in ENGLISH_STOP_WORDS else vectors.look_up(word)
+
+    return WordVectors(f"{vectors.name}, stop words left out", vectors.dimensions, look_up)
 
 
 def idf_weighted(vectors: WordVectors, run: str | None = None) -> Scorer:

@@ -15,6 +15,7 @@ VECTOR_OPTIONS = {
     "max": "largest value in each dimension",
     "idf[=RUN]": "mean weighted by idf, of a run's corpus or the evaluated set's own sentences",
     "sif[=RUN]": "mean weighted by a / (a + p(w)), first principal component removed",
+    "content": "leaves stop words out; goes with all others",
     "set-component": "with +sif=RUN: the component from the evaluated set, p(w) from the run",
 }
 MASKED = {"bert": "bert-base-uncased", "roberta": "roberta-base"}

@@ -63,6 +63,15 @@ def evaluate(
         str | None, typer.Option(metavar="MODEL", help="Compare all others with this one in pairs.")
     ] = None,
     subtasks: Annotated[bool, typer.Option("--subtasks", help="Show the subtasks too.")] = False,
+    aggregate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOW",
+            help="Also report one figure of the parts of a set: mean, weighted, 10-fold or "
+            "cross-topic. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write the results to this JSON file.")
     ] = None,
@@ -89,8 +98,10 @@ def evaluate(
         raise InputError(
             "expected MODEL... before --task, as firth evaluate baseline:dice --task lee"
         )
+    from firth.evaluate.aggregate import parse_aggregates
     from firth.evaluate.evaluate import evaluate_models
 
+    aggregates = parse_aggregates(aggregate or ())
     found = evaluate_models(
         models or [],
         task,
@@ -103,6 +114,7 @@ def evaluate(
         command=shlex.join(["firth", *sys.argv[1:]]),
         cache=_cache(cache, no_cache),
         leakage=leakage,
+        aggregates=aggregates,
     )
     typer.echo(found.text(subtasks=subtasks))
     if json_file is not None:

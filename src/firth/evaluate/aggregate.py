@@ -1,6 +1,6 @@
 """One figure for a set of several subtasks: over all rows, or averaged over subtasks or folds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from firth.errors import InputError
 from firth.evaluate.definition import ALL
-from firth.evaluate.folds import Scheme, divide
+from firth.evaluate.folds import FOLDS, Scheme, divide
 from firth.evaluate.metrics import (
     Estimate,
     Floats,
@@ -80,6 +80,23 @@ def aggregate(
         total += weight * drawn
     low, high = _interval(total[1:])
     return Estimate(100 * float(total[0]), low, high, len(x))
+
+
+def parse_aggregates(names: Sequence[str]) -> list[Aggregate]:
+    """The aggregates of some names; raise `InputError` for an unknown one."""
+    known = {how.value: how for how in Aggregate}
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"aggregate {', '.join(unknown)}: expected one of {', '.join(known)}")
+    return [known[name] for name in names]
+
+
+def applies(data: EvaluationSet, how: Aggregate) -> bool:
+    """Whether a set has parts that `how` averages over: subtasks, or rows enough for folds."""
+    if data.units is not None or how is Aggregate.ALL:
+        return False
+    if how is Aggregate.FOLDS:
+        return len(data.rows) >= 2 * FOLDS
+    return len(data.subtasks) > 1
 
 
 def parts_of(data: EvaluationSet, how: Aggregate, seed: int) -> Mapping[str, npt.NDArray[np.int64]]:

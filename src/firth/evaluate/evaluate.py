@@ -7,6 +7,8 @@ from pathlib import Path
 from firth.baselines.protocol import Scorer
 from firth.corpus import CORPUS
 from firth.errors import FirthError, InputError
+from firth.evaluate.aggregate import Aggregate
+from firth.evaluate.aggregated import aggregates_of
 from firth.evaluate.cache import Cache
 from firth.evaluate.comparison import compare
 from firth.evaluate.evaluation import Evaluation, Result
@@ -36,6 +38,7 @@ def evaluate(
     command: str | None = None,
     cache: Cache | str | Path | None = None,
     leakage: bool = True,
+    aggregates: Sequence[Aggregate] = (),
 ) -> Evaluation:
     """Score every pair of some tasks with a model, and compare with the human scores.
 
@@ -51,6 +54,8 @@ def evaluate(
         cache: Folder of similarities and figures computed before; None computes everything.
         leakage: Look for the evaluation texts in the corpus of the runs that the model learned
             from, where it has any.
+        aggregates: Further figures of each set that has parts, under the aggregate's name as
+            subtask: `mean` of the subtasks, and so on.
 
     Returns:
         One figure for each task, split, metric, and `all` or subtask.
@@ -70,7 +75,9 @@ def evaluate(
     sets, _ = select_sets(tasks, data_dir, split)
     system = system_of(model)
     with bar("Evaluating", total=len(sets)) as progress:
-        found = _measure(system, sets, seed, resamples, _opened(cache), command, progress)
+        found = _measure(
+            system, sets, seed, resamples, _opened(cache), command, progress, aggregates
+        )
     return with_leakage(found, sets, _opened(cache)) if leakage else found
 
 
@@ -87,6 +94,7 @@ def evaluate_models(
     command: str | None = None,
     cache: Cache | str | Path | None = None,
     leakage: bool = True,
+    aggregates: Sequence[Aggregate] = (),
 ) -> Report:
     """Evaluate several models on the same tasks.
 
@@ -103,6 +111,7 @@ def evaluate_models(
         command: As for `evaluate`.
         cache: As for `evaluate`.
         leakage: As for `evaluate`.
+        aggregates: As for `evaluate`.
 
     Returns:
         The evaluations in the order of `models`, with what was left out and why.
@@ -125,7 +134,9 @@ def evaluate_models(
     with bar("Evaluating", total=len(sets) * len(systems)) as progress:
         for system in systems:
             try:
-                evaluations.append(_measure(system, sets, seed, resamples, kept, command, progress))
+                evaluations.append(
+                    _measure(system, sets, seed, resamples, kept, command, progress, aggregates)
+                )
             except FirthError as error:
                 if not system.optional:
                     raise
@@ -161,6 +172,7 @@ def _measure(
     cache: Cache,
     command: str | None,
     progress: Bar,
+    aggregates: Sequence[Aggregate],
 ) -> Evaluation:
     name, scored = score(system, sets, cache, progress)
     results, notes = [], []
@@ -169,7 +181,9 @@ def _measure(
     for item in scored:
         task, split = item.data.task.name, item.data.split
         notes += [f"{task} {split}: {text}" for text in item.data.notes]
-        for (group, metric), figure in figures_of(sample_of(item), seed, resamples, cache).items():
+        figures = figures_of(sample_of(item), seed, resamples, cache)
+        figures |= aggregates_of(item, aggregates, seed, resamples, cache)
+        for (group, metric), figure in figures.items():
             value, low, high = figure.value, figure.low, figure.high
             results.append(
                 Result(system.label, task, group, split, metric.value, value, low, high, figure.n)

@@ -45,7 +45,7 @@ def figures_of(sample: Sample, seed: int, resamples: int, cache: Cache) -> dict[
         resamples: Bootstrap resamples behind each interval.
         cache: Looked at first.
     """
-    key = fingerprint_value([_content(sample), seed, resamples, *_code()])
+    key = fingerprint_value([content_of(sample), seed, resamples, *_code()])
     if (known := cache.value(FIGURES, key)) is not None:
         return {(group, Metric(metric)): Estimate(**value) for group, metric, value in known}
     found = {}
@@ -76,7 +76,7 @@ def differences_of(
         resamples: Bootstrap resamples behind each interval.
         cache: Looked at first.
     """
-    content = [_content(first), _content(second), subtasks]
+    content = [content_of(first), content_of(second), subtasks]
     key = fingerprint_value([content, seed, resamples, *_code()])
     if (known := cache.value(DIFFERENCES, key)) is not None:
         return {(group, Metric(metric)): Difference(**value) for group, metric, value in known}
@@ -106,7 +106,7 @@ def means_of(
         resamples: Bootstrap resamples behind each interval.
         cache: Looked at first.
     """
-    key = fingerprint_value([[*map(_content, samples)], seed, resamples, *_code()])
+    key = fingerprint_value([[*map(content_of, samples)], seed, resamples, *_code()])
     if (known := cache.value(MEANS, key)) is not None:
         return {(group, Metric(metric)): Estimate(**value) for group, metric, value in known}
     found, first = {}, samples[0]
@@ -127,7 +127,8 @@ def _plain(found: Mapping[Key, Estimate] | Mapping[Key, Difference]) -> list[Any
     return [[group, metric.value, asdict(value)] for (group, metric), value in found.items()]
 
 
-def _content(sample: Sample) -> list[object]:
+def content_of(sample: Sample) -> list[object]:
+    """What decides the figures of a sample, as plain values: part of a key of the cache."""
     arrays = [sample.x, sample.y, *([] if sample.units is None else [sample.units])]
     digest = hashlib.blake2b(digest_size=20)
     for array in arrays:

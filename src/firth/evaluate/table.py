@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from firth.evaluate.aggregate import Aggregate
 from firth.evaluate.evaluation import Evaluation, Result
 from firth.evaluate.metrics import Estimate
 from firth.evaluate.task import ALL
@@ -21,12 +22,13 @@ def tabulate(evaluations: Sequence[Evaluation], *, subtasks: bool = False) -> st
     """
     columns = [{_key(result): result for result in one.results} for one in evaluations]
     keys = dict.fromkeys(key for column in columns for key in column)
-    shown = [key for key in keys if subtasks or key[2] == ALL]
+    whole = {how.value for how in Aggregate}
+    shown = [key for key in keys if subtasks or key[2] in whole]
     rows = [["task", "split", "subtask", "metric", "n", *(one.model for one in evaluations)]]
     for key in shown:
         cells = [_figure(column[key]) if key in column else "-" for column in columns]
         rows.append([*map(str, key), *cells])
-    if not subtasks:
+    if all(key[2] == ALL for key in shown) and not subtasks:
         rows = [[*row[:2], *row[3:]] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
