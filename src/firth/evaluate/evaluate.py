@@ -217,7 +217,7 @@ def with_leakage(found: Evaluation, sets: Sequence[EvaluationSet], cache: Cache)
             leaks.append(find_leakage(training_of(run), sets, cache))
     if not leaks:
         return found
-    notes = [f"{found.model}: {text}" for leak in leaks for text in leak.notes()]
+    notes = [text for leak in leaks for text in leak.notes()]
     return replace(found, leakage=tuple(leaks), notes=(*found.notes, *notes))
 
 

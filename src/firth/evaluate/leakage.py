@@ -83,7 +83,11 @@ class Leakage:
 
     def notes(self) -> list[str]:
         """A line for each set of which something was found."""
-        return [f"{one}: leaked from {self.source}" for one in self.sets if one.exact or one.near]
+        return [
+            f"{one}, stand in the text of {self.source}"
+            for one in self.sets
+            if one.exact or one.near
+        ]
 
 
 def find_leakage(

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from sparse_dot_topn import sp_matmul_topn
 
 from firth.words import normal_form
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 MIN_WORDS = 6
 """Shorter texts are found in any large corpus by chance."""
@@ -137,6 +139,8 @@ class Finder:
 
     def _compare(self, kept: list[str], rows: list[list[int]], sizes: np.ndarray) -> None:
         """Keep, for each text, the sentence of the block with the largest Jaccard similarity."""
+        from sparse_dot_topn import sp_matmul_topn
+
         block = self._matrix(rows, sizes)
         # Rows are scaled to a product of |A n B| / sqrt(|A||B|), which is never below J.
         found = sp_matmul_topn(
@@ -152,7 +156,9 @@ class Finder:
                 self._best[text] = jaccard[place]
                 self._found[text] = kept[int(sentences[place])]
 
-    def _matrix(self, rows: Sequence[Sequence[int]], sizes: np.ndarray) -> csr_matrix:
+    def _matrix(self, rows: Sequence[Sequence[int]], sizes: np.ndarray) -> "csr_matrix":
+        from scipy.sparse import csr_matrix
+
         lengths = [len(row) for row in rows]
         starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         columns = np.fromiter((f for row in rows for f in row), np.int64, int(starts[-1]))

@@ -122,7 +122,7 @@ def plot_heat(layout: Layout) -> Figure:
             f"{values[row, column]:.1f}" if known else "\u2013",
             ha="center",
             va="center",
-            color="white" if known and shades[row, column] > 0.75 else "#222222",
+            color="white" if known and shades[row, column] > 0.66 else "#222222",
         )
     axes.set_xticks(range(len(layout.headings)), layout.headings, rotation=30, ha="left")
     axes.xaxis.tick_top()
