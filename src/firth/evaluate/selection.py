@@ -81,7 +81,10 @@ def select_every_split(
     for name in tasks:
         if name == EVERYTHING:
             names |= {
-                f"{task.name}:{split}": None for task in TASKS.values() for split in task.splits
+                f"{task.name}:{split}": None
+                for task in TASKS.values()
+                if not task.derived
+                for split in task.splits
             }
         elif ":" in name:
             names[name] = None
