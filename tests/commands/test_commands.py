@@ -270,6 +270,7 @@ BAD = [
     (("compare", "{tmp}/nowhere.json"), "nowhere.json"),
     (("compare", "{bad}"), "pairs.tsv"),
     (("leakage", "{tmp}/nowhere.txt"), "nowhere.txt"),
+    (("evaluate", "baseline:dice", "--task", "lee", "--cache", "{bad}"), "folder of the cache"),
     (("leakage", "{run}", "--task", "sts-z"), "sts-z"),
     (("evaluate", "baseline:dove", "--task", "lee"), "dove"),
     (("evaluate", "{tmp}/nowhere", "--task", "lee"), "nowhere"),

@@ -323,6 +323,14 @@ def test_results_that_cannot_be_compared(
     shutil.copy(tmp_path / "both" / "similarities.parquet", a / "similarities.parquet")
     with pytest.raises(InputError, match="not the similarities"):
         compare_saved(a, tmp_path / "both")
+    values = json.loads((a / "results.json").read_text())
+    del values["data"][0]["fingerprint"]
+    values["similarities"] = json.loads((tmp_path / "both" / "results.json").read_text())[
+        "similarities"
+    ]
+    (tmp_path / "both" / "cut.json").write_text(json.dumps(values))
+    with pytest.raises(InputError, match="not results as firth writes them"):
+        compare_saved(tmp_path / "both" / "cut.json")
     (tmp_path / "old.json").write_text('{"schema": 1}')
     with pytest.raises(InputError, match="schema 1; expected"):
         compare_saved(tmp_path / "old.json")

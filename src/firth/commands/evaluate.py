@@ -153,7 +153,7 @@ def compare(
 ) -> None:
     """Say which of two models is ahead on each set, and by how much (paired bootstrap)."""
     start(quiet)
-    from firth.artifacts import write_json
+    from firth.evaluate.report import write_document
     from firth.evaluate.versus import compare_saved
 
     found = compare_saved(
@@ -168,7 +168,7 @@ def compare(
     for difference in found.differences:
         typer.echo(str(difference))
     if json_file is not None:
-        write_json(json_file, found.to_dict())
+        write_document(json_file, found.to_dict())
 
 
 def leakage(
@@ -197,8 +197,8 @@ def leakage(
 ) -> None:
     """Say which evaluation texts a training text holds, exactly or nearly."""
     start(quiet)
-    from firth.artifacts import write_json
     from firth.evaluate.leakage import find_leakage
+    from firth.evaluate.report import write_document
     from firth.evaluate.selection import select_every_split
     from firth.evaluate.training_text import training_of
 
@@ -214,7 +214,7 @@ def leakage(
     for item in left_out:
         typer.echo(f"({item})")
     if json_file is not None:
-        write_json(json_file, found.to_dict(examples=True))
+        write_document(json_file, found.to_dict(examples=True))
 
 
 def _groups(given: Sequence[str]) -> dict[str, list[str]]:

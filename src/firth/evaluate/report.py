@@ -51,7 +51,7 @@ class Report:
         Raises:
             InputError: The file cannot be written.
         """
-        _write_json(Path(path), self.to_dict())
+        write_document(Path(path), self.to_dict())
 
     def text(self, *, subtasks: bool = False) -> str:
         """The figures for a screen, with groups, differences and notes below."""
@@ -87,7 +87,7 @@ class Report:
         except OSError as error:
             raise InputError(f"{folder}: cannot be written ({error.strerror})") from error
         kept = {"file": SIMILARITIES, "fingerprint": fingerprint}
-        _write_json(folder / RESULTS, self.to_dict() | {"similarities": kept})
+        write_document(folder / RESULTS, self.to_dict() | {"similarities": kept})
 
     def _plot(self, folder: Path) -> None:
         try:
@@ -99,7 +99,8 @@ class Report:
         write_plots(folder, self)
 
 
-def _write_json(path: Path, value: dict[str, Any]) -> None:
+def write_document(path: Path, value: dict[str, Any]) -> None:
+    """Write plain values as JSON, atomically; raise `InputError` where that cannot be done."""
     try:
         write_json(path, value)
     except OSError as error:

@@ -74,8 +74,6 @@ def read_saved(path: str | Path) -> Saved:
         InputError: It is not such a file, or the similarities beside it are missing or not the
             ones it was written with.
     """
-    import pyarrow.parquet as pq
-
     path = Path(path)
     file = path / RESULTS if path.is_dir() else path
     values = read_json(file)
@@ -90,6 +88,15 @@ def read_saved(path: str | Path) -> Saved:
             f"{file}: written without similarities, which a comparison needs. "
             "Evaluate again with --out DIR"
         )
+    try:
+        return _read_beside(file, values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{file}: not results as firth writes them ({error!r})") from error
+
+
+def _read_beside(file: Path, values: dict[str, Any]) -> Saved:
+    import pyarrow.parquet as pq
+
     beside = file.parent / str(values["similarities"]["file"])
     if not beside.is_file():
         raise InputError(f"{beside}: no such file; {file} needs the similarities in it")
