@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from firth.baselines.registry import open_baseline
 from firth.baselines.trained import TRAINED
 from firth.errors import InputError, MissingStageError
 from firth.evaluate import hub
 from firth.evaluate.evaluate import evaluate
+from firth.reproduce.measure import available, pearson
 from firth.reproduce.published import SETS, SYSTEMS, TABLE1
 from firth.reproduce.registry import EXPERIMENTS, reproduce
 from firth.reproduce.report import mean
@@ -61,6 +63,19 @@ def test_the_printed_table_is_whole() -> None:
     for task, expected in printed.items():
         found = mean([TABLE1["cbos"][key] for key in SETS if key[0] == task])
         assert found == pytest.approx(expected, abs=0.02)
+
+
+def test_smt_is_counted_where_it_is(run: Path, data_dir: Path) -> None:
+    """Table I has it: where the data has it too, sts13 is read with it, else without."""
+    wanted = [("sts13", "FNWN"), ("sts13", "SMT")]
+    write_set(data_dir / "STS13" / "pairs.tsv", ["FNWN", "SMT"])
+    found = available(wanted, data_dir)
+    assert (list(found.keys), found.missing) == (wanted, ())
+    dice = open_baseline("baseline:dice")
+    assert set(pearson(dice, found, data_dir, seed=13)) == set(wanted)
+    shutil.rmtree(data_dir / "STS13")
+    write_set(data_dir / "STS13" / "pairs.tsv", ["FNWN", "OnWN"])
+    assert list(available(wanted, data_dir).keys) == wanted[:1]
 
 
 def test_table1(run: Path, data_dir: Path, tmp_path: Path) -> None:
