@@ -31,7 +31,7 @@ class Aggregate(StrEnum):
     MEAN = "mean"
     """Mean of the subtasks' figures."""
     WEIGHTED = "weighted"
-    """Mean weighted by the subtasks' numbers of rows: what SemEval 2012 ranked by."""
+    """Mean weighted by the subtasks' numbers of rows: what SemEval ranked by from 2013 on."""
     FOLDS = "10-fold"
     """Mean of the figures on ten random folds; how AFS is reported."""
     CROSS_TOPIC = "cross-topic"
