@@ -79,12 +79,13 @@ class SiameseCbowConfig(NeighbourSection):
     """Siamese CBOW: a sentence predicts its neighbours, by cosine."""
 
     stemmer: Stemmer = Stemmer.NONE
+    epochs: Count = 5
+    batch: Count = 100
 
 
 class BagConfig(WordSection):
     """The contrastive bag of words."""
 
-    stemmer: Stemmer = Stemmer.NONE
     dimensions: Count = 200
     epochs: Count = 1
     batch: Annotated[int, Field(ge=2)] = 1024
