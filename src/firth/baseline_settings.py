@@ -114,12 +114,12 @@ class SkipThoughtConfig(WordSection):
 
     stemmer: Stemmer = Stemmer.NONE
     min_count: Count = 20
-    max_words: Count = 40
+    max_words: Count = 30
     dimensions: Count = 100
     """Size of a word vector."""
     hidden: Count = 256
     """Size of the sentence vector (the original: 2,400)."""
-    steps: Count = 2_000
+    steps: Count = 1_000
     batch: Count = 64
     sampled_words: Count = 1_000
     """Words that stand for the whole vocabulary in a step's softmax, about."""
