@@ -73,6 +73,12 @@ def masked(name: str, options: str = "") -> Case:
     )
 
 
+def prompted(request: pytest.FixtureRequest) -> Scorer:
+    """A tiny causal language model, z-scored on the tiny run."""
+    model, run = (request.getfixturevalue(name) for name in ("tiny_llm", "tiny_run"))
+    return resolve_model(f"baseline:prompt-eol+zscore={run}+float32@{model}")
+
+
 @cache
 def open_glove() -> Scorer:
     """The package's vectors, opened once; skipped without the package."""
@@ -100,6 +106,7 @@ CASES = {
     **{f"bert{options}": masked("bert", options) for options in ("+max", "+first-last", "+cls")},
     "roberta": masked("roberta"),
     "use": masked("use", "+distilled"),
+    "prompt-eol": Case(prompted, low=-1.0, tolerance=1e-5),
     "dice": Case(lambda _: resolve_model("baseline:dice")),
     "tfidf": Case(lambda _: resolve_model("baseline:tfidf"), tolerance=None),
     "tfidf@RUN": Case(lambda _: TfIdf(IDF)),

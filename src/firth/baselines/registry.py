@@ -56,6 +56,18 @@ def _corpus(spec: Spec) -> object:
     return pretrained.corpus_digest(spec.source)
 
 
+def _open_prompt_eol(spec: Spec) -> Scorer:
+    from firth.baselines.prompt_eol import open_prompt_eol
+
+    return open_prompt_eol(spec)
+
+
+def _identify_prompt_eol(spec: Spec) -> object:
+    from firth.baselines.prompt_eol import identify_prompt_eol
+
+    return identify_prompt_eol(spec)
+
+
 def _open_trained(spec: Spec) -> Scorer:
     return open_trained(spec.name, str(spec.source))
 
@@ -106,6 +118,17 @@ BASELINES: Mapping[str, Baseline] = {
         source="HANDLE_OR_FOLDER",
         options={"distilled": "a student of multilingual USE, through sentence-transformers"},
         identify=pretrained.identify_model,
+    ),
+    "prompt-eol": Baseline(
+        "states of a causal language model asked for the sentence in one word",
+        _open_prompt_eol,
+        source="MODEL",
+        required=True,
+        options={
+            "zscore=RUN": "dimensions scaled by their mean and deviation over a run's sentences",
+            "float32": "no bfloat16, also where the processor has it",
+        },
+        identify=_identify_prompt_eol,
     ),
     **{
         name: Baseline(
