@@ -1,6 +1,7 @@
 """PromptEOL: the state after each prompt, as the model gives it for that prompt alone."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,12 @@ TEXTS = ["The ship sailed.", "", "a", "The old red ship left the harbour in a st
 PAIRS = [(TEXTS[0], TEXTS[3]), (TEXTS[2], TEXTS[0]), (TEXTS[3], TEXTS[2])]
 
 
+def model_of(folder: Path) -> Any:
+    return AutoModelForCausalLM.from_pretrained(folder).train(False)
+
+
 def states_of(folder: Path) -> PromptStates:
-    model = AutoModelForCausalLM.from_pretrained(folder).eval()
-    return PromptStates(model, AutoTokenizer.from_pretrained(folder), torch.float32)
+    return PromptStates(model_of(folder), AutoTokenizer.from_pretrained(folder), torch.float32)
 
 
 @pytest.mark.parametrize("budget", [1, 300, 10_000])
@@ -28,7 +32,7 @@ def test_states_equal_those_of_one_prompt_alone(
     """However prompts are batched, each gets the last state of the plain model."""
     monkeypatch.setattr(prompt_eol, "_BATCH_TOKENS", budget)
     tokenizer = AutoTokenizer.from_pretrained(tiny_llm)
-    model = AutoModelForCausalLM.from_pretrained(tiny_llm).eval()
+    model = model_of(tiny_llm)
     found = states_of(tiny_llm)(TEXTS)
     assert found.shape == (4, len(TEMPLATES), 32)
     for text, row in zip(TEXTS, found, strict=True):
@@ -41,7 +45,7 @@ def test_states_equal_those_of_one_prompt_alone(
 
 def test_the_state_decides_the_next_word(tiny_llm: Path) -> None:
     """The premise of the method: the output layer reads the distribution off this state."""
-    model = AutoModelForCausalLM.from_pretrained(tiny_llm).eval()
+    model = model_of(tiny_llm)
     tokenizer = AutoTokenizer.from_pretrained(tiny_llm)
     state = torch.tensor(states_of(tiny_llm)([TEXTS[0]])[0, 0], dtype=torch.float32)
     prompt = tokenizer(TEMPLATES[0].format(TEXTS[0]), return_tensors="pt")
