@@ -34,12 +34,14 @@ Compare = Callable[[Floats, Floats], float]
 
 def total(sentence: Floats, contexts: Floats) -> Floats:
     """The fit of the sentence vector."""
-    return contexts @ sentence.sum(axis=0)
+    fits: Floats = contexts @ sentence.sum(axis=0)
+    return fits
 
 
 def best(sentence: Floats, contexts: Floats) -> Floats:
     """The fit of the word that fits best, at least 0."""
-    return np.maximum((contexts @ sentence.T).max(axis=1), 0.0)
+    fits: Floats = np.maximum((contexts @ sentence.T).max(axis=1), 0.0)
+    return fits
 
 
 def cosine(x: Floats, y: Floats) -> float:
