@@ -61,6 +61,9 @@ def test_every_kind_of_training_text_gives_the_same_counts(
     (one,) = found.sets
     assert (one.exact, one.near) == (1, 2), "SEEN; and NEARLY and the longer text, nearly"
     assert (one.rows, one.rows_touched) == (4, 3)
+    untouched = [row.texts for i, row in enumerate(data.rows) if i not in one.touched]
+    assert len(one.touched) == 3
+    assert all(SEEN not in texts and NEARLY not in texts for texts in untouched)
     assert one.texts == 4
     examples = found.examples["sts-b", "test"]
     assert [match.sentence for match in examples] == [SEEN] * 3
@@ -95,6 +98,30 @@ def test_results_say_what_leaked(sets: Path, tmp_path: Path) -> None:
     assert "1 of 4 texts exactly and 2 nearly, in 3 of 4 rows" in report.text()
     assert SEEN not in json.dumps(report.to_dict())
     assert evaluate(spec, ["sts-b"], sets, leakage=False).leakage is None
+
+
+def test_touched_sets_are_measured_once_more_without(tmp_path: Path, sets: Path) -> None:
+    """`unseen` is the figure of a file that never held the rows, and a note says what they made."""
+    run = write_sources(tmp_path / "texts")["run"]
+    path, spec = sets / "STSb" / "pairs.tsv", f"baseline:tfidf@{run}"
+    more = [(f"{OTHER[:-1]} {word}.", f"A {word} ship.", i) for i, word in enumerate("abcde")]
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(f"{a}\t{b}\t{score}\ttoy\ttest\n" for a, b, score in more)
+    found = evaluate(spec, ["sts-b"], sets)
+    assert found.leakage is not None
+    touched = found.leakage[0].sets[0].touched
+    unseen = found.find("sts-b", "spearman", subtask="unseen")
+    assert 0 < len(touched) < 9
+    assert unseen.n == 9 - len(touched)
+    assert any(f"without the {len(touched)} rows" in note for note in found.notes)
+
+    header, *rows = path.read_text(encoding="utf-8").splitlines()
+    left = [row for i, row in enumerate(rows) if i not in touched]
+    path.write_text("\n".join([header, *left]) + "\n", encoding="utf-8")
+    rest = evaluate(spec, ["sts-b"], sets)
+    whole = rest.find("sts-b", "spearman")
+    assert (whole.value, whole.low, whole.high) == (unseen.value, unseen.low, unseen.high)
+    assert [result.subtask for result in rest.results if result.subtask == "unseen"] == []
 
 
 def test_models_know_their_runs(tmp_path: Path) -> None:

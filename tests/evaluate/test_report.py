@@ -58,6 +58,26 @@ def test_several_models_equal_one_by_one(data_dir: Path) -> None:
     assert report.evaluations == tuple(evaluate(model, TASKS, data_dir) for model in MODELS)
 
 
+def test_many_models_stand_below_each_other(data_dir: Path) -> None:
+    """Past four, a line a model: the values and intervals of the Markdown table, columns even."""
+    few = evaluate_models([Noisy(seed) for seed in range(4)], ["sts13", "sts-b"], data_dir)
+    assert few.text().splitlines()[0].startswith("task")
+    many = evaluate_models([Noisy(seed) for seed in range(5)], ["sts13", "sts-b"], data_dir)
+    lines = many.text().splitlines()
+    assert lines[0].split() == ["system", "STS13", "STSb", "Avg."]
+    markdown = to_markdown(lay_out(many))
+    for i, one in enumerate(many.evaluations):
+        name, intervals = lines[2 + 2 * i], lines[3 + 2 * i]
+        assert name.startswith(one.model)
+        ranges = [found + "]" for found in intervals.strip().split("]") if found]
+        pairs = zip(
+            name.removeprefix(one.model).split(), [*map(str.strip, ranges), ""], strict=True
+        )
+        cells = " | ".join(f"{value} {found}".strip() for value, found in pairs)
+        assert f"| {one.model} | {cells} |" in markdown
+    assert len({len(line) for line in (lines[0], *lines[2:12:2])}) == 1
+
+
 def test_all_takes_what_is_there_and_says_what_is_not(data_dir: Path) -> None:
     """Every task whose data can be found; for each other one the places looked at."""
     report = evaluate_models(["baseline:dice"], ["all"], data_dir)

@@ -1,11 +1,9 @@
 """Evaluate models on tasks: every pair scored once, every figure with its interval."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from firth.baselines.protocol import Scorer
-from firth.corpus import CORPUS
 from firth.errors import FirthError, InputError
 from firth.evaluate.aggregate import Aggregate
 from firth.evaluate.aggregated import aggregates_of
@@ -14,15 +12,13 @@ from firth.evaluate.comparison import compare
 from firth.evaluate.evaluation import Evaluation, Result
 from firth.evaluate.figures import figures_of
 from firth.evaluate.groups import group_results
-from firth.evaluate.leakage import find_leakage
 from firth.evaluate.report import Report
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.sample import sample_of
 from firth.evaluate.scoring import System, score, system_of
 from firth.evaluate.selection import LeftOut, one_line, select_sets, select_systems
-from firth.evaluate.training_text import training_of, training_runs
+from firth.evaluate.unseen import with_leakage
 from firth.progress import Bar, bar
-from firth.run import Run
 
 Model = str | Path | Scorer
 
@@ -201,24 +197,6 @@ def _measure(
         command=command,
         scored=tuple(scored),
     )
-
-
-def with_leakage(found: Evaluation, sets: Sequence[EvaluationSet], cache: Cache) -> Evaluation:
-    """An evaluation with what the model's training text shares with the sets, and notes of it.
-
-    Args:
-        found: Of a model named by a path or spec.
-        sets: The sets it was evaluated on.
-        cache: Looked at first.
-    """
-    leaks = []
-    for run in training_runs(found.model):
-        if Run.open(run).has(CORPUS):
-            leaks.append(find_leakage(training_of(run), sets, cache))
-    if not leaks:
-        return found
-    notes = [text for leak in leaks for text in leak.notes()]
-    return replace(found, leakage=tuple(leaks), notes=(*found.notes, *notes))
 
 
 def _check(resamples: int) -> None:

@@ -29,6 +29,7 @@ class SetLeakage:
         near: How many others stand in it nearly.
         rows: Rows of the set.
         rows_touched: Rows of which a text, or a sentence within one, was found either way.
+        touched: Which rows these are, counted from 0 in the order of the set.
     """
 
     task: str
@@ -38,6 +39,7 @@ class SetLeakage:
     near: int
     rows: int
     rows_touched: int
+    touched: tuple[int, ...]
 
     def __str__(self) -> str:
         """`afs all: 3 of 8,120 texts exactly and 5 nearly, in 9 of 6,000 rows`."""
@@ -125,7 +127,8 @@ def find_leakage(
     leaks, examples = [], {}
     for data in sets:
         value = known[id(data)]
-        leaks.append(SetLeakage(data.task.name, data.split, **value["counts"]))
+        rows = tuple(value["touched"])
+        leaks.append(SetLeakage(data.task.name, data.split, **value["counts"], touched=rows))
         examples[data.task.name, data.split] = tuple(
             Match(Kind(kind), *rest) for kind, *rest in value["examples"]
         )
@@ -166,6 +169,7 @@ def _summary(
     )
     hits = [found[form] for form in wanted if form in found]
     touched = {text for text, every in forms.items() if not every.isdisjoint(found)}
+    rows = [i for i, row in enumerate(data.rows) if not touched.isdisjoint(row.texts)]
     exact = [match for match in hits if match.kind is Kind.EXACT]
     near = [match for match in hits if match.kind is Kind.NEAR]
     near.sort(key=lambda match: (-match.similarity, match.text))
@@ -174,10 +178,10 @@ def _summary(
         "exact": len(exact),
         "near": len(near),
         "rows": len(data.rows),
-        "rows_touched": sum(not touched.isdisjoint(row.texts) for row in data.rows),
+        "rows_touched": len(rows),
     }
     examples = [
         [match.kind.value, match.text, match.sentence, match.similarity]
         for match in (*exact[:_EXAMPLES], *near[:_EXAMPLES])
     ]
-    return {"counts": counts, "examples": examples}
+    return {"counts": counts, "touched": rows, "examples": examples}

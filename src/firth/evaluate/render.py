@@ -1,4 +1,4 @@
-"""A table as Markdown and as LaTeX."""
+"""A table as plain text, as Markdown and as LaTeX."""
 
 from firth.evaluate.layout import Cell, Layout
 
@@ -25,6 +25,21 @@ _LATEX = {
 }
 _SIGNS = {1: "+", 0: "", -1: "\u2212"}
 _NONE = "\u2013"
+
+
+def to_text(layout: Layout) -> str:
+    """Columns for a screen, intervals below their values, then the caption."""
+    rows = [["system", *layout.headings]]
+    for name, cells in layout.rows:
+        rows.append([name, *map(_value, cells)])
+        if intervals := [_interval(cell) for cell in cells]:
+            rows.append(["", *intervals])
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        for row in rows
+    ]
+    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:], " ".join(layout.caption)])
 
 
 def to_markdown(layout: Layout) -> str:
@@ -72,11 +87,18 @@ def escape(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def _markdown_cell(cell: Cell | None) -> str:
+def _value(cell: Cell | None) -> str:
     if cell is None or cell.value is None:
         return _NONE
-    interval = "" if cell.low is None else f" [{cell.low:.1f}, {cell.high:.1f}]"
-    return f"{cell.value:.1f}{_SIGNS[cell.verdict]}{interval}"
+    return f"{cell.value:.1f}{_SIGNS[cell.verdict]}"
+
+
+def _interval(cell: Cell | None) -> str:
+    return "" if cell is None or cell.low is None else f"[{cell.low:.1f}, {cell.high:.1f}]"
+
+
+def _markdown_cell(cell: Cell | None) -> str:
+    return f"{_value(cell)} {_interval(cell)}".rstrip()
 
 
 def _plain(text: str) -> str:
@@ -91,6 +113,5 @@ def _latex_value(cell: Cell | None) -> str:
 
 
 def _latex_interval(cell: Cell | None) -> str:
-    if cell is None or cell.low is None:
-        return ""
-    return rf"\tiny [{cell.low:.1f}, {cell.high:.1f}]"
+    interval = _interval(cell)
+    return rf"\tiny {interval}" if interval else ""

@@ -15,6 +15,8 @@ from firth.progress import note
 
 RESULTS, SIMILARITIES = "results.json", "similarities.parquet"
 MARKDOWN, LATEX, PLOTS = "table.md", "table.tex", "plots"
+_SIDE_BY_SIDE = 4
+"""Models that a screen has room for side by side."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,20 @@ class Report:
         write_document(Path(path), self.to_dict())
 
     def text(self, *, subtasks: bool = False) -> str:
-        """The figures for a screen, with groups, differences and notes below."""
+        """The figures for a screen, with groups, differences and notes below.
+
+        A few models have a column each and every figure; more have a line each, and one figure a
+        set.
+        """
+        from firth.evaluate.layout import lay_out
+        from firth.evaluate.render import to_text
         from firth.evaluate.table import tabulate
 
-        lines = [tabulate(self.evaluations, subtasks=subtasks)]
+        if len(self.evaluations) > _SIDE_BY_SIDE and not subtasks:
+            notes = dict.fromkeys(note for one in self.evaluations for note in one.notes)
+            lines = [to_text(lay_out(self)), *(f"({text})" for text in notes)]
+        else:
+            lines = [tabulate(self.evaluations, subtasks=subtasks)]
         lines += [str(group) for group in self.groups if subtasks or group.subtask == "all"]
         lines += [str(difference) for difference in self.differences]
         lines += [f"({item})" for item in self.left_out]

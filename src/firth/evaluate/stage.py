@@ -16,6 +16,7 @@ from firth.baselines.tfidf import TfIdf
 from firth.coherence import COHERENCE
 from firth.corpus import CORPUS, TOKENIZER
 from firth.evaluate import EVALUATION
+from firth.evaluate.cache import Cache
 from firth.evaluate.evaluate import evaluate
 from firth.evaluate.evaluation import Evaluation
 from firth.evaluate.leakage import find_leakage
@@ -25,6 +26,7 @@ from firth.evaluate.report import Report
 from firth.evaluate.table import tabulate
 from firth.evaluate.task import ALL, find_task
 from firth.evaluate.training_text import training_of
+from firth.evaluate.unseen import with_leaks
 from firth.generation import GENERATOR
 from firth.retrieve import RETRIEVE
 from firth.run import Run
@@ -81,12 +83,8 @@ def build_evaluation(run: Run) -> Outcome:
         ]
         training = replace(training_of(run.path), source="the corpus of this run")
         leak = find_leakage(training, sets)
-        found = [
-            one
-            if one.model == "Dice"
-            else replace(one, leakage=(leak,), notes=(*one.notes, *leak.notes()))
-            for one in found
-        ]
+        nothing = Cache(None)
+        found = [one if one.model == "Dice" else with_leaks(one, [leak], nothing) for one in found]
         report = Report(tuple(found))
         report.to_json(workspace / "results.json")
         with write_atomically(workspace / "table.txt") as partial:
