@@ -113,7 +113,7 @@ def test_touched_sets_are_measured_once_more_without(tmp_path: Path, sets: Path)
     unseen = found.find("sts-b", "spearman", subtask="unseen")
     assert 0 < len(touched) < 9
     assert unseen.n == 9 - len(touched)
-    assert any(f"without the {len(touched)} rows" in note for note in found.notes)
+    assert any(f"without those {len(touched)} rows" in note for note in found.notes)
 
     header, *rows = path.read_text(encoding="utf-8").splitlines()
     left = [row for i, row in enumerate(rows) if i not in touched]

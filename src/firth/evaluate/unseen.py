@@ -91,9 +91,10 @@ def _unseen(found: Evaluation, item: Scored, rows: set[int], cache: Cache) -> li
 
 def _remark(found: Evaluation, one: Result, rows: int) -> str:
     whole = found.find(one.task, one.metric, split=one.split)
+    shown = "that row" if rows == 1 else f"those {rows:,} rows"
     if whole.value is None or one.value is None:
-        return f"{one.task} {one.split}: nothing to measure without the {rows:,} rows"
+        return f"{one.task} {one.split}: nothing to measure without {shown}"
     return (
-        f"{found.model}: {one.task} {one.split} {one.metric} is {one.value:.1f} without the "
-        f"{rows:,} rows, {whole.value:.1f} with them"
+        f"{found.model}: {one.task} {one.split} {one.metric} is {one.value:.1f} without "
+        f"{shown}, {whole.value:.1f} with it all"
     )
