@@ -100,7 +100,8 @@ def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
         data = _examples(texts, config, seed)
         losses = _train(model, loss, data, config, seed, workspace, name)
     write_json(workspace / SETTINGS, {"title": _title(name, base)})
-    model.eval().cpu().save(str(workspace), create_model_card=False)
+    with silence():
+        model.eval().cpu().save(str(workspace), create_model_card=False)
     return {"sentences": len(texts), "examples": len(data), "loss": losses}
 
 
