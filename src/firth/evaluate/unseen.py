@@ -96,5 +96,5 @@ def _remark(found: Evaluation, one: Result, rows: int) -> str:
         return f"{one.task} {one.split}: nothing to measure without {shown}"
     return (
         f"{found.model}: {one.task} {one.split} {one.metric} is {one.value:.1f} without "
-        f"{shown}, {whole.value:.1f} with it all"
+        f"{shown}, {whole.value:.1f} with all"
     )
