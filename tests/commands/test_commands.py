@@ -196,6 +196,26 @@ def test_evaluate_writes_what_it_shows(
     assert "sts-b" in out
 
 
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (("distill",), ("--base", "no/such/encoder")),
+        (("train", "generator"), ("--backend", "causal-lm", "--model", "no/such/model")),
+        (("train", "baseline", "simcse"), ("--base", "no/such/encoder")),
+        (("corpus", "build", "no-such-file.txt"), ("--set", "corpus.window=2")),
+    ],
+)
+def test_what_is_refused_leaves_no_trace(
+    firth: Command, run: Path, command: tuple[str, ...], option: tuple[str, ...]
+) -> None:
+    """A setting that cannot be used is not kept: the run goes on as it was."""
+    before = (run / "config.yaml").read_text()
+    status, _, err = firth(*command, "--run", run, *option, "-q")
+    assert status == 1
+    assert "no/such" in err or "no-such" in err
+    assert (run / "config.yaml").read_text() == before
+
+
 def test_several_models_into_a_folder_and_compared(
     firth: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

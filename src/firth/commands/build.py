@@ -12,8 +12,7 @@ from firth.commands.options import (
     RunFolder,
     Seed,
     Settings,
-    create_run,
-    open_run,
+    changed_run,
     parse_settings,
     start,
 )
@@ -102,7 +101,8 @@ def corpus_build(
     }
     changes = parse_settings(settings, seed)
     changes["corpus"] = {**changes.get("corpus", {}), **named}
-    _build(create_run(folder, changes), CORPUS, TOKENIZER, RETRIEVE)
+    with changed_run(folder, changes, create=True) as run:
+        _build(run, CORPUS, TOKENIZER, RETRIEVE)
 
 
 def train_coherence(
@@ -112,7 +112,8 @@ def train_coherence(
     start(quiet)
     from firth.coherence import COHERENCE
 
-    _build(open_run(folder, parse_settings(settings, seed)), COHERENCE)
+    with changed_run(folder, parse_settings(settings, seed)) as run:
+        _build(run, COHERENCE)
 
 
 def train_generator(
@@ -134,7 +135,8 @@ def train_generator(
     changes = parse_settings(settings, seed)
     named = {"backend": backend.value if backend else None, "model": model}
     changes["generator"] = {**changes.get("generator", {}), **named}
-    _build(open_run(folder, changes), GENERATOR)
+    with changed_run(folder, changes) as run:
+        _build(run, GENERATOR)
 
 
 def train_baseline(
@@ -161,10 +163,10 @@ def train_baseline(
     for name in names:
         find_trained(name)
     more = base_settings(names, base) if base else {}
-    run = open_run(folder, parse_settings(settings, seed))
-    run = run.changed(more) if more else run
-    for name in names:
-        show_summary(f"baseline {name}", build_baseline(run, name).manifest.summary)
+    with changed_run(folder, parse_settings(settings, seed)) as run:
+        run = run.changed(more) if more else run
+        for name in names:
+            show_summary(f"baseline {name}", build_baseline(run, name).manifest.summary)
 
 
 def reproduce(
@@ -184,8 +186,8 @@ def reproduce(
     from firth.reproduce.registry import reproduce as run_experiment
 
     find_experiment(name)
-    run = open_run(folder, parse_settings(settings, seed))
-    typer.echo(run_experiment(name, run, data_dir, out).markdown(), nl=False)
+    with changed_run(folder, parse_settings(settings, seed)) as run:
+        typer.echo(run_experiment(name, run, data_dir, out).markdown(), nl=False)
 
 
 def harvest(
@@ -201,7 +203,8 @@ def harvest(
 
     changes = parse_settings(settings, seed)
     changes["harvest"] = {**changes.get("harvest", {}), "pairs": pairs}
-    _build(open_run(folder, changes), HARVEST)
+    with changed_run(folder, changes) as run:
+        _build(run, HARVEST)
 
 
 def distill(
@@ -220,7 +223,8 @@ def distill(
 
     changes = parse_settings(settings, seed)
     changes["surrogate"] = {**changes.get("surrogate", {}), "base": base}
-    _build(open_run(folder, changes), SURROGATE)
+    with changed_run(folder, changes) as run:
+        _build(run, SURROGATE)
 
 
 def _build(run: Run, *stages: Stage) -> None:

@@ -1,6 +1,7 @@
 """Options that several commands share, and what they do."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import yaml
 
 from firth import progress
 from firth.config import Config
-from firth.errors import ConfigError
+from firth.errors import ConfigError, FirthError
 from firth.run import CONFIG, Run
 
 RunFolder = Annotated[
@@ -64,14 +65,30 @@ def parse_settings(settings: Sequence[str] | None, seed: int | None = None) -> C
     return changes
 
 
-def open_run(folder: Path, changes: Changes) -> Run:
-    """Open a run and write `changes` into its configuration."""
-    run = Run.open(folder)
-    return run.changed(changes) if changes else run
+@contextmanager
+def changed_run(folder: Path, changes: Changes, *, create: bool = False) -> Iterator[Run]:
+    """A run with `changes` in its configuration, while something is built in it.
 
+    If what is asked for is refused, a run that was there before gets its old configuration back, so
+    that a setting which cannot be used does not stay behind. Anything else that stops the block
+    leaves the changes: the same command continues.
 
-def create_run(folder: Path, changes: Changes) -> Run:
-    """Open a run, or start one, with `changes` in its configuration."""
+    Args:
+        folder: Of the run.
+        changes: Section → setting → value.
+        create: Start a run where there is none.
+    """
     path = folder / CONFIG
-    config = Config.load(path) if path.is_file() else Config()
-    return Run.create(folder, config.changed(changes, str(path)))
+    before = Config.load(path) if path.is_file() else None
+    if create:
+        config = before or Config()
+        run = Run.create(folder, config.changed(changes, str(path)))
+    else:
+        run = Run.open(folder)
+        run = run.changed(changes) if changes else run
+    try:
+        yield run
+    except FirthError:
+        if before is not None:
+            Run.create(folder, before)
+        raise
