@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -106,3 +106,20 @@ def track(items: Iterable[T], title: str, total: float | None = None) -> Iterato
         for item in items:
             yield item
             shown.advance()
+
+
+@contextmanager
+def without_foreign_bars() -> Iterator[None]:
+    """Keep the bars and warnings of transformers off the screen inside the block."""
+    from transformers.utils import logging
+
+    foreign: Any = logging  # mypy: untyped
+    verbosity, barred = foreign.get_verbosity(), foreign.is_progress_bar_enabled()
+    foreign.set_verbosity_error()
+    foreign.disable_progress_bar()
+    try:
+        yield
+    finally:
+        foreign.set_verbosity(verbosity)
+        if barred:
+            foreign.enable_progress_bar()

@@ -1,7 +1,6 @@
 """Averaged token vectors of a masked language model that nobody tuned for sentences."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from firth.baselines.cosine import CosineScorer
 from firth.errors import InputError
+from firth.progress import without_foreign_bars
 from firth.reach import hub_in_reach
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def open_transformer(name: str, pool: Pool = Pool.MEAN) -> CosineScorer:
     local = Path(name).is_dir()
     offline = local or not hub_in_reach()
     try:
-        with _without_bars():
+        with without_foreign_bars():
             tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=offline)
             model: Any = AutoModel.from_pretrained(
                 name, local_files_only=offline, use_safetensors=True, dtype=torch.float32
@@ -74,23 +74,6 @@ def open_transformer(name: str, pool: Pool = Pool.MEAN) -> CosineScorer:
         Pool.CLS: "first token of the last layer",
     }[pool]
     return CosineScorer(f"{title} of {name}, texts cut at {encoder.longest} tokens", encoder.encode)
-
-
-@contextmanager
-def _without_bars() -> Iterator[None]:
-    """Keep the bars and notes of loading off the screen."""
-    from transformers.utils import logging
-
-    quiet: Any = logging  # mypy: untyped
-    verbosity, barred = quiet.get_verbosity(), quiet.is_progress_bar_enabled()
-    quiet.set_verbosity_error()
-    quiet.disable_progress_bar()
-    try:
-        yield
-    finally:
-        quiet.set_verbosity(verbosity)
-        if barred:
-            quiet.enable_progress_bar()
 
 
 class TokenPooler:

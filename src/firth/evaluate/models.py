@@ -12,6 +12,7 @@ from firth.baselines.protocol import Scorer, TextPair
 from firth.baselines.registry import PREFIX, identify_baseline, open_baseline
 from firth.errors import InputError, MissingStageError
 from firth.evaluate.snapshot import fingerprint_snapshot
+from firth.progress import without_foreign_bars
 from firth.reach import hub_in_reach
 from firth.run import CONFIG, Run
 
@@ -113,7 +114,8 @@ def _encoder(name: str, local: bool) -> Scorer:
     from sentence_transformers import SentenceTransformer
 
     try:
-        model = SentenceTransformer(name, local_files_only=local or offline)
+        with without_foreign_bars():
+            model = SentenceTransformer(name, local_files_only=local or offline)
     except (
         OSError,
         ValueError,

@@ -1,7 +1,6 @@
 """Pretrained causal language models by folder or hub name: loading them, knowing them again."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from transformers.utils.hub import cached_file
 
 from firth.artifacts import fingerprint_file, fingerprint_value
 from firth.errors import InputError, MissingExtraError
+from firth.progress import without_foreign_bars
 from firth.reach import hub_in_reach
 
 _KEPT = (".safetensors", ".json", ".model", ".txt", ".jinja")
@@ -96,7 +96,7 @@ def load_pretrained(
             f"opened).{hint}"
         )
     try:
-        with _without_bars():
+        with without_foreign_bars():
             tokenizer: PreTrainedTokenizerBase = _hub.AutoTokenizer.from_pretrained(
                 model, **options, **({"gguf_file": gguf_file} if gguf_file else {})
             )
@@ -144,17 +144,3 @@ def _folder(model: str) -> Path:
     except _FAILURES as error:
         raise InputError(f"{model!r}: neither a folder nor a model in the hub's cache") from error
     return Path(str(found)).parent
-
-
-@contextmanager
-def _without_bars() -> Iterator[None]:
-    logging = _hub.utils.logging
-    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if shown:
-            logging.enable_progress_bar()
