@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from firth.artifacts import write_atomically
+from firth.baselines.spec import PREFIX
 from firth.errors import MissingExtraError
 from firth.evaluate.layout import Layout, lay_out
 from firth.evaluate.metrics import Floats
@@ -201,4 +202,5 @@ def _margin(names: Sequence[str]) -> float:
 
 def _short(name: str) -> str:
     """A name that fits beside a plot: its end tells models of one folder apart."""
+    name = name.removeprefix(PREFIX)
     return name if len(name) <= _LONGEST else "…" + name[-_LONGEST + 1 :]
