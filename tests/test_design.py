@@ -34,6 +34,7 @@ PACKAGES = (
     "surrogate",
     "baselines",
     "evaluate",
+    "relatedness",
     "pipeline",
     "preflight",
     "demo",

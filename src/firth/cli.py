@@ -17,6 +17,9 @@ app = typer.Typer(
 )
 corpus = typer.Typer(help="Read documents; show what was read.", no_args_is_help=True)
 train = typer.Typer(help="Train the context models.", no_args_is_help=True)
+bws = typer.Typer(
+    help="Best-worst scaling: questionnaire, scores, reliability.", no_args_is_help=True
+)
 
 app.command()(build.demo)
 app.command()(build.run)
@@ -37,6 +40,7 @@ app.command()(evaluate.compare)
 app.command(cls=SeveralNames)(evaluate.leakage)
 app.command()(build.reproduce)
 app.command(cls=SeveralNames)(mteb.mteb)
+app.add_typer(bws, name="bws")
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,300 @@
+"""What best-worst scaling reads and writes: items, tuples, gold questions, annotations.
+
+Files are UTF-8 CSV. Readers name every problem of a file at once, with its line; writers replace a
+file in one step. Answers that are incomplete or contradict each other are *not* problems of a file:
+people give them, and scoring counts them (`firth.relatedness.bws.answers`).
+"""
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from firth.errors import InputError
+from firth.relatedness.bws.files import Problems, read_lines, read_rows, write_rows
+
+T = TypeVar("T")
+ID, SCORE, SENTENCES = "id", "score", ("sentence1", "sentence2")
+_ITEM = re.compile(r"item([1-9]\d*)")
+SMALLEST = 3
+"""Items of the smallest tuple: of two, the best one leaves nothing to say about the worst."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """What is judged: a sentence pair, or any one or more texts.
+
+    Attributes:
+        id: Unique in its file, not empty.
+        texts: Its texts in the order of the columns, at least one.
+        score: A score it already has (a model's, or the truth of a simulation), if any.
+    """
+
+    id: str
+    texts: tuple[str, ...]
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class Tuple:
+    """A question: which of these items is the best, which the worst?
+
+    Attributes:
+        id: Unique in its file, not empty.
+        items: Ids of at least three distinct items, in the order they are shown.
+    """
+
+    id: str
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The right answer to a tuple, with which annotators are checked: two ids of its items."""
+
+    tuple: str
+    best: str
+    worst: str
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """One annotator's answer to one tuple, as it was given.
+
+    Attributes:
+        tuple: Id of the tuple.
+        annotator: Who answered; not empty.
+        best: Id of an item; empty where none was chosen.
+        worst: Id of an item; empty where none was chosen.
+        time: When, in any notation; empty where not known.
+        line: Where it stands in its file, for messages; 0 where it comes from no file.
+    """
+
+    tuple: str
+    annotator: str
+    best: str
+    worst: str
+    time: str = ""
+    line: int = field(default=0, compare=False)
+
+
+def read_items(path: str | Path) -> list[Item]:
+    """Read the items of a pairs TSV, a CSV or a text file (`.txt`: an item a line).
+
+    A column `id` names them; without it an item's id is its row number from 1, padded with zeros. A
+    column `score` is kept as a number. The texts are `sentence1` and `sentence2` where they exist,
+    else all other columns.
+
+    Raises:
+        InputError: The file cannot be read, or every problem of it: no text column, empty ids or
+            texts, ids that occur twice, scores that are not numbers.
+    """
+    path = Path(path)
+    if path.suffix == ".txt":
+        lines = read_lines(path)
+        width = len(str(len(lines)))
+        items = [Item(f"{n:0{width}}", (text,)) for n, (_, text) in enumerate(lines, start=1)]
+        return _some(path, items, "item")
+    rows = read_rows(path)
+    names = SENTENCES if set(SENTENCES) <= set(rows.header) else rows.header
+    columns = [name for name in names if name not in (ID, SCORE)]
+    if not columns:
+        rows.problems.add(1, f"no column of texts. Got: {', '.join(rows.header)}")
+        rows.problems.check()
+    width = len(str(len(rows.rows)))
+    items, seen = [], _Seen("item", rows.problems)
+    for number, (line, record) in enumerate(rows.records(), start=1):
+        name = record.get(ID, f"{number:0{width}}")
+        seen.add(line, name)
+        texts = tuple(record[column] for column in columns)
+        for column, text in zip(columns, texts, strict=True):
+            if not text.strip():
+                rows.problems.add(line, f"{column} is empty")
+        items.append(Item(name, texts, _score(record, line, rows.problems)))
+    rows.problems.check()
+    return _some(path, items, "item")
+
+
+def write_items(path: str | Path, items: Iterable[Item], columns: Sequence[str]) -> None:
+    """Write items as CSV: `id`, the texts under the names `columns`, and `score` if all have one.
+
+    Raises:
+        InputError: An item has not one text a column, or the file cannot be written.
+    """
+    items = list(items)
+    for item in items:
+        if len(item.texts) != len(columns):
+            raise InputError(f"item {item.id}: {len(item.texts)} texts; expected {len(columns)}")
+    scored = all(item.score is not None for item in items)
+    header = (ID, *columns, *((SCORE,) if scored else ()))
+    tail = [(repr(item.score),) if scored else () for item in items]
+    rows = ((item.id, *item.texts, *end) for item, end in zip(items, tail, strict=True))
+    write_rows(Path(path), header, rows)
+
+
+def read_tuples(path: str | Path, items: Collection[str] | None = None) -> list[Tuple]:
+    """Read `tuple,item1,…,itemN`.
+
+    Args:
+        path: Of the CSV file.
+        items: Ids that may occur; None for any.
+
+    Raises:
+        InputError: The file cannot be read, or every problem of it: fewer than three items, an item
+            twice in a tuple, unknown items, ids that occur twice.
+    """
+    rows = read_rows(Path(path), needed=("tuple", "item1", "item2", "item3"))
+    numbers = sorted(int(m[1]) for name in rows.header if (m := _ITEM.fullmatch(name)))
+    if numbers != list(range(1, len(numbers) + 1)):
+        rows.problems.add(1, f"columns item1 to item{numbers[-1]} are not all there")
+        rows.problems.check()
+    known = None if items is None else set(items)
+    tuples, seen = [], _Seen("tuple", rows.problems)
+    for line, record in rows.records():
+        seen.add(line, record["tuple"])
+        members = tuple(record[f"item{number}"] for number in numbers)
+        if "" in members:
+            rows.problems.add(line, "an item is empty")
+        elif len(set(members)) < len(members):
+            rows.problems.add(line, f"an item occurs twice in the tuple: {', '.join(members)}")
+        elif known is not None and (strange := [name for name in members if name not in known]):
+            rows.problems.add(line, f"no such item: {', '.join(strange)}")
+        tuples.append(Tuple(record["tuple"], members))
+    rows.problems.check()
+    return _some(Path(path), tuples, "tuple")
+
+
+def write_tuples(path: str | Path, tuples: Sequence[Tuple]) -> None:
+    """Write `tuple,item1,…,itemN`.
+
+    Raises:
+        InputError: No tuple, tuples of different sizes, or the file cannot be written.
+    """
+    sizes = sorted({len(one.items) for one in tuples})
+    if len(sizes) != 1:
+        raise InputError(f"{path}: got tuples of {sizes} items; expected tuples of one size")
+    header = ("tuple", *(f"item{number}" for number in range(1, sizes[0] + 1)))
+    write_rows(Path(path), header, ((one.id, *one.items) for one in tuples))
+
+
+def read_gold(path: str | Path, tuples: Iterable[Tuple] | None = None) -> list[Gold]:
+    """Read `tuple,best,worst`.
+
+    Args:
+        path: Of the CSV file.
+        tuples: The tuples the gold questions are among; None leaves that unchecked.
+
+    Raises:
+        InputError: The file cannot be read, or every problem of it: unknown tuples, items that are
+            not in the tuple, best and worst the same or empty, a tuple twice.
+    """
+    rows = read_rows(Path(path), needed=("tuple", "best", "worst"))
+    members = None if tuples is None else {one.id: one.items for one in tuples}
+    gold, seen = [], _Seen("tuple", rows.problems)
+    for line, record in rows.records():
+        one = Gold(record["tuple"], record["best"], record["worst"])
+        seen.add(line, one.tuple)
+        for problem in _wrong_gold(one, members):
+            rows.problems.add(line, problem)
+        gold.append(one)
+    rows.problems.check()
+    return _some(Path(path), gold, "gold question")
+
+
+def write_gold(path: str | Path, gold: Iterable[Gold]) -> None:
+    """Write `tuple,best,worst`; raise `InputError` where the file cannot be written."""
+    write_rows(Path(path), ("tuple", "best", "worst"), ((g.tuple, g.best, g.worst) for g in gold))
+
+
+def read_annotations(path: str | Path) -> list[Annotation]:
+    """Read `tuple,annotator,best,worst[,time]`; best and worst may be empty, and are not judged.
+
+    Raises:
+        InputError: The file cannot be read, or every line without a tuple or an annotator.
+    """
+    rows = read_rows(Path(path), needed=("tuple", "annotator", "best", "worst"))
+    annotations = []
+    for line, record in rows.records():
+        for column in ("tuple", "annotator"):
+            if not record[column]:
+                rows.problems.add(line, f"{column} is empty")
+        annotations.append(
+            Annotation(
+                record["tuple"],
+                record["annotator"],
+                record["best"],
+                record["worst"],
+                record.get("time", ""),
+                line,
+            )
+        )
+    rows.problems.check()
+    return _some(Path(path), annotations, "annotation")
+
+
+def write_annotations(path: str | Path, annotations: Iterable[Annotation]) -> None:
+    """Write `tuple,annotator,best,worst`, and `time` where an annotation has one.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+    annotations = list(annotations)
+    timed = any(one.time for one in annotations)
+    header = ("tuple", "annotator", "best", "worst", *(("time",) if timed else ()))
+    write_rows(
+        Path(path),
+        header,
+        (
+            (one.tuple, one.annotator, one.best, one.worst, *((one.time,) if timed else ()))
+            for one in annotations
+        ),
+    )
+
+
+class _Seen:
+    """Notes ids that are empty or occur twice."""
+
+    def __init__(self, what: str, problems: Problems) -> None:
+        self._what, self._problems, self._lines = what, problems, dict[str, int]()
+
+    def add(self, line: int, name: str) -> None:
+        if not name:
+            self._problems.add(line, f"the id of the {self._what} is empty")
+        elif name in self._lines:
+            first = self._lines[name]
+            self._problems.add(line, f"{self._what} {name!r} again; it stands in line {first}")
+        else:
+            self._lines[name] = line
+
+
+def _score(record: Mapping[str, str], line: int, problems: Problems) -> float | None:
+    if SCORE not in record or not record[SCORE].strip():
+        return None
+    try:
+        score = float(record[SCORE])
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        problems.add(line, f"score {record[SCORE]!r} is not a number")
+    return score
+
+
+def _wrong_gold(gold: Gold, members: Mapping[str, tuple[str, ...]] | None) -> list[str]:
+    if not gold.best or not gold.worst:
+        return ["best or worst is empty"]
+    if gold.best == gold.worst:
+        return [f"best and worst are the same item, {gold.best!r}"]
+    if members is None:
+        return []
+    if gold.tuple not in members:
+        return [f"no such tuple: {gold.tuple!r}"]
+    wrong = [name for name in (gold.best, gold.worst) if name not in members[gold.tuple]]
+    return [f"{name!r} is not in tuple {gold.tuple!r}" for name in wrong]
+
+
+def _some(path: Path, found: list[T], what: str) -> list[T]:
+    if not found:
+        raise InputError(f"{path}: no {what}; it has only a header")
+    return found
