@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from firth.commands import build, evaluate, mteb, query
+from firth.commands import build, evaluate, mteb, query, relatedness
 from firth.commands.arguments import SeveralNames
 from firth.errors import FirthError
 
@@ -41,6 +41,7 @@ app.command(cls=SeveralNames)(evaluate.leakage)
 app.command()(build.reproduce)
 app.command(cls=SeveralNames)(mteb.mteb)
 app.add_typer(bws, name="bws")
+app.add_typer(relatedness.group, name="relatedness")
 
 
 def _version(wanted: bool) -> None:

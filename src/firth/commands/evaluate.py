@@ -112,7 +112,7 @@ def evaluate(
         resamples=resamples,
         seed=13 if seed is None else seed,
         command=shlex.join(["firth", *sys.argv[1:]]),
-        cache=_cache(cache, no_cache),
+        cache=open_cache(cache, no_cache),
         leakage=leakage,
         aggregates=aggregates,
     )
@@ -163,7 +163,7 @@ def compare(
         subtasks=subtasks,
         seed=seed,
         resamples=resamples,
-        cache=_cache(cache, no_cache),
+        cache=open_cache(cache, no_cache),
     )
     for difference in found.differences:
         typer.echo(str(difference))
@@ -204,7 +204,7 @@ def leakage(
 
     training = training_of(source)
     sets, left_out = select_every_split(task or ["all"], data_dir)
-    found = find_leakage(training, sets, _cache(cache, no_cache))
+    found = find_leakage(training, sets, open_cache(cache, no_cache))
     for one in found.sets:
         typer.echo(str(one))
         for match in found.examples[one.task, one.split][:examples]:
@@ -230,7 +230,8 @@ def _groups(given: Sequence[str]) -> dict[str, list[str]]:
     return groups
 
 
-def _cache(folder: Path | None, none: bool) -> "Cache":
+def open_cache(folder: Path | None, none: bool) -> "Cache":
+    """The cache that `--cache` and `--no-cache` ask for; raise `InputError` if both do."""
     from firth.evaluate.cache import Cache, default_folder
 
     if none and folder is not None:

@@ -69,17 +69,50 @@ def aggregate(
     if data.units is not None:
         raise InputError(f"{data.task.name}: its rows share texts; only the aggregate `all` fits")
     parts = parts_of(data, how, seed)
+    return mean_over_parts(
+        x, y, parts, metric, by_size=how is Aggregate.WEIGHTED, seed=seed, resamples=resamples
+    )
+
+
+def mean_over_parts(
+    x: Floats,
+    y: Floats,
+    parts: Mapping[str, npt.NDArray[np.int64]],
+    metric: Metric,
+    *,
+    by_size: bool = False,
+    seed: int = 13,
+    resamples: int = 1_000,
+) -> Estimate:
+    """The mean of a metric over parts of some rows, with a bootstrap interval.
+
+    Args:
+        x: Gold scores, shape (n,).
+        y: Similarities, shape (n,).
+        parts: Name → row numbers; parts do not share rows.
+        metric: Which figure.
+        by_size: Weigh each part by its number of rows.
+        seed: Of the resampling; rows are resampled within each part.
+        resamples: Bootstrap resamples.
+
+    Returns:
+        × 100, with `n` the rows of all parts. Undefined, with the reason, when it is undefined on
+        one of them.
+    """
     sizes = np.array([len(rows) for rows in parts.values()], dtype=np.float64)
-    weights = sizes if how is Aggregate.WEIGHTED else np.ones(len(parts))
-    weights /= weights.sum()
+    n = int(sizes.sum())
+    if not n:
+        return Estimate(None, None, None, n, "there are no rows")
+    weights = sizes if by_size else np.ones(len(parts))
+    weights = weights / weights.sum()
     total = np.zeros(1 + resamples)
     for (name, rows), weight in zip(parts.items(), weights, strict=True):
         if reason := _undefined(metric, x[rows], y[rows]):
-            return Estimate(None, None, None, len(x), f"{name}: {reason}")
+            return Estimate(None, None, None, n, f"{name}: {reason}")
         drawn = _drawn(metric, x[rows], y[rows], derive_seed(seed, "part", name), resamples)
         total += weight * drawn
     low, high = _interval(total[1:])
-    return Estimate(100 * float(total[0]), low, high, len(x))
+    return Estimate(100 * float(total[0]), low, high, n)
 
 
 def parse_aggregates(names: Sequence[str]) -> list[Aggregate]:

@@ -75,7 +75,12 @@ def labelled_pairs(parquet: Path, labels: LabelMap, scratch: Path) -> Dataset:
 
 
 def train_siamese(
-    model: SentenceTransformer, pairs: Dataset, config: SurrogateConfig, seed: int, scratch: Path
+    model: SentenceTransformer,
+    pairs: Dataset,
+    config: SurrogateConfig,
+    seed: int,
+    scratch: Path,
+    title: str = "Surrogate: distilling",
 ) -> History:
     """Train `model` in place with Adam, a linear warm-up over a tenth and a linear fall.
 
@@ -85,6 +90,7 @@ def train_siamese(
         config: Epochs, batch, learning rate.
         seed: Decides the order of pairs and dropout.
         scratch: Folder the trainer may write to.
+        title: Of the bar.
 
     Returns:
         Mean L2 since the entry before, at `REPORTS` steps.
@@ -108,7 +114,7 @@ def train_siamese(
         disable_tqdm=True,
         dataloader_pin_memory=False,
     )
-    with bar("Surrogate: distilling", steps) as shown:
+    with bar(title, steps) as shown:
         trainer = _Trainer(
             model=model,
             args=arguments,

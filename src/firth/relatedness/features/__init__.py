@@ -1,0 +1,1 @@
+"""What makes sentences related: which of their words agree most with people's scores (Table 4)."""
