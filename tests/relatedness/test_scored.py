@@ -1,6 +1,7 @@
 """Scored pairs from files and by name: what is read, what is left out, what is refused."""
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,16 @@ ROWS = [
 HEADER = ("sentence1", "sentence2", "score", "subtask")
 
 
-def write_tsv(path: Path, rows: list[tuple[str, ...]], header: tuple[str, ...] = HEADER) -> Path:
+def write_tsv(
+    path: Path, rows: Sequence[tuple[str, ...]], header: tuple[str, ...] = HEADER
+) -> Path:
     path.write_text("".join("\t".join(row) + "\n" for row in [header, *rows]), encoding="utf-8")
     return path
 
 
-def write_csv(path: Path, rows: list[tuple[str, ...]], header: tuple[str, ...] = HEADER) -> Path:
+def write_csv(
+    path: Path, rows: Sequence[tuple[str, ...]], header: tuple[str, ...] = HEADER
+) -> Path:
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([header, *rows])
     return path

@@ -44,7 +44,7 @@ def test_a_stopped_call_continues(
     again = tune(scored, Scheme.RANDOM, recipe, tmp_path / "stopped", folds=2)
     assert len(trained) == 3, "the first fold was kept"
     assert np.array_equal(again.similarities, whole.similarities)
-    names = {path.name for path in (tmp_path / "stopped" / "folds" / "10-fold-1").iterdir()}
+    names = {path.name for path in (tmp_path / "stopped" / "folds" / "cross-validated-1").iterdir()}
     assert names == {"similarities.parquet", "manifest.json"}, "no model, no checkpoint is left"
 
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 FOLDS = 5
+LABELS: Mapping[Scheme, str] = {
+    Scheme.RANDOM: "cross-validated",
+    Scheme.CROSS_TOPIC: "leave-one-domain-out",
+}
 _PREDICTIONS = "similarities.parquet"
 _CODE = ("evaluate/folds", "evaluate/models", "evaluate/rows", "surrogate/training", "training",
          "relatedness/models/tune", "seeds")  # fmt: skip
@@ -73,7 +77,7 @@ class Tuned:
     @property
     def label(self) -> str:
         """What it is, for people."""
-        return "cross-validated" if self.scheme is Scheme.RANDOM else "leave-one-domain-out"
+        return LABELS[self.scheme]
 
 
 def check_recipe(recipe: Recipe, data: EvaluationSet) -> None:
@@ -120,27 +124,27 @@ def tune(
         MissingExtraError: As `check_recipe`.
     """
     check_recipe(recipe, data)
-    divided = divide(data, scheme, recipe.seed, folds)
+    divided, label = divide(data, scheme, recipe.seed, folds), LABELS[scheme]
     similarities = np.full(len(data.rows), np.nan)
     shared = np.zeros(len(data.rows), dtype=np.bool_)
     inputs = {
         "base": fingerprint_model(recipe.base) or recipe.base,
         "pairs": fingerprint_value([data.fingerprint, data.question]),
     }
-    settings = asdict(recipe) | {"scheme": scheme.value, "folds": folds, "task": data.task.name}
+    settings = asdict(recipe) | {"scheme": label, "folds": folds, "task": data.task.name}
     del settings["base"]
     for number, fold in enumerate(divided, start=1):
-        stage = Stage(f"folds/{scheme.value}-{number}", _CODE, "firth relatedness models",
-                      _LIBRARIES)  # fmt: skip
+        name = f"folds/{label}-{number}"
+        stage = Stage(name, _CODE, "firth relatedness models", _LIBRARIES)
         outcome = execute(
             folder,
             stage,
             inputs=inputs,
             config=settings | {"fold": fold.name},
-            build=_builder(data, fold, recipe, f"{scheme.value} {number} of {len(divided)}"),
+            build=_builder(data, fold, recipe, f"{label} {number} of {len(divided)}"),
         )
         if outcome.reused:
-            note(f"{scheme.value}, {fold.name}: unchanged")
+            note(f"{label}, {fold.name}: unchanged")
         similarities[fold.test] = _predictions(folder / stage.name / _PREDICTIONS, fold)
         seen = {text for row in fold.train for text in data.rows[row].texts}
         shared[fold.test] = [any(t in seen for t in data.rows[row].texts) for row in fold.test]
