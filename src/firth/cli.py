@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from firth.commands import build, evaluate, mteb, query, relatedness
+from firth.commands import build, evaluate, mteb, pairs, query, relatedness
 from firth.commands.arguments import SeveralNames
 from firth.errors import FirthError
 
@@ -20,6 +20,7 @@ train = typer.Typer(help="Train the context models.", no_args_is_help=True)
 bws = typer.Typer(
     help="Best-worst scaling: questionnaire, scores, reliability.", no_args_is_help=True
 )
+pair_group = typer.Typer(help="Choose sentence pairs for annotation.", no_args_is_help=True)
 
 app.command()(build.demo)
 app.command()(build.run)
@@ -40,6 +41,8 @@ app.command()(evaluate.compare)
 app.command(cls=SeveralNames)(evaluate.leakage)
 app.command()(build.reproduce)
 app.command(cls=SeveralNames)(mteb.mteb)
+app.add_typer(pair_group, name="pairs")
+pair_group.command("sample")(pairs.sample)
 app.add_typer(bws, name="bws")
 app.add_typer(relatedness.group, name="relatedness")
 
