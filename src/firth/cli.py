@@ -4,7 +4,8 @@ import sys
 
 import typer
 
-from firth.commands import build, evaluate, mteb, pairs, query, relatedness
+from firth.commands import build, bws_simulate, evaluate, mteb, pairs, query, relatedness
+from firth.commands import bws as bws_commands
 from firth.commands.arguments import SeveralNames
 from firth.errors import FirthError
 
@@ -44,6 +45,11 @@ app.command(cls=SeveralNames)(mteb.mteb)
 app.add_typer(pair_group, name="pairs")
 pair_group.command("sample")(pairs.sample)
 app.add_typer(bws, name="bws")
+bws.command("tuples")(bws_commands.tuples)
+bws.command("score")(bws_commands.score)
+bws.command("reliability")(bws_commands.reliability)
+bws.command("plan")(bws_simulate.plan)
+bws.command("simulate")(bws_simulate.simulate)
 app.add_typer(relatedness.group, name="relatedness")
 
 

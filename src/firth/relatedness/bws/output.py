@@ -1,0 +1,78 @@
+"""Folders of results: built aside, with a manifest, and renamed; nothing of the user's is lost."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from firth.artifacts import MANIFEST, Build, Manifest, Outcome, Stage, execute, fingerprint_file
+from firth.errors import InputError
+
+
+def write_folder(
+    out: Path,
+    code: tuple[str, ...],
+    *,
+    inputs: Mapping[str, Path | None],
+    config: Mapping[str, Any],
+    build: Build,
+    libraries: tuple[str, ...] = ("numpy",),
+    replace: bool = True,
+) -> Outcome:
+    """Bring a folder of results up to date; its `manifest.json` says what it was made from.
+
+    Args:
+        out: Of the folder.
+        code: Modules of `firth.relatedness.bws` that decide its bytes.
+        inputs: Name → file; None for one that was not given.
+        config: What else decides its bytes, the seed included.
+        build: Fills a folder and returns what is worth showing.
+        libraries: Distributions that decide its bytes.
+        replace: Whether another result that stands there already may be replaced.
+
+    Raises:
+        InputError: `out` is a file, holds files that firth did not write there, or is another
+            result that must not be replaced.
+    """
+    stage = Stage(
+        name=out.resolve().name,
+        code=tuple(f"relatedness/bws/{name}" for name in code),
+        command="firth bws",
+        libraries=libraries,
+    )
+    given = {name: path for name, path in inputs.items() if path is not None}
+    prints = {name: fingerprint_file(path) for name, path in sorted(given.items())}
+    _refuse_foreign(out)
+    if not replace:
+        _refuse_other(out, prints, config)
+    try:
+        out.resolve().parent.mkdir(parents=True, exist_ok=True)
+        return execute(out.resolve().parent, stage, inputs=prints, config=config, build=build)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written ({error.strerror})") from error
+
+
+def _refuse_foreign(out: Path) -> None:
+    """Raise unless the folder is absent, empty, or holds exactly what a manifest lists."""
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise InputError(f"{out}: a file; expected a folder")
+    manifest = Manifest.read(out)
+    known = {MANIFEST, *manifest.outputs} if manifest else set()
+    found = sorted(p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file())
+    if strange := [name for name in found if name not in known]:
+        raise InputError(
+            f"{out}: holds {', '.join(strange[:3])}{' …' if len(strange) > 3 else ''}, which this "
+            "command did not write. Choose a folder of its own, or move them away"
+        )
+
+
+def _refuse_other(out: Path, inputs: Mapping[str, str], config: Mapping[str, Any]) -> None:
+    manifest = Manifest.read(out) if out.is_dir() else None
+    if manifest is None:
+        return
+    if dict(manifest.inputs) != dict(inputs) or dict(manifest.config) != dict(config):
+        raise InputError(
+            f"{out}: holds other tuples (made with {dict(manifest.config)}), to which there may be "
+            "answers. Choose another folder, or say --replace"
+        )

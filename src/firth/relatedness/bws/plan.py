@@ -1,0 +1,229 @@
+"""How many answers buy which reliability: designs tried on simulated annotators."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from firth.errors import InputError
+from firth.progress import bar
+from firth.relatedness.bws.calibrate import calibrate_noise, evenly_spread, like
+from firth.relatedness.bws.design import design_tuples
+from firth.relatedness.bws.judgements import Floats, Judgements
+from firth.relatedness.bws.reliability import Figure
+from firth.relatedness.bws.simulate import Crowd, simulate_judgements
+from firth.relatedness.bws.split_half import split_half
+from firth.seeds import derive_seed
+
+FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0)
+ANSWERS = (1, 2, 3, 4, 6, 8)
+_SPLITS = 20
+_ITEMS = 10_000
+"""Items in all repetitions of a small design together: then chance moves the second decimal only
+where it would for the user too."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A design and what it is expected to bring.
+
+    Attributes:
+        factor: Tuples per item.
+        answers: Answers to each tuple.
+        tuples: Number of tuples.
+        judgements: Number of answers to be paid for.
+        shr: Split-half reliability (Spearman) over simulations and splits.
+        truth: Spearman correlation of counted scores with the truth, mean over simulations.
+    """
+
+    factor: float
+    answers: int
+    tuples: int
+    judgements: int
+    shr: Figure
+    truth: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Designs for a number of items.
+
+    Attributes:
+        items: Number of items.
+        size: Items of a tuple.
+        target: Reliability wanted.
+        crowd: Whose answers were simulated.
+        source: Where their noise is from.
+        options: All designs tried, the cheapest first.
+    """
+
+    items: int
+    size: int
+    target: float
+    crowd: Crowd
+    source: str
+    options: tuple[Option, ...]
+
+    @property
+    def cheapest(self) -> Option | None:
+        """The design with the fewest judgements whose mean reliability reaches the target.
+
+        Of equally cheap ones the one nearest to the truth.
+        """
+        enough = [one for one in self.options if one.shr.mean >= self.target]
+        return min(enough, key=lambda one: (one.judgements, -one.truth), default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        best = self.cheapest
+        return {
+            "items": self.items,
+            "size": self.size,
+            "target": self.target,
+            "annotators": asdict(self.crowd) | {"source of noise": self.source},
+            "options": [asdict(one) for one in self.options],
+            "cheapest": None if best is None else asdict(best),
+        }
+
+    def text(self) -> str:
+        """A table by tuples per item and answers per tuple, and the answer below it."""
+        factors = sorted({one.factor for one in self.options})
+        answers = sorted({one.answers for one in self.options})
+        cells = {(one.factor, one.answers): one for one in self.options}
+        head = ["tuples per item", *(f"{n} answer{'s' if n > 1 else ''}" for n in answers)]
+        rows = [head]
+        for factor in factors:
+            line = [cells[factor, n] for n in answers]
+            rows.append(
+                [f"{factor:g} ({line[0].tuples:,})", *(f"{one.judgements:,}" for one in line)]
+            )
+            rows.append(["", *(f"{one.shr.mean:.3f} / {one.truth:.3f}" for one in line)])
+        widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+        lines = [
+            "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
+        ]
+        lines.insert(1, "  ".join("-" * width for width in widths))
+        careless = f", {self.crowd.careless:.0%} careless" if self.crowd.careless else ""
+        return "\n".join(
+            [
+                f"{self.items:,} items in tuples of {self.size}; noise {self.crowd.noise:.3f} "
+                f"({self.crowd.kind}{careless}; {self.source})",
+                "judgements; below them split-half reliability / correlation with the truth",
+                *lines,
+                self._answer(),
+            ]
+        )
+
+    def _answer(self) -> str:
+        best = self.cheapest
+        if best is None:
+            top = max(self.options, key=lambda one: one.shr.mean)
+            return (
+                f"no design here reaches {self.target:g}; the most is {top.shr.mean:.3f}, with "
+                f"{top.judgements:,} judgements. Try more answers (--answers) or a better crowd"
+            )
+        return (
+            f"cheapest with {self.target:g} or more: {best.tuples:,} tuples, {best.answers} "
+            f"answers each: {best.judgements:,} judgements, reliability {best.shr}"
+        )
+
+
+def make_plan(
+    items: int,
+    target: float,
+    crowd: Crowd,
+    *,
+    scores: Floats | None = None,
+    size: int = 4,
+    factors: Sequence[float] = FACTORS,
+    answers: Sequence[int] = ANSWERS,
+    source: str = "given",
+    seed: int = 13,
+) -> Plan:
+    """Try designs on simulated annotators.
+
+    Args:
+        items: Number of items to be scored.
+        target: Split-half reliability wanted, in (0, 1).
+        crowd: Who will answer.
+        scores: How true scores are spread; None for evenly over 0…1.
+        size: Items of a tuple.
+        factors: Tuples per item to try.
+        answers: Answers per tuple to try.
+        source: Where `crowd.noise` is from.
+        seed: Of designs, answers and splits.
+
+    Raises:
+        InputError: A target outside (0, 1), or a design that is impossible.
+    """
+    if not 0 < target < 1:
+        raise InputError(f"--target-shr: got {target:g}; expected a number between 0 and 1")
+    repetitions = min(20, max(1, math.ceil(_ITEMS / max(items, 1))))
+    truth = evenly_spread(items) if scores is None else like(scores, items)
+    crowd = replace(crowd, annotators=max(crowd.annotators, *answers))
+    options = []
+    with bar("designs", repetitions * len(factors) * len(answers)) as shown:
+        for factor in sorted(set(factors)):
+            seeds = [derive_seed(seed, "plan", f"{factor:g}", n) for n in range(repetitions)]
+            designs = [design_tuples(items, size=size, factor=factor, seed=s) for s in seeds]
+            for number in sorted(set(answers)):
+                found, right = [], []
+                for one, own in zip(designs, seeds, strict=True):
+                    # The design numbers items at random, so the order of the truth does not matter.
+                    judged, _ = simulate_judgements(truth, one, number, crowd, seed=own)
+                    found.append(split_half(judged, seed=own, splits=_SPLITS).spearman)
+                    right.append(_against(judged, truth))
+                    shown.advance()
+                tuples = len(designs[0])
+                options.append(
+                    Option(
+                        factor,
+                        number,
+                        tuples,
+                        tuples * number,
+                        Figure.of(np.concatenate(found)),
+                        float(np.nanmean(right)),
+                    )
+                )
+    options.sort(key=lambda one: (one.judgements, one.factor))
+    return Plan(items, size, target, crowd, source, tuple(options))
+
+
+def noise_of_pilot(
+    judgements: Judgements, crowd: Crowd, scores: Floats | None, *, seed: int
+) -> tuple[float, float]:
+    """The noise with which simulated answers to a pilot's tuples are as reliable as its own.
+
+    Args:
+        judgements: Usable answers of the pilot.
+        crowd: Who answers in the simulation.
+        scores: How true scores are spread; None for evenly over 0…1.
+        seed: Of splits and simulation.
+
+    Returns:
+        The noise, and the pilot's split-half reliability.
+
+    Raises:
+        InputError: The pilot's reliability cannot be computed, or no noise gives it.
+    """
+    observed = float(np.nanmean(split_half(judgements, seed=seed, splits=200).spearman))
+    numbers = np.bincount(judgements.asked, minlength=len(judgements.tuples))
+    items = len(judgements.items)
+    truth = evenly_spread(items) if scores is None else like(scores, items)
+    # Items of a pilot may be in any order, sorted by overlap for instance.
+    truth = np.random.default_rng(derive_seed(seed, "pilot")).permutation(truth)
+    crowd = replace(crowd, annotators=max(crowd.annotators, int(numbers.max())))
+    return calibrate_noise(truth, judgements.tuples, numbers, crowd, observed, seed=seed), observed
+
+
+def _against(judgements: Judgements, truth: Floats) -> float:
+    from scipy.stats import rankdata
+
+    scores = judgements.count().scores
+    known = np.isfinite(scores)
+    ranks = np.array([rankdata(scores[known]), rankdata(truth[known])])
+    if known.sum() < 3 or (ranks.std(axis=1) == 0).any():
+        return math.nan
+    return float(np.corrcoef(ranks)[0, 1])

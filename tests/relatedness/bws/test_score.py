@@ -1,0 +1,177 @@
+"""Scores by counting and by Bradley–Terry are what their definitions say."""
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from firth.errors import InputError
+from firth.relatedness.bws.bradley_terry import chances, fit_strengths, implied_pairs
+from firth.relatedness.bws.intervals import score_intervals
+from firth.relatedness.bws.judgements import Judgements
+from firth.relatedness.bws.records import Annotation, Gold, Tuple
+from firth.relatedness.bws.score import score_answers
+
+from .conftest import judged
+
+
+def test_counting_by_hand() -> None:
+    """Best less worst over times shown, from −1…1 to 0…1; who was never shown has no score."""
+    tuples = [Tuple("t", tuple("abcd")), Tuple("u", tuple("abce")), Tuple("v", tuple("fgh"))]
+    answers = [
+        Annotation("t", "ann", "a", "d"),
+        Annotation("t", "bob", "a", "b"),
+        Annotation("u", "ann", "b", "a"),
+    ]
+    found = score_answers(tuples[:2], answers, items=list("edcbazy"))
+    scores = dict(zip(found.judgements.items, found.score, strict=True))
+    assert scores["a"] == pytest.approx((1 + 1 / 3) / 2)
+    assert scores["b"] == pytest.approx(1 / 2)
+    assert scores["c"] == pytest.approx(1 / 2)
+    assert scores["d"] == pytest.approx((1 - 1 / 2) / 2)
+    assert found.counts.shown.tolist() == [1, 2, 3, 3, 3, 0, 0]
+    assert found.never_judged == ("z", "y")
+    assert math.isnan(scores["z"])
+    assert "2 items never judged: z, y" in found.text()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(7, 30), st.integers(1, 4), st.integers(0, 1 << 30))
+def test_counts_and_bounds(items: int, answers: int, seed: int) -> None:
+    """Each answer shows n items and names two of them; scores stay in 0…1 and average to 1/2
+    where all items are shown equally often; renaming items renames scores."""
+    found, _ = judged(items, answers, seed=seed, factor=1.0)
+    counts = found.count()
+    assert counts.shown.sum() == 4 * len(found)
+    assert counts.best.sum() == counts.worst.sum() == len(found)
+    assert np.all((counts.scores >= 0) & (counts.scores <= 1))
+    if len(set(counts.shown.tolist())) == 1:
+        assert counts.scores.mean() == pytest.approx(0.5)
+    low, high = score_intervals(found, seed=1, resamples=40)
+    assert np.all((low >= 0) & (low <= high) & (high <= 1))
+
+
+def test_implied_pairs_by_hand() -> None:
+    """Five of a 4-tuple: the best beats all, all beat the worst, each pair once."""
+    found = Judgements(tuple("abcd"), np.array([[2, 0, 3, 1]]), *(np.array([n]) for n in (0, 3, 1)))
+    pairs = {tuple(pair) for pair in implied_pairs(found).tolist()}
+    assert pairs == {(3, 0), (3, 2), (3, 1), (0, 1), (2, 1)}
+
+
+def test_strengths_are_those_of_choix() -> None:
+    """The same penalised likelihood, maximised by a library for such models, one pair at a time."""
+    choix = pytest.importorskip("choix")
+    found, _ = judged(items=12, answers=3, noise=0.3)
+    prior = 1.3
+    pairs = [tuple(pair) for pair in implied_pairs(found).tolist()]
+    # choix minimises alpha · |θ|² − log-likelihood.
+    other = choix.opt_pairwise(12, pairs, alpha=1 / (2 * prior**2), tol=1e-9)
+    ours = fit_strengths(found, prior)
+    assert np.ptp(other) > 1
+    assert ours == pytest.approx(other - other.mean(), abs=1e-3)
+
+
+def test_without_noise_the_order_is_right() -> None:
+    """Well-separated items: both estimates order them as the truth does."""
+    found, truth = judged(items=12, answers=2, noise=0.0, factor=30.0)
+    assert spearmanr(found.count().scores, truth).statistic == pytest.approx(1)
+    assert spearmanr(fit_strengths(found), truth).statistic == pytest.approx(1)
+
+
+def test_scores_come_nearer_to_the_truth_with_answers() -> None:
+    """For both estimates; and the model, which knows whom an item met, is the nearer one."""
+    counted, modelled = [], []
+    for answers in (1, 4, 16):
+        found, truth = judged(items=300, answers=answers, noise=0.4)
+        counted.append(spearmanr(found.count().scores, truth).statistic)
+        modelled.append(spearmanr(fit_strengths(found), truth).statistic)
+    assert counted[0] + 0.05 < counted[1] < counted[2]
+    assert modelled[0] + 0.05 < modelled[1] < modelled[2]
+    assert modelled[2] > counted[2]
+
+
+def test_items_never_judged_have_no_strength() -> None:
+    """And do not move the mean of the others; chances keep the order."""
+    found, _ = judged(items=12)
+    wider = Judgements((*found.items, "new"), found.tuples, found.asked, found.best, found.worst)
+    strengths = fit_strengths(wider)
+    assert np.isnan(strengths[-1])
+    assert strengths[:-1] == pytest.approx(fit_strengths(found), abs=1e-4)
+    assert strengths[:-1].mean() == pytest.approx(0)
+    assert np.array_equal(np.argsort(chances(strengths)), np.argsort(strengths))
+    with pytest.raises(InputError, match="above 0"):
+        fit_strengths(found, prior=0)
+
+
+def test_intervals_narrow_with_tuples_and_hold_the_score() -> None:
+    """Half the width takes about four times the tuples; one tuple tells nothing."""
+    widths = []
+    for factor in (2.0, 8.0):
+        found, _ = judged(items=100, noise=0.3, factor=factor)
+        low, high = score_intervals(found, seed=1, resamples=300)
+        scores = found.count().scores
+        assert np.all((low <= scores) & (scores <= high))
+        widths.append((high - low).mean())
+    assert 0.3 < widths[1] / widths[0] < 0.6
+    single, _ = judged(items=16, factor=0.25)
+    assert np.isnan(score_intervals(single, seed=1)[0]).all()
+
+
+def test_intervals_hold_what_other_tuples_would_say() -> None:
+    """95 % intervals hold the mean score over other designs and answers for about 95 % of items."""
+    scores = [judged(items=150, noise=0.2, seed=seed)[0].count().scores for seed in range(2, 27)]
+    expected = np.mean(scores, axis=0)
+    low, high = score_intervals(judged(items=150, noise=0.2, seed=1)[0], seed=1, resamples=500)
+    assert 0.88 <= ((low <= expected) & (expected <= high)).mean() <= 0.99
+
+
+def test_files(tmp_path: Path) -> None:
+    """The tables hold what the object holds, and the same input gives the same bytes."""
+    tuples = [Tuple("t", tuple("abcd")), Tuple("g", tuple("abcd"))]
+    answers = [
+        Annotation("t", "ann", "a", "d", line=2),
+        Annotation("g", "bob", "b", "d", line=3),
+        Annotation("t", "bob", "b", "c", line=4),
+        Annotation("t", "eve", "b", "", line=5),
+    ]
+    for name in "xy":
+        (tmp_path / name).mkdir()
+        found = score_answers(tuples, answers, [Gold("g", "a", "d")], items=list("abcde"))
+        found.write(tmp_path / name)
+    for file in sorted(tmp_path.glob("x/*")):
+        assert file.read_bytes() == (tmp_path / "y" / file.name).read_bytes()
+    rows = list(csv.DictReader((tmp_path / "x/scores.csv").open()))
+    assert [(row["item"], row["score"]) for row in rows] == [
+        ("a", "1"), ("b", "0.5"), ("c", "0.5"), ("d", "0"), ("e", ""),
+    ]  # fmt: skip
+    assert [row["line"] for row in csv.DictReader((tmp_path / "x/left-out.csv").open())] == [
+        "3", "4", "5",
+    ]  # fmt: skip
+    people = {r["annotator"]: r for r in csv.DictReader((tmp_path / "x/annotators.csv").open())}
+    assert (people["bob"]["accuracy"], people["bob"]["passed"]) == ("0.0000", "no")
+    assert (people["eve"]["accuracy"], people["eve"]["passed"]) == ("", "yes")
+    summary = json.loads((tmp_path / "x/summary.json").read_text())
+    assert summary["items never judged"] == ["e"]
+    assert summary["judgements"] == 1
+    assert summary["connected parts"] == 1
+
+
+def test_parts_without_a_common_item_are_reported() -> None:
+    """Scores of unconnected items cannot be compared."""
+    tuples = [Tuple("t", tuple("abc")), Tuple("u", tuple("def"))]
+    answers = [Annotation("t", "ann", "a", "b"), Annotation("u", "ann", "d", "e")]
+    assert "2 parts without a common item" in score_answers(tuples, answers).text()
+
+
+def test_items_must_be_those_of_the_tuples() -> None:
+    """Else the wrong file was given."""
+    with pytest.raises(InputError, match="2 items that are not among the items, as 'c'"):
+        score_answers(
+            [Tuple("t", tuple("abcd"))], [Annotation("t", "x", "a", "b")], items=["a", "b"]
+        )
