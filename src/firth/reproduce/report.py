@@ -15,7 +15,10 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table: a name and a cell a column (None where there is none)."""
+    """One line of a table: a name and a cell a column (None where there is none).
+
+    Whole numbers are shown as such, others with one decimal.
+    """
 
     name: str
     cells: tuple[float | None, ...]
@@ -48,7 +51,7 @@ class Report:
         name: The experiment.
         title: What it reproduces.
         columns: Header of the table, that of the names included.
-        rows: The table, values × 100.
+        rows: The table; correlations × 100.
         plot: The same to look at.
         notes: What is missing, and on what it ran.
         details: Everything else worth keeping: plain values, for the JSON.
@@ -116,4 +119,6 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _cell(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
