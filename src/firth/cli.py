@@ -4,7 +4,16 @@ import sys
 
 import typer
 
-from firth.commands import build, bws_simulate, evaluate, mteb, pairs, query, relatedness
+from firth.commands import (
+    build,
+    bws_simulate,
+    evaluate,
+    mteb,
+    pairs,
+    query,
+    relatedness,
+    reproduce,
+)
 from firth.commands import bws as bws_commands
 from firth.commands.arguments import SeveralNames
 from firth.errors import FirthError
@@ -40,7 +49,7 @@ app.command()(build.distill)
 app.command(cls=SeveralNames)(evaluate.evaluate)
 app.command()(evaluate.compare)
 app.command(cls=SeveralNames)(evaluate.leakage)
-app.command()(build.reproduce)
+app.command()(reproduce.reproduce)
 app.command(cls=SeveralNames)(mteb.mteb)
 app.add_typer(pair_group, name="pairs")
 pair_group.command("sample")(pairs.sample)

@@ -18,7 +18,6 @@ from firth.commands.options import (
 )
 from firth.commands.show import show_summary
 from firth.config import Config
-from firth.errors import InputError
 from firth.run import Run
 from firth.settings import Backend
 
@@ -168,56 +167,6 @@ def train_baseline(
         run = run.changed(more) if more else run
         for name in names:
             show_summary(f"baseline {name}", build_baseline(run, name).manifest.summary)
-
-
-def reproduce(
-    name: Annotated[str, typer.Argument(help="Which; see docs/reproduce.md.")],
-    folder: Annotated[
-        Path | None,
-        typer.Option("--run", help="Folder of the run; str-… need none.", file_okay=False),
-    ] = None,
-    data_dir: DataDir = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the results. Default: RUN/reproduce/NAME, or reproduce/NAME."),
-    ] = None,
-    base: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME_OR_PATH", help="Encoder to fine-tune: str-table5 and str-table6."
-        ),
-    ] = None,
-    vectors: Annotated[
-        str | None,
-        typer.Option(metavar="SPEC", help="Word vectors of str-table4. Default: baseline:glove."),
-    ] = None,
-    train_pairs: Annotated[
-        int | None,
-        typer.Option(min=2, help="At most so many training pairs a fold: str-table5, str-table6."),
-    ] = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
-) -> None:
-    """Make a table or figure of a paper again: train what it compares, measure, plot."""
-    start(quiet)
-    from firth.reproduce.registry import find_experiment
-    from firth.reproduce.registry import reproduce as run_experiment
-
-    more = {"base": base, "vectors": vectors, "train_pairs": train_pairs}
-    experiment = find_experiment(name)
-    given = [f"--{key.replace('_', '-')}" for key, value in more.items() if value is not None]
-    if experiment.on_run and given:
-        raise InputError(f"{name}: it takes no {', '.join(given)}; those go with str-…")
-    if experiment.on_run and folder is None:
-        raise InputError(f"{name}: expected --run RUN, a run to learn from")
-    if folder is None:
-        report = run_experiment(name, None, data_dir, out, seed=seed, **more)  # type: ignore[arg-type]
-        typer.echo(report.markdown(), nl=False)
-        return
-    with changed_run(folder, parse_settings(settings, seed)) as run:
-        report = run_experiment(name, run, data_dir, out, **more)  # type: ignore[arg-type]
-        typer.echo(report.markdown(), nl=False)
 
 
 def harvest(

@@ -1,6 +1,7 @@
 """Draw lines; the same values give the same bytes."""
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 from firth.errors import MissingExtraError
@@ -22,14 +23,17 @@ def draw(lines: Lines, title: str, kind: str) -> bytes:
         axes = figure.subplots()
         solid = [name for name in lines.values if name not in lines.dashed]
         for number, name in enumerate((*solid, *sorted(lines.dashed))):
-            values = [float("nan") if v is None else v for v in lines.values[name]]
+            values = _floats(lines.values[name])
             dashed = name in lines.dashed
+            join = "--" if dashed else "-"
             own = next((i for i, other in enumerate(solid) if name.startswith(other)), number)
+            _band(axes, lines, name, values, f"C{own % 10}")
+            known = [place for place, value in enumerate(values) if value == value]
             axes.plot(
-                range(len(values)),
-                values,
-                "--" if dashed else "-",
-                marker="o",
+                known,
+                [values[place] for place in known],
+                join if lines.connected else "",
+                marker="D" if dashed and not lines.connected else "o",
                 markersize=3 if dashed else 4,
                 linewidth=1 if dashed else 1.6,
                 color=f"C{own % 10}",
@@ -48,3 +52,20 @@ def draw(lines: Lines, title: str, kind: str) -> bytes:
         metadata = {"Date": None} if kind == "svg" else {"Software": None}
         figure.savefig(written, format=kind, dpi=120, bbox_inches="tight", metadata=metadata)
     return written.getvalue()
+
+
+def _floats(values: Sequence[float | None]) -> list[float]:
+    return [float("nan") if value is None else value for value in values]
+
+
+def _band(axes: Any, lines: Lines, name: str, values: Sequence[float], color: str) -> None:
+    if name not in lines.bands:
+        return
+    low, high = (_floats([bounds[side] for bounds in lines.bands[name]]) for side in (0, 1))
+    if lines.connected:
+        known = [i for i, value in enumerate(low) if value == value]
+        axes.fill_between(
+            known, [low[i] for i in known], [high[i] for i in known], color=color, alpha=0.12
+        )
+    else:
+        axes.vlines(range(len(values)), low, high, color=color, alpha=0.35)

@@ -1,7 +1,7 @@
 """What an experiment found: a table, its plot, and the notes a reader needs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from firth.errors import InputError
 
 RESULTS, TABLE, PLOT = "results.json", "table.md", "plot"
 SCHEMA = 1
+Bounds = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Lines:
         places: Places on the x axis.
         values: Name of a line → its values, None where it has none.
         dashed: Lines that are printed figures.
+        bands: Name of a line → (low, high) at each place, drawn around it.
+        connected: Whether places follow one another; if not, they get points and bars.
     """
 
     xlabel: str
@@ -41,6 +44,8 @@ class Lines:
     places: Sequence[str]
     values: Mapping[str, Sequence[float | None]]
     dashed: frozenset[str] = frozenset()
+    bands: Mapping[str, Sequence[Bounds]] = field(default_factory=dict)
+    connected: bool = True
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from sentence_transformers import (
 from sentence_transformers.sentence_transformer.losses import CosineSimilarityLoss
 from transformers import (
     PrinterCallback,
+    Trainer,
     TrainerCallback,
     TrainerControl,
     TrainerState,
@@ -38,13 +39,16 @@ class _Trainer(SentenceTransformerTrainer):
         """The card is our own: nothing is collected for another one."""
 
 
-class _Progress(TrainerCallback):
+class Progress(TrainerCallback):
+    """Moves a bar on, with the last loss beside it."""
+
     def __init__(self, shown: Bar) -> None:
         self._shown, self._status = shown, ""
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
+        """One step further."""
         self._shown.advance(1, self._status)
 
     def on_log(
@@ -55,6 +59,7 @@ class _Progress(TrainerCallback):
         logs: Mapping[str, float] | None = None,
         **kwargs: Any,
     ) -> None:
+        """Take the loss from the trainer."""
         if logs and "loss" in logs:
             self._status = f"L2 {logs['loss']:.4f}"
 
@@ -95,36 +100,52 @@ def train_siamese(
     Returns:
         Mean L2 since the entry before, at `REPORTS` steps.
     """
-    steps = config.epochs * -(-len(pairs) // config.batch)
-    arguments = SentenceTransformerTrainingArguments(
-        output_dir=str(scratch / "trainer"),
-        num_train_epochs=config.epochs,
-        per_device_train_batch_size=config.batch,
-        learning_rate=learning_rate(config),
-        lr_scheduler_type="linear",
-        warmup_steps=steps // 10,
-        weight_decay=0.0,
-        seed=seed % 2**32,
-        data_seed=seed % 2**32,
-        logging_steps=-(-steps // REPORTS),
-        logging_nan_inf_filter=False,
-        save_strategy="no",
-        eval_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
-        dataloader_pin_memory=False,
-    )
-    with bar(title, steps) as shown:
+    settings = schedule(config, len(pairs), seed, scratch)
+    arguments = SentenceTransformerTrainingArguments(**settings)
+    with bar(title, total_steps(config, len(pairs))) as shown:
         trainer = _Trainer(
             model=model,
             args=arguments,
             train_dataset=pairs,
             loss=CosineSimilarityLoss(model),
-            callbacks=[_Progress(shown)],
+            callbacks=[Progress(shown)],
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     model.eval()
+    return history_of(trainer)
+
+
+def total_steps(config: SurrogateConfig, pairs: int) -> int:
+    """Steps of a whole training on so many pairs."""
+    return config.epochs * -(-pairs // config.batch)
+
+
+def schedule(config: SurrogateConfig, pairs: int, seed: int, scratch: Path) -> dict[str, Any]:
+    """Arguments of the trainer, whatever it trains: Adam, warm-up, fall, nothing on the screen."""
+    steps = total_steps(config, pairs)
+    return {
+        "output_dir": str(scratch / "trainer"),
+        "num_train_epochs": config.epochs,
+        "per_device_train_batch_size": config.batch,
+        "learning_rate": learning_rate(config),
+        "lr_scheduler_type": "linear",
+        "warmup_steps": steps // 10,
+        "weight_decay": 0.0,
+        "seed": seed % 2**32,
+        "data_seed": seed % 2**32,
+        "logging_steps": -(-steps // REPORTS),
+        "logging_nan_inf_filter": False,
+        "save_strategy": "no",
+        "eval_strategy": "no",
+        "report_to": "none",
+        "disable_tqdm": True,
+        "dataloader_pin_memory": False,
+    }
+
+
+def history_of(trainer: Trainer) -> History:
+    """Mean L2 since the entry before, at `REPORTS` steps."""
     return [
         {"step": float(entry["step"]), "loss": round(float(entry["loss"]), 6)}
         for entry in trainer.state.log_history

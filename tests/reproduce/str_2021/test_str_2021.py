@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from firth.cli import app
-from firth.errors import InputError
+from firth.errors import FirthError
 from firth.evaluate import hub
 from firth.evaluate.evaluate import evaluate
 from firth.reproduce.registry import EXPERIMENTS, find_experiment, reproduce
@@ -146,5 +146,5 @@ def test_the_command(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["str-table2", "--data-dir", str(tmp_path)], "nowhere to be found"),
     ):
         refused = CliRunner().invoke(app, ["reproduce", *wrong])
-        assert isinstance(refused.exception, InputError)
+        assert isinstance(refused.exception, FirthError)
         assert message in str(refused.exception)

@@ -1,0 +1,99 @@
+"""§5.4 of Sun et al.: contexts by two steps, at random, and without the diversity constraint."""
+
+from firth.origin.fits import Choice
+from firth.progress import note
+from firth.reproduce.ablation import Ablation, fixed_size
+from firth.reproduce.context_fits import context_fits, deviations
+from firth.reproduce.published_sun import CONSTRUCTION
+from firth.reproduce.rated import cells, flat, interval
+from firth.reproduce.registry import Request
+from firth.reproduce.report import Lines, Report, Row
+from firth.settings import Measure, Selection
+
+TWO_STEP = "two-step"
+
+
+def context_construction(request: Request) -> Report:
+    """Spearman of the paper's Origin for three ways to build C_s, |C_s| fixed.
+
+    Two-step contexts with and without diversity are cut from one computation, the one that `table6`
+    and `table8` use at the same shortlist; random contexts need their own. The plot shows how each
+    strategy does with the first contexts of its sets.
+
+    Raises:
+        ConfigError: The shortlist is below |C_s|.
+        InputError: STSb cannot be found.
+        MissingStageError: The run lacks a stage that Origin needs.
+    """
+    contexts, shortlist = fixed_size(request, "context-construction")
+    ablation = Ablation.start(request, shortlist)
+    rated, weights = ablation.rated, ablation.weights
+    chosen = ablation.fits()
+    drawn = context_fits(ablation.run, rated, contexts, Selection.RANDOM)
+    built = {
+        TWO_STEP: (chosen, chosen.kept(Choice(contexts, weights))),
+        "without diversity": (chosen, chosen.kept(Choice(contexts, weights, diverse=False))),
+        "random": (drawn, drawn.kept(Choice(contexts, weights))),
+    }
+    scores = {
+        name: fits.similarities(kept, contexts, weights) for name, (fits, kept) in built.items()
+    }
+    found = {name: rated.spearman(values) for name, values in scores.items()}
+    centred = {
+        name: rated.spearman(fits.similarities(kept, contexts, weights, Measure.CENTRED))
+        for name, (fits, kept) in built.items()
+    }
+    changes = {
+        name: rated.difference(scores[TWO_STEP], values)
+        for name, values in scores.items()
+        if name != TWO_STEP
+    }
+    rows = []
+    for name, one in found.items():
+        note(f"{name}: {one}")
+        change = changes.get(name)
+        ahead = (change.value, change.low, change.high) if change else (None, None, None)
+        printed = CONSTRUCTION[name]
+        gap = None if name == TWO_STEP else CONSTRUCTION[TWO_STEP] - printed
+        rows.append(Row(name, (*cells(one), *ahead, centred[name].value, printed, gap)))
+    rows += ablation.overlap_rows(columns=9)
+
+    places = [size for size in (2, 4, 8, 16, 32, 64, 128, 256, 512) if size < contexts]
+    places.append(contexts)
+    curves = {
+        name: [rated.spearman(fits.similarities(kept, size, weights)).value for size in places]
+        for name, (fits, kept) in built.items()
+    }
+    plot = Lines(
+        "first contexts of C_s",
+        "Spearman (%), STSb",
+        [str(size) for size in places],
+        curves | {name: flat(one, places) for name, one in ablation.overlap.items()},
+    )
+    alike = sum(
+        len(set(chosen.corpus.chunk_of(slots[kept]).tolist())) < len(kept)
+        for pair, pair_kept in zip(chosen.pairs, built["without diversity"][1], strict=True)
+        for slots, kept in zip((pair.slots1, pair.slots2), pair_kept, strict=True)
+    ) / (2 * len(chosen.pairs))
+    notes = (
+        *ablation.notes(),
+        f"|C_s| = {contexts}; two-step sets are chosen from a shortlist of {shortlist}. "
+        "The paper: 500.",
+        "Ahead: two-step minus this strategy, on the same resamples.",
+        f"Without diversity, {100 * alike:.0f} % of the sets hold two contexts of one chunk.",
+        deviations(chosen),
+    )
+    details = ablation.details(chosen, drawn) | {
+        "contexts": contexts,
+        "intervals": {name: interval(one) for name, one in found.items()},
+        "centred": {name: interval(one) for name, one in centred.items()},
+        "differences": {name: interval(one) for name, one in changes.items()},
+        "curves": {"sizes": places, **curves},
+        "sets_with_a_chunk_twice": round(alike, 4),
+    }
+    columns = (
+        "contexts", "ours", "low", "high", "two-step ahead by", "low", "high", "centred",
+        "printed", "printed: ahead by",
+    )  # fmt: skip
+    title = "Sun et al., §5.4: how C is built (Spearman, %)"
+    return Report("context-construction", title, columns, tuple(rows), plot, notes, details)

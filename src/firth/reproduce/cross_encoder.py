@@ -1,0 +1,169 @@
+"""The BERT-style Surrogate of §5.6: {[CLS], s1, [SEP], s2} through one Transformer, L2 on [CLS]."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+import torch
+from datasets import Dataset
+from safetensors import SafetensorError
+from sentence_transformers.cross_encoder import (
+    CrossEncoder,
+    CrossEncoderTrainer,
+    CrossEncoderTrainingArguments,
+)
+from sentence_transformers.cross_encoder.losses import MSELoss
+from transformers import PrinterCallback
+
+from firth.artifacts import SCRATCH, Outcome, Stage, write_json
+from firth.baselines.protocol import TextPair
+from firth.corpus import CORPUS, TOKENIZER
+from firth.errors import InputError
+from firth.harvest import HARVEST
+from firth.progress import bar
+from firth.reach import hub_in_reach
+from firth.run import Run
+from firth.seeds import derive_seed
+from firth.settings import SurrogateConfig
+from firth.surrogate.base import BaseKind, base_inputs
+from firth.surrogate.calibration import LabelMap
+from firth.surrogate.encoder import scratch_encoder
+from firth.surrogate.figures import measure
+from firth.surrogate.quiet import silence
+from firth.surrogate.training import Progress, history_of, labelled_pairs, schedule, total_steps
+from firth.training import History
+
+CROSS_ENCODER = Stage(
+    name="cross-encoder",
+    code=("corpus", "surrogate", "reproduce/cross_encoder", "words"),
+    command="firth reproduce siamese-vs-cross --run",
+    libraries=("sentence-transformers", "tokenizers", "torch", "transformers"),
+)
+REPORT = "report.json"
+_FAILURES = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError)
+
+
+class _Trainer(CrossEncoderTrainer):
+    def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
+        """Nothing is collected for a card."""
+
+
+class CrossScorer:
+    """Scores of a cross-encoder; the order of the two sentences of a pair counts.
+
+    Args:
+        model: It.
+    """
+
+    name = "cross-encoder"
+
+    def __init__(self, model: CrossEncoder) -> None:
+        self._model = model.eval()
+
+    def similarities(self, pairs: Sequence[TextPair]) -> npt.NDArray[np.float64]:
+        """Scores of `pairs`, shape (n,), about in [0, 1]."""
+        if not len(pairs):
+            return np.empty(0, dtype=np.float64)
+        scores = self._model.predict(
+            list(pairs), activation_fn=torch.nn.Identity(), show_progress_bar=False
+        )
+        return np.asarray(scores, dtype=np.float64)
+
+
+def build_cross_encoder(run: Run) -> Outcome:
+    """Train one on the run's harvest, as `run.config.surrogate` says, from the same base.
+
+    Raises:
+        InputError: The base has no Transformer, or cannot be loaded.
+        MissingStageError: The run lacks its harvest, corpus or tokenizer.
+    """
+    config = run.config
+    if BaseKind.of(config.surrogate.base) is BaseKind.STATIC:
+        raise InputError(
+            "surrogate.base: got static, which has no layer that could see two sentences; expected "
+            "transformer, or the folder or hub name of an encoder (--base)"
+        )
+    return run.execute(
+        CROSS_ENCODER,
+        inputs=run.inputs(CORPUS, TOKENIZER, HARVEST) | base_inputs(config.surrogate.base),
+        config={"seed": config.seed, **config.surrogate.model_dump(mode="json")},
+        build=lambda workspace: _build(workspace, run),
+    )
+
+
+def open_cross_encoder(folder: Path) -> CrossEncoder:
+    """A model that `build_cross_encoder` left."""
+    model: CrossEncoder = CrossEncoder(str(folder), device="cpu", local_files_only=True)
+    return model
+
+
+def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
+    config, harvest = run.config.surrogate, run.folder(HARVEST)
+    scratch = workspace / SCRATCH
+    scratch.mkdir(exist_ok=True)
+    tables = {split: pq.read_table(harvest / f"{split}.parquet") for split in ("train", "test")}
+    scores = {split: t["score"].to_numpy().astype(np.float64) for split, t in tables.items()}
+    labels = LabelMap.fit(scores["train"], config.calibration)
+    with silence():
+        model = _start(run, scratch)
+        pairs = labelled_pairs(harvest / "train.parquet", labels, scratch)
+        seed = derive_seed(run.config.seed, "surrogate", "distillation")
+        history = _train(model, pairs, config, seed, scratch)
+        model.to("cpu")
+        test = tables["test"]
+        asked = list(zip(test["sentence1"].to_pylist(), test["sentence2"].to_pylist(), strict=True))
+        found = CrossScorer(model).similarities(asked)
+        model.save_pretrained(str(workspace), create_model_card=False)
+    constant = float(labels.apply(scores["train"]).mean())
+    figures = measure(found, labels.apply(scores["test"]), scores["test"], constant)
+    report = {
+        "base": Path(config.base).name if Path(config.base).is_dir() else config.base,
+        "pairs": {split: len(table) for split, table in tables.items()},
+        "test": figures.__dict__,
+        "history": history,
+    }
+    write_json(workspace / REPORT, report)
+    return {name: report[name] for name in ("base", "pairs", "test")}
+
+
+def _start(run: Run, scratch: Path) -> CrossEncoder:
+    base = run.config.surrogate.base
+    # The seed of the Siamese encoder: both begin with the same weights below their heads.
+    torch.manual_seed(derive_seed(run.config.seed, "surrogate", "weights"))
+    if BaseKind.of(base) is BaseKind.TRANSFORMER:
+        scratch_encoder(run, scratch)
+        return _loaded(str(scratch / "encoder"), local=True)
+    try:
+        return _loaded(base, local=Path(base).is_dir() or not hub_in_reach())
+    except _FAILURES as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise InputError(f"--base: cannot load a Transformer from {base!r}: {first}") from error
+
+
+def _loaded(name: str, local: bool) -> CrossEncoder:
+    options = {"dtype": torch.float32, "use_safetensors": True}
+    model: CrossEncoder = CrossEncoder(
+        name, num_labels=1, device="cpu", local_files_only=local, model_kwargs=options
+    )
+    return model
+
+
+def _train(
+    model: CrossEncoder, pairs: Dataset, config: SurrogateConfig, seed: int, scratch: Path
+) -> History:
+    settings = schedule(config, len(pairs), seed, scratch)
+    with bar("Cross-encoder: training", total_steps(config, len(pairs))) as shown:
+        trainer = _Trainer(
+            model=model,
+            args=CrossEncoderTrainingArguments(**settings),
+            train_dataset=pairs,
+            loss=MSELoss(model),
+            callbacks=[Progress(shown)],
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+    model.eval()
+    return history_of(trainer)
