@@ -78,6 +78,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "CBOS, Figure 4: how many random sentences", "firth.reproduce.cbos_sweep", "cbos_m"
     ),
     "str-table2": _str("str-table2", "Table 2: the kinds of pairs"),
+    "str-table3": _str("str-table3", "Table 3: the annotations, simulated"),
     "str-table4": _str("str-table4", "Table 4: what makes sentences related"),
     "str-table5": _str("str-table5", "Table 5: models as they are, and fine-tuned"),
     "str-table6": _str("str-table6", "Table 6: fine-tuning across domains"),

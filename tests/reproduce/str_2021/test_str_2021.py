@@ -85,6 +85,19 @@ def test_table2_counts(data_dir: Path, tmp_path: Path) -> None:
     assert sum(histogram["Formality"]) == 20
 
 
+def test_table3_is_simulated(data_dir: Path, tmp_path: Path) -> None:
+    """Two tuples a pair, eight places each, and the printed reliability by the noise chosen for
+    it; who answered is not known."""
+    report = reproduce("str-table3", None, data_dir, tmp_path)
+    rows = cells(report)
+    assert rows["tuples, 2 a pair, designed anew"] == (80, 11_000)
+    assert rows["tuples a pair stands in, mean"][0] == 8
+    assert rows["annotators"] == (None, 389)
+    found = rows["split-half reliability, simulated"][0]
+    assert found == pytest.approx(84, abs=8), "40 pairs: their noise is known roughly"
+    assert "cannot be computed" in report.markdown()
+
+
 def test_table4(data_dir: Path, tmp_path: Path) -> None:
     """Every printed line is there, shown or not in our data; Dice is that of `firth evaluate`."""
     report = reproduce("str-table4", None, data_dir, tmp_path)
