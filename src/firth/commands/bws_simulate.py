@@ -47,6 +47,9 @@ def simulate(
     gold: Annotated[
         int, typer.Option(min=0, help="Gold questions, answered by all annotators.")
     ] = 0,
+    random_truth: Annotated[
+        bool, typer.Option("--random-truth", help="Make up true scores, to try a questionnaire.")
+    ] = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
@@ -54,12 +57,14 @@ def simulate(
     start(quiet)
     from firth.relatedness.bws.output import write_folder
     from firth.relatedness.bws.records import read_items, read_tuples
-    from firth.relatedness.bws.simulation import simulate_answers
+    from firth.relatedness.bws.simulation import simulate_answers, with_random_truth
 
     if noise is not None and shr is not None:
         raise InputError("got both --noise and --shr; expected one of them")
     crowd = _crowd(noise or 0.0, noise_kind, careless, annotators)
     truth = read_items(items)
+    if random_truth:
+        truth = with_random_truth(truth, seed)
     asked = read_tuples(tuples, [item.id for item in truth])
     target = None if noise is not None else 0.84 if shr is None else shr
 
@@ -80,7 +85,8 @@ def simulate(
             inputs={"items": items, "tuples": tuples},
             config={
                 "answers": answers, "noise": noise, "reliability": target, "kind": noise_kind,
-                "annotators": annotators, "careless": careless, "gold": gold, "seed": seed,
+                "annotators": annotators, "careless": careless, "gold": gold,
+                "random truth": random_truth, "seed": seed,
             },
             build=build,
             libraries=("numpy", "scipy"),

@@ -17,7 +17,7 @@ from firth.relatedness.bws.judgements import Judgements
 from firth.relatedness.bws.plan import make_plan, noise_of_pilot
 from firth.relatedness.bws.records import Item, Tuple
 from firth.relatedness.bws.simulate import Crowd, Noise, choose, draw_noise, simulate_judgements
-from firth.relatedness.bws.simulation import simulate_answers
+from firth.relatedness.bws.simulation import simulate_answers, with_random_truth
 from firth.relatedness.bws.split_half import split_half
 
 from .conftest import truth_of
@@ -148,6 +148,9 @@ def test_plan() -> None:
     assert plan.cheapest is not None
     assert plan.cheapest.judgements == min(one.judgements for one in enough)
     assert f"{plan.cheapest.judgements:,} judgements" in plan.text()
+    assert plan.nearest is not None
+    assert plan.nearest.judgements <= plan.cheapest.judgements
+    assert plan.nearest.truth >= plan.cheapest.truth
     hopeless = make_plan(50, 0.99, Crowd(0.5), factors=(1.0,), answers=(2,))
     assert hopeless.cheapest is None
     assert "no design here reaches 0.99" in hopeless.text()
@@ -187,6 +190,17 @@ def test_items_need_scores() -> None:
     items[3] = Item("i003", ("text",))
     with pytest.raises(InputError, match="1 of 10 items have no score, as 'i003'"):
         simulate_answers(items, tuples, Crowd(0.1))
+
+
+def test_a_truth_can_be_made_up() -> None:
+    """To try a questionnaire with: all scores differ, and say nothing about the order."""
+    items, _ = questionnaire(40)
+    made_up = with_random_truth([replace(item, score=None) for item in items], 5)
+    scores = [item.score for item in made_up]
+    assert [item.id for item in made_up] == [item.id for item in items]
+    assert len(set(scores)) == 40
+    assert scores != sorted(scores, key=lambda score: score or 0)
+    assert made_up == with_random_truth(items, 5)
 
 
 @pytest.mark.parametrize("wrong", [{"noise": -1}, {"careless": 2}, {"annotators": 0}])

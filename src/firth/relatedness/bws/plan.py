@@ -45,6 +45,12 @@ class Option:
     shr: Figure
     truth: float
 
+    @property
+    def design(self) -> str:
+        """`11,000 tuples, 2 answers each`."""
+        answers = "1 answer" if self.answers == 1 else f"{self.answers} answers"
+        return f"{self.tuples:,} tuples, {answers} each"
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -75,9 +81,21 @@ class Plan:
         enough = [one for one in self.options if one.shr.mean >= self.target]
         return min(enough, key=lambda one: (one.judgements, -one.truth), default=None)
 
+    @property
+    def nearest(self) -> Option | None:
+        """The design nearest to the truth for no more judgements than the cheapest one.
+
+        Halves of the answers share their tuples, so that split-half reliability does not see the
+        chance by which items met; more tuples with fewer answers each lessen it.
+        """
+        if (best := self.cheapest) is None:
+            return None
+        payable = [one for one in self.options if one.judgements <= best.judgements]
+        return max(payable, key=lambda one: one.truth)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        best = self.cheapest
+        best, nearest = self.cheapest, self.nearest
         return {
             "items": self.items,
             "size": self.size,
@@ -85,6 +103,7 @@ class Plan:
             "annotators": asdict(self.crowd) | {"source of noise": self.source},
             "options": [asdict(one) for one in self.options],
             "cheapest": None if best is None else asdict(best),
+            "nearest to the truth for that": None if nearest is None else asdict(nearest),
         }
 
     def text(self) -> str:
@@ -117,16 +136,18 @@ class Plan:
         )
 
     def _answer(self) -> str:
-        best = self.cheapest
-        if best is None:
+        best, nearest = self.cheapest, self.nearest
+        if best is None or nearest is None:
             top = max(self.options, key=lambda one: one.shr.mean)
             return (
                 f"no design here reaches {self.target:g}; the most is {top.shr.mean:.3f}, with "
                 f"{top.judgements:,} judgements. Try more answers (--answers) or a better crowd"
             )
         return (
-            f"cheapest with {self.target:g} or more: {best.tuples:,} tuples, {best.answers} "
-            f"answers each: {best.judgements:,} judgements, reliability {best.shr}"
+            f"cheapest with {self.target:g} or more: {best.design}: "
+            f"{best.judgements:,} judgements, reliability {best.shr}\n"
+            f"nearest to the truth for no more: {nearest.design}: "
+            f"{nearest.truth:.3f} (the cheapest: {best.truth:.3f})"
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from firth.artifacts import write_json
 from firth.errors import InputError
 from firth.relatedness.bws.balance import number_items
-from firth.relatedness.bws.calibrate import calibrate_noise
+from firth.relatedness.bws.calibrate import calibrate_noise, evenly_spread
 from firth.relatedness.bws.files import write_rows
 from firth.relatedness.bws.judgements import Floats
 from firth.relatedness.bws.records import (
@@ -29,6 +29,7 @@ from firth.relatedness.bws.simulate import (
     true_gold,
 )
 from firth.relatedness.bws.split_half import split_half
+from firth.seeds import derive_seed
 
 ANNOTATIONS, GOLD, TRUTH, SUMMARY = "annotations.csv", "gold.csv", "truth.csv", "summary.json"
 _SPLITS = 100
@@ -150,6 +151,13 @@ def simulate_answers(
     )
 
 
+def with_random_truth(items: Sequence[Item], seed: int) -> list[Item]:
+    """Items with made-up true scores, evenly spread over 0…1 in random order."""
+    order = np.random.default_rng(derive_seed(seed, "bws", "truth")).permutation(len(items))
+    made_up = evenly_spread(len(items))[order].tolist()
+    return [replace(item, score=score) for item, score in zip(items, made_up, strict=True)]
+
+
 def true_scores(items: Sequence[Item]) -> Floats:
     """Scores of items, shape (N,); raise `InputError` naming how many have none."""
     scores = [item.score for item in items if item.score is not None]
@@ -157,6 +165,6 @@ def true_scores(items: Sequence[Item]) -> Floats:
         missing = next(item.id for item in items if item.score is None)
         raise InputError(
             f"{len(items) - len(scores):,} of {len(items):,} items have no score, as {missing!r}; "
-            "expected a column score with a number for each"
+            "expected a column score with a number for each, or --random-truth"
         )
     return np.array(scores)
