@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from firth.cli import app
 from firth.corpus.corpus import Corpus
 from firth.errors import ConfigError, InputError, MissingStageError
 from firth.origin.origin import Origin
@@ -181,3 +183,23 @@ def test_what_cannot_be_varied(whole_run: Run, stsb: Path) -> None:
     with pytest.raises(InputError, match=r"no split .validation"):
         reproduce("table8", run, stsb, options=Options(split="validation"))
     assert not (run / "reproduce").exists()
+
+
+def test_the_command(whole_run: Run, stsb: Path) -> None:
+    """Options reach the experiment; a wrong one is refused and changes nothing in the run."""
+    before = (whole_run.path / CONFIG).read_bytes()
+    start = ["reproduce", "table6", "--run", str(whole_run.path), "--data-dir", str(stsb), "-q"]
+    options = ["--sizes", "2, 3", "--pairs", "10", "--shortlist", "4", "--split", "dev"]
+    result = CliRunner().invoke(app, [*start, *options, "--lambdas", "1,0,1,1"])
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "10 random pairs of the 12 pairs of STSb dev" in result.output
+    assert "λ = 1, 0, 1, 1" in result.output
+    assert [line.split("|")[1].strip() for line in result.output.splitlines()[4:7]] == [
+        "2",
+        "3",
+        "20",
+    ]
+    for wrong in (["--sizes", "2", "--contexts", "4"], ["--sizes", ","], ["--lambdas", "1"]):
+        refused = CliRunner().invoke(app, [*start, *wrong, "--set", "origin.contexts=7"])
+        assert isinstance(refused.exception, ConfigError), wrong
+    assert (whole_run.path / CONFIG).read_bytes() == before

@@ -6,8 +6,9 @@ from typing import Any
 
 from firth.errors import ConfigError
 from firth.evaluate.metrics import Estimate
-from firth.reproduce.context_fits import READS, ContextFits, context_fits
+from firth.reproduce.context_fits import READS, ContextFits, context_fits, deviations
 from firth.reproduce.derived import with_generator
+from firth.reproduce.differs import differing, differing_note
 from firth.reproduce.options import RUN_WEIGHTS
 from firth.reproduce.rated import Rated, cells, interval, rated_pairs
 from firth.reproduce.registry import Request
@@ -81,6 +82,10 @@ class Ablation:
             *self.rated.notes,
         ]
 
+    def looks(self, fits: ContextFits) -> list[str]:
+        """How the terms vary: what explains the shape of a table."""
+        return [deviations(fits), differing_note(differing(fits, self.weights))]
+
     def details(self, *fits: ContextFits) -> dict[str, Any]:
         """What the JSON keeps of every ablation."""
         return {
@@ -99,6 +104,7 @@ class Ablation:
                 }
                 for one in fits
             },
+            "differing": {one.selection.value: dict(differing(one, self.weights)) for one in fits},
             "overlap": {name: interval(one) for name, one in self.overlap.items()},
         }
 

@@ -3,7 +3,7 @@
 from firth.origin.fits import Choice
 from firth.progress import note
 from firth.reproduce.ablation import Ablation, fixed_size
-from firth.reproduce.context_fits import context_fits, deviations
+from firth.reproduce.context_fits import context_fits
 from firth.reproduce.published_sun import CONSTRUCTION
 from firth.reproduce.rated import cells, flat, interval
 from firth.reproduce.registry import Request
@@ -81,7 +81,11 @@ def context_construction(request: Request) -> Report:
         "The paper: 500.",
         "Ahead: two-step minus this strategy, on the same resamples.",
         f"Without diversity, {100 * alike:.0f} % of the sets hold two contexts of one chunk.",
-        deviations(chosen),
+        *(
+            f"{name}: {look}"
+            for name, of in ((TWO_STEP, chosen), ("random", drawn))
+            for look in ablation.looks(of)
+        ),
     )
     details = ablation.details(chosen, drawn) | {
         "contexts": contexts,

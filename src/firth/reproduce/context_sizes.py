@@ -7,7 +7,6 @@ from firth.evaluate.metrics import Estimate
 from firth.origin.fits import Choice
 from firth.progress import note
 from firth.reproduce.ablation import Ablation
-from firth.reproduce.context_fits import deviations
 from firth.reproduce.options import parse_size
 from firth.reproduce.published_sun import TABLE6
 from firth.reproduce.rated import cells, flat, interval
@@ -74,7 +73,7 @@ def table6(request: Request) -> Report:
         for smaller, larger in pairwise(sizes)
     }
     short = sum(len(one) < sizes[-1] for pair in kept for one in pair) / (2 * len(kept))
-    notes = [*ablation.notes(), f"Shortlist: {fits.shortlist}.", deviations(fits)]
+    notes = [*ablation.notes(), f"Shortlist: {fits.shortlist}.", *ablation.looks(fits)]
     if short:
         notes.append(
             f"{100 * short:.0f} % of the sentences got fewer than {sizes[-1]} contexts: the others "

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from firth.artifacts import Manifest, Stage
-from firth.generation import GENERATOR
 from firth.reproduce.options import Options
 from firth.run import Run
 
@@ -57,7 +56,6 @@ def with_generator(run: Run, options: Options) -> Run:
 
     derived = Derived(run, f"causal-lm/{_label(options)}", generator_changes(options))
     train_generator(derived)
-    derived.manifest(GENERATOR)
     return derived
 
 

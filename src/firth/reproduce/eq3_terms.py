@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from firth.origin.fits import Choice
 from firth.progress import note
 from firth.reproduce.ablation import Ablation, fixed_size
-from firth.reproduce.context_fits import alone, deviations, without
+from firth.reproduce.context_fits import alone, without
 from firth.reproduce.published_sun import TABLE8
 from firth.reproduce.rated import cells, interval
 from firth.reproduce.registry import Request
@@ -76,7 +76,7 @@ def table8(request: Request) -> Report:
         *ablation.notes(),
         f"|C_s| = {contexts}, chosen from a shortlist of {shortlist}; the paper: 500.",
         "Change: minus Full, on the same resamples. A change whose interval holds 0 shows nothing.",
-        deviations(fits),
+        *ablation.looks(fits),
     )
     details = ablation.details(fits) | {
         "contexts": contexts,
