@@ -47,6 +47,13 @@ def test_other_tuples_are_not_replaced_silently(tmp_path: Path) -> None:
     """There may be answers to them."""
     write(tmp_path / "out", 1, replace=False)
     assert write(tmp_path / "out", 1, replace=False).reused
+    (tmp_path / "out" / "manifest.json").write_text(
+        (tmp_path / "out" / "manifest.json").read_text().replace('"code": "', '"code": "older')
+    )
+    assert write(tmp_path / "out", 1, replace=False).reused
     with pytest.raises(InputError, match=r"other tuples \(made with {'seed': 1}\).*--replace"):
         write(tmp_path / "out", 2, replace=False)
     assert write(tmp_path / "out", 2).manifest.summary["seed"] == 2
+    (tmp_path / "out" / "result.txt").unlink()
+    with pytest.raises(InputError, match=r"result\.txt is missing"):
+        write(tmp_path / "out", 2, replace=False)

@@ -48,7 +48,7 @@ def design_tuples(items: int, *, size: int = 4, factor: float = 2.0, seed: int =
     """
     if problem := _impossible(items, size, factor):
         raise InputError(problem)
-    count, different = math.ceil(factor * items), math.comb(items, size)
+    count, different = count_tuples(items, factor), math.comb(items, size)
     rng = random.Random(derive_seed(seed, "bws", "tuples"))
     if count > different // 2:
         # Of the rows that are left out, too, each item has equally many.
@@ -60,6 +60,11 @@ def design_tuples(items: int, *, size: int = 4, factor: float = 2.0, seed: int =
     for row in rows:
         rng.shuffle(row)  # so that an item's place tells nothing
     return np.array(rows, dtype=np.int64)
+
+
+def count_tuples(items: int, factor: float) -> int:
+    """Number of tuples: `factor × items` rounded up, but for what a binary fraction is off by."""
+    return math.ceil(round(factor * items, 6))
 
 
 def pair_codes(tuples: Ints, items: int) -> Ints:
@@ -74,14 +79,14 @@ def _impossible(items: int, size: int, factor: float) -> str:
         return f"tuples of {size} items; expected at least {SMALLEST}"
     if items < size:
         return f"{items} items are too few for tuples of {size}; add items or choose a smaller size"
-    if not math.isfinite(factor) or math.ceil(factor * items) * size < items:
+    if not math.isfinite(factor) or count_tuples(items, factor) * size < items:
         return (
             f"a factor of {factor:g} gives too few tuples for {items:,} items; expected at least "
             f"{1 / size:g}, so that each item occurs"
         )
-    if math.ceil(factor * items) > (different := math.comb(items, size)):
+    if (count := count_tuples(items, factor)) > (different := math.comb(items, size)):
         return (
-            f"a factor of {factor:g} asks for {math.ceil(factor * items):,} tuples, but {items} "
+            f"a factor of {factor:g} asks for {count:,} tuples, but {items} "
             f"items have only {different:,} different tuples of {size}; expected a factor of at "
             f"most {different / items:g}"
         )

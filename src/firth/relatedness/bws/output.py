@@ -27,7 +27,8 @@ def write_folder(
         config: What else decides its bytes, the seed included.
         build: Fills a folder and returns what is worth showing.
         libraries: Distributions that decide its bytes.
-        replace: Whether another result that stands there already may be replaced.
+        replace: Whether a result that stands there already may be replaced. If not, one made from
+            the same inputs and configuration is kept, also where firth has changed since.
 
     Raises:
         InputError: `out` is a file, holds files that firth did not write there, or is another
@@ -42,8 +43,8 @@ def write_folder(
     given = {name: path for name, path in inputs.items() if path is not None}
     prints = {name: fingerprint_file(path) for name, path in sorted(given.items())}
     _refuse_foreign(out)
-    if not replace:
-        _refuse_other(out, prints, config)
+    if not replace and (found := _kept(out, prints, config)):
+        return Outcome(found, reused=True)
     try:
         out.resolve().parent.mkdir(parents=True, exist_ok=True)
         return execute(out.resolve().parent, stage, inputs=prints, config=config, build=build)
@@ -67,12 +68,16 @@ def _refuse_foreign(out: Path) -> None:
         )
 
 
-def _refuse_other(out: Path, inputs: Mapping[str, str], config: Mapping[str, Any]) -> None:
+def _kept(out: Path, inputs: Mapping[str, str], config: Mapping[str, Any]) -> Manifest | None:
+    """What stands there and was asked for; raise if it is something else."""
     manifest = Manifest.read(out) if out.is_dir() else None
     if manifest is None:
-        return
+        return None
     if dict(manifest.inputs) != dict(inputs) or dict(manifest.config) != dict(config):
         raise InputError(
             f"{out}: holds other tuples (made with {dict(manifest.config)}), to which there may be "
             "answers. Choose another folder, or say --replace"
         )
+    if missing := [name for name in manifest.outputs if not (out / name).is_file()]:
+        raise InputError(f"{out}: {', '.join(missing)} is missing. Say --replace to make it again")
+    return manifest

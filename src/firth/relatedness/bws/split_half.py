@@ -56,12 +56,12 @@ def split_half(
     if splits < 1 or (answers is not None and answers < 1):
         raise InputError(f"got {splits} splits of {answers} answers; expected 1 or more")
     rng = np.random.default_rng(derive_seed(seed, "bws", "split", answers or 0))
-    parts = []
+    counter, parts = _Counter(judgements), []
     title = "splits" if answers is None else f"splits of {answers} a tuple"
     with bar(title, splits) as shown:
         for size in _blocks(splits, len(judgements) + 2 * len(judgements.items)):
             halves = draw_halves(judgements, rng, size, answers)
-            parts.append(correlate_halves(judgements, halves))
+            parts.append(_correlate(counter, halves))
             shown.advance(size)
     found = Correlations(
         *(np.concatenate([getattr(p, n) for p in parts]) for n in Correlations.__annotations__)
@@ -116,7 +116,30 @@ def correlate_halves(judgements: Judgements, halves: Halves) -> Correlations:
         judgements: Usable answers.
         halves: As of `draw_halves`, shape (splits, A).
     """
-    scores = [_scores(judgements, halves == half) for half in (FIRST, SECOND)]
+    return _correlate(_Counter(judgements), halves)
+
+
+class _Counter:
+    """Counts chosen answers by sparse products; the matrices are made once."""
+
+    def __init__(self, judgements: Judgements) -> None:
+        shape = (len(judgements.items), len(judgements))
+        answers, size = np.arange(shape[1]), judgements.tuples.shape[1]
+        signs = np.repeat([1.0, -1.0], len(answers)).astype(np.float32)
+        places = (np.concatenate([judgements.best, judgements.worst]), np.tile(answers, 2))
+        self._difference = csr_array((signs, places), shape=shape)
+        members = judgements.tuples[judgements.asked].ravel()
+        ones = np.ones(len(members), dtype=np.float32)
+        self._shown = csr_array((ones, (members, np.repeat(answers, size))), shape=shape)
+
+    def scores(self, chosen: npt.NDArray[np.bool_]) -> Floats:
+        """Scores by counting of some of the answers (splits, A); shape (splits, N)."""
+        weights = np.ascontiguousarray(chosen.T, dtype=np.float32)  # counts are exact in 24 bits
+        return to_scores((self._difference @ weights).T, (self._shown @ weights).T)
+
+
+def _correlate(counter: _Counter, halves: Halves) -> Correlations:
+    scores = [counter.scores(halves == half) for half in (FIRST, SECOND)]
     there = np.isfinite(scores[0]) & np.isfinite(scores[1])
     if there.all():
         spearman = _pearson(*(rankdata(one, axis=1) for one in scores))
@@ -129,20 +152,6 @@ def correlate_halves(judgements: Judgements, halves: Halves) -> Correlations:
         spearman = np.array([_pearson(*(rankdata(one)[None] for one in p))[0] for p in pairs])
         pearson = np.array([_pearson(*(one[None] for one in p))[0] for p in pairs])
     return Correlations(spearman, pearson, there.sum(axis=1))
-
-
-def _scores(judgements: Judgements, chosen: npt.NDArray[np.bool_]) -> Floats:
-    """Scores by counting of some of the answers, shape (splits, N)."""
-    n, size = len(judgements.items), judgements.tuples.shape[1]
-    answers = np.arange(len(judgements))
-    signs = np.repeat([1.0, -1.0], len(answers)).astype(np.float32)
-    places = (np.concatenate([judgements.best, judgements.worst]), np.tile(answers, 2))
-    difference = csr_array((signs, places), shape=(n, len(answers)))
-    members = judgements.tuples[judgements.asked].ravel()
-    ones = np.ones(len(members), dtype=np.float32)
-    shown = csr_array((ones, (members, np.repeat(answers, size))), shape=(n, len(answers)))
-    weights = np.ascontiguousarray(chosen.T, dtype=np.float32)  # counts are exact in 24 bits
-    return to_scores((difference @ weights).T, (shown @ weights).T)
 
 
 def _pearson(x: Floats, y: Floats) -> Floats:
