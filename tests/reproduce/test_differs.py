@@ -53,7 +53,7 @@ def test_the_sum_follows_the_weights() -> None:
     fits = fits_of(lambda v: np.where(v > -5, v, 1).astype(np.float32))
     found = differing(fits, Weights(coherence=0, sentence=0, left=1, right=0))
     assert found[SUM] == found["left"] != found["right"]
-    assert f"left {100 * found['left']:.0f}," in differing_note(found)
+    assert f"left {100 * found['left']:.2g}," in differing_note(found)
 
 
 def test_what_never_varies() -> None:

@@ -44,7 +44,7 @@ def _of(terms: Terms, name: str, weights: Weights) -> npt.NDArray[np.float64]:
 
 def differing_note(shares: Mapping[str, float]) -> str:
     """The shares in words."""
-    parts = ", ".join(f"{name} {100 * share:.0f}" for name, share in shares.items())
+    parts = ", ".join(f"{name} {100 * share:.2g}" for name, share in shares.items())
     return (
         "Of a term's variance over the contexts of a pair, what differs between its two sentences "
         f"(%; the rest both have in common): {parts}."

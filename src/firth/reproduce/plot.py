@@ -26,13 +26,16 @@ def draw(lines: Lines, title: str, kind: str) -> bytes:
             values = _floats(lines.values[name])
             dashed = name in lines.dashed
             join = "--" if dashed else "-"
-            own = next((i for i, other in enumerate(solid) if name.startswith(other)), number)
+            style = join if lines.connected else "none"
+            own = number
+            if dashed:
+                own = next((i for i, other in enumerate(solid) if name.startswith(other)), number)
             _band(axes, lines, name, values, f"C{own % 10}")
             known = [place for place, value in enumerate(values) if value == value]
             axes.plot(
                 known,
                 [values[place] for place in known],
-                join if lines.connected else "",
+                linestyle=style,
                 marker="D" if dashed and not lines.connected else "o",
                 markersize=3 if dashed else 4,
                 linewidth=1 if dashed else 1.6,
