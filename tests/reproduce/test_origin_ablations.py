@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -94,6 +95,12 @@ def test_one_computation_serves_three_experiments(
     assert cells(built, "random")[0] == pytest.approx(
         literal(whole_run, stsb, 5, 5, selection="random"), abs=1e-6
     )
+    rated = rated_pairs(request_of(whole_run, stsb))
+    origin = Origin.open(whole_run, contexts=9, shortlist=9, diverse=False)
+    sets = [[set(origin.context_set(s).slots.tolist()) for s in pair] for pair in rated.pairs]
+    shared = np.array([len(one & two) / min(len(one), len(two)) for one, two in sets])
+    assert 0 < shared.min() + shared.std() < 1
+    assert cells(built, "shared contexts alone")[0] == rated.spearman(shared).value
     two_step, random, ahead = (
         cells(built, "two-step")[0], cells(built, "random")[0], cells(built, "random")[3]
     )  # fmt: skip

@@ -1,11 +1,13 @@
 """§5.4 of Sun et al.: contexts by two steps, at random, and without the diversity constraint."""
 
+import numpy as np
+
 from firth.origin.fits import Choice
 from firth.progress import note
 from firth.reproduce.ablation import Ablation, fixed_size
-from firth.reproduce.context_fits import context_fits
+from firth.reproduce.context_fits import ContextFits, context_fits
 from firth.reproduce.published_sun import CONSTRUCTION
-from firth.reproduce.rated import cells, flat, interval
+from firth.reproduce.rated import Floats, cells, flat, interval
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Lines, Report, Row
 from firth.settings import Measure, Selection
@@ -56,6 +58,8 @@ def context_construction(request: Request) -> Report:
         printed = CONSTRUCTION[name]
         gap = None if name == TWO_STEP else CONSTRUCTION[TWO_STEP] - printed
         rows.append(Row(name, (*cells(one), *ahead, centred[name].value, printed, gap)))
+    shared = rated.spearman(_shared(chosen))
+    rows.append(Row("shared contexts alone", (*cells(shared), *[None] * 6)))
     rows += ablation.overlap_rows(columns=9)
 
     places = [size for size in (2, 4, 8, 16, 32, 64, 128, 256, 512) if size < contexts]
@@ -80,6 +84,8 @@ def context_construction(request: Request) -> Report:
         f"|C_s| = {contexts}; two-step sets are chosen from a shortlist of {shortlist}. "
         "The paper: 500.",
         "Ahead: two-step minus this strategy, on the same resamples.",
+        "Shared contexts alone: pairs ranked by how many contexts both two-step shortlists hold, "
+        "without any fit.",
         f"Without diversity, {100 * alike:.0f} % of the sets hold two contexts of one chunk.",
         *(
             f"{name}: {look}"
@@ -91,6 +97,7 @@ def context_construction(request: Request) -> Report:
         "contexts": contexts,
         "intervals": {name: interval(one) for name, one in found.items()},
         "centred": {name: interval(one) for name, one in centred.items()},
+        "shared_contexts": interval(shared),
         "differences": {name: interval(one) for name, one in changes.items()},
         "curves": {"sizes": places, **curves},
         "sets_with_a_chunk_twice": round(alike, 4),
@@ -101,3 +108,14 @@ def context_construction(request: Request) -> Report:
     )  # fmt: skip
     title = "Sun et al., §5.4: how C is built (Spearman, %)"
     return Report("context-construction", title, columns, tuple(rows), plot, notes, details)
+
+
+def _shared(fits: ContextFits) -> Floats:
+    """Contexts that stand in both shortlists of each pair, as a share of the shorter one."""
+    return np.array(
+        [
+            len(np.intersect1d(one.slots1, one.slots2)) / min(len(one.slots1), len(one.slots2))
+            for one in fits.pairs
+        ],
+        dtype=np.float64,
+    )

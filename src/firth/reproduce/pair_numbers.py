@@ -11,7 +11,7 @@ from firth.errors import ConfigError
 from firth.evaluate.metrics import Difference, Estimate
 from firth.evaluate.models import EncoderScorer
 from firth.harvest import HARVEST
-from firth.progress import note
+from firth.progress import note, without_foreign_bars
 from firth.reproduce.harvest_cut import training_pairs, with_training_pairs
 from firth.reproduce.options import parse_size
 from firth.reproduce.published_sun import TABLE7
@@ -124,7 +124,8 @@ class _Measured:
 def _measured(rated: Rated, run: Run) -> _Measured:
     distilled = Distilled.open(run)
     before, after = (distilled.report[when]["test"][ALL] for when in ("before", "after"))
-    model = SentenceTransformer(str(distilled.path), device="cpu", local_files_only=True)
+    with without_foreign_bars():
+        model = SentenceTransformer(str(distilled.path), device="cpu", local_files_only=True)
     similarities = _similarities(rated, model)
     return _Measured(
         rated.spearman(similarities),

@@ -11,7 +11,7 @@ from firth.corpus import CORPUS, TOKENIZER
 from firth.errors import ConfigError, MissingExtraError
 from firth.evaluate.models import EncoderScorer
 from firth.harvest import HARVEST
-from firth.progress import note
+from firth.progress import note, without_foreign_bars
 from firth.reproduce.derived import Derived
 from firth.reproduce.published_sun import STRUCTURES
 from firth.reproduce.rated import cells, flat, interval, rated_pairs
@@ -59,8 +59,9 @@ def siamese_vs_cross(request: Request) -> Report:
     for name, outcome in outcomes.items():
         note(f"{name}: {'unchanged' if outcome.reused else 'trained'}")
     distilled = Distilled.open(derived)
-    siamese = SentenceTransformer(str(distilled.path), device="cpu", local_files_only=True)
-    cross = open_cross_encoder(derived.folder(CROSS_ENCODER))
+    with without_foreign_bars():
+        siamese = SentenceTransformer(str(distilled.path), device="cpu", local_files_only=True)
+        cross = open_cross_encoder(derived.folder(CROSS_ENCODER))
     scores = {
         SIAMESE: EncoderScorer(siamese, SIAMESE).similarities(rated.pairs),
         CROSS: CrossScorer(cross).similarities(rated.pairs),
