@@ -93,8 +93,8 @@ class Study:
                 f", at most {recipe['pairs']:,} training pairs a fold" if recipe["pairs"] else ""
             )
             remarks.append(
-                f"fine-tuned: {Path(recipe['base']).name}, {recipe['epochs']} epochs of batches of "
-                f"{recipe['batch']}{limit}"
+                f"fine-tuned: {Path(recipe['base']).name}, epochs: {recipe['epochs']}, pairs a "
+                f"step: {recipe['batch']}{limit}"
             )
         remarks += [
             f"{label}: {count:,} test pairs have a sentence that a training pair of their fold has "

@@ -73,7 +73,7 @@ def tuning_notes(study: Study, base: str | None) -> list[str]:
     recipe = study.settings["recipe"]
     pairs = f"at most {recipe['pairs']:,}" if recipe["pairs"] else "all"
     return [
-        f"Fine-tuned: {Path(base).name}, {recipe['epochs']} epoch over {pairs} training pairs of a "
+        f"Fine-tuned: {Path(base).name}, one pass over {pairs} training pairs of a "
         f"fold, batches of {recipe['batch']}. The paper fine-tuned BERT-base and RoBERTa-base and "
         "does not say for how long.",
         *(
