@@ -6,6 +6,7 @@ import typer
 
 from firth.commands import (
     build,
+    bws_serve,
     bws_simulate,
     evaluate,
     mteb,
@@ -59,6 +60,9 @@ bws.command("score")(bws_commands.score)
 bws.command("reliability")(bws_commands.reliability)
 bws.command("plan")(bws_simulate.plan)
 bws.command("simulate")(bws_simulate.simulate)
+bws.command("serve")(bws_serve.serve)
+bws.command("export")(bws_serve.export)
+bws.command("crowd")(bws_serve.crowd)
 app.add_typer(relatedness.group, name="relatedness")
 
 

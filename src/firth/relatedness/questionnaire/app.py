@@ -1,0 +1,158 @@
+"""The pages of the questionnaire: HTML from the server, forms back to it, an answer a form."""
+
+from pathlib import Path
+from urllib.parse import parse_qs, quote, unquote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from firth.relatedness.questionnaire.guard import Guard
+from firth.relatedness.questionnaire.question import NotAskedError, UnusableAnswerError
+from firth.relatedness.questionnaire.store import LONGEST_NAME, Store
+
+COOKIE = "annotator"
+_HERE = Path(__file__).parent
+_COOKIE_SECONDS = 90 * 24 * 3600
+
+
+class Pages:
+    """The questionnaire of a store, as pages.
+
+    Args:
+        store: Where questions come from and answers go.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._templates = Environment(
+            loader=FileSystemLoader(_HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        # Raw HTML in the instructions is shown as text.
+        markdown = MarkdownIt("commonmark", {"html": False})
+        self._instructions = markdown.render(store.wording.instructions)
+
+    def app(self) -> Starlette:
+        """The ASGI application."""
+        return Starlette(
+            routes=[
+                Route("/", self.welcome),
+                Route("/start", self.start, methods=["POST"]),
+                Route("/question", self.question),
+                Route("/answer", self.answer, methods=["POST"]),
+                Route("/feedback", self.feedback),
+                Route("/pause", self.pause, methods=["POST"]),
+                Mount("/static", StaticFiles(directory=_HERE / "static")),
+            ],
+            middleware=[Middleware(Guard)],
+        )
+
+    def welcome(self, request: Request) -> Response:
+        """Instructions, and a field for the name."""
+        return self._page("welcome", name="", problem="", saved="saved" in request.query_params)
+
+    async def start(self, request: Request) -> Response:
+        """Begin, or go on, under a name."""
+        name = (await _form(request)).get("name", "")
+        try:
+            key = await run_in_threadpool(self._store.enter, name)
+        except UnusableAnswerError as error:
+            return self._page("welcome", 400, name=name, problem=str(error), saved=False)
+        response = RedirectResponse("/question", 303)
+        response.set_cookie(
+            COOKIE, quote(key, safe=""), _COOKIE_SECONDS, httponly=True, samesite="strict"
+        )
+        return response
+
+    def question(self, request: Request) -> Response:
+        """The open question; or thanks, when there is none."""
+        key, name = self._annotator(request)
+        if name is None:
+            return RedirectResponse("/", 303)
+        return self._question(key, name)
+
+    async def answer(self, request: Request) -> Response:
+        """Store an answer, then show the next question, or feedback on a gold one."""
+        form = await _form(request)
+        key, name = await run_in_threadpool(self._annotator, request)
+        if name is None:
+            return RedirectResponse("/", 303)
+        asked = form.get("tuple", "")
+        best, worst = form.get("best", ""), form.get("worst", "")
+        try:
+            gold = await run_in_threadpool(self._store.answer, key, asked, best, worst)
+        except NotAskedError:
+            return RedirectResponse("/question", 303)
+        except UnusableAnswerError as error:
+            return await run_in_threadpool(self._question, key, name, best, worst, str(error), 400)
+        where = "/feedback?" + urlencode({"tuple": asked}) if gold else "/question"
+        return RedirectResponse(where, 303)
+
+    def feedback(self, request: Request) -> Response:
+        """What was right in a gold question."""
+        key, name = self._annotator(request)
+        found = name and self._store.feedback(key, request.query_params.get("tuple", ""))
+        if not found:
+            return RedirectResponse("/question", 303)
+        return self._page("feedback", feedback=found, name=name, progress=self._store.progress(key))
+
+    async def pause(self, request: Request) -> Response:
+        """Forget the name in this browser; the answers stay."""
+        await _form(request)
+        response = RedirectResponse("/?saved", 303)
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return response
+
+    def _question(
+        self,
+        key: str,
+        name: str,
+        best: str = "",
+        worst: str = "",
+        problem: str = "",
+        status: int = 200,
+    ) -> Response:
+        question = self._store.next(key)
+        progress = self._store.progress(key)
+        if question is None:
+            stopped = self._store.stopped(key)
+            return self._page("done", name=name, progress=progress, stopped=stopped)
+        return self._page(
+            "question",
+            status,
+            question=question,
+            name=name,
+            progress=progress,
+            best=best,
+            worst=worst,
+            problem=problem,
+        )
+
+    def _annotator(self, request: Request) -> tuple[str, str | None]:
+        key = unquote(request.cookies.get(COOKIE, ""))
+        return key, self._store.name(key) if key else None
+
+    def _page(self, page: str, status: int = 200, **values: object) -> HTMLResponse:
+        html = self._templates.get_template(f"{page}.html").render(
+            wording=self._store.wording,
+            instructions=self._instructions,
+            longest_name=LONGEST_NAME,
+            **values,
+        )
+        return HTMLResponse(html, status)
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """Fields of a URL-encoded form, the first of each name; bytes that are not UTF-8 replaced."""
+    text = (await request.body()).decode("utf-8", "replace")
+    return {name: values[0] for name, values in parse_qs(text, keep_blank_values=True).items()}
