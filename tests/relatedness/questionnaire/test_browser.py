@@ -145,7 +145,8 @@ def test_from_the_first_question_to_the_last(page: Any, servers: Any, tmp_path: 
     page.wait_for_selector("h1:has-text('Thank you, Zoë 漢字')")
     assert feedback == N_GOLD == sum(one in GOLD for one in given)
     assert page.title() != "taken"
-    assert problems == []
+    # The page that was open when the server was killed may have asked it for its icon.
+    assert [one for one in problems if "ERR_CONNECTION" not in one] == []
     assert server.stop(signal.SIGINT) == 0
     store = Store.open(tmp_path / "answers.db")
     kept = {one.tuple: (one.best, one.worst) for one in store.annotations()}
