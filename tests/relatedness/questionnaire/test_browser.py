@@ -108,12 +108,13 @@ def test_from_the_first_question_to_the_last(page: Any, servers: Any, tmp_path: 
     )
     server = servers()
     page.goto(server.address)
-    page.keyboard.type("Zoë 漢字")  # the field has the focus
+    page.wait_for_selector("#name:focus")
+    page.keyboard.type("Zoë 漢字")
     page.keyboard.press("Enter")
     given: dict[str, tuple[str, str]] = {}
     feedback = 0
     for number in range(1, N_TUPLES + 1):
-        page.wait_for_selector(f"h1:text-is('Question {number}')")
+        page.wait_for_selector(f"html[data-ready] h1:text-is('Question {number}')")
         asked = page.input_value("input[name=tuple]")
         assert asked not in given
         rows = page.locator("tbody tr")
@@ -132,17 +133,17 @@ def test_from_the_first_question_to_the_last(page: Any, servers: Any, tmp_path: 
         members = MEMBERS[asked]
         given[asked] = members[int(best) - 1], members[int(worst) - 1]
         if asked in GOLD:
-            page.wait_for_selector("h1:text-is('Right!')")
+            page.wait_for_selector("html[data-ready] h1:text-is('Right!')")
             page.keyboard.press("Enter")
             feedback += 1
         if number == 5:
-            page.wait_for_selector("h1:text-is('Question 6')")
+            page.wait_for_selector("html[data-ready] h1:text-is('Question 6')")
             assert server.stop(signal.SIGKILL) == -signal.SIGKILL
             server = servers()
             page.goto(server.address)
             page.fill("#name", "ZOË 漢字")
             page.keyboard.press("Enter")
-    page.wait_for_selector("h1:has-text('Thank you, Zoë 漢字')")
+    page.wait_for_selector("html[data-ready] h1:has-text('Thank you, Zoë 漢字')")
     assert feedback == N_GOLD == sum(one in GOLD for one in given)
     assert page.title() != "taken"
     # The page that was open when the server was killed may have asked it for its icon.
@@ -180,7 +181,7 @@ def test_by_mouse_with_a_wrong_gold_answer(page: Any, servers: Any, tmp_path: Pa
     page.get_by_label("Your name").fill("mouse")
     page.get_by_role("button", name="Begin").click()
     for number in range(1, 4):
-        page.wait_for_selector(f"h1:text-is('Question {number}')")
+        page.wait_for_selector(f"html[data-ready] h1:text-is('Question {number}')")
         asked = page.input_value("input[name=tuple]")
         best, worst = keys_of(asked)
         if asked in GOLD:
@@ -188,7 +189,7 @@ def test_by_mouse_with_a_wrong_gold_answer(page: Any, servers: Any, tmp_path: Pa
         page.get_by_label(f"Item {best}: most related").check()
         page.get_by_label(f"Item {worst}: least related").check()
         page.get_by_role("button", name="Next").click()
-    page.wait_for_selector("h1:text-is('Not quite.')")
+    page.wait_for_selector("html[data-ready] h1:text-is('Not quite.')")
     best, worst = keys_of(asked)
     known = page.locator("tr.known th").all_inner_texts()
     assert sorted(known) == sorted((best, worst))

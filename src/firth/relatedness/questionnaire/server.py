@@ -1,5 +1,6 @@
 """The questionnaire on a port of this machine."""
 
+import contextlib
 import socket
 from collections.abc import Callable
 
@@ -40,4 +41,6 @@ def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
         config = uvicorn.Config(
             Pages(store).app(), log_level="warning", access_log=False, server_header=False
         )
-        uvicorn.Server(config).run(sockets=[listening])
+        # Ctrl+C is how it ends: uvicorn closes the connections first, then raises it again.
+        with contextlib.suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])

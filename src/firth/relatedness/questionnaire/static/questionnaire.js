@@ -6,9 +6,12 @@ const heading = document.querySelector("h1[tabindex]");
 if (heading && !document.querySelector("[autofocus]")) heading.focus();
 
 // A key held down on the page before must not pass over the feedback.
-if (document.getElementById("feedback")) {
+const feedback = document.getElementById("feedback");
+if (feedback) {
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && event.repeat) event.preventDefault();
+    if (event.key !== "Enter") return;
+    if (event.repeat) event.preventDefault();
+    else if (!event.target.closest("button, a")) feedback.requestSubmit();
   });
 }
 
@@ -81,3 +84,5 @@ if (form) {
   });
   if (!problem.textContent) say();
 }
+
+document.documentElement.dataset.ready = "yes"; // keys are heard from here on
