@@ -35,9 +35,10 @@ def str_bins(request: StrRequest) -> Report:
         pairs, similar, len(BINS), only=_DOMAIN, seed=request.seed, resamples=RESAMPLES
     )
     rows = [Row(name, (one.value, BINS.get(name), one.n)) for name, one in found.figures]
+    bounds = [(one.low, one.high) for _, one in found.figures[1:]]
     plot = Lines("bin of similarity", "Spearman (%)", list(BINS), {
         "ours": [row.cells[0] for row in rows[1:]], "printed": list(BINS.values()),
-    }, frozenset({"printed"}))  # fmt: skip
+    }, frozenset({"printed"}), {"ours": bounds}, connected=False)  # fmt: skip
     notes = (
         f"{found.shared} of {found.asked} pairs were found in the STS benchmark by their texts.",
         "missing: the paper gives no figure over all bins.",

@@ -50,7 +50,7 @@ def str_table3(request: StrRequest) -> Report:
     plot = Lines("", "count", ["pairs", "tuples", "annotations"], {
         "ours": (float(len(scores)), float(len(tuples)), float(answers * len(tuples))),
         "printed": (float(TABLE3.pairs), float(TABLE3.tuples), float(TABLE3.annotations)),
-    }, frozenset({"printed"}))  # fmt: skip
+    }, frozenset({"printed"}), connected=False)  # fmt: skip
     notes = (
         "The annotations were not released: who answered what, and so reliability, cannot be "
         "computed. Tuples are ours, by the same rules.",

@@ -25,10 +25,11 @@ def str_table4(request: StrRequest) -> Report:
     for line in shown:
         printed = TABLE4.get(line.name, (None, None))
         rows.append(Row(line.name, (line.figure.value, printed[0], line.figure.n, printed[1])))
+    bounds = [(line.figure.low, line.figure.high) for line in shown]
     plot = Lines("feature", "Spearman (%)", [line.name for line in shown], {
         "ours": [line.figure.value for line in shown],
         "printed": [TABLE4.get(line.name, (None,))[0] for line in shown],
-    }, frozenset({"printed"}))  # fmt: skip
+    }, frozenset({"printed"}), {"ours": bounds}, connected=False)  # fmt: skip
     notes = (
         f"Ours: {found.settings['vectors_name']}, spaCy pipeline {found.settings['spacy']}. The "
         "paper: word2vec of Google News, a spaCy of 2020 whose pipeline it does not name.",

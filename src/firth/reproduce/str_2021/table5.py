@@ -4,10 +4,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from firth.evaluate.cache import Cache
+from firth.evaluate.metrics import Estimate
 from firth.relatedness.models.report import Study
 from firth.relatedness.models.study import Setting, study_models
 from firth.relatedness.models.tune import Recipe
-from firth.reproduce.report import Lines, Report, Row
+from firth.reproduce.report import Bounds, Lines, Report, Row
 from firth.reproduce.str_2021.models import base_of, lines_of
 from firth.reproduce.str_2021.published import TABLE5
 from firth.reproduce.str_2021.request import RESAMPLES, StrRequest
@@ -27,16 +28,19 @@ def str_table5(request: StrRequest) -> Report:
     base = base_of(request)
     found = measure(request, [line.spec for line in lines], base, leave_one_out=False)
     rows = []
+    bounds = [bounds_of(found.figures[line.spec][ALL]) for line in lines]
     for line in lines:
         printed = TABLE5.get(line.printed or "")
         rows.append(Row(line.name, (found.figures[line.spec][ALL].value, printed)))
     if base is not None:
         rows.append(Row(f"{Path(base).name}, fine-tuned", (found.figures[TUNED][ALL].value, None)))
+        bounds.append(bounds_of(found.figures[TUNED][ALL]))
     here = {line.printed for line in lines}
     rows += [Row(name, (None, value)) for name, value in TABLE5.items() if name not in here]
+    bounds += [(None, None)] * (len(rows) - len(bounds))
     plot = Lines("model", "Spearman (%)", [row.name for row in rows], {
         "ours": [row.cells[0] for row in rows], "printed": [row.cells[1] for row in rows],
-    }, frozenset({"printed"}))  # fmt: skip
+    }, frozenset({"printed"}), {"ours": bounds}, connected=False)  # fmt: skip
     notes = (
         *missing,
         "GloVe of 6B tokens and 50 dimensions stands beside the paper's of Common Crawl.",
@@ -82,6 +86,11 @@ def tuning_notes(study: Study, base: str | None) -> list[str]:
             for label, count in study.shared.items()
         ),
     ]
+
+
+def bounds_of(figure: Estimate | None) -> Bounds:
+    """Ends of an interval, for a plot."""
+    return (None, None) if figure is None else (figure.low, figure.high)
 
 
 def details_of(study: Study) -> dict[str, object]:

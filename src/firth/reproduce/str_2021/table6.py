@@ -6,7 +6,7 @@ from firth.reproduce.report import Lines, Report, Row
 from firth.reproduce.str_2021.models import base_of
 from firth.reproduce.str_2021.published import TABLE6
 from firth.reproduce.str_2021.request import StrRequest
-from firth.reproduce.str_2021.table5 import details_of, measure, tuning_notes
+from firth.reproduce.str_2021.table5 import bounds_of, details_of, measure, tuning_notes
 
 _DICE = "baseline:dice"
 _LABELS = {_DICE: "Dice", "cross-validated": "CV", "leave-one-domain-out": "leave-one-out"}
@@ -32,8 +32,10 @@ def str_table6(request: StrRequest) -> Report:
         f"{name}, printed": [row.cells[len(labels) + place] for row in rows]
         for place, name in enumerate(_LABELS.values())
     }
+    bands = {_LABELS[label]: [bounds_of(found.figures[label].get(name)) for name in TABLE6]
+             for label in labels}  # fmt: skip
     plot = Lines("domain", "Spearman (%)", list(TABLE6), {**values, **printed_lines},
-                 frozenset(printed_lines))  # fmt: skip
+                 frozenset(printed_lines), bands, connected=False)  # fmt: skip
     encoder = "none" if base is None else Path(base).name
     notes = (
         f"CV and leave-one-out: {encoder} here, RoBERTa-base in the paper.",
