@@ -39,7 +39,7 @@ from firth.progress import set_quiet
 from firth.run import Run
 from firth.surrogate import static
 from firth.surrogate.figures import rank_correlation
-from firth.surrogate.quiet import silence
+from firth.silence import silence
 from firth.training import Schedule, train
 
 TASKS = ("sts-b:dev", "sts12")

@@ -93,6 +93,8 @@ class BagConfig(WordSection):
     learning_rate: Rate = 0.01
     """Adam's, at its peak."""
     temperature: Rate = 0.07
+    by_source: bool = False
+    """Take each batch from one file of the corpus, so that its subject does not give pairs away."""
 
 
 class WordVectorConfig(WordSection):

@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError
 
 from firth.baseline_settings import BaselinesConfig
 from firth.errors import ConfigError
+from firth.fit_settings import FitConfig
 from firth.settings import (
     CoherenceConfig,
     CorpusConfig,
@@ -33,6 +34,7 @@ class Config(Section):
     retrieve: RetrieveConfig = RetrieveConfig()
     coherence: CoherenceConfig = CoherenceConfig()
     generator: GeneratorConfig = GeneratorConfig()
+    fit: FitConfig = FitConfig()
     origin: OriginConfig = OriginConfig()
     harvest: HarvestConfig = HarvestConfig()
     surrogate: SurrogateConfig = SurrogateConfig()

@@ -177,9 +177,43 @@ class Weights(Section):
         return self
 
 
-class OriginConfig(Section):
-    """Context sets, context fit and similarity (§3.3)."""
+class Method(StrEnum):
+    """What Origin computes."""
 
+    BLEND = "blend"
+    """Fits into all contexts of the corpus, by words, by sentence vectors and by shared terms."""
+    PAPER = "paper"
+    """Fits into a set of contexts chosen for each sentence (§3.3, Eqs. 3 and 4)."""
+
+
+class Parts(Section):
+    """Shares of the three similarities that method `blend` sums; divided by their sum.
+
+    Chosen on STSb dev and STS12 (docs/research/origin.md).
+    """
+
+    sentences: Annotated[float, Field(ge=0)] = 2.0
+    """Of the cosine of the sentence vectors: their fits into all contexts of the corpus."""
+    words: Annotated[float, Field(ge=0)] = 1.0
+    """Of the overlap of their words' fits into each other."""
+    terms: Annotated[float, Field(ge=0)] = 1.0
+    """Of tf-idf cosine: the words they share."""
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if not any((self.sentences, self.words, self.terms)):
+            raise ValueError("all three shares are 0: nothing is left to compare by")
+        return self
+
+
+class OriginConfig(Section):
+    """What the similarity of two sentences is computed from.
+
+    `parts` belongs to method `blend`; everything else to method `paper`.
+    """
+
+    method: Method = Method.BLEND
+    parts: Parts = Parts()
     contexts: Count = 64
     """|C_s| (the paper: 500)."""
     shortlist: Count = 128

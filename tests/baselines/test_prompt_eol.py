@@ -74,7 +74,7 @@ def test_scores_are_the_mean_cosine_of_scaled_states(tiny_llm: Path, tiny_run: P
     assert raw == pytest.approx([(unit[a] * unit[b]).sum(1).mean() for a, b in index], abs=1e-5)
 
     scaled = open_baseline(f"baseline:prompt-eol+zscore={tiny_run}+float32@{tiny_llm}")
-    mean, deviation = prompt_eol._statistics(states_of(tiny_llm), str(tiny_run))
+    mean, deviation = prompt_eol.statistics(states_of(tiny_llm), str(tiny_run))
     z = (states - mean) / deviation
     z /= np.linalg.norm(z, axis=2, keepdims=True)
     expected = [(z[a] * z[b]).sum(1).mean() for a, b in index]

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from firth.artifacts import SCRATCH
+from firth.baseline_settings import BagConfig
 from firth.baselines.sentences import Ints, WordSentences, read_sentences
 from firth.baselines.word_bag import WordBag, load
 from firth.errors import InputError
@@ -73,17 +74,23 @@ class Pairs:
         sentences: The corpus.
         size: Pairs a batch; what an epoch leaves over is dropped.
         seed: Decides the order, a new one for each epoch.
+        by_source: Fill each batch from one file of the corpus, where the file has enough.
     """
 
-    def __init__(self, sentences: WordSentences, size: int, seed: int) -> None:
+    def __init__(
+        self, sentences: WordSentences, size: int, seed: int, by_source: bool = False
+    ) -> None:
         documents = sentences.documents
         firsts: Ints = np.flatnonzero(documents[:-1] == documents[1:])
+        sources = sentences.sources[firsts] if by_source else np.zeros(len(firsts), np.int64)
         self._sentences, self._firsts = sentences, firsts
         self._size = min(size, len(firsts))
         self.steps = len(firsts) // max(1, self._size)
         """Steps of an epoch."""
         self._order = lru_cache(maxsize=1)(
-            lambda epoch: np.random.default_rng(derive_seed(seed, epoch)).permutation(firsts)
+            lambda epoch: firsts[
+                batched(sources, self._size, np.random.default_rng(derive_seed(seed, epoch)))
+            ]
         )
 
     def __len__(self) -> int:
@@ -93,12 +100,31 @@ class Pairs:
     def __call__(self, step: int) -> tuple[_Words, _Words]:
         """Words of the first and of the second sentences of a step."""
         epoch, place = divmod(step, self.steps)
-        chosen = self._order(epoch)[place * self._size : (place + 1) * self._size]
+        chosen = self._order(epoch)[place]
         return self._words(chosen), self._words(chosen + 1)
 
     def _words(self, chosen: Ints) -> _Words:
         pieces, offsets = self._sentences.gather(chosen)
         return torch.from_numpy(pieces), torch.from_numpy(offsets)
+
+
+def batched(sources: Ints, size: int, rng: np.random.Generator) -> Ints:
+    """Shuffled places of `sources` in batches, shape (len(sources) // size, size).
+
+    A batch holds places of one source; only what each source leaves over shares batches.
+    """
+    order = rng.permutation(len(sources))
+    order = order[np.argsort(sources[order], kind="stable")]
+    ends = np.cumsum(np.unique(sources, return_counts=True)[1])
+    whole, left = [], []
+    for places in np.split(order, ends[:-1]):
+        full = len(places) // size * size
+        whole.append(places[:full])
+        left.append(places[full:])
+    rest = rng.permutation(np.concatenate(left)) if left else order
+    batches = np.concatenate((*whole, rest[: len(rest) // size * size])).reshape(-1, size)
+    shuffled: Ints = rng.permutation(batches)
+    return shuffled
 
 
 def inverse_frequencies(sentences: WordSentences) -> npt.NDArray[np.float32]:
@@ -111,19 +137,30 @@ def inverse_frequencies(sentences: WordSentences) -> npt.NDArray[np.float32]:
     return found
 
 
-def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
-    """Train the bag on a run's corpus; see `firth.baselines.trained`.
+def learn(
+    run: Run, config: BagConfig, seed: int, scratch: Path, title: str
+) -> tuple[WordBag, Mapping[str, Any]]:
+    """Train a bag on a run's corpus, continuing from a checkpoint in `scratch`.
+
+    Args:
+        run: Whose corpus to read.
+        config: Sizes and rates.
+        seed: Of first vectors and order.
+        scratch: Holds the checkpoint.
+        title: Shown beside the bar.
+
+    Returns:
+        The word vectors and a summary.
 
     Raises:
         InputError: No word occurs often enough, or fewer than two sentences have a neighbour.
+        MissingStageError: The run has no corpus.
     """
-    config = run.config.baselines.bag
-    seed = derive_seed(run.config.seed, "baseline", name)
     sentences = read_sentences(run, config)
-    pairs = Pairs(sentences, config.batch, derive_seed(seed, "order"))
+    pairs = Pairs(sentences, config.batch, derive_seed(seed, "order"), config.by_source)
     if len(pairs) < 2:
         raise InputError(f"{run.path}: got {len(pairs)} pairs of neighbouring sentences in its "
-                         f"corpus; baseline {name} needs two at least")  # fmt: skip
+                         f"corpus; {title} needs two at least")  # fmt: skip
     model = Bag(inverse_frequencies(sentences), config.dimensions, derive_seed(seed, "vectors"))
     steps = config.epochs * pairs.steps
     schedule = Schedule(
@@ -139,14 +176,23 @@ def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
         pairs,
         lambda batch: contrast(model(*batch[0]), model(*batch[1]), config.temperature),
         schedule,
-        workspace / SCRATCH,
-        f"Baseline {name}",
+        scratch,
+        title,
     )
-    title = f"contrastive bag of words ({config.dimensions}-d)"
-    WordBag(title, sentences.vocabulary, model.word_vectors(), config.stemmer).save(workspace)
-    return {
+    name = f"contrastive bag of words ({config.dimensions}-d)"
+    summary = {
         "sentences": len(sentences),
         "words": len(sentences.pieces),
         "vocabulary": len(sentences.vocabulary),
         "losses": [round(entry["loss"], 6) for entry in history],
     }
+    return WordBag(name, sentences.vocabulary, model.word_vectors(), config.stemmer), summary
+
+
+def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
+    """Train the baseline; see `firth.baselines.trained`. Errors as in `learn`."""
+    config = run.config.baselines.bag
+    seed = derive_seed(run.config.seed, "baseline", name)
+    bag, summary = learn(run, config, seed, workspace / SCRATCH, f"Baseline {name}")
+    bag.save(workspace)
+    return summary

@@ -41,8 +41,8 @@ from firth.errors import InputError
 from firth.progress import Bar, bar
 from firth.run import Run
 from firth.seeds import derive_seed
-from firth.surrogate.encoder import pretrained_encoder
-from firth.surrogate.quiet import silence
+from firth.encoders import pretrained_encoder
+from firth.silence import silence
 
 __all__ = ["fit", "inputs", "load"]
 

@@ -47,31 +47,52 @@ class PromptStates:
         model: A causal language model, in evaluation mode.
         tokenizer: Its tokenizer.
         dtype: Number format of the matrix products.
+        templates: The prompts, `{}` standing for the text.
+
+    Attributes:
+        model: As given.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, dtype: torch.dtype) -> None:
-        self._model, self._tokenizer, self._dtype = model, tokenizer, dtype
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        dtype: torch.dtype,
+        templates: Sequence[str] = TEMPLATES,
+    ) -> None:
+        self.model, self._tokenizer, self._dtype = model, tokenizer, dtype
+        self._templates = templates
 
     def __call__(self, texts: Sequence[str], title: str = "PromptEOL") -> Floats:
         """States of `texts`, shape (n, templates, hidden size)."""
-        prompts = [template.format(cut) for cut in self._cut(texts) for template in TEMPLATES]
-        ids: list[list[int]] = self._tokenizer(prompts)["input_ids"] if prompts else []
-        states = np.zeros((len(ids), self._model.config.hidden_size))
+        ids = self.tokens(texts, LONGEST)
+        states = np.zeros((len(ids), self.model.config.hidden_size))
         order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
         with bar(title, len(ids)) as shown:
             while order:
                 chosen = self._first(order, ids)
                 order = order[len(chosen) :]
-                states[chosen] = self._last([ids[i] for i in chosen])
+                with torch.inference_mode():
+                    found = self.last([ids[i] for i in chosen])
+                states[chosen] = found.double().cpu().numpy()
                 shown.advance(len(chosen))
-        return states.reshape(len(texts), len(TEMPLATES), -1)
+        return states.reshape(len(texts), len(self._templates), -1)
 
-    def _cut(self, texts: Sequence[str]) -> list[str]:
+    def tokens(self, texts: Sequence[str], longest: int) -> list[list[int]]:
+        """Token ids of each text's prompts, one text's after the other's.
+
+        Args:
+            texts: n texts.
+            longest: Tokens of the text itself; the rest of a longer one is cut off.
+        """
         found = self._tokenizer(
             list(texts) or [""], add_special_tokens=False, return_offsets_mapping=True
         )["offset_mapping"]
-        ends = [offsets[:LONGEST][-1][1] if offsets else 0 for offsets in found]
-        return [text[:end] for text, end in zip(texts, ends, strict=False)]
+        ends = [offsets[:longest][-1][1] if offsets else 0 for offsets in found]
+        cut = [text[:end] for text, end in zip(texts, ends, strict=False)]
+        prompts = [template.format(text) for text in cut for template in self._templates]
+        ids: list[list[int]] = self._tokenizer(prompts)["input_ids"] if prompts else []
+        return ids
 
     @staticmethod
     def _first(order: list[int], ids: list[list[int]]) -> list[int]:
@@ -81,21 +102,18 @@ class PromptStates:
             size += 1
         return order[:size]
 
-    def _last(self, ids: list[list[int]]) -> Floats:
+    def last(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
+        """The last layer's state at the end of each row of token ids, (n, hidden size)."""
         width = max(map(len, ids))
         lengths = torch.tensor([len(row) for row in ids])
         # Padding stands behind the prompt, where a causal model cannot see it.
-        rows = torch.tensor([row + [0] * (width - len(row)) for row in ids])
+        rows = torch.tensor([[*row, *[0] * (width - len(row))] for row in ids])
         mask = (torch.arange(width) < lengths[:, None]).long()
-        where = self._model.device
+        where = self.model.device
         half = self._dtype is torch.bfloat16
-        with (
-            torch.inference_mode(),
-            torch.autocast(where.type, torch.bfloat16) if half else nullcontext(),
-        ):
-            found = self._model.base_model(input_ids=rows.to(where), attention_mask=mask.to(where))
-        last = found.last_hidden_state[torch.arange(len(ids)), lengths - 1]
-        states: Floats = last.double().cpu().numpy()
+        with torch.autocast(where.type, torch.bfloat16) if half else nullcontext():
+            found = self.model.base_model(input_ids=rows.to(where), attention_mask=mask.to(where))
+        states: torch.Tensor = found.last_hidden_state[torch.arange(len(ids)), lengths - 1]
         return states
 
 
@@ -119,7 +137,7 @@ def open_prompt_eol(spec: Spec) -> CosineScorer:
     model, tokenizer = load_pretrained(name, gguf, torch.float32, where)
     states = PromptStates(model, tokenizer, dtype)
     run = spec.options.get("zscore")
-    mean, deviation = _statistics(states, run) if run else (np.zeros(()), np.ones(()))
+    mean, deviation = statistics(states, run) if run else (np.zeros(()), np.ones(()))
 
     def encode(texts: Sequence[str]) -> Floats:
         found = (states(texts) - mean) / deviation
@@ -132,15 +150,21 @@ def open_prompt_eol(spec: Spec) -> CosineScorer:
     return CosineScorer(f"PromptEOL of {spec.source} ({kind}){scaled}", encode)
 
 
-def _statistics(states: PromptStates, run: str) -> tuple[Floats, Floats]:
-    """Mean and deviation of each dimension, both (templates, hidden size)."""
+def statistics(states: PromptStates, run: str | Run) -> tuple[Floats, Floats]:
+    """Mean and deviation of each dimension, both (templates, hidden size), over `REFERENCES`
+    sentences of a run's corpus.
+
+    Raises:
+        InputError: The corpus has fewer than 2 sentences of usual length.
+        MissingStageError: The run has no corpus.
+    """
     corpus, opened = Corpus.open(run), Run.open(run)
     limits = opened.config.corpus
     fitting = np.flatnonzero(
         (corpus.word_counts >= limits.min_words) & (corpus.word_counts <= limits.max_words)
     )
     if len(fitting) < 2:
-        raise InputError(f"{run}: {len(fitting)} sentences of usual length; z-scores need 2")
+        raise InputError(f"{opened.path}: {len(fitting)} sentences of usual length; z-scores need 2")
     rng = np.random.default_rng(derive_seed(opened.config.seed, "prompt-eol"))
     chosen = rng.choice(fitting, min(REFERENCES, len(fitting)), replace=False)
     found = states(corpus.texts(np.sort(chosen)), "PromptEOL: statistics")

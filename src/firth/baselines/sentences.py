@@ -28,6 +28,7 @@ class WordSentences:
         pieces: int32, (n_words,): word numbers of all sentences, one after the other.
         bounds: int64, (n+1,): sentence i is pieces[bounds[i]:bounds[i+1]], never empty.
         documents: int64, (n,), ascending: the document each sentence belongs to.
+        sources: int64, (n,): the file each sentence comes from.
     """
 
     vocabulary: tuple[str, ...]
@@ -35,6 +36,7 @@ class WordSentences:
     pieces: npt.NDArray[np.int32]
     bounds: Ints
     documents: Ints
+    sources: Ints
 
     def __len__(self) -> int:
         """Number of sentences."""
@@ -82,9 +84,11 @@ def read_sentences(run: Run, section: WordSection) -> WordSentences:
             "or build a larger corpus"
         )
     documents = corpus.document_of(np.arange(len(corpus)))
+    sources = corpus.source_of(np.arange(len(corpus)))
     known = renumbered >= 0
     rows = np.repeat(np.arange(len(lengths)), np.frombuffer(lengths, np.int64))[known]
-    return _cut(vocabulary, counts, renumbered[known], rows, documents, section.max_words)
+    origin = np.column_stack((documents, sources))
+    return _cut(vocabulary, counts, renumbered[known], rows, origin, section.max_words)
 
 
 def _vocabulary(
@@ -106,11 +110,12 @@ def _cut(
     counts: Ints,
     pieces: npt.NDArray[np.int32],
     rows: Ints,
-    documents: Ints,
+    origin: Ints,
     max_words: int,
 ) -> WordSentences:
     starts = np.flatnonzero(np.diff(rows, prepend=-1))
     inside = np.arange(len(rows)) - np.repeat(starts, np.diff(starts, append=len(rows)))
     starts = np.flatnonzero(inside % max_words == 0)
     bounds = np.append(starts, len(rows)).astype(np.int64)
-    return WordSentences(vocabulary, counts, pieces, bounds, documents[rows[starts]])
+    documents, sources = origin[rows[starts]].T
+    return WordSentences(vocabulary, counts, pieces, bounds, documents, sources)

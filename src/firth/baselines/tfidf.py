@@ -1,5 +1,7 @@
 """tf-idf: the words two texts share, rare ones counting more."""
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -61,6 +63,23 @@ class TfIdf:
             cosines[i] = float(words(pairs[i][0]) == words(pairs[i][1]))
         clipped: npt.NDArray[np.float64] = np.clip(cosines, 0.0, 1.0)
         return clipped
+
+
+    def weights(self, text: str) -> dict[str, float]:
+        """Word → its weight in the unit vector of `text`; for an idf learned beforehand.
+
+        Raises:
+            ValueError: The idf is that of the evaluated set.
+        """
+        if self._idf is None:
+            raise ValueError("tf-idf of the evaluated set: a text alone has no idf")
+        weights = {
+            word: (1.0 + math.log(count)) * self._idf.weight(word)
+            for word, count in Counter(words(text)).items()
+            if self._count_unseen or word in self._idf.frequencies
+        }
+        length = math.sqrt(math.fsum(weight**2 for weight in weights.values()))
+        return {word: weight / length for word, weight in weights.items()}
 
 
 def _vectors(texts: list[str], idf: Idf, count_unseen: bool) -> sparse.csr_matrix:

@@ -51,7 +51,7 @@ class Trained:
 _WORDS = ("words", "baselines/sentences", "baselines/stem", "baselines/word_bag")
 _NEIGHBOURS = ("baselines/cbos", *_WORDS)
 
-_PEERS = ("baselines/cosine", "surrogate/encoder")
+_PEERS = ("baselines/cosine", "encoders")
 _TUNING = ("torch", "transformers", "sentence-transformers", "datasets", "accelerate")
 
 TRAINED: Mapping[str, Trained] = {

@@ -185,6 +185,14 @@ class Corpus:
         d = int(d)
         return self._documents.one(d, "source"), self._documents.one(d, "line")
 
+    def source_of(self, sentences: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Number of the file each sentence comes from, in order of the files' names; same shape."""
+        documents = self.document_of(sentences)
+        files = self._documents.many(np.arange(self.n_documents), "source")
+        numbers = np.unique(np.array(files, dtype=str), return_inverse=True)[1]
+        found: npt.NDArray[np.int64] = numbers.astype(np.int64)[documents]
+        return found
+
     def chunk_text(self, k: int) -> str:
         """The sentences of chunk `k`, joined by blanks."""
         if not 0 <= k < self.n_chunks:

@@ -126,7 +126,7 @@ def build_surrogate(run: Run) -> Outcome:
 
 
 def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
-    from firth.surrogate.quiet import silence
+    from firth.silence import silence
     from firth.surrogate.start import build_start
     from firth.surrogate.training import labelled_pairs, train_siamese
 

@@ -1,34 +1,19 @@
-"""Transformers as sentence encoders: the mean of the last layer's vectors (§3.4)."""
+"""A small Transformer as sentence encoder: the mean of the last layer's vectors (§3.4)."""
 
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from firth.corpus.tokenizer import open_tokenizer
-from firth.errors import InputError
-from firth.reach import hub_in_reach
 from firth.run import Run
-from firth.surrogate.base import EXPECTED
 
 LAYERS = 4
 HEAD_SIZE = 32
 MAX_TOKENS = 128
-_FAILURES = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    RuntimeError,
-    ImportError,
-    AttributeError,
-    SafetensorError,
-)
 
 
 def scratch_encoder(run: Run, scratch: Path) -> SentenceTransformer:
@@ -67,23 +52,3 @@ def scratch_encoder(run: Run, scratch: Path) -> SentenceTransformer:
     wrapped.save_pretrained(folder)
     body = Transformer(str(folder))
     return SentenceTransformer(modules=[body, Pooling(width)], device="cpu", local_files_only=True)
-
-
-def pretrained_encoder(base: str) -> SentenceTransformer:
-    """An encoder by folder or hub name, in float32.
-
-    A sentence-transformers model is used as it is, with its own pooling; any other encoder gets
-    mean pooling of its last layer. Pickled weights and remote code are refused.
-
-    Raises:
-        InputError: It cannot be loaded.
-    """
-    options = {"dtype": torch.float32, "use_safetensors": True}
-    local = Path(base).is_dir() or not hub_in_reach()
-    try:
-        return SentenceTransformer(base, model_kwargs=options, local_files_only=local, device="cpu")
-    except _FAILURES as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InputError(
-            f"surrogate.base: cannot load an encoder from {base!r}: {first}. {EXPECTED}"
-        ) from error
