@@ -16,7 +16,7 @@ from firth.baselines.registry import open_baseline
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric, estimate
 from firth.evaluate.task import find_task
-from firth.origin.origin import Origin
+from firth.origin.paper import PaperOrigin
 from firth.origin.similarity import compare
 from firth.origin.terms import Terms
 from firth.settings import Measure, Weights
@@ -41,10 +41,10 @@ def weights(choice: tuple[float, float, float, float]) -> Weights:
 
 def both_forms(run: str, pairs: list[tuple[str, str]]) -> dict[bool, Sides]:
     """Corrected? → the terms of both sentences of each pair over the contexts the run chooses."""
-    chooser = Origin.open(run)
+    chooser = PaperOrigin.open(run)
     every = weights((1, 1, 1, 1)).model_dump()
     scorers = {
-        corrected: Origin.open(run, weights=every, baseline_corrected=corrected)
+        corrected: PaperOrigin.open(run, weights=every, baseline_corrected=corrected)
         for corrected in (False, True)
     }
     found: dict[bool, Sides] = {False: [], True: []}

@@ -37,9 +37,9 @@ from firth.evaluate.models import EncoderScorer
 from firth.evaluate.task import find_task
 from firth.progress import set_quiet
 from firth.run import Run
+from firth.silence import silence
 from firth.surrogate import static
 from firth.surrogate.figures import rank_correlation
-from firth.silence import silence
 from firth.training import Schedule, train
 
 TASKS = ("sts-b:dev", "sts12")

@@ -85,7 +85,8 @@ def tiny_settings(folder: Path) -> dict[str, object]:
                       "checkpoint_steps": 4},
         "generator": {"layers": 1, "width": 16, "heads": 2, "feedforward": 32, "steps": 12,
                       "batch_tokens": 512, "warmup": 2, "held_out": 0.2, "checkpoint_steps": 4},
-        "origin": {"contexts": 4, "shortlist": 6},
+        "fit": {"bag": {"dimensions": 12, "epochs": 4, "batch": 32, "by_source": True}},
+        "origin": {"method": "paper", "contexts": 4, "shortlist": 6},
         "harvest": {"pairs": 60, "shard_pairs": 12, "cluster": 3},
         "surrogate": {"dimensions": 16, "epochs": 1},
     }  # fmt: skip
@@ -93,7 +94,11 @@ def tiny_settings(folder: Path) -> dict[str, object]:
 
 @pytest.fixture(scope="session")
 def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """A finished run over `tiny_folder`, built once and shared by all workers. Do not change it."""
+    """A finished run over `tiny_folder`, built once and shared by all workers. Do not change it.
+
+    Its Origin is the paper's; what the default one needs is built as well.
+    """
+    from firth.fit import FIT
     from firth.pipeline import bring_up_to_date
 
     base = tmp_path_factory.getbasetemp()
@@ -101,12 +106,14 @@ def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker
         base = base.parent
     path = base / "tiny-run"
     with FileLock(base / "tiny-run.lock"):
-        if not (path / "surrogate" / "manifest.json").is_file():
+        if not (path / "fit" / "manifest.json").is_file():
             texts = base / "tiny-texts"
             texts.mkdir(exist_ok=True)
             for file in tiny_folder.iterdir():
                 (texts / file.name).write_bytes(file.read_bytes())
-            bring_up_to_date(Run.create(path, Config.parse(tiny_settings(texts), CONFIG)))
+            run = Run.create(path, Config.parse(tiny_settings(texts), CONFIG))
+            bring_up_to_date(run)
+            bring_up_to_date(run, FIT)
     return path
 
 

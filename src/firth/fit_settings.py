@@ -28,7 +28,7 @@ class TuneConfig(Section):
 
     layers: Count = 8
     """Layers tuned, from the top; the others stay as they are."""
-    steps: Annotated[int, Field(ge=0)] = 100
+    steps: Annotated[int, Field(ge=0)] = 120
     """0 leaves the model as it is."""
     batch: Annotated[int, Field(ge=2)] = 48
     """Pairs a step; each sentence is told from the batch's other second ones."""

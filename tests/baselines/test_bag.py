@@ -4,9 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from firth.baseline_settings import WordSection
-from firth.baselines.bag import Bag, Pairs, contrast, inverse_frequencies
+from firth.baselines.bag import Bag, Pairs, batched, contrast, inverse_frequencies
 from firth.baselines.sentences import WordSentences, read_sentences
 from firth.run import Run
 
@@ -58,6 +60,7 @@ def test_pairs_are_neighbours_and_an_epoch_meets_each_once() -> None:
         np.arange(n, dtype=np.int32),
         np.arange(n + 1),
         documents,
+        np.zeros(n, np.int64),
     )
     pairs = Pairs(sentences, 7, seed=3)
     assert len(pairs) == (sizes - 1).sum()
@@ -70,3 +73,13 @@ def test_pairs_are_neighbours_and_an_epoch_meets_each_once() -> None:
         seen += firsts.tolist()
     assert len(seen) == len(set(seen)) == len(pairs) // 7 * 7
     assert pairs(pairs.steps)[0][0].tolist() != pairs(0)[0][0].tolist(), "a new order each epoch"
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(1, 9))
+def test_batches_hold_one_source_as_far_as_it_goes(sources: list[int], size: int) -> None:
+    """Every place at most once; all but what sources leave over in batches of one source."""
+    found = batched(np.array(sources), size, np.random.default_rng(3))
+    assert found.shape == (len(sources) // size, size)
+    assert len(np.unique(found)) == found.size
+    mixed = sum(len({sources[place] for place in batch}) > 1 for batch in found.tolist())
+    assert mixed <= sum(sources.count(k) % size for k in set(sources)) // size

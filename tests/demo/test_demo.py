@@ -50,7 +50,7 @@ def test_a_reduced_demo_is_a_valid_one() -> None:
         config = demo_config(["texts"], size, seed=5, data_dir=None)
         assert config.seed == 5
         assert config.harvest.pairs >= 3 * config.harvest.shard_pairs
-    assert demo_config(["texts"], 0.1, None, None).coherence.steps < config.coherence.steps
+    assert demo_config(["texts"], 0.1, None, None).harvest.pairs < config.harvest.pairs
 
 
 def test_stsb_is_added_where_it_is_offered(tmp_path: Path) -> None:
@@ -91,5 +91,5 @@ def test_the_report_shows_everything_and_escapes_it(evaluated: Run) -> None:
     assert path.read_bytes() == first
 
     shown = Demo(report, path, "TABLE").text()
-    for part in ("influence", "Where is the ship?", "TABLE", str(path)):
+    for part in ("fits", "Where is the ship?", "TABLE", str(path)):
         assert part in shown

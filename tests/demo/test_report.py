@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from firth.contexts import Context
 from firth.demo.report import DemoReport, Hit, Row, ScoredPair, write_report
-from firth.origin.explanation import Evidence, Explanation
+from firth.origin.blend import BlendExplanation, Evidence, PartScore
 
 HOSTILE = """<script>alert("x")</script> & 'quoted' </td></table>"""
 
@@ -27,9 +26,9 @@ except MissingExtraError as error:
 
 def report(text: str) -> DemoReport:
     """A report with `text` in every place that can hold text of others."""
-    terms = {"coherence": -0.5}
-    evidence = Evidence(Context((text,), (text,)), 3, text, (1,), -0.5, -0.25, 0.125, terms, terms)
-    explanation = Explanation(text, text, 0.125, text, terms, (evidence,))
+    evidence = Evidence(text, text, text, 3, -0.5, -0.25, 0.125)
+    parts = {text: PartScore(0.25, 0.5, 0.125)}
+    explanation = BlendExplanation(text, text, 0.125, parts, (evidence,), {text: 0.0})
     return DemoReport(
         facts={text: text},
         curves={text: (text, {text: [(1.0, 0.5), (2.0, 0.25)], "other": [(1.0, 0.75)]})},

@@ -13,7 +13,7 @@ from firth.errors import ConfigError, InputError, MissingStageError
 from firth.harvest.exclusion import Exclusion, sentence_hashes
 from firth.harvest.harvest import SPLITS, harvest, read_pairs
 from firth.harvest.plan import Kind, Planner
-from firth.origin.origin import Origin
+from firth.origin.paper import PaperOrigin
 from firth.retrieve.index import ChunkIndex
 from firth.run import CONFIG, Run
 from firth.words import normal_form
@@ -98,7 +98,7 @@ def test_a_corpus_of_excluded_sentences_is_refused(tiny_run: Path) -> None:
 
 def test_rows_can_be_computed_again(tiny_run: Path) -> None:
     """Sentence numbers, contexts and score of a stored row agree with the run's models."""
-    origin = Origin.open(tiny_run)
+    origin = PaperOrigin.open(tiny_run)
     rows = read_pairs(tiny_run, "dev").to_pylist()
     assert rows
     for row in rows[:5]:

@@ -12,7 +12,7 @@ from firth.corpus.corpus import Corpus
 from firth.generation.open import open_generator
 from firth.origin.candidates import Candidates
 from firth.origin.fits import Choice, Fitter, PairFits, choose
-from firth.origin.origin import Origin
+from firth.origin.paper import PaperOrigin
 from firth.retrieve.index import ChunkIndex
 from firth.run import Run
 from firth.settings import Measure, OriginConfig, Selection, Weights
@@ -50,7 +50,7 @@ def test_a_cut_is_what_origin_computes(run: Run, selection: Selection, diverse: 
         "contexts": 5, "shortlist": SHORTLIST, "selection": selection.value, "diverse": diverse,
         "weights": weights.model_dump(), "baseline_corrected": False, "measure": "cosine",
     }  # fmt: skip
-    profiles = list(Origin.open(run, **settings).profiles(PAIRS))
+    profiles = list(PaperOrigin.open(run, **settings).profiles(PAIRS))
     choice = Choice(5, weights, diverse, selection)
     for fits, expected in zip(found.fits(PAIRS), profiles, strict=True):
         kept1 = choose(found.corpus, fits.slots1, fits.own1, choice)

@@ -14,7 +14,7 @@ from firth.corpus.corpus import Corpus
 from firth.errors import InputError
 from firth.generation.protocol import Likelihoods, Pairs
 from firth.origin.candidates import Candidates
-from firth.origin.origin import Origin
+from firth.origin.paper import PaperOrigin
 from firth.origin.terms import Terms
 from firth.retrieve.index import Screened
 from firth.settings import OriginConfig
@@ -104,12 +104,12 @@ def corpus(tiny_run: Path) -> Corpus:
     return Corpus.open(tiny_run)
 
 
-def origin_over(corpus: Corpus, **changes: object) -> Origin:
+def origin_over(corpus: Corpus, **changes: object) -> PaperOrigin:
     base = {"contexts": 4, "shortlist": 15}
     config = Config().changed({"origin": base | changes}, "test").origin
     coherence = WordCoherence(corpus)
     candidates = Candidates(corpus, WordIndex(corpus), coherence, config, 20, seed=1)  # type: ignore[arg-type]
-    return Origin(corpus, candidates, coherence, WordGenerator(), config)  # type: ignore[arg-type]
+    return PaperOrigin(corpus, candidates, coherence, WordGenerator(), config)  # type: ignore[arg-type]
 
 
 def words_before(corpus: Corpus, slot: int) -> frozenset[str]:

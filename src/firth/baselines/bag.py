@@ -23,7 +23,7 @@ from firth.baselines.word_bag import WordBag, load
 from firth.errors import InputError
 from firth.run import Run
 from firth.seeds import derive_seed
-from firth.training import Schedule, train
+from firth.training import History, Schedule, train
 
 __all__ = ["Bag", "fit", "load"]
 
@@ -139,7 +139,7 @@ def inverse_frequencies(sentences: WordSentences) -> npt.NDArray[np.float32]:
 
 def learn(
     run: Run, config: BagConfig, seed: int, scratch: Path, title: str
-) -> tuple[WordBag, Mapping[str, Any]]:
+) -> tuple[WordBag, Mapping[str, Any], History]:
     """Train a bag on a run's corpus, continuing from a checkpoint in `scratch`.
 
     Args:
@@ -150,7 +150,7 @@ def learn(
         title: Shown beside the bar.
 
     Returns:
-        The word vectors and a summary.
+        The word vectors, a summary, and the losses.
 
     Raises:
         InputError: No word occurs often enough, or fewer than two sentences have a neighbour.
@@ -186,13 +186,17 @@ def learn(
         "vocabulary": len(sentences.vocabulary),
         "losses": [round(entry["loss"], 6) for entry in history],
     }
-    return WordBag(name, sentences.vocabulary, model.word_vectors(), config.stemmer), summary
+    return (
+        WordBag(name, sentences.vocabulary, model.word_vectors(), config.stemmer),
+        summary,
+        history,
+    )
 
 
 def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
     """Train the baseline; see `firth.baselines.trained`. Errors as in `learn`."""
     config = run.config.baselines.bag
     seed = derive_seed(run.config.seed, "baseline", name)
-    bag, summary = learn(run, config, seed, workspace / SCRATCH, f"Baseline {name}")
+    bag, summary, _ = learn(run, config, seed, workspace / SCRATCH, f"Baseline {name}")
     bag.save(workspace)
     return summary

@@ -37,11 +37,11 @@ from firth.artifacts import fingerprint_file, fingerprint_value, read_json, writ
 from firth.baseline_settings import CtConfig, PeerConfig, SimcseConfig, TsdaeConfig
 from firth.baselines.cosine import CosineScorer
 from firth.corpus.corpus import Corpus
+from firth.encoders import pretrained_encoder
 from firth.errors import InputError
 from firth.progress import Bar, bar
 from firth.run import Run
 from firth.seeds import derive_seed
-from firth.encoders import pretrained_encoder
 from firth.silence import silence
 
 __all__ = ["fit", "inputs", "load"]

@@ -164,7 +164,9 @@ def statistics(states: PromptStates, run: str | Run) -> tuple[Floats, Floats]:
         (corpus.word_counts >= limits.min_words) & (corpus.word_counts <= limits.max_words)
     )
     if len(fitting) < 2:
-        raise InputError(f"{opened.path}: {len(fitting)} sentences of usual length; z-scores need 2")
+        raise InputError(
+            f"{opened.path}: {len(fitting)} sentences of usual length; z-scores need 2"
+        )
     rng = np.random.default_rng(derive_seed(opened.config.seed, "prompt-eol"))
     chosen = rng.choice(fitting, min(REFERENCES, len(fitting)), replace=False)
     found = states(corpus.texts(np.sort(chosen)), "PromptEOL: statistics")

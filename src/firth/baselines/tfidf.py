@@ -64,7 +64,6 @@ class TfIdf:
         clipped: npt.NDArray[np.float64] = np.clip(cosines, 0.0, 1.0)
         return clipped
 
-
     def weights(self, text: str) -> dict[str, float]:
         """Word → its weight in the unit vector of `text`; for an idf learned beforehand.
 

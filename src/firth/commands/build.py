@@ -8,6 +8,7 @@ import typer
 from firth.artifacts import Stage
 from firth.commands.options import (
     Changes,
+    PresetOption,
     Quiet,
     RunFolder,
     Seed,
@@ -15,9 +16,11 @@ from firth.commands.options import (
     changed_run,
     parse_settings,
     start,
+    with_preset,
 )
 from firth.commands.show import show_summary
 from firth.config import Config
+from firth.fit_settings import Encoder
 from firth.run import Run
 from firth.settings import Backend
 
@@ -31,7 +34,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("runs/demo"),
     data_dir: DataDir = None,
     size: Annotated[
-        float, typer.Option(min=0.01, max=1.0, help="Share of the text, steps and pairs to use.")
+        float, typer.Option(min=0.01, max=1.0, help="Share of the text and pairs to use.")
     ] = 1.0,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -49,6 +52,7 @@ def run(
         Path | None,
         typer.Option("--run", help="Folder of the run; overrides `run:` in the file."),
     ] = None,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -58,7 +62,8 @@ def run(
     from firth.pipeline import bring_up_to_date
     from firth.preflight import check
 
-    changed = Config.load(config).changed(parse_settings(settings, seed), str(config))
+    changes = with_preset(preset, parse_settings(settings, seed))
+    changed = Config.load(config).changed(changes, str(config))
     path = folder or Path(changed.run or Path("runs") / config.stem)
     check(changed, str(config))
     found = Run.create(path, changed.changed({"run": str(path)}, str(config)))
@@ -137,6 +142,31 @@ def train_generator(
     changes["generator"] = {**changes.get("generator", {}), **named}
     with changed_run(folder, changes) as run:
         _build(run, GENERATOR)
+
+
+def train_fit(
+    folder: RunFolder,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder or hub name of a causal language model to tune. Default: none, a bag of "
+            "words learned from the corpus alone.",
+            show_default=False,
+        ),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train what Origin compares by default: which words and sentences fit into which contexts."""
+    start(quiet)
+    from firth.fit import FIT
+
+    changes = parse_settings(settings, seed)
+    named = {"encoder": Encoder.CAUSAL_LM.value, "model": model} if model else {}
+    changes["fit"] = {**changes.get("fit", {}), **named}
+    with changed_run(folder, changes) as run:
+        _build(run, FIT)
 
 
 def train_baseline(

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +34,45 @@ Settings = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 Changes = dict[str, Any]
+
+
+class Preset(StrEnum):
+    """Settings that belong together."""
+
+    PAPER = "paper"
+    """Origin as printed: 20,000 chunks screened, 500 contexts a sentence, all λ = 1, and the cosine
+    of raw log-likelihoods."""
+
+
+PresetOption = Annotated[
+    Preset | None, typer.Option("--preset", help="`paper`: Origin as printed (docs/origin.md).")
+]
+PRESETS: dict[Preset, Changes] = {
+    Preset.PAPER: {
+        "corpus": {"window": 1},
+        "retrieve": {"chunks": 20_000},
+        "origin": {
+            "method": "paper",
+            "contexts": 500,
+            "shortlist": 1_000,
+            "selection": "two-step",
+            "diverse": True,
+            "max_jaccard": 0.5,
+            "weights": {"coherence": 1.0, "sentence": 1.0, "left": 1.0, "right": 1.0},
+            "baseline_corrected": False,
+            "measure": "cosine",
+        },
+    }
+}
+
+
+def with_preset(preset: Preset | None, changes: Changes) -> Changes:
+    """The settings of a preset, with the user's own laid over them."""
+    found: Changes = deepcopy(PRESETS[preset]) if preset else {}
+    for section, values in changes.items():
+        known = found.get(section)
+        found[section] = {**known, **values} if isinstance(known, dict) else values
+    return found
 
 
 def start(quiet: bool) -> None:

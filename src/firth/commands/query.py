@@ -2,19 +2,22 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from firth.artifacts import write_atomically
 from firth.commands.options import (
     AsJson,
+    Preset,
+    PresetOption,
     Quiet,
     RunFolder,
     Seed,
     Settings,
     parse_settings,
     start,
+    with_preset,
 )
 from firth.commands.show import show_explanation, show_json, show_summary, show_table
 from firth.errors import ConfigError, InputError
@@ -48,16 +51,21 @@ def corpus_stats(
 def contexts(
     sentence: Annotated[str, typer.Argument(help="The sentence.", show_default=False)],
     folder: RunFolder,
-    top: Annotated[int, typer.Option(min=1, help="Contexts to show.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Contexts to show (of each part).")] = 10,
     as_json: AsJson = False,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show the contexts a sentence fits into, best first (C_s, §3.3)."""
+    """Show the contexts a sentence fits into, best first: C_s of the paper (§3.3).
+
+    Needs the coherence model and the generator, whatever origin.method is.
+    """
     start(quiet)
     _need_text(sentence)
-    origin = _open_origin(folder, settings, seed)
+    from firth.origin.paper import PaperOrigin
+
+    origin = PaperOrigin.open(folder, seed=seed, **_origin_settings(settings, seed))
     found = origin.context_set(sentence)
     fits = found.terms.fit(origin.config.weights)
     documents = origin.corpus.document_of(found.slots)
@@ -90,18 +98,19 @@ def similarity(
     out: Annotated[
         Path | None, typer.Option(help="Write the scores of --pairs to this TSV file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all terms of Eq. 3.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Print the Origin similarity of two sentences (Eq. 4), or of every pair in a file."""
+    """Print the Origin similarity of two sentences, or of every pair in a file."""
     start(quiet)
     if pairs is None:
         if a is None or b is None:
             raise InputError("expected two sentences A B, or --pairs FILE")
         _need_text(a, b)
-        origin = _open_origin(folder, settings, seed)
+        origin = _open_origin(folder, preset, settings, seed)
         if as_json:
             show_json(origin.explain(a, b).as_dict())
         else:
@@ -110,7 +119,7 @@ def similarity(
     if a is not None:
         raise InputError("got both sentences and --pairs FILE; expected one of them")
     read = read_pairs_file(pairs)
-    scores = _open_origin(folder, settings, seed).similarities(read)
+    scores = _open_origin(folder, preset, settings, seed).similarities(read)
     rows = [(f"{score:.6f}", *pair) for score, pair in zip(scores, read, strict=True)]
     if as_json:
         show_json(
@@ -131,16 +140,17 @@ def explain(
     a: Annotated[str, typer.Argument(help="First sentence.", show_default=False)],
     b: Annotated[str, typer.Argument(help="Second sentence.", show_default=False)],
     folder: RunFolder,
-    top: Annotated[int, typer.Option(min=1, help="Contexts to show.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Contexts to show (of each part).")] = 10,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show which contexts a score comes from, and how much each moved it."""
+    """Show which contexts a score comes from, and what each adds to it."""
     start(quiet)
     _need_text(a, b)
-    found = _open_origin(folder, settings, seed).explain(a, b)
+    found = _open_origin(folder, preset, settings, seed).explain(a, b)
     if as_json:
         show_json(found.as_dict())
     else:
@@ -188,12 +198,21 @@ def _need_text(*sentences: str) -> None:
             raise InputError(f"got the empty sentence {sentence!r}; expected some words")
 
 
-def _open_origin(folder: Path, settings: Sequence[str] | None, seed: int | None) -> "Origin":
+def _open_origin(
+    folder: Path, preset: Preset | None, settings: Sequence[str] | None, seed: int | None
+) -> "Origin":
     from firth.origin.origin import Origin
 
+    # Whatever else a preset sets is fixed by the run.
+    chosen: dict[str, Any] = with_preset(preset, {}).get("origin", {})
+    return Origin.open(folder, seed=seed, **{**chosen, **_origin_settings(settings, seed)})
+
+
+def _origin_settings(settings: Sequence[str] | None, seed: int | None) -> dict[str, Any]:
     changes = parse_settings(settings, seed)
     if other := sorted(changes.keys() - {"origin", "seed"}):
         raise ConfigError(
             "--set", [f"{name}: fixed by the run; only origin.* can differ here" for name in other]
         )
-    return Origin.open(folder, seed=seed, **changes.get("origin", {}))
+    found: dict[str, Any] = changes.get("origin", {})
+    return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from firth.origin.explanation import Evidence, Explanation
+    from firth.origin.origin import Explanation
 
 
 def show_json(value: object) -> None:
@@ -32,22 +32,11 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def show_explanation(found: "Explanation", top: int) -> None:
-    """Print a score and its most influential contexts."""
+    """Print a score and its weightiest evidence."""
     typer.echo(f"1: {found.sentence1}\n2: {found.sentence2}")
-    typer.echo(f"similarity {found.similarity:.4f} ({found.measure}), from contexts:\n")
-    for item in found.evidence[:top]:
-        _show_evidence(item)
-
-
-def _show_evidence(item: "Evidence") -> None:
-    chosen_for = " and ".join(map(str, item.chosen_for))
-    typer.echo(
-        f"influence {item.influence:+.4f}   fit of 1: {item.fit1:.2f}   fit of 2: {item.fit2:.2f}"
-        f"   chosen for {chosen_for}   {item.document}"
-    )
-    typer.echo(
-        f"    {' '.join(item.context.left)}\n    [ … ]\n    {' '.join(item.context.right)}\n"
-    )
+    typer.echo(found.summary)
+    for item in found.shown(top):
+        typer.echo(f"\n{item.amount:+.4f}   {item.note}\n    {item.text}")
 
 
 def _flat(prefix: str, value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -23,7 +23,7 @@ from firth.reach import hub_in_reach
 from firth.run import Run
 
 REPORT = "report.html"
-_SHOWN_CONTEXTS = 3
+_SHOWN_EVIDENCE = 3
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,10 @@ class Demo:
             for pair in found.pairs
         ]
         for item in found.explanations:
-            lines += ["", f"Contexts that decided: {item.sentence1}  |  {item.sentence2}"]
-            for evidence in item.evidence[:_SHOWN_CONTEXTS]:
-                left, right = " ".join(evidence.context.left), " ".join(evidence.context.right)
-                lines.append(
-                    f"  influence {evidence.influence:+.4f}, fits {evidence.fit1:.2f} and "
-                    f"{evidence.fit2:.2f} ({evidence.document})"
-                )
-                lines.append(f"    {_cut(left)} […] {_cut(right)}")
+            lines += ["", f"Why: {item.sentence1}  |  {item.sentence2}", f"  {item.summary}"]
+            for evidence in item.shown(_SHOWN_EVIDENCE):
+                lines.append(f"  {evidence.amount:+.4f}  {evidence.note}")
+                lines.append(f"           {_cut(evidence.text)}")
         lines += ["", f"Search: {found.query}"]
         lines += [f"  {hit.score:.3f}  {hit.sentence}  ({hit.document})" for hit in found.hits]
         lines += ["", "Against human ratings (times 100, with 95 % intervals)", self.table, ""]
@@ -72,7 +68,7 @@ def run_demo(
     Args:
         out: Folder of the run. An interrupted demo continues, a finished one is shown again.
         data_dir: Folder of evaluation sets; adds STSb if it is there (or if a hub is in reach).
-        size: Share of the documents, training steps and pairs, in (0, 1].
+        size: Share of the documents and pairs, in (0, 1].
         seed: Of every random choice; None takes 13.
 
     Raises:
@@ -97,11 +93,9 @@ def run_demo(
 def demo_config(
     inputs: Sequence[str], size: float, seed: int | None, data_dir: Path | None
 ) -> Config:
-    """The demo's configuration, with steps and pairs reduced to the share `size`."""
+    """The demo's configuration, with pairs reduced to the share `size`."""
     text = resources.files("firth.demo").joinpath("demo.yaml").read_text(encoding="utf-8")
     values: dict[str, Any] = yaml.safe_load(text)
-    for section in ("coherence", "generator"):
-        values[section]["steps"] = max(20, round(size * values[section]["steps"]))
     harvest = values["harvest"]
     harvest["pairs"] = max(100, round(size * harvest["pairs"]))
     harvest["shard_pairs"] = min(harvest["shard_pairs"], harvest["pairs"] // 10)

@@ -13,10 +13,13 @@ from firth.corpus import CORPUS
 from firth.corpus.corpus import Corpus
 from firth.demo.report import Curve, DemoReport, Hit, Row, ScoredPair
 from firth.evaluate import EVALUATION
+from firth.fit import FIT
+from firth.fit.build import HISTORY
 from firth.generation import GENERATOR
 from firth.harvest.harvest import SPLITS, read_pairs
 from firth.origin.origin import Origin
 from firth.run import Run
+from firth.settings import Method
 from firth.surrogate import SURROGATE
 
 _HITS = 5
@@ -33,7 +36,7 @@ def gather_report(
         explained: Which of them to explain.
         query: What to search the corpus for.
     """
-    origin = Origin.open(run)
+    origin, corpus = Origin.open(run), Corpus.open(run)
     surrogate = SentenceTransformer(str(run.folder(SURROGATE)), local_files_only=True)
     recorded = read_json(run.folder(SURROGATE) / "report.json")
     return DemoReport(
@@ -44,7 +47,7 @@ def gather_report(
         pairs=_scored(origin, surrogate, pairs),
         explanations=[origin.explain(*pairs[i]) for i in explained],
         query=query,
-        hits=_search(origin.corpus, surrogate, query),
+        hits=_search(corpus, surrogate, query),
         results=_results(run),
         notes=_notes(recorded),
         settings=run.config.to_yaml(),
@@ -59,9 +62,27 @@ def _facts(run: Run) -> dict[str, str]:
 
 
 def _curves(run: Run, recorded: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Curve]]]:
+    method = run.config.origin.method
+    models = _paper_curves(run) if method is Method.PAPER else _fit_curves(run)
+    distillation = recorded["history"]["distillation"]
+    return models | {
+        "Surrogate: training loss": ("L2", {"distillation": _points(distillation, "loss")})
+    }
+
+
+def _fit_curves(run: Run) -> dict[str, tuple[str, dict[str, Curve]]]:
+    history = read_json(run.folder(FIT) / HISTORY)
+    return {
+        "Context fit: training loss": (
+            "nats",
+            {name: _points(entries, "loss") for name, entries in history.items()},
+        )
+    }
+
+
+def _paper_curves(run: Run) -> dict[str, tuple[str, dict[str, Curve]]]:
     coherence = read_json(run.folder(COHERENCE) / "history.json")
     generator = read_json(run.folder(GENERATOR) / "history.json")
-    distillation = recorded["history"]["distillation"]
     return {
         "Coherence model: loss": (
             "binary cross-entropy",
@@ -81,7 +102,6 @@ def _curves(run: Run, recorded: Mapping[str, Any]) -> dict[str, tuple[str, dict[
             "nats a token",
             {name: _points(entries, "loss") for name, entries in generator.items()},
         ),
-        "Surrogate: training loss": ("L2", {"distillation": _points(distillation, "loss")}),
     }
 
 

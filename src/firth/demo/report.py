@@ -7,7 +7,7 @@ from pathlib import Path
 
 from firth.artifacts import write_atomically
 from firth.errors import MissingExtraError
-from firth.origin.explanation import Explanation
+from firth.origin.origin import Explanation
 
 try:
     from jinja2 import Environment, StrictUndefined

@@ -13,8 +13,6 @@ from firth.baselines.dice import Dice
 from firth.baselines.idf import fit_idf_on_run
 from firth.baselines.protocol import Scorer, TextPair
 from firth.baselines.tfidf import TfIdf
-from firth.coherence import COHERENCE
-from firth.corpus import CORPUS, TOKENIZER
 from firth.evaluate import EVALUATION
 from firth.evaluate.cache import Cache
 from firth.evaluate.evaluate import evaluate
@@ -27,8 +25,7 @@ from firth.evaluate.table import tabulate
 from firth.evaluate.task import ALL, find_task
 from firth.evaluate.training_text import training_of
 from firth.evaluate.unseen import with_leaks
-from firth.generation import GENERATOR
-from firth.retrieve import RETRIEVE
+from firth.origin import READS
 from firth.run import Run
 from firth.surrogate import SURROGATE
 
@@ -67,7 +64,7 @@ def build_evaluation(run: Run) -> Outcome:
     config = run.config.evaluate
     named = [find_task(name) for name in config.tasks]
     sets = [load_set(task, config.data_dir, split) for task, split in named]
-    inputs = run.inputs(CORPUS, TOKENIZER, RETRIEVE, COHERENCE, GENERATOR, SURROGATE)
+    inputs = run.inputs(*READS[run.config.origin.method], SURROGATE)
     inputs |= {f"data/{data.task.name}:{data.split}": data.fingerprint for data in sets}
 
     def build(workspace: Path) -> Mapping[str, Any]:

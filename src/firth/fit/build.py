@@ -24,7 +24,9 @@ from firth.fit_settings import Encoder, FitConfig
 from firth.generation.pretrained import PretrainedFiles
 from firth.run import Run
 from firth.seeds import derive_seed
+from firth.training import History
 
+HISTORY = "history.json"
 _SAMPLE = {Encoder.BAG: 20_000, Encoder.CAUSAL_LM: 2_000}
 
 
@@ -59,7 +61,7 @@ def train_fit(run: Run) -> Outcome:
 
 
 def _build(run: Run, config: FitConfig, workspace: Path) -> Mapping[str, Any]:
-    summary = _words(run, config, workspace)
+    summary, history = _words(run, config, workspace)
     idf = fit_idf_on_run(run)
     write_json(workspace / IDF, {"sentences": idf.sentences, "frequencies": dict(idf.frequencies)})
     corpus = Corpus.open(run)
@@ -68,24 +70,27 @@ def _build(run: Run, config: FitConfig, workspace: Path) -> Mapping[str, Any]:
         bag = WordBag.load(workspace)
         encoder = BagEncoder(WordVectors(bag), bag.title)
     else:
-        encoder, more = _language_model(run, corpus, config, workspace)
-        summary |= more
+        encoder, more, tuning = _language_model(run, corpus, config, workspace)
+        summary, history = summary | more, history | tuning
     contexts = _contexts(run, corpus, encoder, config)
     contexts.save(workspace)
+    write_json(workspace / HISTORY, history)
     return {"encoder": encoder.name, **summary, "contexts": len(contexts.slots)}
 
 
-def _words(run: Run, config: FitConfig, workspace: Path) -> dict[str, Any]:
+def _words(
+    run: Run, config: FitConfig, workspace: Path
+) -> tuple[dict[str, Any], dict[str, History]]:
     seed = derive_seed(run.config.seed, "fit", "words")
     # Trained again if interrupted later: from its last checkpoint, so that little is lost.
-    bag, found = learn(run, config.bag, seed, workspace / SCRATCH / "words", "Fit: words")
+    bag, found, history = learn(run, config.bag, seed, workspace / SCRATCH / "words", "Fit: words")
     bag.save(workspace)
-    return {"words": dict(found)}
+    return {"words": dict(found)}, {"words": history}
 
 
 def _language_model(
     run: Run, corpus: Corpus, config: FitConfig, workspace: Path
-) -> tuple[SentenceEncoder, dict[str, Any]]:
+) -> tuple[SentenceEncoder, dict[str, Any], dict[str, History]]:
     states, files = language_model(config)
     mean, deviation = statistics(states, run)
     encoder = PromptEncoder(states, mean[0], deviation[0], "the language model")
@@ -94,10 +99,8 @@ def _language_model(
     tuned, history = tune(encoder, batches, config.tune, seed, workspace / SCRATCH / "tune")
     save_prompt_encoder(workspace, encoder, files, tuned)
     encoder.name = Path(files.gguf_file or files.model).name
-    return encoder, {
-        "tuned_layers": len(tuned),
-        "losses": [round(entry["loss"], 6) for entry in history],
-    }
+    losses = [round(entry["loss"], 6) for entry in history]
+    return encoder, {"tuned_layers": len(tuned), "losses": losses}, {"tuning": history}
 
 
 def _contexts(run: Run, corpus: Corpus, encoder: SentenceEncoder, config: FitConfig) -> Contexts:

@@ -90,7 +90,10 @@ def save_prompt_encoder(
              "files": {name: list(known) for name, known in files.files.items()}}  # fmt: skip
     with write_atomically(folder / _TUNED) as partial:
         save_file({k: v.contiguous() for k, v in tuned.state_dict().items()}, partial)
-    scale = {"mean": torch.from_numpy(encoder.mean), "deviation": torch.from_numpy(encoder.deviation)}
+    scale = {
+        "mean": torch.from_numpy(encoder.mean),
+        "deviation": torch.from_numpy(encoder.deviation),
+    }
     with write_atomically(folder / _SCALE) as partial:
         save_file(scale, partial)
     write_json(folder / _ENCODER, {"model": model, "layers": len(tuned), "template": TEMPLATE})

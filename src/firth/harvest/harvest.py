@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from firth.artifacts import SCRATCH, Outcome, fingerprint_file, write_atomically
-from firth.coherence import COHERENCE
-from firth.corpus import CORPUS, TOKENIZER
+from firth.corpus.corpus import Corpus
 from firth.errors import InputError
-from firth.generation import GENERATOR
 from firth.harvest import HARVEST
 from firth.harvest.exclusion import Exclusion
 from firth.harvest.plan import Kind, PlannedPair, Planner
+from firth.origin import READS
 from firth.origin.origin import Origin
+from firth.origin.paper import PaperOrigin
 from firth.progress import bar
 from firth.retrieve import RETRIEVE
 from firth.retrieve.index import ChunkIndex
@@ -40,7 +40,8 @@ SCHEMA = pa.schema(
     ]
 )
 """`index*` and `contexts*` are numbers of corpus sentences: with the manifest's configuration they
-are all that is needed to compute the row again."""
+are all that is needed to compute the row again. `contexts*` are empty where Origin compares the
+fits into all contexts (method `blend`)."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def harvest(run: str | Path | Run, pairs: int | None = None) -> Harvest:
     An interrupted harvest continues with the first shard that is not on disk.
 
     Args:
-        run: A run whose corpus, index, coherence model and generator are built.
+        run: A run whose corpus and index are built, and what its Origin needs.
         pairs: Number of pairs; None takes the run's configuration.
 
     Raises:
@@ -84,22 +85,23 @@ def harvest(run: str | Path | Run, pairs: int | None = None) -> Harvest:
 def build_harvest(run: Run) -> Outcome:
     """Bring the stage up to date with the run's configuration."""
     config = run.config
-    inputs = run.inputs(CORPUS, TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
+    inputs = run.inputs(RETRIEVE, *READS[config.origin.method])
     excluded = [Path(name) for name in config.harvest.exclude]
     exclusion = Exclusion.load(excluded)
     inputs |= {f"exclude/{path.name}": fingerprint_file(path) for path in excluded}
 
     def build(workspace: Path) -> Mapping[str, Any]:
         origin = Origin.open(run)
+        corpus = Corpus.open(run)
         planner = Planner(
-            origin.corpus,
+            corpus,
             ChunkIndex.open(run),
             exclusion,
             config.corpus,
             config.harvest,
             config.seed,
         )
-        shards = _score(workspace / SCRATCH, planner, origin, config.harvest)
+        shards = _score(workspace / SCRATCH, planner, corpus, origin, config.harvest)
         return _write_splits(workspace, shards, config.harvest)
 
     relevant = {
@@ -111,7 +113,9 @@ def build_harvest(run: Run) -> Outcome:
     return run.execute(HARVEST, inputs=inputs, config=relevant, build=build)
 
 
-def _score(folder: Path, planner: Planner, origin: Origin, config: HarvestConfig) -> list[Path]:
+def _score(
+    folder: Path, planner: Planner, corpus: Corpus, origin: Origin, config: HarvestConfig
+) -> list[Path]:
     folder.mkdir(exist_ok=True)
     count = -(-config.pairs // config.shard_pairs)
     paths = [folder / f"shard-{number:06}.parquet" for number in range(count)]
@@ -120,32 +124,43 @@ def _score(folder: Path, planner: Planner, origin: Origin, config: HarvestConfig
             size = min(config.shard_pairs, config.pairs - number * config.shard_pairs)
             if not path.is_file():
                 planned = planner.shard(number, size)
-                table = _table(origin, planned, number)
+                table = _table(corpus, origin, planned, number)
                 with write_atomically(path) as partial:
                     pq.write_table(table, partial, compression="zstd")
             shown.advance(size)
     return paths
 
 
-def _table(origin: Origin, planned: Sequence[PlannedPair], shard: int) -> pa.Table:
-    texts1 = origin.corpus.texts([pair.first for pair in planned])
-    texts2 = origin.corpus.texts([pair.second for pair in planned])
-    profiles = list(origin.profiles(list(zip(texts1, texts2, strict=True)), "Harvest: shard"))
-    weights, measure = origin.config.weights, origin.config.measure
+def _table(corpus: Corpus, origin: Origin, planned: Sequence[PlannedPair], shard: int) -> pa.Table:
+    texts1 = corpus.texts([pair.first for pair in planned])
+    texts2 = corpus.texts([pair.second for pair in planned])
+    scored = _scored(origin, list(zip(texts1, texts2, strict=True)))
     return pa.table(
         {
             "sentence1": texts1,
             "sentence2": texts2,
-            "score": [profile.similarity(weights, measure) for profile in profiles],
             "kind": [pair.kind.value for pair in planned],
             "index1": [pair.first for pair in planned],
             "index2": [pair.second for pair in planned],
-            "contexts1": [profile.set1.slots for profile in profiles],
-            "contexts2": [profile.set2.slots for profile in profiles],
             "shard": [shard] * len(planned),
-        },
-        schema=SCHEMA,
-    )
+            **scored,
+        }
+    ).select(SCHEMA.names).cast(SCHEMA)  # fmt: skip
+
+
+def _scored(origin: Origin, pairs: Sequence[tuple[str, str]]) -> dict[str, Sequence[Any]]:
+    """Scores and, where Origin chooses contexts for each sentence, these."""
+    if not isinstance(origin, PaperOrigin):
+        nothing: list[list[int]] = [[] for _ in pairs]
+        scores = origin.similarities(pairs, "Harvest: shard").tolist()
+        return {"score": scores, "contexts1": nothing, "contexts2": nothing}
+    profiles = list(origin.profiles(pairs, "Harvest: shard"))
+    weights, measure = origin.config.weights, origin.config.measure
+    return {
+        "score": [profile.similarity(weights, measure) for profile in profiles],
+        "contexts1": [profile.set1.slots.tolist() for profile in profiles],
+        "contexts2": [profile.set2.slots.tolist() for profile in profiles],
+    }
 
 
 def _write_splits(

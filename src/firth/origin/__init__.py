@@ -1,1 +1,17 @@
-"""Origin: context sets, context fit (Eq. 3), similarity (Eq. 4) and its explanation."""
+"""Origin: similarity by the contexts that sentences fit into (§3.3)."""
+
+from collections.abc import Mapping
+
+from firth.artifacts import Stage
+from firth.coherence import COHERENCE
+from firth.corpus import CORPUS, TOKENIZER
+from firth.fit import FIT
+from firth.generation import GENERATOR
+from firth.retrieve import RETRIEVE
+from firth.settings import Method
+
+READS: Mapping[Method, tuple[Stage, ...]] = {
+    Method.BLEND: (CORPUS, FIT),
+    Method.PAPER: (CORPUS, TOKENIZER, RETRIEVE, COHERENCE, GENERATOR),
+}
+"""The stages that each method reads."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SURROGATE = Stage(
     name="surrogate",
-    code=("corpus", "coherence/tokens", "surrogate", "training", "words"),
+    code=("corpus", "coherence/tokens", "encoders", "surrogate", "training", "words"),
     command="firth distill --run",
     libraries=("sentence-transformers", "tokenizers", "torch", "transformers"),
 )

@@ -7,12 +7,12 @@ from pathlib import Path
 import torch
 from sentence_transformers import SentenceTransformer
 
+from firth.encoders import pretrained_encoder
 from firth.run import Run
 from firth.seeds import derive_seed
-from firth.surrogate.base import BaseKind
-from firth.encoders import pretrained_encoder
-from firth.surrogate.encoder import scratch_encoder
 from firth.silence import silence
+from firth.surrogate.base import BaseKind
+from firth.surrogate.encoder import scratch_encoder
 from firth.surrogate.static import static_start
 from firth.training import History
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from firth.contexts import Context
 from firth.corpus.corpus import Corpus
+from firth.origin.origin import Shown
 from firth.origin.profile import PairProfile
 from firth.origin.similarity import influence
 from firth.origin.terms import Terms
@@ -43,7 +44,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class PaperExplanation:
     """A score and the contexts it comes from, the most influential first.
 
     Attributes:
@@ -62,12 +63,31 @@ class Explanation:
     weights: Mapping[str, float]
     evidence: tuple[Evidence, ...]
 
+    @property
+    def summary(self) -> str:
+        """The score, its measure, and the number of contexts."""
+        return (
+            f"similarity {self.similarity:.4f} ({self.measure}), over {len(self.evidence)} contexts"
+        )
+
+    def shown(self, top: int) -> list[Shown]:
+        """The `top` contexts that moved the score most."""
+        return [
+            Shown(
+                item.influence,
+                f"fits {item.fit1:.2f} and {item.fit2:.2f}, "
+                f"chosen for {' and '.join(map(str, item.chosen_for))}, {item.document}",
+                f"{' '.join(item.context.left)} […] {' '.join(item.context.right)}",
+            )
+            for item in self.evidence[:top]
+        ]
+
     def as_dict(self) -> dict[str, Any]:
         """The whole explanation as plain values, for JSON."""
         return asdict(self)
 
 
-def explain(corpus: Corpus, profile: PairProfile, config: OriginConfig) -> Explanation:
+def explain(corpus: Corpus, profile: PairProfile, config: OriginConfig) -> PaperExplanation:
     """Explain the similarity of a pair."""
     v1, v2 = profile.vectors(config.weights)
     slots, first, where = np.unique(profile.slots, return_index=True, return_inverse=True)
@@ -92,7 +112,7 @@ def explain(corpus: Corpus, profile: PairProfile, config: OriginConfig) -> Expla
         for i, (slot, c) in enumerate(zip(slots.tolist(), first.tolist(), strict=True))
     ]
     evidence.sort(key=lambda item: (-abs(item.influence), item.slot))
-    return Explanation(
+    return PaperExplanation(
         sentence1=profile.set1.sentence,
         sentence2=profile.set2.sentence,
         similarity=profile.similarity(config.weights, config.measure),

@@ -1,0 +1,91 @@
+"""Origin's default: a weighted mean, explained by what sums to it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from firth.errors import ConfigError, MissingStageError
+from firth.fit.open import open_parts
+from firth.origin.blend import BlendedOrigin, BlendExplanation
+from firth.origin.origin import Origin
+from firth.origin.paper import PaperOrigin
+from firth.run import Run
+
+A = "The ship reached the harbour near the island."
+B = "A sailor left the harbour in a storm."
+PAIRS = [(A, B), (B, A), (A, A), ("", A), ("", "")]
+
+
+@pytest.fixture(scope="module")
+def origin(tiny_run: Path) -> Origin:
+    return Origin.open(tiny_run, method="blend")
+
+
+def test_the_method_decides_the_kind(tiny_run: Path, origin: Origin) -> None:
+    """The run's setting, or the one given in its place."""
+    assert isinstance(Origin.open(tiny_run), PaperOrigin)
+    assert isinstance(origin, BlendedOrigin)
+    with pytest.raises(ConfigError, match="method"):
+        Origin.open(tiny_run, method="other")
+
+
+def test_the_score_is_the_weighted_mean_of_its_parts(tiny_run: Path, origin: Origin) -> None:
+    """Shares are divided by their sum; a share of 0 leaves a part out."""
+    parts = open_parts(tiny_run)
+    expected = [
+        (2 * parts["sentences"].similarities([pair]) + parts["words"].similarities([pair])
+         + parts["terms"].similarities([pair])).item() / 4
+        for pair in PAIRS[:2]
+    ]  # fmt: skip
+    np.testing.assert_allclose(origin.similarities(PAIRS[:2]), expected, atol=1e-9)
+    only = Origin.open(tiny_run, method="blend", parts={"sentences": 0, "words": 0.3, "terms": 0})
+    np.testing.assert_allclose(
+        only.similarities([(A, B)]), parts["words"].similarities([(A, B)]), atol=1e-12
+    )
+
+
+def test_it_is_symmetric_and_equal_texts_score_one(origin: Origin) -> None:
+    """To the last bit; empty texts are no exception."""
+    found = origin.similarities(PAIRS).tolist()
+    assert found[0] == found[1]
+    assert found[2] == found[4] == 1.0
+    assert found[3] == 0.0
+    assert 0 < found[0] < 1
+
+
+def test_an_explanation_sums_to_the_score(origin: Origin) -> None:
+    """Parts sum to the score; evidence and rest of each part to what it adds."""
+    found = origin.explain(A, B)
+    assert isinstance(found, BlendExplanation)
+    assert found.similarity == pytest.approx(origin.similarity(A, B), abs=1e-9)
+    assert sum(part.added for part in found.parts.values()) == pytest.approx(found.similarity)
+    for name, part in found.parts.items():
+        listed = sum(item.share for item in found.evidence if item.part == name)
+        assert listed + found.rest[name] == pytest.approx(part.added)
+        assert part.added == pytest.approx(part.weight * part.similarity)
+    shown = found.shown(2)
+    assert len(shown) <= 6
+    assert any("harbour" in item.text for item in shown)
+    assert all(item.document for item in found.evidence if item.part == "sentences")
+
+
+def test_a_part_can_be_left_out_of_an_explanation(tiny_run: Path) -> None:
+    """What has no weight is not shown."""
+    only = Origin.open(tiny_run, method="blend", parts={"sentences": 1, "words": 0, "terms": 0})
+    found = only.explain(A, B)
+    assert isinstance(found, BlendExplanation)
+    assert set(found.parts) == {"sentences"}
+
+
+def test_shares_of_nothing_are_refused(tiny_run: Path) -> None:
+    """All three 0 is a problem of the configuration."""
+    with pytest.raises(ConfigError, match="all three shares are 0"):
+        Origin.open(tiny_run, method="blend", parts={"sentences": 0, "words": 0, "terms": 0})
+
+
+def test_an_unbuilt_stage_names_its_command(tmp_path: Path, tiny_run: Path) -> None:
+    """What to type, if the fit stage is missing."""
+    run = Run.create(tmp_path / "run", Run.open(tiny_run).config)
+    with pytest.raises(MissingStageError, match="firth train fit --run"):
+        Origin.open(run, method="blend")
