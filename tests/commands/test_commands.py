@@ -54,6 +54,7 @@ COMMANDS = [
     ("train", "coherence"),
     ("train", "generator"),
     ("train", "baseline"),
+    ("train", "fit"),
     ("contexts",),
     ("similarity",),
     ("explain",),
@@ -96,6 +97,47 @@ def test_similarity_json_holds_all_terms(firth: Command, tiny_run: Path) -> None
         assert total == pytest.approx(item["fit1"], rel=1e-5)
 
 
+def test_the_default_origin_explains_by_parts(firth: Command, run: Path) -> None:
+    """Method `blend`: parts and evidence on the screen, the sum of them in JSON."""
+    blend = ("--set", "origin.method=blend")
+    _, out, _ = firth("explain", A, B, "--run", run, "--top", 2, *blend)
+    assert all(name in out for name in ("sentences: fits", "words: fits", "terms: fits"))
+    _, out, _ = firth("similarity", A, B, "--run", run, "--json", *blend)
+    found = json.loads(out)
+    added = sum(part["added"] for part in found["parts"].values())
+    assert added == pytest.approx(found["similarity"])
+    assert {item["part"] for item in found["evidence"]} == {"sentences", "words", "terms"}
+
+
+def test_the_preset_is_origin_as_printed(firth: Command, run: Path) -> None:
+    """`--preset paper` asks for the cosine of raw fits, whatever the run says; --set comes after."""
+    status, out, _ = firth("similarity", A, B, "--run", run, "--preset", "paper", "--json")
+    found = json.loads(out)
+    assert status == 0
+    assert found["measure"] == "cosine"
+    assert set(found["weights"].values()) == {1.0}
+    assert len(found["evidence"]) > 4, "more contexts than the run's configuration has"
+    more = ("--set", "origin.contexts=2", "--set", "origin.measure=centred")
+    _, out, _ = firth("similarity", A, B, "--run", run, "--preset", "paper", "--json", *more)
+    fewer = json.loads(out)
+    assert len(fewer["evidence"]) <= 4
+    assert fewer["measure"] == "centred"
+
+
+def test_train_fit(firth: Command, run: Path, tmp_path: Path) -> None:
+    """Reused where nothing changed; a model that is not there leaves the run as it was."""
+    status, out, _ = firth("train", "fit", "--run", run)
+    assert status == 0
+    assert "words.vocabulary" in out
+    before = (run / CONFIG).read_text()
+    status, _, err = firth("train", "fit", "--run", run, "--model", tmp_path / "none")
+    assert status == 1
+    assert "none" in err
+    assert (run / CONFIG).read_text() == before
+    status, out, _ = firth("train", "fit", "--run", run, "--set", "fit.bag.epochs=2")
+    assert status == 0
+
+
 def test_similarity_of_a_file(firth: Command, tiny_run: Path, tmp_path: Path) -> None:
     """`--pairs` scores each line; `--out` writes what would be printed; blank lines are skipped."""
     pairs = tmp_path / "pairs.tsv"
@@ -119,7 +161,7 @@ def test_contexts_and_explain(firth: Command, tiny_run: Path) -> None:
     moved = [abs(item["influence"]) for item in json.loads(out)["evidence"]]
     assert moved == sorted(moved, reverse=True)
     _, out, _ = firth("explain", A, B, "--run", tiny_run, "--top", 2)
-    assert out.count("influence") == 2
+    assert out.count("fits") == 2
 
 
 def test_settings_for_one_question_leave_the_run_alone(firth: Command, run: Path) -> None:

@@ -55,4 +55,5 @@ class Contexts:
         values, directions = np.linalg.eigh(vectors.T @ vectors / len(vectors))
         seen = values > _FLOOR * values.max()
         scaled: Floats = (vectors @ directions[:, seen]) / np.sqrt(values[seen])
-        return scaled @ directions[:, seen].T
+        turned: Floats = scaled @ directions[:, seen].T
+        return turned

@@ -72,7 +72,8 @@ def upper_layers(model: Any, count: int) -> nn.ModuleList:
         raise InputError(
             f"{kind}: no list of layers found in it, so none can be tuned. Set fit.tune.steps to 0"
         )
-    return nn.ModuleList(list(max(lists, key=len))[-count:])
+    longest = max(lists, key=lambda layers: len(layers))
+    return nn.ModuleList(list(longest)[-count:])
 
 
 def save_prompt_encoder(
