@@ -110,7 +110,7 @@ def test_the_default_origin_explains_by_parts(firth: Command, run: Path) -> None
 
 
 def test_the_preset_is_origin_as_printed(firth: Command, run: Path) -> None:
-    """`--preset paper` asks for the cosine of raw fits, whatever the run says; --set comes after."""
+    """`--preset paper` asks for the cosine of raw fits, whatever the run says; --set wins."""
     status, out, _ = firth("similarity", A, B, "--run", run, "--preset", "paper", "--json")
     found = json.loads(out)
     assert status == 0
