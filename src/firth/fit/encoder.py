@@ -40,12 +40,17 @@ class WordVectors:
         self._numbers = {word: number for number, word in enumerate(bag.vocabulary)}
 
     def __call__(self, text: str) -> tuple[list[str], Floats]:
-        """The distinct known words (or stems) of `text` in order, and their vectors, (w, d)."""
-        numbers = self._numbers
-        stemmed = stems(words(text), self._bag.stemmer)
-        found = [word for word in dict.fromkeys(stemmed) if word in numbers]
-        vectors = self._bag.vectors[[numbers[word] for word in found]].astype(np.float64)
-        return found, vectors
+        """The distinct known words of `text` in order, and their vectors, (w, d).
+
+        Where words are stemmed, the first of those with one stem stands for all.
+        """
+        said = words(text)
+        known: dict[int, str] = {}
+        for word, stem in zip(said, stems(said, self._bag.stemmer), strict=True):
+            if (number := self._numbers.get(stem)) is not None:
+                known.setdefault(number, word)
+        vectors = self._bag.vectors[list(known)].astype(np.float64)
+        return list(known.values()), vectors
 
 
 class BagEncoder:
