@@ -7,7 +7,7 @@ import pytest
 
 from firth.errors import InputError
 from firth.origin.fits import Choice, Fitter
-from firth.origin.origin import Origin
+from firth.origin.paper import PaperOrigin
 from firth.reproduce import context_fits as module
 from firth.reproduce.context_fits import alone, context_fits, without
 from firth.reproduce.options import all_ones
@@ -38,7 +38,7 @@ def test_the_paper_not_the_run_decides(whole_run: Run, stsb: Path, selection: Se
     """Raw terms, cosine and λ = 1, although the run is centred, corrected and weighted."""
     rated = rated_pairs(request_of(whole_run, stsb, pairs=10))
     assert whole_run.config.origin.baseline_corrected
-    literal = Origin.open(
+    literal = PaperOrigin.open(
         whole_run, contexts=4, shortlist=8, selection=selection.value, diverse=True,
         max_jaccard=0.5, weights=all_ones().model_dump(), baseline_corrected=False,
         measure="cosine",
@@ -47,7 +47,7 @@ def test_the_paper_not_the_run_decides(whole_run: Run, stsb: Path, selection: Se
     kept = found.kept(Choice(4, all_ones()))
     scores = found.similarities(kept, 4, all_ones())
     assert scores == pytest.approx(literal.similarities(rated.pairs), abs=1e-6)
-    own = Origin.open(whole_run).similarities(rated.pairs)
+    own = PaperOrigin.open(whole_run).similarities(rated.pairs)
     assert np.abs(scores - own).max() > 1e-3, "the run's own Origin is another one"
 
 

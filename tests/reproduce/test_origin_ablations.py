@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from firth.cli import app
 from firth.corpus.corpus import Corpus
 from firth.errors import ConfigError, InputError, MissingStageError
-from firth.origin.origin import Origin
+from firth.origin.paper import PaperOrigin
 from firth.reproduce import context_fits as module
 from firth.reproduce.options import Options, all_ones
 from firth.reproduce.published_sun import TABLE5, TABLE6, TABLE8
@@ -39,7 +39,7 @@ def literal(run: Run, data: Path, contexts: int, shortlist: int, **changes: Any)
         "measure": "cosine",
     }  # fmt: skip
     rated = rated_pairs(request_of(run, data))
-    origin = Origin.open(run, **{**settings, **changes})
+    origin = PaperOrigin.open(run, **{**settings, **changes})
     return rated.spearman(origin.similarities(rated.pairs)).value
 
 
@@ -96,7 +96,7 @@ def test_one_computation_serves_three_experiments(
         literal(whole_run, stsb, 5, 5, selection="random"), abs=1e-6
     )
     rated = rated_pairs(request_of(whole_run, stsb))
-    origin = Origin.open(whole_run, contexts=9, shortlist=9, diverse=False)
+    origin = PaperOrigin.open(whole_run, contexts=9, shortlist=9, diverse=False)
     sets = [[set(origin.context_set(s).slots.tolist()) for s in pair] for pair in rated.pairs]
     shared = np.array([len(one & two) / min(len(one), len(two)) for one, two in sets])
     assert 0 < shared.min() + shared.std() < 1
@@ -159,7 +159,7 @@ def test_table5(whole_run: Run, stsb: Path, monkeypatch: pytest.MonkeyPatch) -> 
         part = Run.open(whole_run.path / "reproduce" / "table5" / label)
         corpus = Corpus.open(part)
         parts[label] = {corpus.document_id(d) for d in range(corpus.n_documents)}
-        assert Origin.open(part, contexts=2, shortlist=4).similarity("A ship.", "A cow.") <= 1
+        assert PaperOrigin.open(part, contexts=2, shortlist=4).similarity("A ship.", "A cow.") <= 1
         assert part.config.run == str(part.path)
     whole = Corpus.open(whole_run)
     total = int(whole.word_counts.sum())

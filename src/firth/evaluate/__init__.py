@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 EVALUATION = Stage(
     name="evaluation",
-    code=("words", "coherence", "generation", "origin", "baselines", "evaluate"),
+    code=("words", "coherence", "generation", "baselines", "fit", "origin", "evaluate"),
     command="firth run",
     libraries=("scikit-learn", "scipy", "sentence-transformers"),
 )

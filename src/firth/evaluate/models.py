@@ -153,7 +153,9 @@ def fingerprint_model(spec: str | Path) -> str | None:
         return None if identity is None else fingerprint_value([identity, code])
     if (folder / CONFIG).is_file():
         config = Run.open(folder).config.origin.model_dump(mode="json")
-        return fingerprint_value([_stages(folder), config, fingerprint_code("origin", "words")])
+        return fingerprint_value(
+            [_stages(folder), config, fingerprint_code("fit", "origin", "words")]
+        )
     if folder.is_dir():
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return fingerprint_value(

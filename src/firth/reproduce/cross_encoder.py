@@ -28,11 +28,11 @@ from firth.reach import hub_in_reach
 from firth.run import Run
 from firth.seeds import derive_seed
 from firth.settings import SurrogateConfig
+from firth.silence import silence
 from firth.surrogate.base import BaseKind, base_inputs
 from firth.surrogate.calibration import LabelMap
 from firth.surrogate.encoder import scratch_encoder
 from firth.surrogate.figures import measure
-from firth.surrogate.quiet import silence
 from firth.surrogate.training import Progress, history_of, labelled_pairs, schedule, total_steps
 from firth.training import History
 

@@ -157,7 +157,7 @@ def _builder(data: EvaluationSet, fold: Fold, recipe: Recipe, title: str) -> Any
         import pyarrow.parquet as pq
 
         from firth.settings import SurrogateConfig
-        from firth.surrogate.quiet import silence
+        from firth.silence import silence
         from firth.surrogate.training import train_siamese
 
         scratch = workspace / SCRATCH
