@@ -40,7 +40,7 @@ class OriginScorer:
         self._origin: Any = Origin.open(run)
 
     def similarities(self, pairs: Sequence[TextPair]) -> npt.NDArray[np.float64]:
-        """Origin similarities of `pairs` (Eq. 4), shape (n,)."""
+        """Origin similarities of `pairs`, shape (n,)."""
         return np.asarray(self._origin.similarities(pairs), dtype=np.float64)
 
 
