@@ -58,6 +58,7 @@ def collect_sentences(origin: Origin, settings: Settings, synonyms: Table | None
     tokens: list[list[str]] = []
     groups: list[int] = []
     numbers: dict[str, int] = {}
+    words: dict[str, str] = {}  # one object a word, not one an occurrence
     seen: set[int] = set()
     read = 0
     left_out = origin.left_out
@@ -74,7 +75,7 @@ def collect_sentences(origin: Origin, settings: Settings, synonyms: Table | None
         seen.add(key)
         texts.append(record.texts[0])
         places.append(record.place)
-        tokens.append(found)
+        tokens.append([words.setdefault(word, word) for word in found])
         if record.extra:
             groups.append(numbers.setdefault(record.extra[0], len(numbers)))
     if origin.is_run:
