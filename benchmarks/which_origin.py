@@ -2,9 +2,10 @@
 
     python benchmarks/which_origin.py DATA_DIR SPEC [SPEC …] [--pairs 200] [--seed 13]
 
-SPEC is whatever `firth evaluate` takes: a run, an encoder's folder, `baseline:NAME@RUN`. The first
-one is what the others are compared with. Prints for each the processor time of opening it, the pairs
-scored in a second of it, and how many times longer than the first it takes a pair; one thread.
+SPEC is whatever `firth evaluate` takes: a run, an encoder's folder, `baseline:NAME@RUN`. The
+first one is what the others are compared with. Prints for each the processor time of opening it,
+the pairs scored in a second of it, and how many times longer than the first it takes a pair; one
+thread.
 """
 
 import argparse
