@@ -49,6 +49,22 @@ def test_partners_are_those_of_brute_force(
         assert dict(zip(found.sentences.tolist(), found.overlaps.tolist(), strict=True)) == expected
 
 
+@settings(max_examples=60, deadline=None)
+@given(tokens=TEXTS, measure=st.sampled_from(list(Measure)), seed=st.integers(0, 99))
+def test_partners_among_some_are_those_of_all_that_are_among_them(
+    tokens: list[list[str]], measure: Measure, seed: int
+) -> None:
+    """A smaller index changes who can be found, and neither overlaps nor weights."""
+    bags = bags_of(tokens)
+    some = np.flatnonzero(np.random.default_rng(seed).random(len(bags)) < 0.6)
+    whole, part = Index(bags, measure), Index(bags, measure, among=some)
+    for first in range(len(bags)):
+        every, found = (index.partners(first, 0.1, 2.0, 1.0) for index in (whole, part))
+        kept = np.isin(every.sentences, some)
+        assert found.sentences.tolist() == every.sentences[kept].tolist()
+        np.testing.assert_allclose(found.overlaps, every.overlaps[kept])
+
+
 @pytest.mark.parametrize("low", [0.25, 0.5])
 def test_partners_in_longer_text(sentences: list[str], low: float) -> None:
     """The same on sentences of 3 to 30 words, where the prefix filter leaves words out."""

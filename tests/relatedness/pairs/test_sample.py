@@ -15,6 +15,7 @@ from firth.baselines.dice import Dice
 from firth.cli import app
 from firth.errors import ConfigError, InputError
 from firth.relatedness.bws.records import read_items
+from firth.relatedness.pairs import draw
 from firth.relatedness.pairs.result import Sample
 from firth.relatedness.pairs.sample import sample_pairs
 from firth.relatedness.pairs.settings import Growth, Measure, Pool, Settings, Strategy
@@ -115,6 +116,18 @@ def test_the_seed_decides(sentence_file: Path, tmp_path: Path) -> None:
     assert set(folders[0]) == {"pairs.tsv", "pairs.json", "pairs.png"}
     assert folders[0] == folders[1]
     assert folders[0]["pairs.tsv"] != folders[2]["pairs.tsv"]
+
+
+def test_buckets_among_few_sentences_still_rise(
+    sentence_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Partners from a random part of the source: enough of them, and only from that part."""
+    monkeypatch.setattr(draw, "SEARCHED", 60)
+    sample = sample_pairs(sentence_file, Settings(Strategy.BUCKETS, pairs=40, buckets=10, uses=9))
+    assert len(sample.pairs) == 40
+    assert len({pair.places[1] for pair in sample.pairs}) <= 60
+    overlaps = [pair.overlap for pair in sample.pairs]
+    assert max(overlaps) > 2 * min(overlaps)
 
 
 def test_buckets_uniform_and_exponential(sentence_file: Path) -> None:

@@ -18,6 +18,8 @@ FLOOR = 0.05
 """Least overlap that the index looks for where no other is asked for."""
 BANDS = np.linspace(0, 1, 21)
 """A first sentence gives the pool one partner from each of these ranges of overlap."""
+SEARCHED = 50_000
+"""Partners for the pool are looked for among so many sentences, drawn at random."""
 _BLOCK = 1 << 16
 
 
@@ -161,9 +163,14 @@ def draw_from_index(
 
     With a picker, each first sentence gets one partner, uniformly among all that fit and are free,
     until there are `settings.pairs`. Without one, it gives one partner from each of `BANDS` that
-    has any, until there are `settings.examined` pairs; no unordered pair twice.
+    has any, until there are `settings.examined` pairs; no unordered pair twice. Nearly every
+    sentence has the least overlap that a pool asks for, so partners for it are looked for among
+    `SEARCHED` random sentences where there are more.
     """
-    index = Index(sentences.bags, settings.overlap, sentences.groups)
+    among = None
+    if picker is None and len(sentences.texts) > SEARCHED:
+        among = np.sort(rng.choice(len(sentences.texts), SEARCHED, replace=False))
+    index = Index(sentences.bags, settings.overlap, sentences.groups, among)
     low, high = settings.overlap_range
     low = max(low, FLOOR)
     wanted = settings.examined if picker is None else settings.pairs

@@ -39,9 +39,17 @@ class Index:
         bags: The sentences.
         measure: Of overlap.
         groups: Shape (n,): partners are of the same group; None for no groups.
+        among: Numbers of the sentences that can be partners; None for all. Words weigh what they
+            weigh among all.
     """
 
-    def __init__(self, bags: Bags, measure: Measure, groups: Ints | None = None) -> None:
+    def __init__(
+        self,
+        bags: Bags,
+        measure: Measure,
+        groups: Ints | None = None,
+        among: Ints | None = None,
+    ) -> None:
         self._bags, self._measure, self._groups = bags, measure, groups
         self._weights = bags.weights(measure)
         self._sizes = bags.sizes(self._weights)
@@ -54,8 +62,7 @@ class Index:
         longest = int(self._lengths[-1]) if len(bags) else 0
         self._smallest = np.full(longest + 1, np.inf)
         np.minimum.at(self._smallest, self._lengths, self._sorted_sizes)
-        self._starts = np.concatenate([[0], np.cumsum(bags.frequencies)])
-        self._postings = self._invert(bags, rank)
+        self._starts, self._postings = self._invert(bags, rank, among)
         self._member = np.zeros(len(bags.frequencies))
 
     def partners(self, sentence: int, low: float, high: float, tolerance: float) -> Partners:
@@ -134,9 +141,17 @@ class Index:
         return shared
 
     @staticmethod
-    def _invert(bags: Bags, rank: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Places of sentences, word by word, ascending."""
-        places = np.repeat(rank, np.diff(bags.starts))
-        keys = bags.flat.astype(np.int64) * max(len(bags), 1) + places
+    def _invert(
+        bags: Bags, rank: npt.NDArray[np.int32], among: Ints | None
+    ) -> tuple[Ints, npt.NDArray[np.int32]]:
+        """Where each word's places start, and the places of sentences, ascending."""
+        if among is None:
+            rows, flat = np.repeat(np.arange(len(bags)), np.diff(bags.starts)), bags.flat
+        else:
+            rows, flat = bags.gather(among)
+            rows = among[rows]
+        counts = np.bincount(flat, minlength=len(bags.frequencies))
+        keys = flat.astype(np.int64) * max(len(bags), 1) + rank[rows]
         keys.sort()
-        return (keys % max(len(bags), 1)).astype(np.int32)
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return starts, (keys % max(len(bags), 1)).astype(np.int32)
