@@ -52,6 +52,10 @@ def evaluate(
     split: Annotated[
         str | None, typer.Option(help="train, dev or test. Default: the one usually reported.")
     ] = None,
+    pairs: Annotated[
+        int | None,
+        typer.Option(min=2, help="Take so many random rows of each set. Default: all."),
+    ] = None,
     group: Annotated[
         list[str] | None,
         typer.Option(
@@ -109,6 +113,7 @@ def evaluate(
         groups=groups,
         against=against,
         split=split,
+        pairs=pairs,
         resamples=resamples,
         seed=13 if seed is None else seed,
         command=shlex.join(["firth", *sys.argv[1:]]),

@@ -29,6 +29,7 @@ def evaluate(
     data_dir: str | Path | None = None,
     *,
     split: str | None = None,
+    pairs: int | None = None,
     resamples: int = 1_000,
     seed: int = 13,
     command: str | None = None,
@@ -44,8 +45,9 @@ def evaluate(
         tasks: Names from `TASKS`, each optionally with a split: `sts12`, `sts-b:dev`; or `all`.
         data_dir: Folder with the evaluation sets; None, or a set it lacks, goes to the hub.
         split: Split of all tasks that name none; None takes each task's default.
+        pairs: Take so many random rows of each set, at least 2; None takes all.
         resamples: Bootstrap resamples behind each interval.
-        seed: Of the resampling: equal seeds give equal intervals.
+        seed: Of the resampling and of random rows: equal seeds give equal figures.
         command: The command line, to be kept in the JSON.
         cache: Folder of similarities and figures computed before; None computes everything.
         leakage: Look for the evaluation texts in the corpus of the runs that the model learned
@@ -57,8 +59,8 @@ def evaluate(
         One figure for each task, split, metric, and `all` or subtask.
 
     Raises:
-        InputError: An unknown task, split or model; data that cannot be found; similarities of the
-            wrong shape.
+        InputError: An unknown task, split or model; data that cannot be found; `pairs` or
+            `resamples` too small; similarities of the wrong shape.
         MissingStageError: The model is a run that is not built far enough.
 
     Example:
@@ -67,8 +69,8 @@ def evaluate(
         >>> evaluation.find("lee", "pearson").n
         1225
     """
-    _check(resamples)
-    sets, _ = select_sets(tasks, data_dir, split)
+    _check(resamples, pairs)
+    sets = [one.sampled(pairs, seed) for one in select_sets(tasks, data_dir, split)[0]]
     system = system_of(model)
     with bar("Evaluating", total=len(sets)) as progress:
         found = _measure(
@@ -85,6 +87,7 @@ def evaluate_models(
     groups: Mapping[str, Sequence[Model]] | None = None,
     against: str | None = None,
     split: str | None = None,
+    pairs: int | None = None,
     resamples: int = 1_000,
     seed: int = 13,
     command: str | None = None,
@@ -102,6 +105,7 @@ def evaluate_models(
         groups: Name → models that differ in their seed only, evaluated too, and summed up as one.
         against: The model (as named among `models`) to which all others are compared in pairs.
         split: As for `evaluate`.
+        pairs: As for `evaluate`.
         resamples: As for `evaluate`.
         seed: As for `evaluate`.
         command: As for `evaluate`.
@@ -117,8 +121,9 @@ def evaluate_models(
             models; `against` is not among the models.
         MissingStageError: As for `evaluate`.
     """
-    _check(resamples)
-    sets, left_out = select_sets(tasks, data_dir, split)
+    _check(resamples, pairs)
+    found, left_out = select_sets(tasks, data_dir, split)
+    sets = [one.sampled(pairs, seed) for one in found]
     groups = {name: list(members) for name, members in (groups or {}).items()}
     systems, missing = select_systems([*models, *(m for group in groups.values() for m in group)])
     labels = {system.label for system in systems}
@@ -199,9 +204,11 @@ def _measure(
     )
 
 
-def _check(resamples: int) -> None:
+def _check(resamples: int, pairs: int | None) -> None:
     if resamples < 1:
         raise InputError(f"resamples: got {resamples}; expected at least 1")
+    if pairs is not None and pairs < 2:
+        raise InputError(f"pairs: got {pairs}; expected at least 2, or None for all")
 
 
 def _opened(cache: Cache | str | Path | None) -> Cache:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from firth.baselines.protocol import TextPair
 from firth.evaluate.metrics import Floats
 from firth.evaluate.task import ALL, Kind, Task
+from firth.seeds import derive_seed
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,25 @@ class EvaluationSet:
         if len(found) > 1:
             groups.update({name or "(none)": np.flatnonzero(names == name) for name in found})
         return groups
+
+    def sampled(self, size: int | None, seed: int) -> "EvaluationSet":
+        """At most `size` rows in random order, with a note if some are left out; None is the set.
+
+        A sample is the beginning of one shuffled order, which follows from the seed and the rows: a
+        smaller sample is part of a larger one, and the same whatever file the set came from.
+        """
+        if size is None:
+            return self
+        rng = np.random.default_rng(derive_seed(seed, "reproduce", "pairs"))
+        chosen = self.order[rng.permutation(len(self.order))[:size]]
+        whole = len(self.rows)
+        said = (f"{size} random rows of {whole}, seed {seed}",) if size < whole else ()
+        return replace(
+            self,
+            rows=tuple(self.rows[i] for i in chosen.tolist()),
+            notes=(*self.notes, *said),
+            units=None if self.units is None else self.units[chosen],
+        )
 
     @cached_property
     def fingerprint(self) -> str:

@@ -16,7 +16,6 @@ from firth.evaluate.metrics import Difference, Estimate, Metric, estimate, paire
 from firth.evaluate.task import find_task
 from firth.reproduce.registry import Request
 from firth.run import Run
-from firth.seeds import derive_seed
 
 Floats = npt.NDArray[np.float64]
 TASK = "sts-b"
@@ -86,23 +85,19 @@ class Rated:
 def rated_pairs(request: Request) -> Rated:
     """The pairs that `--split` and `--pairs` name.
 
-    A sample is the beginning of one shuffled order, which follows from the seed and the rows: a
-    smaller sample is part of a larger one, and the same whatever file the set came from.
+    A smaller sample is part of a larger one (`EvaluationSet.sampled`).
 
     Raises:
         InputError: STSb cannot be found.
     """
     options, config = request.options, request.run.config
     data = load_set(find_task(TASK)[0], request.data_dir, options.split or DEFAULT_SPLIT)
-    rng = np.random.default_rng(derive_seed(config.seed, "reproduce", "pairs"))
-    order = data.order
-    chosen = order[rng.permutation(len(order))[: options.pairs]].tolist()
-    rows = data.pairs
+    chosen = data.sampled(len(data.rows) if options.pairs is None else options.pairs, config.seed)
     return Rated(
         split=data.split,
-        pairs=tuple(rows[i] for i in chosen),
-        gold=np.array([data.rows[i].score for i in chosen], dtype=np.float64),
-        whole=len(rows),
+        pairs=tuple(chosen.pairs),
+        gold=np.array([row.score for row in chosen.rows], dtype=np.float64),
+        whole=len(data.rows),
         seed=config.seed,
         resamples=config.evaluate.resamples,
         notes=data.notes,

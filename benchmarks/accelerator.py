@@ -1,0 +1,277 @@
+"""Origin as printed, with the likelihoods of a large language model computed on another machine.
+
+    python benchmarks/accelerator.py prepare RUN DATA_DIR JOB [--sets sts-b:dev sts-b:test]
+    python benchmarks/accelerator.py score JOB MODEL [--gguf-file FILE]
+    python benchmarks/accelerator.py report RUN JOB
+
+`prepare` needs a run with corpus, index and coherence model, and no accelerator: it screens and
+ranks the contexts of every sentence and writes all texts into the folder JOB, which is all that
+`score` needs. `score` computes the three likelihoods of both sentences of each pair over both
+shortlists, on the accelerator if there is one; stopped anywhere, it continues with the first block
+of pairs that is missing, and `--part 1/2` and `--part 2/2` share the blocks of a folder between two
+processes. `report` adds the coherence term, cuts context sets of several sizes from the shortlists
+(§3.3, Eqs. 3, 4) and prints Spearman × 100 on the pairs that are scored, beside tf-idf and Dice.
+
+`score` imports torch, transformers, pyarrow and nothing of firth that reads a run.
+"""
+
+import argparse
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from firth.artifacts import write_atomically
+from firth.contexts import Context
+
+if TYPE_CHECKING:
+    from firth.evaluate.metrics import Estimate
+    from firth.origin.fits import PairFits
+
+PAIRS, CONTEXTS, SETTINGS = "pairs.parquet", "contexts.parquet", "job.json"
+TERMS = ("sentence", "left", "right")
+SIDES = (("sentence1", "slots1"), ("sentence2", "slots2"), ("sentence1", "slots2"),
+         ("sentence2", "slots1"))  # fmt: skip
+"""Whose fits over whose shortlist, in the order in which a block keeps them."""
+
+Row = dict[str, Any]
+
+
+def write(path: Path, rows: Sequence[Row]) -> None:
+    """Rows as Parquet, in one piece."""
+    with write_atomically(path) as partial:
+        pq.write_table(pa.Table.from_pylist(list(rows)), partial, compression="zstd")
+
+
+def prepare(given: argparse.Namespace) -> None:
+    """Choose pairs and shortlists; write every text that scoring needs."""
+    from firth.coherence.coherence import Coherence
+    from firth.corpus.corpus import Corpus
+    from firth.evaluate.load import load_set
+    from firth.evaluate.task import find_task
+    from firth.origin.candidates import Candidates
+    from firth.retrieve.index import ChunkIndex
+    from firth.run import Run
+    from firth.settings import OriginConfig
+
+    run = Run.open(given.run)
+    seed, corpus = run.config.seed, Corpus.open(run)
+    config = OriginConfig(contexts=given.shortlist, shortlist=given.shortlist)
+    candidates = Candidates(
+        corpus, ChunkIndex.open(run), Coherence.open(run), config, run.config.retrieve.chunks, seed
+    )
+    rows: list[Row] = []
+    for name in given.sets:
+        task, split = find_task(name)
+        data = load_set(task, given.data_dir, split)
+        data = data.sampled(given.pairs, seed)
+        texts = sorted({text for pair in data.pairs for text in pair})
+        print(f"{name}: {len(data.pairs)} pairs, {len(texts)} sentences", flush=True)
+        found = {
+            text: slots
+            for start in range(0, len(texts), 64)
+            for text, slots in zip(
+                texts[start : start + 64],
+                candidates.shortlists(texts[start : start + 64]),
+                strict=True,
+            )
+        }
+        for row, (one, two) in zip(data.rows, data.pairs, strict=True):
+            rows.append(
+                {"set": name, "sentence1": one, "sentence2": two, "gold": row.score,
+                 "slots1": found[one], "slots2": found[two]}
+            )  # fmt: skip
+    slots = np.unique(np.concatenate([row[key] for row in rows for key in ("slots1", "slots2")]))
+    contexts = corpus.contexts(slots)
+    given.job.mkdir(parents=True, exist_ok=True)
+    write(
+        given.job / CONTEXTS,
+        [{"slot": slot, "left": c.left, "right": c.right}
+         for slot, c in zip(slots.tolist(), contexts, strict=True)],
+    )  # fmt: skip
+    write(given.job / PAIRS, rows)
+    settings = {"seed": seed, "shortlist": given.shortlist, "max_tokens": given.max_tokens}
+    (given.job / SETTINGS).write_text(json.dumps(settings))
+    print(f"{len(rows)} pairs, {len(slots)} contexts in {given.job}")
+
+
+def blocks(job: Path, size: int) -> Iterator[tuple[Path, list[Row]]]:
+    """The pairs of a job, `size` at a time, each block with the file of its likelihoods."""
+    rows = pq.read_table(job / PAIRS).to_pylist()
+    for start in range(0, len(rows), size):
+        yield job / "fits" / f"{start:06}.parquet", rows[start : start + size]
+
+
+def score(given: argparse.Namespace) -> None:
+    """Compute the likelihoods of every block that has none."""
+    import torch
+
+    from firth.generation.causal_lm import CausalLM
+    from firth.generation.pretrained import load_pretrained
+
+    torch.set_num_threads(given.threads)
+    where = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    dtype = torch.float32 if given.float32 else torch.bfloat16
+    settings = json.loads((given.job / SETTINGS).read_text())
+    model, tokenizer = load_pretrained(given.model, given.gguf_file, dtype, where)
+    read_at_once = given.batch_tokens or (65_536 if where.type == "cuda" else 2_048)
+    generator = CausalLM(
+        model, tokenizer, max_tokens=settings["max_tokens"], batch_tokens=read_at_once
+    )
+    columns = pq.read_table(given.job / CONTEXTS).to_pydict()
+    known = {
+        slot: Context(tuple(left), tuple(right))
+        for slot, left, right in zip(
+            columns["slot"], columns["left"], columns["right"], strict=True
+        )
+    }
+    (given.job / "fits").mkdir(exist_ok=True)
+    part, parts = map(int, given.part.split("/"))
+    done, start = 0, perf_counter()
+    for number, (path, rows) in enumerate(blocks(given.job, given.block)):
+        if path.is_file() or number % parts != part - 1:
+            continue
+        found = likelihoods(generator, rows, known)
+        write(path, found)
+        done += sum(len(one["right"]) for one in found)
+        print(f"{path.stem}: {done / (perf_counter() - start):.1f} fits a second", flush=True)
+
+
+def likelihoods(generator: Any, rows: Sequence[Row], known: dict[int, Context]) -> list[Row]:
+    """For each pair its three terms over `SIDES`, one after the other; nothing is read twice."""
+    asked = [[(row[text], slot) for text, slots in SIDES for slot in row[slots]] for row in rows]
+    wanted = sorted(set(itertools.chain.from_iterable(asked)))
+    texts = sorted({text for text, _ in wanted})
+    slots = sorted({slot for _, slot in wanted})
+    row_of = {text: i for i, text in enumerate(texts)}
+    column_of = {slot: i for i, slot in enumerate(slots)}
+    pairs = np.array([(row_of[text], column_of[slot]) for text, slot in wanted], np.int64)
+    found = generator.likelihoods(texts, [known[slot] for slot in slots], pairs)
+    place = {key: i for i, key in enumerate(wanted)}
+    at = [np.array([place[key] for key in keys]) for keys in asked]
+    return [{term: getattr(found, term)[index] for term in TERMS} for index in at]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The pairs of one set whose likelihoods are there: texts, human scores, terms of Eq. 3."""
+
+    pairs: list[tuple[str, str]]
+    gold: npt.NDArray[np.float64]
+    fits: "list[PairFits]"
+
+
+def read_scored(given: argparse.Namespace, coherence: Any) -> dict[str, Scored]:
+    """Set → what of it is scored, with the coherence term."""
+    from firth.origin.fits import PairFits
+    from firth.origin.terms import Terms
+
+    rows = pq.read_table(given.job / PAIRS).to_pylist()
+    found: dict[str, list[tuple[Row, PairFits]]] = {}
+    for path in sorted((given.job / "fits").glob("*.parquet")):
+        first = int(path.stem)
+        for row, terms in zip(rows[first:], pq.read_table(path).to_pylist(), strict=False):
+            texts = [row["sentence1"], row["sentence2"]]
+            slots = [np.array(row[key], np.int64) for key in ("slots1", "slots2")]
+            places = [(row[text], row[of]) for text, of in SIDES]
+            every, column = np.unique(np.concatenate([of for _, of in places]), return_inverse=True)
+            who = np.repeat(
+                [texts.index(text) for text, _ in places], [len(of) for _, of in places]
+            )
+            asked = np.column_stack((who, column)).astype(np.int64)
+            whole = Terms(
+                coherence.slot_log_probabilities(texts, every, asked),
+                *(np.array(terms[term], np.float32) for term in TERMS),
+            )
+            ends = np.cumsum([0, *(len(of) for _, of in places)])
+            sides = [whole[slice(a, b)] for a, b in itertools.pairwise(ends.tolist())]
+            found.setdefault(row["set"], []).append((row, PairFits(*texts, *slots, *sides)))
+    return {
+        name: Scored(
+            [(row["sentence1"], row["sentence2"]) for row, _ in given_rows],
+            np.array([row["gold"] for row, _ in given_rows]),
+            [fits for _, fits in given_rows],
+        )
+        for name, given_rows in found.items()
+    }
+
+
+def report(given: argparse.Namespace) -> None:
+    """Print what the likelihoods make of human scores."""
+    from firth.baselines.dice import Dice
+    from firth.baselines.idf import fit_idf_on_run
+    from firth.baselines.tfidf import TfIdf
+    from firth.coherence.coherence import Coherence
+    from firth.corpus.corpus import Corpus
+    from firth.evaluate.metrics import Metric, estimate
+    from firth.origin.fits import Choice, choose
+    from firth.run import Run
+    from firth.settings import Measure, Weights
+
+    run = Run.open(given.run)
+    corpus, tfidf = Corpus.open(run), TfIdf(fit_idf_on_run(run))
+    settings = json.loads((given.job / SETTINGS).read_text())
+
+    def spearman(gold: npt.NDArray[np.float64], values: Any) -> "Estimate":
+        return estimate(Metric.SPEARMAN, gold, np.asarray(values), seed=settings["seed"])
+
+    print(f"{'set':<12} {'pairs':>6}  {'contexts':<22} {'measure':<8} Spearman x 100")
+    for name, scored in read_scored(given, Coherence.open(run)).items():
+        head = f"{name:<12} {len(scored.pairs):>6}  "
+        print(f"{head}{'tf-idf':<31} {spearman(scored.gold, tfidf.similarities(scored.pairs))}")
+        print(f"{head}{'Dice':<31} {spearman(scored.gold, Dice().similarities(scored.pairs))}")
+        for size, diverse, measure in itertools.product(given.sizes, (True, False), Measure):
+            choice = Choice(size, Weights(), diverse)
+            values, lengths = [], []
+            for fits in scored.fits:
+                kept1 = choose(corpus, fits.slots1, fits.own1, choice)
+                kept2 = choose(corpus, fits.slots2, fits.own2, choice)
+                lengths += [len(kept1), len(kept2)]
+                values.append(fits.cut(kept1, kept2).similarity(Weights(), measure))
+            how = "diverse" if diverse else "best"
+            label = f"{size} {how} ({np.mean(lengths):.1f})"
+            print(f"{head}{label:<22} {measure.value:<8} {spearman(scored.gold, values)}")
+
+
+def main() -> None:
+    """One of the three steps."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    steps = parser.add_subparsers(required=True)
+    one = steps.add_parser("prepare")
+    one.add_argument("run")
+    one.add_argument("data_dir")
+    one.add_argument("job", type=Path)
+    one.add_argument("--sets", nargs="+", default=["sts-b:dev", "sts-b:test"])
+    one.add_argument("--pairs", type=int, help="so many random pairs of each set; default: all")
+    one.add_argument("--shortlist", type=int, default=500, help="contexts of a sentence")
+    one.add_argument("--max-tokens", type=int, default=48, help="of each part of a text")
+    one.set_defaults(step=prepare)
+    one = steps.add_parser("score")
+    one.add_argument("job", type=Path)
+    one.add_argument("model", help="folder or hub name of a causal language model")
+    one.add_argument("--gguf-file")
+    one.add_argument("--block", type=int, default=4, help="pairs of a file; one job, one size")
+    one.add_argument("--part", default="1/1", help="N/M: the Nth of M processes")
+    one.add_argument("--threads", type=int, default=1)
+    one.add_argument("--batch-tokens", type=int, help="tokens read at once")
+    one.add_argument("--float32", action="store_true", help="instead of bfloat16")
+    one.set_defaults(step=score)
+    one = steps.add_parser("report")
+    one.add_argument("run")
+    one.add_argument("job", type=Path)
+    one.add_argument("--sizes", nargs="+", type=int, default=[8, 16, 32, 64])
+    one.set_defaults(step=report)
+    given = parser.parse_args()
+    given.step(given)
+
+
+if __name__ == "__main__":
+    main()
