@@ -285,6 +285,11 @@ def test_several_models_into_a_folder_and_compared(
     for cached in (("--no-cache",), ("--cache", "elsewhere")):
         assert firth("compare", "found", "--subtasks", *cached)[1] == out
     assert not list((tmp_path / "elsewhere").rglob("similarities/*"))
+    mean = ("--mean", "sts-b:dev, sts-b:test", "--json", "means.json")
+    status, out, err = firth("compare", "found", *mean)
+    assert status == 0, err
+    assert out.startswith("mean of sts-b:dev, sts-b:test spearman: baseline:dice has ")
+    assert len(json.loads((tmp_path / "means.json").read_text())["averages"]) == 4
 
 
 def test_leakage_names_what_a_run_holds(firth: Command, tiny_run: Path, tmp_path: Path) -> None:

@@ -145,6 +145,13 @@ def compare(
         str | None, typer.Option(metavar="MODEL", help="Only comparisons with this model.")
     ] = None,
     subtasks: Annotated[bool, typer.Option("--subtasks", help="Compare the subtasks too.")] = False,
+    mean: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME,...",
+            help="Also give the models' means over these sets, and their differences.",
+        ),
+    ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write the differences to this JSON file.")
     ] = None,
@@ -166,10 +173,13 @@ def compare(
         second,
         against=against,
         subtasks=subtasks,
+        mean=[name.strip() for name in mean.split(",")] if mean is not None else (),
         seed=seed,
         resamples=resamples,
         cache=open_cache(cache, no_cache),
     )
+    for average in found.averages:
+        typer.echo(str(average))
     for difference in found.differences:
         typer.echo(str(difference))
     if json_file is not None:

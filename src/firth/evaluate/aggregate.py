@@ -1,6 +1,6 @@
 """One figure for a set of several subtasks: over all rows, or averaged over subtasks or folds."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -9,16 +9,7 @@ import numpy.typing as npt
 from firth.errors import InputError
 from firth.evaluate.definition import ALL
 from firth.evaluate.folds import FOLDS, Scheme, divide
-from firth.evaluate.metrics import (
-    Estimate,
-    Floats,
-    Metric,
-    _counts,
-    _interval,
-    _prepare,
-    _undefined,
-    estimate,
-)
+from firth.evaluate.metrics import Estimate, Floats, Metric, draw, estimate, interval, undefined
 from firth.evaluate.rows import EvaluationSet
 from firth.seeds import derive_seed
 
@@ -105,14 +96,15 @@ def mean_over_parts(
         return Estimate(None, None, None, n, "there are no rows")
     weights = sizes if by_size else np.ones(len(parts))
     weights = weights / weights.sum()
-    total = np.zeros(1 + resamples)
+    value, resampled = 0.0, np.zeros(resamples)
     for (name, rows), weight in zip(parts.items(), weights, strict=True):
-        if reason := _undefined(metric, x[rows], y[rows]):
+        if reason := undefined(metric, x[rows], y[rows]):
             return Estimate(None, None, None, n, f"{name}: {reason}")
-        drawn = _drawn(metric, x[rows], y[rows], derive_seed(seed, "part", name), resamples)
-        total += weight * drawn
-    low, high = _interval(total[1:])
-    return Estimate(100 * float(total[0]), low, high, n)
+        of_part = derive_seed(seed, "part", name)
+        drawn = draw(metric, x[rows], y[rows], seed=of_part, resamples=resamples)
+        value += weight * drawn.value
+        resampled += weight * drawn.resampled
+    return Estimate(100 * value, *interval(resampled), n)
 
 
 def parse_aggregates(names: Sequence[str]) -> list[Aggregate]:
@@ -139,11 +131,3 @@ def parts_of(data: EvaluationSet, how: Aggregate, seed: int) -> Mapping[str, npt
         return {fold.name: fold.test for fold in divide(data, scheme, seed)}
     groups = data.subtasks
     return {name: rows for name, rows in groups.items() if name != ALL} or groups
-
-
-def _drawn(metric: Metric, x: Floats, y: Floats, seed: int, resamples: int) -> Floats:
-    """The metric on the rows, then on each resample of them; (1 + resamples,)."""
-    order = np.lexsort((y, x))  # equal intervals whatever the order of the rows
-    statistic: Callable[[Floats], Floats] = _prepare(metric, x[order], y[order])
-    blocks = [statistic(counts) for counts in _counts(len(x), resamples, seed, None)]
-    return np.concatenate([statistic(np.ones((1, len(x)))), *blocks])

@@ -12,7 +12,7 @@ from firth.evaluate.metrics import Estimate
 from firth.evaluate.sample import sample_of
 
 AGGREGATES = "aggregates"
-_CODE = ("evaluate/aggregate", "evaluate/folds", "evaluate/metrics", "seeds")
+_CODE = ("evaluate/aggregate", "evaluate/folds", "evaluate/metrics", "evaluate/statistic", "seeds")
 
 
 def aggregates_of(

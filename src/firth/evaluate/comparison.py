@@ -14,7 +14,7 @@ from firth.evaluate.sample import Sample, sample_of
 
 @dataclass(frozen=True)
 class Comparison:
-    """A difference on one figure; `str()` says it in words."""
+    """A difference on one figure; `str()` says it in words. Averages over sets have no split."""
 
     first: str
     second: str
@@ -26,9 +26,10 @@ class Comparison:
 
     def __str__(self) -> str:
         """`sts-b test spearman: A beats B by 1.3 [0.4, 2.2]`."""
-        subtask = "" if self.subtask == "all" else f" {self.subtask}"
+        subtask = "" if self.subtask == "all" else self.subtask
         verdict = self.difference.sentence(self.first, self.second)
-        return f"{self.task} {self.split}{subtask} {self.metric}: {verdict}"
+        names = filter(None, (self.task, self.split, subtask, self.metric))
+        return f"{' '.join(names)}: {verdict}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: the names, and `value`, `low`, `high`, `n` of first minus second."""

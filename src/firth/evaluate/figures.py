@@ -22,7 +22,7 @@ from firth.evaluate.sample import Sample
 from firth.seeds import derive_seed
 
 FIGURES, DIFFERENCES, MEANS = "figures", "differences", "means"
-_CODE = ("evaluate/metrics", "evaluate/sample", "evaluate/figures", "seeds")
+_CODE = ("evaluate/metrics", "evaluate/statistic", "evaluate/sample", "evaluate/figures", "seeds")
 
 Key = tuple[str, Metric]
 """Subtask (`all` first) and metric."""

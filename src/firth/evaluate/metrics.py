@@ -1,38 +1,20 @@
-"""Spearman, Pearson and accuracy, with bootstrap intervals and paired differences.
+"""Spearman, Pearson and accuracy, with bootstrap intervals and paired differences."""
 
-A resample is a row of *counts*: how often each observation was drawn. Every metric here is a
-function of such counts, so a thousand resamples are a few array operations. Ranks are recomputed
-in each resample without sorting again: the order of the values never changes, only how often each
-one counts.
-"""
-
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
 from firth.errors import InputError
+from firth.evaluate.statistic import Floats, Metric, prepare, resample
 
-Floats = npt.NDArray[np.float64]
-Statistic = Callable[[Floats], Floats]
-"""Counts of shape (resamples, n) → the metric in each resample, shape (resamples,)."""
+__all__ = [
+    "CONFIDENCE", "Difference", "Drawn", "Estimate", "Floats", "Metric", "draw", "draw_difference",
+    "estimate", "interval", "mean_estimate", "paired_difference", "undefined",
+]  # fmt: skip
 
 CONFIDENCE = 0.95
-_BLOCK = 1 << 19
-"""Counts held at a time; larger blocks fall out of the processor's cache."""
-
-
-class Metric(StrEnum):
-    """How two columns of n numbers become one figure."""
-
-    SPEARMAN = "spearman"
-    """Rank correlation of gold score and similarity; ties share their average rank."""
-    PEARSON = "pearson"
-    """Linear correlation of gold score and similarity."""
-    ACCURACY = "accuracy"
-    """How often the first column is larger than the second; a tie counts as wrong."""
 
 
 @dataclass(frozen=True)
@@ -87,18 +69,37 @@ def estimate(
     """
     if x.shape != y.shape or x.ndim != 1:
         raise InputError(f"metric {metric}: got columns of shapes {x.shape} and {y.shape}")
+    if reason := undefined(metric, x, y):
+        return Estimate(None, None, None, len(x), reason)
+    drawn = draw(metric, x, y, seed=seed, resamples=resamples, units=units)
+    return Estimate(100 * drawn.value, *interval(drawn.resampled), len(x))
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A figure, as a share of 1, and what it was in each resample, shape (resamples,)."""
+
+    value: float
+    resampled: Floats
+
+
+def draw(
+    metric: Metric,
+    x: Floats,
+    y: Floats,
+    *,
+    seed: int,
+    resamples: int,
+    units: npt.NDArray[np.int64] | None = None,
+) -> Drawn:
+    """A metric of two columns where it is defined, and in each resample; see `estimate`."""
     n = len(x)
-    if reason := _undefined(metric, x, y):
-        return Estimate(None, None, None, n, reason)
     if units is None:
         order = np.lexsort((y, x))
         x, y = x[order], y[order]
-    statistic = _prepare(metric, x, y)
-    value = float(statistic(np.ones((1, n)))[0])
-    low, high = _interval(
-        np.concatenate([statistic(c) for c in _counts(n, resamples, seed, units)])
-    )
-    return Estimate(100 * value, low, high, n)
+    statistic = prepare(metric, x, y)
+    found = [statistic(counts) for counts in resample(n, resamples, seed, units)]
+    return Drawn(float(statistic(np.ones((1, n)))[0]), np.concatenate(found))
 
 
 @dataclass(frozen=True)
@@ -152,21 +153,35 @@ def paired_difference(
     Raises:
         InputError: The columns differ in shape.
     """
-    columns = (*first, *second)
     n = len(first[0])
-    if any(column.shape != (n,) for column in columns):
-        raise InputError(f"paired {metric}: got columns of shapes {[c.shape for c in columns]}")
-    if _undefined(metric, *first) or _undefined(metric, *second):
+    if any(column.shape != (n,) for column in (*first, *second)):
+        shapes = [column.shape for column in (*first, *second)]
+        raise InputError(f"paired {metric}: got columns of shapes {shapes}")
+    if undefined(metric, *first) or undefined(metric, *second):
         return Difference(None, None, None, n)
+    drawn = draw_difference(metric, first, second, seed=seed, resamples=resamples, units=units)
+    return Difference(100 * drawn.value, *interval(drawn.resampled), n)
+
+
+def draw_difference(
+    metric: Metric,
+    first: tuple[Floats, Floats],
+    second: tuple[Floats, Floats],
+    *,
+    seed: int,
+    resamples: int,
+    units: npt.NDArray[np.int64] | None = None,
+) -> Drawn:
+    """First minus second where both are defined, and in each resample; see `paired_difference`."""
+    n = len(first[0])
     if units is None:
-        order = np.lexsort(columns)
+        order = np.lexsort((*first, *second))
         first, second = (first[0][order], first[1][order]), (second[0][order], second[1][order])
-    one, two = _prepare(metric, *first), _prepare(metric, *second)
+    one, two = prepare(metric, *first), prepare(metric, *second)
     everything = np.ones((1, n))
     value = float((one(everything) - two(everything))[0])
-    drawn = np.concatenate([one(c) - two(c) for c in _counts(n, resamples, seed, units)])
-    low, high = _interval(drawn)
-    return Difference(100 * value, low, high, n)
+    found = [one(counts) - two(counts) for counts in resample(n, resamples, seed, units)]
+    return Drawn(value, np.concatenate(found))
 
 
 def mean_estimate(
@@ -193,22 +208,23 @@ def mean_estimate(
     n, flat = len(columns[0][0]), [column for pair in columns for column in pair]
     if any(column.shape != (n,) for column in flat):
         raise InputError(f"mean {metric}: got columns of shapes {[c.shape for c in flat]}")
-    if reason := next(filter(None, (_undefined(metric, *pair) for pair in columns)), None):
+    if reason := next(filter(None, (undefined(metric, *pair) for pair in columns)), None):
         return Estimate(None, None, None, n, reason)
     if units is None:
         order = np.lexsort(flat[::-1])  # as in `estimate`
         columns = [(x[order], y[order]) for x, y in columns]
-    statistics = [_prepare(metric, x, y) for x, y in columns]
+    statistics = [prepare(metric, x, y) for x, y in columns]
 
     def mean(counts: Floats) -> Floats:
         return np.asarray(np.mean([one(counts) for one in statistics], axis=0), dtype=np.float64)
 
     value = float(mean(np.ones((1, n)))[0])
-    low, high = _interval(np.concatenate([mean(c) for c in _counts(n, resamples, seed, units)]))
+    low, high = interval(np.concatenate([mean(c) for c in resample(n, resamples, seed, units)]))
     return Estimate(100 * value, low, high, n)
 
 
-def _undefined(metric: Metric, x: Floats, y: Floats) -> str | None:
+def undefined(metric: Metric, x: Floats, y: Floats) -> str | None:
+    """Why the metric of two columns says nothing; None where it does."""
     for column in (x, y):
         if broken := int(np.count_nonzero(~np.isfinite(column))):
             return f"{broken} of {len(column)} similarities are not finite"
@@ -224,96 +240,11 @@ def _undefined(metric: Metric, x: Floats, y: Floats) -> str | None:
     return None
 
 
-def _interval(drawn: Floats) -> tuple[float | None, float | None]:
-    """Percentiles over the resamples in which the metric is defined."""
+def interval(drawn: Floats) -> tuple[float | None, float | None]:
+    """Both ends of the 95 % interval, × 100, over the resamples in which a metric is defined."""
     drawn = drawn[np.isfinite(drawn)]
     if not len(drawn):
         return None, None
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return 100 * float(low), 100 * float(high)
-
-
-def _counts(
-    n: int, resamples: int, seed: int, units: npt.NDArray[np.int64] | None
-) -> Iterator[Floats]:
-    """Blocks of resamples as counts of each row, shape (≤ block, n)."""
-    rng = np.random.default_rng(seed)
-    drawn = n if units is None else int(units.max()) + 1
-    block = max(1, _BLOCK // max(n, drawn))
-    for start in range(0, resamples, block):
-        size = min(block, resamples - start)
-        picks = rng.integers(0, drawn, size=(size, drawn))
-        picks += np.arange(size)[:, None] * drawn
-        counts = np.bincount(picks.ravel(), minlength=size * drawn)
-        weights: Floats = counts.reshape(size, drawn).astype(np.float64)
-        yield weights if units is None else weights[:, units[:, 0]] * weights[:, units[:, 1]]
-
-
-def _prepare(metric: Metric, x: Floats, y: Floats) -> Statistic:
-    if metric is Metric.ACCURACY:
-        return _accuracy(x, y)
-    return _pearson(x, y) if metric is Metric.PEARSON else _spearman(x, y)
-
-
-def _accuracy(x: Floats, y: Floats) -> Statistic:
-    right = (x > y).astype(np.float64)
-    return lambda counts: _ratio(counts @ right, counts.sum(axis=1))
-
-
-def _pearson(x: Floats, y: Floats) -> Statistic:
-    x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-    moments = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
-
-    def statistic(counts: Floats) -> Floats:
-        n, sx, sy, sxx, syy, sxy = (counts @ moments).T
-        covariance = n * sxy - sx * sy
-        return _correlation(covariance, n * sxx - sx * sx, n * syy - sy * sy, n * n)
-
-    return statistic
-
-
-def _spearman(x: Floats, y: Floats) -> Statistic:
-    ranks_of_x, ranks_of_y = _Ranks(x), _Ranks(y)
-
-    def statistic(counts: Floats) -> Floats:
-        rx, vx = ranks_of_x(counts)
-        ry, vy = ranks_of_y(counts)
-        rx *= ry
-        rx *= counts
-        return _correlation(rx.sum(axis=1), vx, vy, counts.sum(axis=1) ** 3)
-
-    return statistic
-
-
-class _Ranks:
-    """Average ranks of fixed values under changing counts, minus their mean."""
-
-    def __init__(self, values: Floats) -> None:
-        self._order = np.argsort(values, kind="stable")
-        ordered = values[self._order]
-        starts = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-        self._starts = np.flatnonzero(starts)
-        self._group = np.empty(len(values), dtype=np.int64)
-        self._group[self._order] = np.cumsum(starts) - 1
-
-    def __call__(self, counts: Floats) -> tuple[Floats, Floats]:
-        """Centred rank of every row, shape of `counts`; and Σ count · rank², shape (resamples,)."""
-        sizes = np.add.reduceat(counts[:, self._order], self._starts, axis=1)
-        ends = np.cumsum(sizes, axis=1)
-        # A group of m equal values that ends at place e holds the ranks e − m + 1 … e.
-        ranks = ends - sizes / 2 - ends[:, -1:] / 2
-        return ranks[:, self._group], (sizes * ranks * ranks).sum(axis=1)
-
-
-def _correlation(covariance: Floats, vx: Floats, vy: Floats, scale: Floats) -> Floats:
-    """Pearson's r from unnormalised moments; NaN where a variance is nothing but rounding."""
-    zero = (vx <= 1e-12 * scale) | (vy <= 1e-12 * scale)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        r = covariance / np.sqrt(vx * vy)
-    return np.where(zero, np.nan, np.clip(r, -1.0, 1.0))
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(whole > 0, part / whole, np.nan)
