@@ -33,7 +33,6 @@ from firth.artifacts import write_atomically
 from firth.contexts import Context
 
 if TYPE_CHECKING:
-    from firth.evaluate.metrics import Estimate
     from firth.origin.fits import PairFits
 
 PAIRS, CONTEXTS, SETTINGS = "pairs.parquet", "contexts.parquet", "job.json"
@@ -162,46 +161,55 @@ def likelihoods(generator: Any, rows: Sequence[Row], known: dict[int, Context]) 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """The pairs of one set whose likelihoods are there: texts, human scores, terms of Eq. 3."""
+    """The pairs of one set whose likelihoods are there, in the order of the job.
+
+    Attributes:
+        pairs: Their texts.
+        gold: Human scores, shape (n,).
+        fits: The four terms of Eq. 3 of each pair.
+    """
 
     pairs: list[tuple[str, str]]
     gold: npt.NDArray[np.float64]
     fits: "list[PairFits]"
 
 
-def read_scored(given: argparse.Namespace, coherence: Any) -> dict[str, Scored]:
+def read_scored(job: Path, coherence: Any) -> dict[str, Scored]:
     """Set → what of it is scored, with the coherence term."""
+    rows = pq.read_table(job / PAIRS).to_pylist()
+    found: dict[str, list[tuple[Row, PairFits]]] = {}
+    for path in sorted((job / "fits").glob("*.parquet")):
+        first = int(path.stem)
+        for row, terms in zip(rows[first:], pq.read_table(path).to_pylist(), strict=False):
+            found.setdefault(row["set"], []).append((row, pair_fits(row, terms, coherence)))
+    return {
+        name: Scored(
+            [(row["sentence1"], row["sentence2"]) for row, _ in several],
+            np.array([row["gold"] for row, _ in several]),
+            [fits for _, fits in several],
+        )
+        for name, several in found.items()
+    }
+
+
+def pair_fits(row: Row, terms: Row, coherence: Any) -> "PairFits":
+    """The terms of one pair over both shortlists, the coherence term computed here."""
     from firth.origin.fits import PairFits
     from firth.origin.terms import Terms
 
-    rows = pq.read_table(given.job / PAIRS).to_pylist()
-    found: dict[str, list[tuple[Row, PairFits]]] = {}
-    for path in sorted((given.job / "fits").glob("*.parquet")):
-        first = int(path.stem)
-        for row, terms in zip(rows[first:], pq.read_table(path).to_pylist(), strict=False):
-            texts = [row["sentence1"], row["sentence2"]]
-            slots = [np.array(row[key], np.int64) for key in ("slots1", "slots2")]
-            places = [(row[text], row[of]) for text, of in SIDES]
-            every, column = np.unique(np.concatenate([of for _, of in places]), return_inverse=True)
-            who = np.repeat(
-                [texts.index(text) for text, _ in places], [len(of) for _, of in places]
-            )
-            asked = np.column_stack((who, column)).astype(np.int64)
-            whole = Terms(
-                coherence.slot_log_probabilities(texts, every, asked),
-                *(np.array(terms[term], np.float32) for term in TERMS),
-            )
-            ends = np.cumsum([0, *(len(of) for _, of in places)])
-            sides = [whole[slice(a, b)] for a, b in itertools.pairwise(ends.tolist())]
-            found.setdefault(row["set"], []).append((row, PairFits(*texts, *slots, *sides)))
-    return {
-        name: Scored(
-            [(row["sentence1"], row["sentence2"]) for row, _ in given_rows],
-            np.array([row["gold"] for row, _ in given_rows]),
-            [fits for _, fits in given_rows],
-        )
-        for name, given_rows in found.items()
-    }
+    texts = [row["sentence1"], row["sentence2"]]
+    slots = [np.array(row[key], np.int64) for key in ("slots1", "slots2")]
+    places = [(row[text], row[of]) for text, of in SIDES]
+    every, column = np.unique(np.concatenate([of for _, of in places]), return_inverse=True)
+    who = np.repeat([texts.index(text) for text, _ in places], [len(of) for _, of in places])
+    asked = np.column_stack((who, column)).astype(np.int64)
+    whole = Terms(
+        coherence.slot_log_probabilities(texts, every, asked),
+        *(np.array(terms[term], np.float32) for term in TERMS),
+    )
+    ends = np.cumsum([0, *(len(of) for _, of in places)]).tolist()
+    sides = [whole[slice(start, end)] for start, end in itertools.pairwise(ends)]
+    return PairFits(*texts, *slots, *sides)
 
 
 def report(given: argparse.Namespace) -> None:
@@ -212,33 +220,41 @@ def report(given: argparse.Namespace) -> None:
     from firth.coherence.coherence import Coherence
     from firth.corpus.corpus import Corpus
     from firth.evaluate.metrics import Metric, estimate
-    from firth.origin.fits import Choice, choose
+    from firth.origin.fits import Choice
+    from firth.reproduce.context_fits import ContextFits, alone, deviations
+    from firth.reproduce.differs import differing, differing_note
+    from firth.reproduce.options import all_ones
     from firth.run import Run
-    from firth.settings import Measure, Weights
+    from firth.settings import Measure, Selection
 
     run = Run.open(given.run)
     corpus, tfidf = Corpus.open(run), TfIdf(fit_idf_on_run(run))
     settings = json.loads((given.job / SETTINGS).read_text())
+    for name, scored in read_scored(given.job, Coherence.open(run)).items():
 
-    def spearman(gold: npt.NDArray[np.float64], values: Any) -> "Estimate":
-        return estimate(Metric.SPEARMAN, gold, np.asarray(values), seed=settings["seed"])
+        def show(what: str, values: Any, gold: npt.NDArray[np.float64] = scored.gold) -> None:
+            found = estimate(Metric.SPEARMAN, gold, np.asarray(values), seed=settings["seed"])
+            print(f"  {what:<48} {found}")
 
-    print(f"{'set':<12} {'pairs':>6}  {'contexts':<22} {'measure':<8} Spearman x 100")
-    for name, scored in read_scored(given, Coherence.open(run)).items():
-        head = f"{name:<12} {len(scored.pairs):>6}  "
-        print(f"{head}{'tf-idf':<31} {spearman(scored.gold, tfidf.similarities(scored.pairs))}")
-        print(f"{head}{'Dice':<31} {spearman(scored.gold, Dice().similarities(scored.pairs))}")
-        for size, diverse, measure in itertools.product(given.sizes, (True, False), Measure):
-            choice = Choice(size, Weights(), diverse)
-            values, lengths = [], []
-            for fits in scored.fits:
-                kept1 = choose(corpus, fits.slots1, fits.own1, choice)
-                kept2 = choose(corpus, fits.slots2, fits.own2, choice)
-                lengths += [len(kept1), len(kept2)]
-                values.append(fits.cut(kept1, kept2).similarity(Weights(), measure))
-            how = "diverse" if diverse else "best"
-            label = f"{size} {how} ({np.mean(lengths):.1f})"
-            print(f"{head}{label:<22} {measure.value:<8} {spearman(scored.gold, values)}")
+        fits = ContextFits(corpus, Selection.TWO_STEP, settings["shortlist"], scored.fits, "")
+        print(f"{name}, {len(scored.pairs)} pairs, Spearman x 100")
+        show("tf-idf", tfidf.similarities(scored.pairs))
+        show("Dice", Dice().similarities(scored.pairs))
+        for diverse, size in itertools.product((True, False), given.sizes):
+            kept = fits.kept(Choice(size, all_ones(), diverse))
+            mean = np.mean([len(one) for pair in kept for one in pair])
+            how = "diverse" if diverse else "not diverse"
+            for measure in Measure:
+                values = fits.similarities(kept, size, all_ones(), measure)
+                show(f"{size} contexts ({mean:.1f}), {how}, {measure.value}", values)
+        size = max(given.sizes)
+        for term in ("coherence", *TERMS):
+            kept = fits.kept(Choice(size, alone(term)))
+            show(
+                f"{size} contexts, {term} alone, cosine", fits.similarities(kept, size, alone(term))
+            )
+        print(f"  {deviations(fits)}")
+        print(f"  {differing_note(differing(fits, all_ones()))}")
 
 
 def main() -> None:
