@@ -76,7 +76,7 @@ def test_a_model_that_is_gone_or_of_another_size_is_named(tmp_path: Path) -> Non
     [
         ((), r"no \.safetensors file"),
         (("pytorch_model.bin",), "pickled weights are never opened"),
-        (("some.gguf",), r"Set generator\.gguf_file to one of \['some\.gguf'\]"),
+        (("some.gguf",), r"Set gguf_file to one of its GGUF files: some\.gguf"),
     ],
 )
 def test_a_folder_without_safe_weights_is_refused(
@@ -109,3 +109,33 @@ def test_an_unknown_name_says_what_was_tried(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match=r"hub name 'no-one/nothing' .* is no folder"):
         train_generator(causal_run(tmp_path / "run", "no-one/nothing"))
+
+
+def test_a_model_of_the_hub_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is not in the cache is fetched, without pickled weights; offline it is told."""
+    from firth.generation import pretrained
+
+    def fetched(name: str, allow_patterns: list[str], ignore_patterns: str) -> str:
+        assert (name, ignore_patterns) == ("some/model", "*/*")
+        assert "*.safetensors" in allow_patterns
+        assert not any("bin" in pattern for pattern in allow_patterns)
+        return str(saved(tmp_path / "snapshot"))
+
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(pretrained, "snapshot_download", fetched)
+    monkeypatch.setattr(pretrained, "hub_in_reach", lambda: False)
+    with pytest.raises(InputError, match="cannot be reached"):
+        pretrained.PretrainedFiles.find("some/model")
+    monkeypatch.setattr(pretrained, "hub_in_reach", lambda: True)
+    found = pretrained.PretrainedFiles.find("some/model")
+    assert "model.safetensors" in found.files
+    assert found.model == "some/model"
+
+
+def test_a_gguf_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """With those that are."""
+    from firth.generation.pretrained import PretrainedFiles
+
+    (tmp_path / "one.gguf").touch()
+    with pytest.raises(InputError, match=r"no two\.gguf .*: one\.gguf"):
+        PretrainedFiles.find(str(tmp_path), "two.gguf")

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 import transformers
+from huggingface_hub import snapshot_download
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils.hub import cached_file
 
@@ -15,7 +16,8 @@ from firth.errors import InputError, MissingExtraError
 from firth.progress import without_foreign_bars
 from firth.reach import hub_in_reach
 
-_KEPT = (".safetensors", ".json", ".model", ".txt", ".jinja")
+_WEIGHTS = ".safetensors"
+_KEPT = (_WEIGHTS, ".json", ".model", ".txt", ".jinja")
 _hub: Any = transformers  # mypy: parts of transformers are untyped
 _FAILURES = (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError)
 
@@ -36,12 +38,13 @@ class PretrainedFiles:
 
     @classmethod
     def find(cls, model: str, gguf_file: str | None = None) -> "PretrainedFiles":
-        """Find and fingerprint the files of a model; one on the hub must have been loaded before.
+        """Find and fingerprint the files of a model; from the hub they are downloaded if need be.
 
         Raises:
-            InputError: There are no such files.
+            InputError: There is no such model, or it has no weights that can be opened.
         """
-        folder = _folder(model)
+        folder = _folder(model, gguf_file)
+        _need_weights(folder, gguf_file)
         names = [path.name for path in sorted(folder.iterdir()) if path.suffix in _KEPT]
         if gguf_file is not None:
             names = [name for name in names if not name.endswith(".safetensors")] + [gguf_file]
@@ -59,7 +62,7 @@ class PretrainedFiles:
 
     def check(self) -> None:
         """Raise `InputError` if a file is gone or has another size than it had."""
-        folder = _folder(self.model)
+        folder = _folder(self.model, self.gguf_file)
         for name, (size, _) in self.files.items():
             path = folder / name
             got = path.stat().st_size if path.is_file() else None
@@ -88,13 +91,8 @@ def load_pretrained(
     """
     path = Path(model)
     options: dict[str, Any] = {"local_files_only": path.is_dir() or not hub_in_reach()}
-    if path.is_dir() and not gguf_file and not any(path.glob("*.safetensors")):
-        gguf = sorted(file.name for file in path.glob("*.gguf"))
-        hint = f" Set generator.gguf_file to one of {gguf}." if gguf else ""
-        raise InputError(
-            f"{path.resolve()}: no .safetensors file in this folder (pickled weights are never "
-            f"opened).{hint}"
-        )
+    if path.is_dir():
+        _need_weights(path, gguf_file)
     try:
         with without_foreign_bars():
             tokenizer: PreTrainedTokenizerBase = _hub.AutoTokenizer.from_pretrained(
@@ -113,11 +111,10 @@ def load_pretrained(
         tried = f"folder {path.resolve()}" if path.is_dir() else f"hub name {model!r}"
         absent = "" if path.is_dir() else f" ({path.resolve()} is no folder)"
         with_gguf = f" with GGUF file {gguf_file!r}" if gguf_file else ""
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
             f"cannot load a causal language model from {tried}{with_gguf}{absent}: "
-            f"{reason}. Give generator.model a folder with "
-            "config.json, .safetensors and tokenizer files, or the name of such a model on the hub."
+            f"{_reason(error)}. Expected a folder with config.json, .safetensors and tokenizer "
+            "files, or the name of such a model on the hub"
         ) from error
     return network.to(dtype=dtype, device=device).eval(), tokenizer
 
@@ -136,11 +133,50 @@ def _dequantised(model: str, gguf_file: str, **options: Any) -> PreTrainedModel:
     return plain
 
 
-def _folder(model: str) -> Path:
+def _reason(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _need_weights(folder: Path, gguf_file: str | None) -> None:
+    if _has_weights(folder, gguf_file):
+        return
+    where = folder.resolve()
+    gguf = ", ".join(sorted(file.name for file in folder.glob("*.gguf")))
+    if gguf_file:
+        there = f"GGUF files in it: {gguf or 'none'}"
+        raise InputError(f"{where}: no {gguf_file} in this folder. {there}")
+    hint = f" Set gguf_file to one of its GGUF files: {gguf}" if gguf else ""
+    raise InputError(
+        f"{where}: no .safetensors file in this folder (pickled weights are never opened).{hint}"
+    )
+
+
+def _has_weights(folder: Path, gguf_file: str | None) -> bool:
+    return (folder / gguf_file).is_file() if gguf_file else any(folder.glob("*.safetensors"))
+
+
+def _folder(model: str, gguf_file: str | None = None) -> Path:
+    """Where the files of a model lie; those of the hub are downloaded where they are not."""
     if Path(model).is_dir():
         return Path(model)
     try:
-        found = cached_file(model, "config.json", local_files_only=True)
+        cached = Path(str(cached_file(model, "config.json", local_files_only=True))).parent
+    except _FAILURES:
+        cached = None
+    if cached and _has_weights(cached, gguf_file):
+        return cached
+    if not hub_in_reach():
+        raise InputError(
+            f"{model!r}: neither a folder nor a model in the hub's cache, and the hub cannot be "
+            "reached. Expected the folder or hub name of a causal language model"
+        )
+    try:
+        wanted = [f"*{ending}" for ending in _KEPT if not (gguf_file and ending == _WEIGHTS)]
+        wanted += [gguf_file] if gguf_file else []
+        # Folders inside hold the same weights once more, in the formats of other programs.
+        return Path(snapshot_download(model, allow_patterns=wanted, ignore_patterns="*/*"))
     except _FAILURES as error:
-        raise InputError(f"{model!r}: neither a folder nor a model in the hub's cache") from error
-    return Path(str(found)).parent
+        raise InputError(
+            f"{model!r}: neither a folder nor a model that the hub gives ({_reason(error)}). "
+            "Expected the folder or hub name of a causal language model"
+        ) from error
