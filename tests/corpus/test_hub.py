@@ -56,3 +56,14 @@ def test_without_datasets_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", hidden)
     with pytest.raises(MissingExtraError, match=r"firth\[hub\]"):
         resolve_inputs(["hub:some/thing"])
+
+
+def test_without_a_network_nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error comes at once, not after the client's retries."""
+    from firth.corpus import hub
+
+    monkeypatch.setattr(hub, "hub_in_reach", lambda: False)
+    monkeypatch.delattr("datasets.load_dataset_builder")
+    (source,) = resolve_inputs(["hub:some/thing"])
+    with pytest.raises(InputError, match="cannot be reached"):
+        source.fingerprint()

@@ -1,6 +1,7 @@
 """Data sets of the Hugging Face hub, streamed through `datasets` (the optional extra `hub`)."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import datasets
@@ -9,6 +10,7 @@ from firth.artifacts import fingerprint_value
 from firth.corpus.inputs import Source
 from firth.corpus.records import Item, record_of
 from firth.errors import InputError
+from firth.reach import hub_in_reach
 from firth.settings import CorpusConfig
 
 
@@ -26,6 +28,11 @@ def fingerprint_hub(name: str) -> str:
         InputError: If the data set cannot be reached or has no such configuration or split.
     """
     path, config, split = _parts(name)
+    if not Path(path).is_dir() and not hub_in_reach():
+        raise InputError(
+            f"hub:{name}: the hub cannot be reached from here. Expected a network, or with "
+            "HF_HUB_OFFLINE=1 a copy in its cache; or download the data set elsewhere, as files"
+        )
     try:
         builder = datasets.load_dataset_builder(path, config)
     except Exception as error:  # whatever the client raises, the user must hear it
