@@ -27,6 +27,21 @@ _REQUEST = "request.json"
 _BLOCK = 1 << 20
 
 
+def check_writable(path: Path) -> None:
+    """Find out before any work starts whether the file `path` can be written at the end of it.
+
+    Raises:
+        InputError: `path` is a folder, or its own folder does not exist or cannot be written to.
+    """
+    folder = path.parent
+    if path.is_dir():
+        raise InputError(f"{path}: a folder; expected the name of a file")
+    if not folder.is_dir():
+        raise InputError(f"{path}: cannot be written: no such folder {folder}. Make it first")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{path}: cannot be written: no permission to change {folder}")
+
+
 @contextmanager
 def write_atomically(path: Path) -> Iterator[Path]:
     """Yield a path beside `path` to write to; sync it and rename it onto `path` on success."""

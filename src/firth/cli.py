@@ -1,5 +1,6 @@
 """The command line: thin commands over the library, one file a group in `firth.commands`."""
 
+import os
 import sys
 
 import typer
@@ -85,11 +86,24 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; a `FirthError` becomes one message and exit status 1."""
+    """Run the command line; what a user can mend becomes one message and exit status 1."""
     try:
         app()
     except FirthError as error:
         sys.stderr.write(f"firth: {error}\n")
+        sys.exit(1)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; Python would complain once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        sys.stderr.write(
+            f"firth: {error.filename or 'a file'}: cannot be read or written "
+            f"({os.strerror(error.errno)}). Look at its permissions and the space on its disk, or "
+            "name another place\n"
+        )
         sys.exit(1)
     except KeyboardInterrupt:
         sys.stderr.write("firth: interrupted; the same command continues where it stopped\n")

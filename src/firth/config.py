@@ -59,6 +59,8 @@ class Config(Section):
             values = yaml.safe_load(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise ConfigError(str(path), ["no such file"]) from None
+        except OSError as error:
+            raise ConfigError(str(path), [f"cannot be read ({error.strerror})"]) from error
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise ConfigError(str(path), [f"not valid YAML: {error}"]) from error
         return cls.parse({} if values is None else values, str(path))
@@ -92,6 +94,8 @@ def _problem(item: Any) -> str:
     message = str(item["msg"]).removeprefix("Value error, ")
     if item["type"] == "extra_forbidden":
         return f"{where}: no such setting"
+    if item["type"] == "tuple_type":
+        return f"{where}: got {item['input']!r}; expected a list, as [ONE, TWO]"
     if isinstance(item["input"], str | int | float | bool):
         return f"{where}: got {item['input']!r}; {message[0].lower()}{message[1:]}"
     return f"{where}: {message}"

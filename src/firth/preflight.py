@@ -32,7 +32,7 @@ def check(config: Config, source: str) -> None:
         try:
             question()
         except FirthError as error:
-            problems.append(str(error))
+            problems.append(str(error).replace("\n", "\n  "))
     problems += [
         f"harvest.exclude: {name}: no such file"
         for name in config.harvest.exclude

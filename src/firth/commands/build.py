@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from firth.artifacts import Stage
+from firth.coherence import COHERENCE
 from firth.commands.options import (
     Changes,
     PresetOption,
@@ -20,9 +21,16 @@ from firth.commands.options import (
 )
 from firth.commands.show import show_summary
 from firth.config import Config
+from firth.corpus import CORPUS, TOKENIZER
+from firth.errors import InputError
+from firth.fit import FIT
 from firth.fit_settings import Encoder
+from firth.generation import GENERATOR
+from firth.harvest import HARVEST
+from firth.retrieve import RETRIEVE
 from firth.run import Run
 from firth.settings import Backend
+from firth.surrogate import SURROGATE
 
 DataDir = Annotated[
     Path | None,
@@ -93,9 +101,7 @@ def corpus_build(
 ) -> None:
     """Read documents: corpus, tokenizer and retrieval index of a run."""
     start(quiet)
-    from firth.corpus import CORPUS, TOKENIZER
     from firth.corpus.inputs import resolve_inputs
-    from firth.retrieve import RETRIEVE
 
     resolve_inputs(inputs)
     named: Changes = {
@@ -104,8 +110,7 @@ def corpus_build(
         "id_field": id_field,
         "strict": strict,
     }
-    changes = parse_settings(settings, seed)
-    changes["corpus"] = {**changes.get("corpus", {}), **named}
+    changes = parse_settings(settings, seed, corpus=named)
     with changed_run(folder, changes, create=True) as run:
         _build(run, CORPUS, TOKENIZER, RETRIEVE)
 
@@ -115,8 +120,6 @@ def train_coherence(
 ) -> None:
     """Train the coherence model p(y=1 | c_<, s, c_>) and cache the vectors of all sentences."""
     start(quiet)
-    from firth.coherence import COHERENCE
-
     with changed_run(folder, parse_settings(settings, seed)) as run:
         _build(run, COHERENCE)
 
@@ -127,7 +130,8 @@ def train_generator(
         Backend | None, typer.Option(help="Train from scratch, or take a pretrained model.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="causal-lm: folder or hub name of the language model.")
+        str | None,
+        typer.Option(help="Folder or hub name of a language model; means --backend causal-lm."),
     ] = None,
     settings: Settings = None,
     seed: Seed = None,
@@ -135,12 +139,14 @@ def train_generator(
 ) -> None:
     """Train or adopt the model of the three likelihoods p(s | c), p(c_< | s), p(c_> | s)."""
     start(quiet)
-    from firth.generation import GENERATOR
-
-    changes = parse_settings(settings, seed)
-    named = {"backend": backend.value if backend else None, "model": model}
-    changes["generator"] = {**changes.get("generator", {}), **named}
-    with changed_run(folder, changes) as run:
+    if model is not None and backend is Backend.SEQ2SEQ:
+        raise InputError(
+            f"got --model {model} with --backend seq2seq, which starts from no model; expected "
+            "--backend causal-lm, or no --model"
+        )
+    chosen = Backend.CAUSAL_LM if model is not None else backend
+    named: Changes = {"backend": chosen.value if chosen else None, "model": model}
+    with changed_run(folder, parse_settings(settings, seed, generator=named)) as run:
         _build(run, GENERATOR)
 
 
@@ -160,12 +166,8 @@ def train_fit(
 ) -> None:
     """Train what Origin compares by default: which words and sentences fit into which contexts."""
     start(quiet)
-    from firth.fit import FIT
-
-    changes = parse_settings(settings, seed)
-    named = {"encoder": Encoder.CAUSAL_LM.value, "model": model} if model else {}
-    changes["fit"] = {**changes.get("fit", {}), **named}
-    with changed_run(folder, changes) as run:
+    named: Changes = {"encoder": Encoder.CAUSAL_LM.value, "model": model} if model else {}
+    with changed_run(folder, parse_settings(settings, seed, fit=named)) as run:
         _build(run, FIT)
 
 
@@ -208,11 +210,7 @@ def harvest(
 ) -> None:
     """Score pairs of corpus sentences with Origin: training data for the Surrogate."""
     start(quiet)
-    from firth.harvest import HARVEST
-
-    changes = parse_settings(settings, seed)
-    changes["harvest"] = {**changes.get("harvest", {}), "pairs": pairs}
-    with changed_run(folder, changes) as run:
+    with changed_run(folder, parse_settings(settings, seed, harvest={"pairs": pairs})) as run:
         _build(run, HARVEST)
 
 
@@ -228,11 +226,7 @@ def distill(
 ) -> None:
     """Train the Surrogate on the harvest: a sentence-transformers model in RUN/surrogate."""
     start(quiet)
-    from firth.surrogate import SURROGATE
-
-    changes = parse_settings(settings, seed)
-    changes["surrogate"] = {**changes.get("surrogate", {}), "base": base}
-    with changed_run(folder, changes) as run:
+    with changed_run(folder, parse_settings(settings, seed, surrogate={"base": base})) as run:
         _build(run, SURROGATE)
 
 

@@ -92,7 +92,7 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Compare models' scores with human ratings, with 95 % intervals."""
-    start(quiet)
+    start(quiet, json_file)
     if not task:
         raise InputError("expected --task NAME..., as --task sts-b lee, or --task all")
     groups = _groups(group or ())
@@ -164,7 +164,7 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Say which of two models is ahead on each set, and by how much (paired bootstrap)."""
-    start(quiet)
+    start(quiet, json_file)
     from firth.evaluate.report import write_document
     from firth.evaluate.versus import compare_saved
 
@@ -211,7 +211,7 @@ def leakage(
     quiet: Quiet = False,
 ) -> None:
     """Say which evaluation texts a training text holds, exactly or nearly."""
-    start(quiet)
+    start(quiet, json_file)
     from firth.evaluate.leakage import find_leakage
     from firth.evaluate.report import write_document
     from firth.evaluate.selection import select_every_split

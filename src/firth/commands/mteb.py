@@ -24,7 +24,7 @@ def mteb(
     quiet: Quiet = False,
 ) -> None:
     """Run tasks of MTEB (type STS) on our models, by MTEB's own code."""
-    start(quiet)
+    start(quiet, json_file)
     from firth.artifacts import write_json
     from firth.evaluate.mteb_run import evaluate_mteb
 

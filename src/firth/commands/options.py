@@ -11,6 +11,7 @@ import typer
 import yaml
 
 from firth import progress
+from firth.artifacts import check_writable
 from firth.config import Config
 from firth.errors import ConfigError, FirthError
 from firth.run import CONFIG, Run
@@ -75,13 +76,24 @@ def with_preset(preset: Preset | None, changes: Changes) -> Changes:
     return found
 
 
-def start(quiet: bool) -> None:
-    """Apply `--quiet`."""
+def start(quiet: bool, *files: Path | None) -> None:
+    """Apply `--quiet`; refuse, before any work, files that could not be written at its end."""
     progress.set_quiet(quiet)
+    for file in files:
+        if file is not None:
+            check_writable(file)
 
 
-def parse_settings(settings: Sequence[str] | None, seed: int | None = None) -> Changes:
+def parse_settings(
+    settings: Sequence[str] | None, seed: int | None = None, **named: Changes
+) -> Changes:
     """`["origin.contexts=16"]` → {"origin": {"contexts": 16}}; values are YAML.
+
+    Args:
+        settings: As given to `--set`.
+        seed: As given to `--seed`.
+        **named: Section → settings that have options of their own; they win over `--set`, except
+            where they are None.
 
     Raises:
         ConfigError: Every setting that is not of the form SECTION.NAME=VALUE.
@@ -94,15 +106,22 @@ def parse_settings(settings: Sequence[str] | None, seed: int | None = None) -> C
         if not equals or len(keys) < 2 or not all(keys):
             problems.append(f"got {setting!r}; expected SECTION.NAME=VALUE, as origin.contexts=16")
             continue
-        section = changes
+        section: Any = changes
         for key in keys[:-1]:
-            section = section.setdefault(key, {})
+            section = section.setdefault(key, {}) if isinstance(section, dict) else None
+        if not isinstance(section, dict):
+            problems.append(f"{path}: got a value for it and one for a part of it; give one")
+            continue
         try:
             section[keys[-1]] = yaml.safe_load(value)
         except yaml.YAMLError:
             problems.append(f"{path}: got {value!r}, which is not a YAML value")
     if problems:
         raise ConfigError("--set", problems)
+    for name, given in named.items():
+        chosen = {key: value for key, value in given.items() if value is not None}
+        if chosen:
+            changes[name] = {**changes.get(name, {}), **chosen}
     return changes
 
 
@@ -110,9 +129,9 @@ def parse_settings(settings: Sequence[str] | None, seed: int | None = None) -> C
 def changed_run(folder: Path, changes: Changes, *, create: bool = False) -> Iterator[Run]:
     """A run with `changes` in its configuration, while something is built in it.
 
-    If what is asked for is refused, a run that was there before gets its old configuration back, so
-    that a setting which cannot be used does not stay behind. Anything else that stops the block
-    leaves the changes: the same command continues.
+    If what is asked for is refused, a run that was there before gets its old configuration back,
+    and a new one loses it, so that a setting which cannot be used does not stay behind. Anything
+    else that stops the block leaves the changes: the same command continues.
 
     Args:
         folder: Of the run.
@@ -132,4 +151,6 @@ def changed_run(folder: Path, changes: Changes, *, create: bool = False) -> Iter
     except FirthError:
         if before is not None:
             Run.create(folder, before)
+        else:
+            path.unlink(missing_ok=True)
         raise

@@ -98,17 +98,21 @@ def similarity(
     out: Annotated[
         Path | None, typer.Option(help="Write the scores of --pairs to this TSV file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON; of two sentences, the whole explanation.")
+    ] = False,
     preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
     """Print the Origin similarity of two sentences, or of every pair in a file."""
-    start(quiet)
+    start(quiet, out)
     if pairs is None:
         if a is None or b is None:
             raise InputError("expected two sentences A B, or --pairs FILE")
+        if out is not None:
+            raise InputError(f"got --out {out} with two sentences; expected it with --pairs FILE")
         _need_text(a, b)
         origin = _open_origin(folder, preset, settings, seed)
         if as_json:

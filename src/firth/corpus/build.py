@@ -118,7 +118,9 @@ class _Skips:
     def add(self, problem: Problem) -> None:
         where = f"{problem.source}, line {problem.line}: {problem.reason} ({problem.detail})"
         if self._strict:
-            raise InputError(f"{where}. Without strict, bad records are skipped and counted.")
+            raise InputError(
+                f"{where}. Without --strict (corpus.strict), bad records are skipped and counted."
+            )
         if self.total < MAX_LISTED:
             entry = {
                 "file": problem.source,
