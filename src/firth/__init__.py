@@ -2,7 +2,14 @@
 
     >>> from firth import Corpus, Origin, distill, evaluate, harvest
 
-Everything heavy loads when it is first used.
+- `Corpus.build(inputs, run)`, `Corpus.open(run)`: documents in; sentences and their contexts out.
+- `Origin.open(run)`: similarity of two sentences, and the contexts it comes from.
+- `harvest(run)`: pairs of corpus sentences with their Origin similarity.
+- `distill(run)`: a sentence-transformers model that learns from them.
+- `evaluate(model, tasks)`: a model's similarities against people's, with intervals.
+
+What stands between `Corpus.build` and `Origin.open` is built by `firth.pipeline.bring_up_to_date`,
+or on the command line. Everything heavy loads when it is first used.
 """
 
 import sys

@@ -85,16 +85,16 @@ def _options(
     pass
 
 
+_INTERRUPTED = 130
+"""Exit status after Ctrl-C."""
+
+
 def main() -> None:
     """Run the command line; what a user can mend becomes one message and exit status 1."""
     try:
         app()
     except FirthError as error:
         sys.stderr.write(f"firth: {error}\n")
-        sys.exit(1)
-    except BrokenPipeError:
-        # Whoever read the output has seen enough; Python would complain once more when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
         if error.errno is None:
@@ -105,9 +105,10 @@ def main() -> None:
             "name another place\n"
         )
         sys.exit(1)
-    except KeyboardInterrupt:
-        sys.stderr.write("firth: interrupted; the same command continues where it stopped\n")
-        sys.exit(130)
+    except SystemExit as stop:
+        if stop.code == _INTERRUPTED:  # typer ends so when it is told to stop, without a word
+            sys.stderr.write("firth: interrupted; the same command continues where it stopped\n")
+        raise
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What a user may get wrong: one message, before any work, and nothing left over."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -120,8 +121,6 @@ def test_what_the_system_refuses_is_one_message(
 
 def test_a_closed_pipe_is_no_error_message(tiny_run: Path) -> None:
     """`firth … | head` ends without a word when the reader has seen enough."""
-    import subprocess
-
     command = [sys.executable, "-m", "firth.cli", "corpus", "stats", str(tiny_run), "--json"]
     reading, writing = os.pipe()
     os.close(reading)
@@ -129,3 +128,17 @@ def test_a_closed_pipe_is_no_error_message(tiny_run: Path) -> None:
         done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 1
     assert done.stderr == b""
+
+
+def test_an_interruption_says_how_to_go_on(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C ends with the shell's usual status, one line and no trace."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("firth.corpus.stats.corpus_stats", interrupted)
+    status, out, err = call(monkeypatch, capsys, "corpus", "stats", tiny_run)
+    assert (status, out) == (130, "")
+    assert err == "firth: interrupted; the same command continues where it stopped\n"

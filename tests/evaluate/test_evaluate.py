@@ -240,3 +240,9 @@ def test_comparisons_refuse_different_data_and_seeds(data_dir: Path) -> None:
     file.write_text("\n".join(file.read_text().splitlines()[:-1]) + "\n")
     with pytest.raises(InputError, match="the rows differ in sts13 test"):
         compare(one, evaluate("baseline:tfidf", ["sts13"], data_dir))
+
+
+def test_an_object_that_is_no_scorer_is_refused() -> None:
+    """The message names its type and what would do, as for a corpus or an encoder's object."""
+    with pytest.raises(InputError, match=r"type list; expected .* `similarities\(pairs\)`"):
+        evaluate([1.0], ["lee"])  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firth.errors import ConfigError, MissingStageError
+from firth.errors import ConfigError, InputError, MissingStageError
 from firth.fit.open import open_parts
 from firth.origin.blend import BlendedOrigin, BlendExplanation
 from firth.origin.origin import Origin
@@ -89,3 +89,34 @@ def test_an_unbuilt_stage_names_its_command(tmp_path: Path, tiny_run: Path) -> N
     run = Run.create(tmp_path / "run", Run.open(tiny_run).config)
     with pytest.raises(MissingStageError, match="firth train fit --run"):
         Origin.open(run, method="blend")
+
+
+@pytest.mark.parametrize(("one", "two"), [(A, A), ("", ""), ("zzz qqq", "zzz qqq")])
+def test_equal_texts_are_explained_as_equal(origin: Origin, one: str, two: str) -> None:
+    """The explanation's score is the similarity, and still the sum of what its parts add."""
+    found = origin.explain(one, two)
+    assert isinstance(found, BlendExplanation)
+    assert found.similarity == pytest.approx(origin.similarity(one, two)) == 1.0
+    whole = sum(item.share for item in found.evidence) + sum(found.rest.values())
+    assert whole == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("method", ["blend", "paper"])
+def test_what_is_no_pair_of_texts_is_refused(tiny_run: Path, method: str) -> None:
+    """A string is not taken for a list of pairs, nor its letters for sentences."""
+    opened = Origin.open(tiny_run, method=method)
+    for wrong in ("ab cd", [(A,)], [(A, B, A)], [(A, None)], [A]):
+        with pytest.raises(InputError, match="expected two texts"):
+            opened.similarities(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="pair 1"):
+        opened.similarities([(A, B), (A, 5)])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="expected two texts"):
+        opened.explain(A, 3)  # type: ignore[arg-type]
+
+
+def test_an_origin_can_be_evaluated(origin: Origin) -> None:
+    """It is a scorer as any other, with a name for the table."""
+    from firth import evaluate
+
+    found = evaluate(origin, ["lee"], resamples=2, leakage=False)
+    assert "Origin, 0.50 sentences" in found.table()

@@ -103,11 +103,13 @@ class Corpus:
         return cls(Run.open(run).folder(CORPUS))
 
     @classmethod
-    def build(cls, inputs: Sequence[str | Path], run: str | Path, **settings: object) -> "Corpus":
+    def build(
+        cls, inputs: str | Path | Sequence[str | Path], run: str | Path, **settings: object
+    ) -> "Corpus":
         """Build the corpus of a run, or reuse it if nothing has changed, and open it.
 
         Args:
-            inputs: Files, folders, globs or `hub:NAME`.
+            inputs: A file, folder, glob or `hub:NAME`, or several of them.
             run: Folder of the run, made if need be.
             settings: Fields of `firth.config.CorpusConfig`, such as `text_field`.
 
@@ -118,6 +120,7 @@ class Corpus:
         from firth.corpus.build import build_corpus
         from firth.corpus.inputs import resolve_inputs
 
+        inputs = [inputs] if isinstance(inputs, str | Path) else inputs
         resolve_inputs(inputs)
         path = Path(run)
         config = Run.open(path).config if (path / CONFIG).is_file() else Config()
@@ -125,6 +128,10 @@ class Corpus:
         opened = Run.create(path, config.changed({"corpus": change}, "Corpus.build"))
         build_corpus(opened)
         return cls.open(opened)
+
+    def __repr__(self) -> str:
+        """How much of what."""
+        return f"Corpus({len(self):,} sentences in {self.n_documents:,} documents)"
 
     def __len__(self) -> int:
         """Number of sentences."""

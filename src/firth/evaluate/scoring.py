@@ -65,10 +65,16 @@ def system_of(model: str | Path | Scorer, *, optional: bool = False) -> System:
     """The system behind what `firth.evaluate.evaluate.evaluate` takes.
 
     Raises:
-        InputError: No such baseline, or a run that cannot be read.
+        InputError: No such baseline, a run that cannot be read, or an object that is no scorer.
     """
     if isinstance(model, str | Path):
         return System(str(model), fingerprint_model(model), lambda: resolve_model(model), optional)
+    if not (hasattr(model, "name") and hasattr(model, "similarities")):
+        kind = type(model).__name__
+        raise InputError(
+            f"model: got an object of type {kind}; expected the folder or name of a model, or an "
+            "object with `name` and `similarities(pairs)`"
+        )
     return System(model.name, None, lambda: model, optional)
 
 

@@ -12,7 +12,7 @@ from firth.corpus.corpus import Corpus
 from firth.fit.open import open_parts
 from firth.fit.parts import Part, Share
 from firth.fit_settings import Encoder
-from firth.origin.origin import Origin, Shown
+from firth.origin.origin import Origin, Shown, checked
 from firth.run import Run
 from firth.settings import Parts
 
@@ -133,12 +133,17 @@ class BlendedOrigin(Origin):
         shares = config.origin.parts or SHARES[config.fit.encoder]
         return cls(open_parts(run), shares, Corpus.open(run))
 
+    @property
+    def name(self) -> str:
+        """The method, and the shares of its parts."""
+        return "Origin, " + " + ".join(f"{w:.2f} {name}" for name, w in self.weights.items())
+
     def similarities(
         self, pairs: Sequence[tuple[str, str]], title: str = "Origin"
     ) -> npt.NDArray[np.float64]:
         """Weighted means, shape (n,), in [-1, 1]; 1 for two equal texts."""
         # Sorted, so that swapping the sentences of a pair changes no bit.
-        ordered = [(min(pair), max(pair)) for pair in pairs]
+        ordered = [(min(pair), max(pair)) for pair in checked(pairs)]
         scores = np.zeros(len(pairs))
         for name, weight in self.weights.items():
             scores += weight * self._parts[name].similarities(ordered)
@@ -148,9 +153,12 @@ class BlendedOrigin(Origin):
 
     def explain(self, a: str, b: str) -> BlendExplanation:
         """The score of a pair, taken apart: parts and evidence sum to it."""
+        checked([(a, b)])
         parts, evidence, rest = {}, [], {}
         for name, weight in self.weights.items():
             shares, similarity = self._parts[name].shares(a, b, TOP)
+            if a == b:  # also where none of its words is known, so that there is no evidence
+                similarity = 1.0
             found = [self._evidence(name, share, weight) for share in shares]
             parts[name] = PartScore(similarity, weight, weight * similarity)
             evidence += found

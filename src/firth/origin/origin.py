@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from firth.errors import InputError
 from firth.run import Run
 from firth.settings import Method
 
@@ -91,8 +92,13 @@ class Origin(ABC):
 
         return BlendedOrigin.open(run, seed, **changes)
 
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is, for people: shown beside figures, where it is evaluated."""
+
     def similarity(self, a: str, b: str) -> float:
-        """sim(s1, s2), in [-1, 1]; symmetric."""
+        """sim(s1, s2), in [-1, 1]; symmetric. Raise `InputError` for what is no text."""
         return float(self.similarities([(a, b)])[0])
 
     @abstractmethod
@@ -104,8 +110,20 @@ class Origin(ABC):
         Args:
             pairs: The two sentences of each pair; their order does not matter.
             title: Shown beside the progress bar.
+
+        Raises:
+            InputError: An item of `pairs` is not two texts.
         """
 
     @abstractmethod
     def explain(self, a: str, b: str) -> Explanation:
         """The score of a pair and what it comes from."""
+
+
+def checked(pairs: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """`pairs` as they are; raise `InputError` naming the first that is not two texts."""
+    for number, pair in enumerate(pairs):
+        # A text is a sequence of texts too: of its letters.
+        if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(s, str) for s in pair):
+            raise InputError(f"pair {number}: got {pair!r:.80}; expected two texts")
+    return pairs

@@ -12,7 +12,7 @@ from firth.errors import InputError
 from firth.generation.open import open_generator
 from firth.generation.protocol import Generator, Pairs
 from firth.origin.candidates import Candidates, Slots
-from firth.origin.origin import Origin
+from firth.origin.origin import Origin, checked
 from firth.origin.paper_explanation import PaperExplanation, explain
 from firth.origin.profile import ContextSet, PairProfile
 from firth.origin.selection import select_best, select_diverse
@@ -141,6 +141,11 @@ class PaperOrigin(Origin):
             likelihoods = likelihoods - self._generator.baseline(sentences, contexts, pairs)
         return Terms(coherence, likelihoods.sentence, likelihoods.left, likelihoods.right)
 
+    @property
+    def name(self) -> str:
+        """The method, and the size of its context sets."""
+        return f"Origin as printed, {self.config.contexts} contexts, {self.config.measure.value}"
+
     def similarities(
         self, pairs: Sequence[tuple[str, str]], title: str = "Origin"
     ) -> npt.NDArray[np.float64]:
@@ -151,12 +156,14 @@ class PaperOrigin(Origin):
             title: Shown beside the progress bar.
         """
         weights, measure = self.config.weights, self.config.measure
-        scores = [item.similarity(weights, measure) for item in self.profiles(pairs, title)]
+        scores = [
+            item.similarity(weights, measure) for item in self.profiles(checked(pairs), title)
+        ]
         return np.array(scores, dtype=np.float64)
 
     def explain(self, a: str, b: str) -> PaperExplanation:
         """The score of a pair with, for each context, both fits and its influence."""
-        (profile,) = self.profiles([(a, b)])
+        (profile,) = self.profiles(checked([(a, b)]))
         return explain(self.corpus, profile, self.config)
 
     def profiles(
