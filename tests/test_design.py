@@ -1,8 +1,11 @@
 """docs/design.md holds in the code: imports point one way, modules are small, the core light."""
 
 import ast
+import inspect
 import subprocess
 import sys
+import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -109,10 +112,34 @@ def test_importing_is_light(module: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_functions_are_not_hidden_by_packages_of_the_same_name() -> None:
-    """`firth.harvest` and `firth.evaluate` stay functions after their packages were imported."""
-    import firth.evaluate.evaluate
-    import firth.harvest.harvest
+@pytest.mark.parametrize("name", ["evaluate", "harvest"])
+def test_packages_are_called_as_the_functions_of_their_names(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`firth.evaluate(…)` and `firth.harvest(…)` are calls, whatever was imported before."""
+    home = import_module(f"firth.{name}.{name}")
+    package = getattr(firth, name)
+    assert package is sys.modules[f"firth.{name}"]
+    assert inspect.signature(package) == inspect.signature(getattr(home, name))
+    monkeypatch.setattr(home, name, lambda *values, **options: (values, options))
+    assert package(1, two=2) == ((1,), {"two": 2})
 
-    assert firth.harvest is sys.modules["firth.harvest.harvest"].harvest
-    assert firth.evaluate is sys.modules["firth.evaluate.evaluate"].evaluate
+
+def test_modules_can_be_imported_under_other_names() -> None:
+    """`import firth.evaluate.nli as nli`: the packages are not hidden by functions."""
+    import firth.evaluate.nli as nli
+    import firth.harvest.exclusion as exclusion
+
+    assert nli is sys.modules["firth.evaluate.nli"]
+    assert exclusion is sys.modules["firth.harvest.exclusion"]
+
+
+def test_data_files_travel() -> None:
+    """Each file of the package that is no Python matches a pattern of the package data."""
+    project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["setuptools"]["package-data"]["firth"]
+    declared = {path for pattern in patterns for path in ROOT.glob(pattern)}
+    files = {path for path in ROOT.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    data = {path for path in files if path.suffix not in {".py", ".pyc"}}
+    assert len(data) >= 10  # the premise: there are such files
+    assert data - declared == set()

@@ -21,6 +21,8 @@ __version__ = "0.1.0"
 __all__ = ["Corpus", "Origin", "__version__", "distill", "evaluate", "harvest"]
 
 if TYPE_CHECKING:
+    from inspect import Signature
+
     from firth.corpus.corpus import Corpus
     from firth.evaluate.evaluate import evaluate
     from firth.harvest.harvest import harvest
@@ -29,20 +31,43 @@ if TYPE_CHECKING:
 
 
 def _lazily(module: str, name: str) -> property:
-    def get(_: ModuleType) -> Any:
-        return getattr(import_module(module), name)
+    return property(lambda _: getattr(import_module(module), name))
 
-    # Importing the package firth.harvest assigns it to the attribute `harvest` of this module,
-    # where users expect the function of that name; the property keeps the function in place.
-    return property(get, lambda *_: None)
+
+class _CallablePackage(ModuleType):
+    """A package that is called as the function of its name: `firth.evaluate(…)`."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self._function(*arguments, **options)
+
+    @property
+    def __signature__(self) -> "Signature":
+        from inspect import signature
+
+        return signature(self._function)
+
+    @property
+    def _function(self) -> Any:
+        name = self.__name__.rpartition(".")[2]
+        return getattr(import_module(f"{self.__name__}.{name}"), name)
+
+
+def _callable_package(name: str) -> property:
+    # Importing a package assigns it to this module's attribute of the same name, where users expect
+    # a function. Were that kept instead, `import firth.evaluate.nli as nli` would look for nli in
+    # the function; so the package stays, and learns to be called.
+    def keep(_: ModuleType, package: ModuleType) -> None:
+        package.__class__ = _CallablePackage
+
+    return property(lambda _: import_module(f"firth.{name}"), keep)
 
 
 class _Firth(ModuleType):
     Corpus = _lazily("firth.corpus.corpus", "Corpus")
     Origin = _lazily("firth.origin.origin", "Origin")
-    harvest = _lazily("firth.harvest.harvest", "harvest")
+    harvest = _callable_package("harvest")
     distill = _lazily("firth.surrogate.distill", "distill")
-    evaluate = _lazily("firth.evaluate.evaluate", "evaluate")
+    evaluate = _callable_package("evaluate")
 
 
 sys.modules[__name__].__class__ = _Firth

@@ -41,15 +41,6 @@ def items(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("command", ["tuples", "score", "reliability", "plan", "simulate"])
-def test_every_command_has_help(bws: Command, command: str) -> None:
-    """With its seed and --quiet."""
-    status, out, _ = bws(command, "--help")
-    assert status == 0
-    assert "--seed" in out
-    assert "--quiet" in out
-
-
 def test_the_whole_way(bws: Command, items: Path, tmp_path: Path) -> None:
     """Items, tuples, answers, scores, reliability; a second call finds everything done."""
     out = {name: tmp_path / name for name in ("tuples", "answers", "scores", "reliability")}

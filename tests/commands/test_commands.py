@@ -5,11 +5,13 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from firth import progress
-from firth.cli import main
+from firth.cli import app, main
 from firth.config import Config
 from firth.corpus.corpus import Corpus
 from firth.run import CONFIG
@@ -43,39 +45,34 @@ def run(tiny_run: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny_run, tmp_path / "run"))
 
 
-COMMANDS = [
-    (),
-    ("demo",),
-    ("run",),
-    ("corpus",),
-    ("corpus", "build"),
-    ("corpus", "stats"),
-    ("train",),
-    ("train", "coherence"),
-    ("train", "generator"),
-    ("train", "baseline"),
-    ("train", "fit"),
-    ("contexts",),
-    ("similarity",),
-    ("explain",),
-    ("harvest",),
-    ("distill",),
-    ("evaluate",),
-    ("compare",),
-    ("leakage",),
-    ("reproduce",),
-]
+def commands(of: Any = None, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """Every command and every group of commands, by the words that call it."""
+    found = {path: of or get_command(app)}
+    for name, command in getattr(found[path], "commands", {}).items():
+        found |= commands(command, (*path, name))
+    return found
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_command_has_help(firth: Command, command: tuple[str, ...]) -> None:
-    """`--help` explains each command; all that do work take --seed and --quiet."""
-    status, out, _ = firth(*command, "--help")
+COMMANDS = commands()
+SEEDLESS = {("mteb",), ("bws", "export")}
+"""They draw nothing at random."""
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_help(firth: Command, words: tuple[str, ...]) -> None:
+    """`--help` explains each command; all that do work take --seed, and --quiet or -q."""
+    status, out, _ = firth(*words, "--help")
     assert status == 0
     assert "Usage" in out
-    if command not in [(), ("corpus",), ("train",)]:
-        assert "--seed" in out
+    if not hasattr(COMMANDS[words], "commands"):
         assert "--quiet" in out
+        assert "-q" in {name for option in COMMANDS[words].params for name in option.opts}
+        assert ("--seed" in out) == (words not in SEEDLESS)
+
+
+def test_the_commands_are_found() -> None:
+    """The premise of the test above: groups are looked into."""
+    assert {(), ("demo",), ("corpus", "build"), ("bws", "crowd")} <= set(COMMANDS)
 
 
 def test_similarity_prints_one_number_and_is_symmetric(firth: Command, tiny_run: Path) -> None:

@@ -87,8 +87,10 @@ def export(
             help="Annotations: tuple,annotator,best,worst,time (CSV).", show_default=False
         ),
     ],
+    quiet: Quiet = False,
 ) -> None:
     """Write the answers of a questionnaire, gold ones among them; it may still be running."""
+    start(quiet)
     from firth.relatedness.bws.records import write_annotations
     from firth.relatedness.questionnaire.store import Store
 
@@ -110,8 +112,10 @@ def crowd(
     gold: GoldFile = None,
     gold_every: GoldEvery = 10,
     seed: Seed = None,
+    quiet: Quiet = False,
 ) -> None:
     """Write the questionnaire for a crowd platform: a row a tuple, with texts and gold answers."""
+    start(quiet)
     from firth.relatedness.questionnaire.crowd import write_crowd
     from firth.relatedness.questionnaire.plan import Rules
 

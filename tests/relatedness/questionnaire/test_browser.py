@@ -27,15 +27,28 @@ MEMBERS = {one.id: one.items for one in tuples()}
 
 def missing(reason: str) -> None:
     """Skip, or fail where a browser is required."""
-    if os.environ.get("FIRTH_REQUIRE_BROWSER") == "1":
-        pytest.fail(f"FIRTH_REQUIRE_BROWSER=1, but {reason}")
+    required = os.environ.get("FIRTH_REQUIRE_BROWSER", "")
+    if required not in ("", "0"):
+        pytest.fail(f"FIRTH_REQUIRE_BROWSER={required}, but {reason}", pytrace=False)
     pytest.skip(reason)
+
+
+@pytest.mark.parametrize("required", ["", "0", "1"])
+def test_without_a_browser(monkeypatch: pytest.MonkeyPatch, required: str) -> None:
+    """The tests below are skipped, or fail where FIRTH_REQUIRE_BROWSER is set; both say why."""
+    monkeypatch.setenv("FIRTH_REQUIRE_BROWSER", required)
+    stop = pytest.fail.Exception if required == "1" else pytest.skip.Exception
+    with pytest.raises(stop, match="no browser here"):
+        missing("no browser here")
 
 
 @pytest.fixture
 def page() -> Iterator[Any]:
     """A page of a headless browser."""
-    found = os.environ.get("FIRTH_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    named = os.environ.get("FIRTH_BROWSER")
+    found = next(filter(None, map(shutil.which, [named] if named else BROWSERS)), None)
+    if found is None and named:
+        missing(f"FIRTH_BROWSER={named} is not a program")
     if found is None:
         missing(f"there is no browser: none of {', '.join(BROWSERS)}, and FIRTH_BROWSER is not set")
     try:
