@@ -9,7 +9,7 @@ demo: $(VENV)/.demo
 	$(BIN)/firth demo --out runs/demo $(DEMO_OPTIONS)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -1,5 +1,6 @@
 """Tiny inputs and models, built offline and shared by all tests."""
 
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,10 @@ from firth import progress
 from firth.config import Config
 from firth.run import CONFIG, Run
 
+# Threads gain nothing from tiny models, and those of two workers on two cores spend most of their
+# time waiting for each other. Set before torch is imported; commands that tests start inherit it.
+for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
 progress.set_quiet(True)  # for what runs before the first test
 
 

@@ -4,10 +4,12 @@ The process kills itself with SIGKILL, at a chosen write inside the stage's work
 be cleaned up, as when the machine loses power.
 """
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,37 +21,86 @@ NAMES = [step.stage.name for step in STEPS if step.stage.name != "evaluation"]
 """Stages of the tiny run, which has no task to evaluate."""
 
 DRIVER = """
-import os, signal, sys
-from pathlib import Path
+import json, os, signal, sys, traceback
+from importlib import import_module
 
 from firth import artifacts, progress
-from firth.pipeline import bring_up_to_date
+from firth.pipeline import STEPS, bring_up_to_date
 from firth.run import Run
 
 progress.set_quiet(True)
-stage, left = sys.argv[2], int(sys.argv[3])
-replace, sync = os.replace, artifacts._sync
+for step in STEPS:
+    import_module(step.module)
+    artifacts.fingerprint_code(*step.stage.code)
+import sentence_transformers  # loaded once, for all the processes below
 
-def count(path):
-    global left
-    if f".{stage}.work" in str(path):
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+def work(run, stage, left, names):
+    replace, sync = os.replace, artifacts._sync
 
-def counted_replace(source, target):
-    count(source)
-    replace(source, target)
+    def count(path):
+        nonlocal left
+        if f".{stage}.work" in str(path):
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
 
-def counted_sync(path):
-    count(path)
-    sync(path)
+    def counted_replace(source, target):
+        count(source)
+        replace(source, target)
 
-os.replace, artifacts._sync = counted_replace, counted_sync
-names = [s for s in sys.argv[4].split(",")]
-from firth.pipeline import STEPS
-bring_up_to_date(Run.open(sys.argv[1]), *[s.stage for s in STEPS if s.stage.name in names])
+    def counted_sync(path):
+        count(path)
+        sync(path)
+
+    os.replace, artifacts._sync = counted_replace, counted_sync
+    bring_up_to_date(Run.open(run), *[s.stage for s in STEPS if s.stage.name in names])
+
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work(*json.loads(line))
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    print(os.waitstatus_to_exitcode(status), flush=True)
 """
+"""Runs each line of its input, a JSON list, in a process of its own; prints the exit status.
+
+A process is forked from one that has loaded the libraries and done nothing else: they take most of
+the time.
+"""
+
+Drive = Callable[[Path, str, int, list[str]], int]
+
+
+@pytest.fixture(scope="module")
+def drive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drive]:
+    """Brings stages of a run up to date in a new process, killed at its n-th write in one of them;
+    returns the exit status."""
+    log = tmp_path_factory.mktemp("kills") / "stderr"
+    with log.open("w") as errors:
+        driver = subprocess.Popen(
+            [sys.executable, "-c", DRIVER],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+        )  # fmt: skip
+
+    def call(run: Path, stage: str, writes: int, stages: list[str]) -> int:
+        assert driver.stdin is not None
+        assert driver.stdout is not None
+        driver.stdin.write(json.dumps([str(run), stage, writes, stages]) + "\n")
+        driver.stdin.flush()
+        answer = driver.stdout.readline().strip()
+        assert answer in ("0", str(-signal.SIGKILL)), log.read_text()
+        return int(answer)
+
+    yield call
+    driver.communicate(timeout=60)
 
 
 def contents(run: Path) -> dict[str, bytes]:
@@ -61,15 +112,10 @@ def contents(run: Path) -> dict[str, bytes]:
     }
 
 
-def drive(run: Path, stage: str, writes: int, stages: list[str]) -> int:
-    command = [sys.executable, "-c", DRIVER, str(run), stage, str(writes), ",".join(stages)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode
-
-
 @pytest.mark.parametrize("writes", [2, 5])
-def test_killed_in_every_stage_and_resumed(tiny_run: Path, tmp_path: Path, writes: int) -> None:
+def test_killed_in_every_stage_and_resumed(
+    tiny_run: Path, tmp_path: Path, drive: Drive, writes: int
+) -> None:
     """Kill each stage at its n-th write; what the last start completes equals the quiet run."""
     run = tmp_path / "run"
     run.mkdir()

@@ -1,5 +1,6 @@
 """`firth.training`: a run that was stopped ends where it would have ended."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,14 +14,26 @@ SCHEDULE = Schedule(
 )
 
 
+WIDTH, ROWS = 256, 512
+"""Large enough for torch to share a layer's values out to threads: more than 32,768 of them."""
+
+
+@pytest.fixture
+def one_thread_again() -> Iterator[None]:
+    """Puts back the number of threads that all other tests have."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
 def new_model() -> nn.Module:
     torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+    return nn.Sequential(nn.Linear(4, WIDTH), nn.Dropout(0.5), nn.Linear(WIDTH, 1))
 
 
 def batch_at(step: int) -> Tensor:
     generator = torch.Generator().manual_seed(step)
-    return torch.randn(16, 4, generator=generator)
+    return torch.randn(ROWS, 4, generator=generator)
 
 
 def run(model: nn.Module, folder: Path, stop_at: int | None = None) -> History:
@@ -37,9 +50,11 @@ def run(model: nn.Module, folder: Path, stop_at: int | None = None) -> History:
     return train(model, batches, loss_of, SCHEDULE, folder, "test")
 
 
-@pytest.mark.parametrize("stop_at", [3, 4, 9, 19])
-def test_resumed_equals_uninterrupted(tmp_path: Path, stop_at: int) -> None:
+@pytest.mark.usefixtures("one_thread_again")
+@pytest.mark.parametrize(("stop_at", "threads"), [(3, 1), (4, 1), (9, 1), (19, 1), (9, 2)])
+def test_resumed_equals_uninterrupted(tmp_path: Path, stop_at: int, threads: int) -> None:
     """Stopped at any step and started again: the same weights and the same history, bit by bit."""
+    torch.set_num_threads(threads)
     whole, resumed = new_model(), new_model()
     expected = run(whole, tmp_path / "whole")
     assert expected[-1]["loss"] < expected[0]["loss"]

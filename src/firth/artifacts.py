@@ -94,16 +94,23 @@ def fingerprint_code(*parts: str) -> str:
 
     Comments, docstrings and layout do not count: only a change of what runs makes a stage stale.
     """
-    root = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=20)
     for part in sorted(parts):
-        folder = root / part
-        files = sorted(folder.rglob("*.py")) if folder.is_dir() else [root / f"{part}.py"]
-        for file in files:
-            tree = ast.parse(file.read_text(encoding="utf-8"))
-            digest.update(file.relative_to(root).as_posix().encode())
-            digest.update(ast.dump(_without_docstrings(tree)).encode())
+        digest.update(_what_runs(part))
     return digest.hexdigest()
+
+
+@cache
+def _what_runs(part: str) -> bytes:
+    # Kept, since most stages share parts and parsing takes longest.
+    root = Path(__file__).parent
+    folder = root / part
+    files = sorted(folder.rglob("*.py")) if folder.is_dir() else [root / f"{part}.py"]
+    found = []
+    for file in files:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        found.append(file.relative_to(root).as_posix() + ast.dump(_without_docstrings(tree)))
+    return "".join(found).encode()
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

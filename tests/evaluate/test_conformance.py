@@ -6,7 +6,6 @@ To add one, add a line to `CASES`.
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import pytest
@@ -79,16 +78,15 @@ def prompted(request: pytest.FixtureRequest) -> Scorer:
     return resolve_model(f"baseline:prompt-eol+zscore={run}+float32@{model}")
 
 
-@cache
-def open_glove() -> Scorer:
-    """The package's vectors, opened once; skipped without the package."""
+def open_glove(_: pytest.FixtureRequest) -> Scorer:
+    """The package's vectors; skipped without the package."""
     if not glove_files():
         pytest.skip("the GloVe package is not installed")
     return resolve_model("baseline:glove")
 
 
 CASES = {
-    "glove": Case(lambda _: open_glove(), low=-1.0),
+    "glove": Case(open_glove, low=-1.0),
     "vectors": vectors(""),
     **{
         f"vectors{options}": vectors(options)
@@ -139,11 +137,16 @@ ODD = {
 }
 
 
+OPENED: dict[str, Scorer] = {}
+
+
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest) -> tuple[Case, Scorer]:
-    """Each scorer in turn."""
-    chosen = CASES[request.param]
-    return chosen, chosen.open(request)
+    """Each scorer in turn; opened once, so that no call may change the next."""
+    name = request.param
+    if name not in OPENED:
+        OPENED[name] = CASES[name].open(request)
+    return CASES[name], OPENED[name]
 
 
 def ordinary_pairs(count: int = 24) -> list[tuple[str, str]]:

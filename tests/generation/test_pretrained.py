@@ -122,7 +122,7 @@ def test_a_model_of_the_hub_is_downloaded(tmp_path: Path, monkeypatch: pytest.Mo
         return str(saved(tmp_path / "snapshot"))
 
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(pretrained, "snapshot_download", fetched)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
     monkeypatch.setattr(pretrained, "hub_in_reach", lambda: False)
     with pytest.raises(InputError, match="cannot be reached"):
         pretrained.PretrainedFiles.find("some/model")

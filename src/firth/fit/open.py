@@ -12,10 +12,11 @@ from firth.fit import FIT
 from firth.fit.contexts import Contexts
 from firth.fit.encoder import BagEncoder, SentenceEncoder, WordVectors
 from firth.fit.parts import Part, SentencePart, TermPart, WordPart
-from firth.fit.prompt import is_prompt_encoder, open_prompt_encoder
 from firth.run import Run
 
 IDF = "idf.json"
+PROMPT_ENCODER = "encoder.json"
+"""There when the sentence encoder is a causal language model."""
 
 
 def open_encoder(run: str | Path | Run) -> SentenceEncoder:
@@ -27,7 +28,9 @@ def open_encoder(run: str | Path | Run) -> SentenceEncoder:
     """
     run = Run.open(run)
     folder = run.folder(FIT)
-    if is_prompt_encoder(folder):
+    if (folder / PROMPT_ENCODER).is_file():
+        from firth.fit.prompt import open_prompt_encoder  # needs torch, which a bag does not
+
         return open_prompt_encoder(folder, run.config.fit.precision)
     bag = WordBag.load(folder)
     return BagEncoder(WordVectors(bag), bag.title)

@@ -19,13 +19,14 @@ from firth.artifacts import read_json, write_atomically, write_json
 from firth.baselines.prompt_eol import TEMPLATES, PromptStates
 from firth.errors import InputError
 from firth.fit.encoder import Floats, unit
+from firth.fit.open import PROMPT_ENCODER
 from firth.fit_settings import FitConfig
 from firth.generation.precision import device, number_format
 from firth.generation.pretrained import PretrainedFiles, load_pretrained
 from firth.settings import Precision
 
 TEMPLATE = TEMPLATES[0]
-_ENCODER, _TUNED, _SCALE = "encoder.json", "tuned.safetensors", "scale.safetensors"
+_TUNED, _SCALE = "tuned.safetensors", "scale.safetensors"
 
 
 class PromptEncoder:
@@ -97,12 +98,9 @@ def save_prompt_encoder(
     }
     with write_atomically(folder / _SCALE) as partial:
         save_file(scale, partial)
-    write_json(folder / _ENCODER, {"model": model, "layers": len(tuned), "template": TEMPLATE})
-
-
-def is_prompt_encoder(folder: Path) -> bool:
-    """Whether `save_prompt_encoder` has written into `folder`."""
-    return (folder / _ENCODER).is_file()
+    write_json(
+        folder / PROMPT_ENCODER, {"model": model, "layers": len(tuned), "template": TEMPLATE}
+    )
 
 
 def open_prompt_encoder(folder: Path, precision: Precision) -> PromptEncoder:
@@ -111,7 +109,7 @@ def open_prompt_encoder(folder: Path, precision: Precision) -> PromptEncoder:
     Raises:
         InputError: The pretrained model is gone, has changed, or cannot be loaded.
     """
-    stored = read_json(folder / _ENCODER)
+    stored = read_json(folder / PROMPT_ENCODER)
     files = PretrainedFiles(**stored["model"])
     files.check()
     states = _loaded(files.model, files.gguf_file, precision)

@@ -1,6 +1,7 @@
 """Opening the generator of a run, whichever backend it has."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors.torch import load_file
@@ -8,7 +9,6 @@ from tokenizers import Tokenizer
 
 from firth.artifacts import read_json
 from firth.generation import GENERATOR
-from firth.generation.causal_lm import CausalLM
 from firth.generation.precision import device, number_format
 from firth.generation.pretrained import PretrainedFiles, load_pretrained
 from firth.generation.protocol import Generator
@@ -17,6 +17,9 @@ from firth.generation.seq2seq import Seq2Seq
 from firth.generation.transformer import ContextTransformer, Shape
 from firth.run import Run
 from firth.settings import Backend, GeneratorConfig
+
+if TYPE_CHECKING:
+    from firth.generation.causal_lm import CausalLM
 
 CONFIG, TOKENIZER_FILE = "config.json", "tokenizer.json"
 
@@ -56,7 +59,9 @@ def open_seq2seq(folder: Path, config: GeneratorConfig) -> Seq2Seq:
     return Seq2Seq(models, tokenizer, batch_tokens=config.batch_tokens)
 
 
-def _open_causal(stored: dict[str, object], config: GeneratorConfig) -> CausalLM:
+def _open_causal(stored: dict[str, object], config: GeneratorConfig) -> "CausalLM":
+    from firth.generation.causal_lm import CausalLM
+
     files = PretrainedFiles(**stored["model"])  # type: ignore[arg-type]
     files.check()
     where = device()

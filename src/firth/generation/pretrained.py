@@ -3,22 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-import transformers
-from huggingface_hub import snapshot_download
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils.hub import cached_file
 
 from firth.artifacts import fingerprint_file, fingerprint_value
 from firth.errors import InputError, MissingExtraError
 from firth.progress import without_foreign_bars
 from firth.reach import hub_in_reach
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
 _WEIGHTS = ".safetensors"
 _KEPT = (_WEIGHTS, ".json", ".model", ".txt", ".jinja")
-_hub: Any = transformers  # mypy: parts of transformers are untyped
 _FAILURES = (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError)
 
 
@@ -76,7 +74,7 @@ class PretrainedFiles:
 
 def load_pretrained(
     model: str, gguf_file: str | None, dtype: torch.dtype, device: torch.device
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
     """Load a causal language model and its tokenizer. Pickled weights and remote code are refused.
 
     Args:
@@ -89,20 +87,21 @@ def load_pretrained(
         InputError: It cannot be loaded; the message names what was tried.
         MissingExtraError: A GGUF file needs the package gguf.
     """
+    hub = _transformers()
     path = Path(model)
     options: dict[str, Any] = {"local_files_only": path.is_dir() or not hub_in_reach()}
     if path.is_dir():
         _need_weights(path, gguf_file)
     try:
         with without_foreign_bars():
-            tokenizer: PreTrainedTokenizerBase = _hub.AutoTokenizer.from_pretrained(
+            tokenizer: PreTrainedTokenizerBase = hub.AutoTokenizer.from_pretrained(
                 model, **options, **({"gguf_file": gguf_file} if gguf_file else {})
             )
             network: Any
             if gguf_file:
                 network = _dequantised(model, gguf_file, **options)
             else:
-                network = _hub.AutoModelForCausalLM.from_pretrained(
+                network = hub.AutoModelForCausalLM.from_pretrained(
                     model, dtype=dtype, use_safetensors=True, **options
                 )
     except _FAILURES as error:
@@ -119,15 +118,22 @@ def load_pretrained(
     return network.to(dtype=dtype, device=device).eval(), tokenizer
 
 
-def _dequantised(model: str, gguf_file: str, **options: Any) -> PreTrainedModel:
+def _transformers() -> Any:  # mypy: parts of it are untyped
+    import transformers  # takes seconds; a run without a pretrained model does without
+
+    return transformers
+
+
+def _dequantised(model: str, gguf_file: str, **options: Any) -> "PreTrainedModel":
     """A GGUF model as an ordinary one: the loaded one remembers that it was quantised."""
-    loaded = _hub.AutoModelForCausalLM.from_pretrained(
+    hub = _transformers()
+    loaded = hub.AutoModelForCausalLM.from_pretrained(
         model, gguf_file=gguf_file, dtype=torch.float32, **options
     )
     config = loaded.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config
-    plain: PreTrainedModel = _hub.AutoModelForCausalLM.from_config(config)
+    plain: PreTrainedModel = hub.AutoModelForCausalLM.from_config(config)
     plain.load_state_dict(loaded.state_dict())
     plain.tie_weights()
     return plain
@@ -159,6 +165,9 @@ def _folder(model: str, gguf_file: str | None = None) -> Path:
     """Where the files of a model lie; those of the hub are downloaded where they are not."""
     if Path(model).is_dir():
         return Path(model)
+    from huggingface_hub import snapshot_download
+    from transformers.utils.hub import cached_file
+
     try:
         cached = Path(str(cached_file(model, "config.json", local_files_only=True))).parent
     except _FAILURES:
