@@ -14,7 +14,7 @@ SCHEDULE = Schedule(
 )
 
 
-WIDTH, ROWS = 256, 512
+WIDTH, ROWS = 256, 192
 """Large enough for torch to share a layer's values out to threads: more than 32,768 of them."""
 
 

@@ -98,9 +98,8 @@ def save_prompt_encoder(
     }
     with write_atomically(folder / _SCALE) as partial:
         save_file(scale, partial)
-    write_json(
-        folder / PROMPT_ENCODER, {"model": model, "layers": len(tuned), "template": TEMPLATE}
-    )
+    stored = {"model": model, "layers": len(tuned), "template": TEMPLATE}
+    write_json(folder / PROMPT_ENCODER, stored)
 
 
 def open_prompt_encoder(folder: Path, precision: Precision) -> PromptEncoder:
