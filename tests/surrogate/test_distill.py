@@ -85,7 +85,8 @@ def test_the_folder_opens_without_firth(distilled: Distilled) -> None:
     """sentence-transformers alone opens it, and encodes even an empty sentence."""
     done = subprocess.run(
         [sys.executable, "-c", ALONE, str(distilled.path)],
-        capture_output=True, text=True, check=True, env={"HF_HUB_OFFLINE": "1", "PATH": "", "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, check=True,
+        env={"HF_HUB_OFFLINE": "1", "PATH": "", "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.stdout.strip() == "32"
 
