@@ -57,9 +57,9 @@ def prepare(given: argparse.Namespace) -> None:
     from firth.evaluate.load import load_set
     from firth.evaluate.task import find_task
     from firth.origin.candidates import Candidates
+    from firth.origin_settings import OriginConfig
     from firth.retrieve.index import ChunkIndex
     from firth.run import Run
-    from firth.settings import OriginConfig
 
     run = Run.open(given.run)
     seed, corpus = run.config.seed, Corpus.open(run)
@@ -221,11 +221,11 @@ def report(given: argparse.Namespace) -> None:
     from firth.corpus.corpus import Corpus
     from firth.evaluate.metrics import Metric, estimate
     from firth.origin.fits import Choice
+    from firth.origin_settings import Measure, Selection
     from firth.reproduce.context_fits import ContextFits, alone, deviations
     from firth.reproduce.differs import differing, differing_note
     from firth.reproduce.options import all_ones
     from firth.run import Run
-    from firth.settings import Measure, Selection
 
     run = Run.open(given.run)
     corpus, tfidf = Corpus.open(run), TfIdf(fit_idf_on_run(run))

@@ -19,7 +19,7 @@ from firth.evaluate.task import find_task
 from firth.origin.paper import PaperOrigin
 from firth.origin.similarity import compare
 from firth.origin.terms import Terms
-from firth.settings import Measure, Weights
+from firth.origin_settings import Measure, Weights
 
 CHOICES = {
     "all four": (1, 1, 1, 1),

@@ -22,6 +22,7 @@ FOUNDATION = (
     "settings",
     "baseline_settings",
     "fit_settings",
+    "origin_settings",
     "config",
     "progress",
     "artifacts",

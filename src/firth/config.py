@@ -9,13 +9,13 @@ from pydantic import Field, ValidationError
 from firth.baseline_settings import BaselinesConfig
 from firth.errors import ConfigError
 from firth.fit_settings import FitConfig
+from firth.origin_settings import OriginConfig
 from firth.settings import (
     CoherenceConfig,
     CorpusConfig,
     EvaluateConfig,
     GeneratorConfig,
     HarvestConfig,
-    OriginConfig,
     RetrieveConfig,
     Section,
     SurrogateConfig,

@@ -13,9 +13,9 @@ from firth.generation.open import open_generator
 from firth.origin.candidates import Candidates
 from firth.origin.fits import Choice, Fitter, PairFits, choose
 from firth.origin.paper import PaperOrigin
+from firth.origin_settings import Measure, OriginConfig, Selection, Weights
 from firth.retrieve.index import ChunkIndex
 from firth.run import Run
-from firth.settings import Measure, OriginConfig, Selection, Weights
 
 PAIRS = [
     ("The ship reached the harbour near the island.", "The sailor feared the storm."),

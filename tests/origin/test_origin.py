@@ -16,8 +16,8 @@ from firth.generation.protocol import Likelihoods, Pairs
 from firth.origin.candidates import Candidates
 from firth.origin.paper import PaperOrigin
 from firth.origin.terms import Terms
+from firth.origin_settings import OriginConfig
 from firth.retrieve.index import Screened
-from firth.settings import OriginConfig
 from firth.words import jaccard, words
 
 A, B, C = (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from firth.origin.similarity import Vector, compare, influence
-from firth.settings import Measure
+from firth.origin_settings import Measure
 
 FITS = st.floats(-50, 0, allow_nan=False).map(lambda x: round(x, 6))
 PAIR = st.integers(2, 40).flatmap(

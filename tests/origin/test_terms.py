@@ -6,7 +6,7 @@ import pytest
 from firth.config import Config
 from firth.errors import ConfigError
 from firth.origin.terms import Terms
-from firth.settings import Weights
+from firth.origin_settings import Weights
 
 
 def some_terms(n: int = 6, seed: int = 0) -> Terms:

@@ -8,10 +8,10 @@ import pytest
 
 from firth.origin.fits import PairFits
 from firth.origin.terms import Terms
+from firth.origin_settings import Selection, Weights
 from firth.reproduce.context_fits import ContextFits
 from firth.reproduce.differs import SUM, TERMS, differing, differing_note
 from firth.reproduce.options import all_ones
-from firth.settings import Selection, Weights
 
 Values = npt.NDArray[np.float32]
 

@@ -18,8 +18,8 @@ from firth.fit.build import HISTORY
 from firth.generation import GENERATOR
 from firth.harvest.harvest import SPLITS, read_pairs
 from firth.origin.origin import Origin
+from firth.origin_settings import Method
 from firth.run import Run
-from firth.settings import Method
 from firth.surrogate import SURROGATE
 
 _HITS = 5

@@ -7,8 +7,8 @@ from firth.coherence import COHERENCE
 from firth.corpus import CORPUS, TOKENIZER
 from firth.fit import FIT
 from firth.generation import GENERATOR
+from firth.origin_settings import Method
 from firth.retrieve import RETRIEVE
-from firth.settings import Method
 
 READS: Mapping[Method, tuple[Stage, ...]] = {
     Method.BLEND: (CORPUS, FIT),

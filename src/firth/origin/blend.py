@@ -13,8 +13,8 @@ from firth.fit.open import open_parts
 from firth.fit.parts import Part, Share
 from firth.fit_settings import Encoder
 from firth.origin.origin import Origin, Shown, checked
+from firth.origin_settings import Parts
 from firth.run import Run
-from firth.settings import Parts
 
 SHARES: Mapping[Encoder, Parts] = {
     Encoder.BAG: Parts(sentences=2, words=1, terms=1),

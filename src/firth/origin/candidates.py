@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from firth.coherence.coherence import Coherence
 from firth.corpus.corpus import Corpus
+from firth.origin_settings import OriginConfig, Selection
 from firth.retrieve.index import ChunkIndex
 from firth.seeds import derive_seed
-from firth.settings import OriginConfig, Selection
 from firth.words import normal_form
 
 Slots = npt.NDArray[np.int64]

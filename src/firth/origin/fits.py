@@ -18,7 +18,7 @@ from firth.origin.candidates import Candidates, Slots
 from firth.origin.profile import ContextSet, PairProfile
 from firth.origin.selection import select_best, select_diverse
 from firth.origin.terms import Terms
-from firth.settings import Selection, Weights
+from firth.origin_settings import Selection, Weights
 from firth.words import words
 
 Positions = npt.NDArray[np.int64]

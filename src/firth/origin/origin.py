@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.errors import InputError
+from firth.origin_settings import Method
 from firth.run import Run
-from firth.settings import Method
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from firth.origin.paper_explanation import PaperExplanation, explain
 from firth.origin.profile import ContextSet, PairProfile
 from firth.origin.selection import select_best, select_diverse
 from firth.origin.terms import Terms
+from firth.origin_settings import Method, OriginConfig, Selection
 from firth.progress import bar
 from firth.retrieve.index import ChunkIndex
 from firth.run import Run
-from firth.settings import Method, OriginConfig, Selection
 from firth.words import words
 
 _BLOCK = 64

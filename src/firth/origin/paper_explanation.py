@@ -12,7 +12,7 @@ from firth.origin.origin import Shown
 from firth.origin.profile import PairProfile
 from firth.origin.similarity import influence
 from firth.origin.terms import Terms
-from firth.settings import OriginConfig
+from firth.origin_settings import OriginConfig
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from firth.origin.similarity import Vector, compare
 from firth.origin.terms import Terms
-from firth.settings import Measure, Weights
+from firth.origin_settings import Measure, Weights
 
 
 @dataclass(frozen=True)

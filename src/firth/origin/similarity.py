@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from firth.settings import Measure
+from firth.origin_settings import Measure
 
 Vector = npt.NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from firth.settings import Weights
+from firth.origin_settings import Weights
 
 
 @dataclass(frozen=True)

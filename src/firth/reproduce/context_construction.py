@@ -3,6 +3,7 @@
 import numpy as np
 
 from firth.origin.fits import Choice
+from firth.origin_settings import Measure, Selection
 from firth.progress import note
 from firth.reproduce.ablation import Ablation, fixed_size
 from firth.reproduce.context_fits import ContextFits, context_fits
@@ -10,7 +11,6 @@ from firth.reproduce.published_sun import CONSTRUCTION
 from firth.reproduce.rated import Floats, cells, flat, interval
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Lines, Report, Row
-from firth.settings import Measure, Selection
 
 TWO_STEP = "two-step"
 

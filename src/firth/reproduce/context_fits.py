@@ -21,13 +21,13 @@ from firth.generation import GENERATOR
 from firth.generation.open import open_generator
 from firth.origin.candidates import Candidates
 from firth.origin.fits import Choice, Fitter, PairFits, Positions, choose
+from firth.origin_settings import Measure, OriginConfig, Selection, Weights
 from firth.progress import bar
 from firth.reproduce.fit_store import read_fits, write_fits
 from firth.reproduce.rated import Floats, Rated
 from firth.retrieve import RETRIEVE
 from firth.retrieve.index import ChunkIndex
 from firth.run import Run
-from firth.settings import Measure, OriginConfig, Selection, Weights
 
 READS = (CORPUS, TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
 """Stages from which fits are computed."""

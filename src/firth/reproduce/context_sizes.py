@@ -5,6 +5,7 @@ from itertools import pairwise
 from firth.errors import ConfigError
 from firth.evaluate.metrics import Estimate
 from firth.origin.fits import Choice
+from firth.origin_settings import Measure
 from firth.progress import note
 from firth.reproduce.ablation import Ablation
 from firth.reproduce.options import parse_size
@@ -12,7 +13,6 @@ from firth.reproduce.published_sun import TABLE6
 from firth.reproduce.rated import cells, flat, interval
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Lines, Report, Row
-from firth.settings import Measure
 
 SIZES = (4, 8, 16, 20, 32, 64, 100)
 

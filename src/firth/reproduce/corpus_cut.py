@@ -13,6 +13,7 @@ from firth.coherence import COHERENCE
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
 from firth.generation import GENERATOR
+from firth.origin_settings import Method
 from firth.pipeline import bring_up_to_date
 from firth.reproduce.derived import FOLDER
 from firth.retrieve import RETRIEVE
@@ -83,6 +84,7 @@ def run_over(base: Run, part: Part, folder: str, changes: Mapping[str, Any]) -> 
             "id_field": "id",
             "strict": True,
         },
+        "origin": {"method": Method.PAPER.value},
     }
     run = Run.create(path, config.changed(cut, folder))
     bring_up_to_date(run, CORPUS, TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)

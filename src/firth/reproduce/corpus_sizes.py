@@ -10,6 +10,7 @@ from firth.errors import ConfigError
 from firth.evaluate.metrics import Estimate
 from firth.generation import GENERATOR
 from firth.origin.fits import Choice
+from firth.origin_settings import Measure
 from firth.progress import note
 from firth.reproduce.ablation import Ablation, check_stages, fixed_size
 from firth.reproduce.corpus_cut import Part, part_of, run_over
@@ -20,7 +21,6 @@ from firth.reproduce.rated import Floats, Rated, cells, dice, interval, rated_pa
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Lines, Report, Row
 from firth.run import Run
-from firth.settings import Measure
 
 SIZES = ("1%", "10%", "100%")
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.origin.terms import Terms
+from firth.origin_settings import Weights
 from firth.reproduce.context_fits import ContextFits
-from firth.settings import Weights
 
 TERMS = ("coherence", "sentence", "left", "right")
 SUM = "sum"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from firth.origin.fits import Choice
+from firth.origin_settings import Measure, Weights
 from firth.progress import note
 from firth.reproduce.ablation import Ablation, fixed_size
 from firth.reproduce.context_fits import alone, without
@@ -10,7 +11,6 @@ from firth.reproduce.published_sun import TABLE8
 from firth.reproduce.rated import cells, interval
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Lines, Report, Row
-from firth.settings import Measure, Weights
 
 FULL = "Full"
 

@@ -4,7 +4,7 @@ from collections.abc import Set
 from dataclasses import dataclass, fields
 
 from firth.errors import ConfigError
-from firth.settings import Weights
+from firth.origin_settings import Weights
 
 RUN_WEIGHTS = "run"
 _NAMES = ("coherence", "sentence", "left", "right")
