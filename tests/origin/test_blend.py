@@ -120,3 +120,13 @@ def test_an_origin_can_be_evaluated(origin: Origin) -> None:
 
     found = evaluate(origin, ["lee"], resamples=2, leakage=False)
     assert "Origin, 0.50 sentences" in found.table()
+
+
+def test_evidence_adds_something(tiny_run: Path, origin: Origin) -> None:
+    """Words that add nothing to the score are no evidence for it."""
+    shares, _ = open_parts(tiny_run)["words"].shares(A, "zzz", 20)
+    assert shares, "the premise: words of A"
+    assert all(share.share == 0 for share in shares), "the premise: they meet none"
+    found = origin.explain(A, "zzz")
+    assert isinstance(found, BlendExplanation)
+    assert all(item.share != 0 for item in found.evidence)

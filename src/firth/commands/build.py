@@ -39,7 +39,9 @@ DataDir = Annotated[
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("runs/demo"),
+    out: Annotated[Path, typer.Option(help="Folder of the run.", file_okay=False)] = Path(
+        "runs/demo"
+    ),
     data_dir: DataDir = None,
     size: Annotated[
         float, typer.Option(min=0.01, max=1.0, help="Share of the text and pairs to use.")

@@ -142,7 +142,7 @@ def plan(
     Without --noise and --annotations the noise is that with which the design of STR-2021 (5,500
     items, 11,000 tuples, 2 answers) has STR-2021's reliability, 0.84.
     """
-    start(quiet)
+    start(quiet, json_file)
     from dataclasses import replace
 
     from firth.evaluate.report import write_document

@@ -46,7 +46,8 @@ class Preset(StrEnum):
 
 
 PresetOption = Annotated[
-    Preset | None, typer.Option("--preset", help="`paper`: Origin as printed (docs/origin.md).")
+    Preset | None,
+    typer.Option("--preset", help="`paper`: Origin as printed (docs/origin-paper.md)."),
 ]
 PRESETS: dict[Preset, Changes] = {
     Preset.PAPER: {

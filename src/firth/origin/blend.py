@@ -67,7 +67,7 @@ class BlendExplanation:
         sentence2: s2.
         similarity: The score: the sum of what the parts add.
         parts: By name.
-        evidence: The weightiest pieces of each part, largest share first.
+        evidence: The weightiest pieces of each part, largest share first; none that adds nothing.
         rest: Part → what its evidence that is not listed adds together.
     """
 
@@ -159,7 +159,7 @@ class BlendedOrigin(Origin):
             shares, similarity = self._parts[name].shares(a, b, TOP)
             if a == b:  # also where none of its words is known, so that there is no evidence
                 similarity = 1.0
-            found = [self._evidence(name, share, weight) for share in shares]
+            found = [self._evidence(name, share, weight) for share in shares if share.share]
             parts[name] = PartScore(similarity, weight, weight * similarity)
             evidence += found
             rest[name] = weight * similarity - sum(item.share for item in found)

@@ -57,3 +57,15 @@ def test_other_tuples_are_not_replaced_silently(tmp_path: Path) -> None:
     (tmp_path / "out" / "result.txt").unlink()
     with pytest.raises(InputError, match=r"result\.txt is missing"):
         write(tmp_path / "out", 2, replace=False)
+
+
+def test_what_is_refused_leaves_nothing(tmp_path: Path) -> None:
+    """An error of the user's leaves no hidden folder beside the results."""
+
+    def refuse(folder: Path) -> Mapping[str, Any]:
+        (folder / "half.txt").touch()
+        raise InputError("too few items")
+
+    with pytest.raises(InputError, match="too few"):
+        write_folder(tmp_path / "out", ("files",), inputs={}, config={}, build=refuse)
+    assert not list(tmp_path.iterdir())

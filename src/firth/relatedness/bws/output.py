@@ -1,11 +1,12 @@
 """Folders of results: built aside, with a manifest, and renamed; nothing of the user's is lost."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from firth.artifacts import MANIFEST, Build, Manifest, Outcome, Stage, execute, fingerprint_file
-from firth.errors import InputError
+from firth.errors import FirthError, InputError
 
 
 def write_folder(
@@ -45,9 +46,17 @@ def write_folder(
     _refuse_foreign(out)
     if not replace and (found := _kept(out, prints, config)):
         return Outcome(found, reused=True)
+
+    def whole(workspace: Path) -> Mapping[str, Any]:
+        try:
+            return build(workspace)
+        except FirthError:  # nothing to go on with: the same request is refused again
+            shutil.rmtree(workspace)
+            raise
+
     try:
         out.resolve().parent.mkdir(parents=True, exist_ok=True)
-        return execute(out.resolve().parent, stage, inputs=prints, config=config, build=build)
+        return execute(out.resolve().parent, stage, inputs=prints, config=config, build=whole)
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror})") from error
 
