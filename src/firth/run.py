@@ -40,7 +40,11 @@ class Run:
 
     @classmethod
     def create(cls, path: str | Path, config: Config) -> "Run":
-        """Create the folder, or give an existing run a new configuration."""
+        """Create the folder, or give an existing run a new configuration.
+
+        Raises:
+            InputError: `path` is a file.
+        """
         path = Path(path)
         if path.exists() and not path.is_dir():
             raise InputError(f"{path}: a file; expected the folder of a run")
@@ -78,7 +82,11 @@ class Run:
     def execute(
         self, stage: Stage, *, inputs: Mapping[str, str], config: Mapping[str, Any], build: Build
     ) -> Outcome:
-        """Bring a stage up to date (see `firth.artifacts.execute`); one process at a time."""
+        """Bring a stage up to date (see `firth.artifacts.execute`); one process at a time.
+
+        Raises:
+            InputError: Another process is building this run.
+        """
         lock = FileLock(self.path / ".lock")
         try:
             with lock.acquire(timeout=0):

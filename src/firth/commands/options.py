@@ -1,7 +1,7 @@
 """Options that several commands share, and what they do."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from enum import StrEnum
 from pathlib import Path
@@ -154,4 +154,6 @@ def changed_run(folder: Path, changes: Changes, *, create: bool = False) -> Iter
             Run.create(folder, before)
         else:
             path.unlink(missing_ok=True)
+            with suppress(OSError):
+                folder.rmdir()  # only where nothing else is in it
         raise

@@ -201,7 +201,7 @@ class Corpus:
         return found
 
     def chunk_text(self, k: int) -> str:
-        """The sentences of chunk `k`, joined by blanks."""
+        """The sentences of chunk `k`, joined by blanks; raise `IndexError` if there is none."""
         if not 0 <= k < self.n_chunks:
             raise IndexError(f"got chunk {k}, expected 0 to {self.n_chunks - 1}")
         return " ".join(self.texts(np.arange(*self.chunk_bounds[k : k + 2])))
@@ -212,11 +212,14 @@ class Corpus:
         Args:
             slot: A sentence.
             window: Sentences on each side; by default the window the corpus was built with.
+
+        Raises:
+            IndexError: `slot` is no sentence.
         """
         return self.contexts([slot], window)[0]
 
     def contexts(self, slots: npt.ArrayLike, window: int | None = None) -> list[Context]:
-        """`context` of each slot, gathered at once."""
+        """`context` of each slot, gathered at once; raise `IndexError` if one is no sentence."""
         window = self.window if window is None else window
         centres = np.asarray(slots, np.int64).ravel()
         if len(centres) and (centres.min() < 0 or centres.max() >= len(self)):

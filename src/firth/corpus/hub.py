@@ -42,7 +42,11 @@ def fingerprint_hub(name: str) -> str:
 
 
 def read_hub(source: Source, config: CorpusConfig) -> Iterator[Item]:
-    """Records of a data set; their line is the row, counted from 1."""
+    """Records of a data set; their line is the row, counted from 1.
+
+    Raises:
+        InputError: The data set cannot be opened, or reading it stops before its end.
+    """
     path, name, split = _parts(source.path)
     try:
         stream: Any = datasets.load_dataset(path, name, split=split, streaming=True)

@@ -54,7 +54,7 @@ def load_pairs(
 
 
 def read_pairs(path: Path, domain: str = DOMAIN) -> EvaluationSet:
-    """The scored pairs of a file; see `load_pairs`."""
+    """The scored pairs of a file; see `load_pairs`, errors included."""
     task = file_task(path)
     header, records = _read(path)
     needed = [*COLUMNS[Kind.PAIRS], *([domain] if domain != DOMAIN else [])]

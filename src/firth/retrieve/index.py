@@ -87,6 +87,9 @@ class ChunkIndex:
         Args:
             sentences: Texts of any length.
             n: Chunks wanted, at least 1; by default `retrieve.chunks` of the configuration.
+
+        Raises:
+            ValueError: `n` is below 1.
         """
         n = self._default if n is None else n
         if n < 1:

@@ -73,6 +73,9 @@ class Index:
             low: Least overlap, above 0.
             high: Overlaps are below it.
             tolerance: Largest difference in length, as a share of the longer sentence.
+
+        Raises:
+            ValueError: `low` is not above 0.
         """
         if not low > 0:
             raise ValueError(f"low {low:g}: expected more than 0")
