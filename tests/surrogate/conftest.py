@@ -15,6 +15,7 @@ from firth.config import Config
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import build_tokenizer, open_tokenizer
+from firth.fit.build import train_fit
 from firth.harvest import HARVEST
 from firth.run import Run
 from firth.words import jaccard, words
@@ -49,16 +50,18 @@ def write_pairs(run: Run, sizes: dict[str, int]) -> None:
 
 @pytest.fixture(scope="session")
 def harvested(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with corpus, tokenizer and harvest; copied by `fresh`, never changed."""
+    """A run with corpus, tokenizer, fit and harvest; copied by `fresh`, never changed."""
     settings = {
         "corpus": {"inputs": [str(tiny_folder)]},
         "tokenizer": {"vocabulary": 400},
+        "fit": {"bag": {"dimensions": 12, "epochs": 4, "batch": 32, "by_source": True}},
         "surrogate": {"dimensions": 32},
     }
     path = tmp_path_factory.mktemp("harvested") / "run"
     run = Run.create(path, Config.parse(settings, "conftest"))
     build_corpus(run)
     build_tokenizer(run)
+    train_fit(run)
     write_pairs(run, {"train": 600, "dev": 220, "test": 220})
     return path
 

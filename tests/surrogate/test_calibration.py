@@ -11,15 +11,16 @@ from firth.errors import InputError
 from firth.settings import Calibration
 from firth.surrogate.calibration import KNOTS, LabelMap
 
+COSINES = [0.3, 0.5, 0.4]
 SCORES = st.lists(st.floats(-1, 1, allow_nan=False, width=32), min_size=2, max_size=60, unique=True)
 
 
 @given(SCORES, st.sampled_from(Calibration))
 def test_labels_are_monotonic_and_in_range(scores: list[float], kind: Calibration) -> None:
     """A higher score never gets a lower label, seen in training or not."""
-    fitted = LabelMap.fit(scores, kind)
+    fitted = LabelMap.fit(scores, kind, COSINES)
     labels = fitted.apply(np.linspace(-2, 2, 101))
-    assert labels.min() >= 0
+    assert labels.min() >= (-1 if kind is Calibration.MATCH else 0)
     assert labels.max() <= 1
     assert np.all(np.diff(labels) >= 0)
 
@@ -36,6 +37,26 @@ def test_zscore_labels_go_back_to_the_scores() -> None:
     scores = np.random.default_rng(1).normal(0.9, 0.02, 500)
     fitted = LabelMap.fit(scores, Calibration.ZSCORE)
     np.testing.assert_allclose(fitted.invert(fitted.apply(scores)), scores, atol=1e-9)
+
+
+def test_matched_labels_have_the_scale_of_the_cosines() -> None:
+    """Mean and deviation are the cosines', the map is a line, and it goes back."""
+    rng = np.random.default_rng(5)
+    scores, cosines = rng.normal(0.1, 0.05, 500), rng.normal(0.4, 0.1, 300)
+    fitted = LabelMap.fit(scores, Calibration.MATCH, cosines)
+    labels = fitted.apply(scores)
+    assert labels.mean() == pytest.approx(cosines.mean())
+    assert labels.std() == pytest.approx(cosines.std())
+    assert np.corrcoef(labels, scores)[0, 1] == pytest.approx(1)
+    np.testing.assert_allclose(fitted.invert(labels), scores)
+    assert fitted.apply([-99.0, 99.0]).tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize(("cosines", "said"), [(None, "there are none"), ([0.5, 0.5], "alike")])
+def test_matching_needs_cosines(cosines: list[float] | None, said: str) -> None:
+    """Where there is no scale to take, the error names what else there is."""
+    with pytest.raises(InputError, match=f"{said}.*expected quantile"):
+        LabelMap.fit([0.1, 0.2], Calibration.MATCH, cosines)
 
 
 def test_many_scores_keep_their_ranks() -> None:
@@ -55,7 +76,7 @@ def test_equal_scores_share_a_label() -> None:
 @pytest.mark.parametrize("kind", Calibration)
 def test_a_map_survives_json(kind: Calibration) -> None:
     """What is saved is what was fitted."""
-    fitted = LabelMap.fit([0.1, 0.2, 0.7], kind)
+    fitted = LabelMap.fit([0.1, 0.2, 0.7], kind, COSINES)
     assert LabelMap.from_dict(json.loads(json.dumps(fitted.to_dict()))) == fitted
 
 

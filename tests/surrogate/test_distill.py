@@ -74,11 +74,11 @@ def test_the_report_tells_what_the_model_does(distilled: Distilled) -> None:
 
 
 def test_labels_come_from_the_training_scores_alone(distilled: Distilled) -> None:
-    """The map's knots span the training scores, not those of dev and test."""
+    """The map has their mean and deviation, not those of dev and test."""
     path = distilled.path.parent / "harvest" / "train.parquet"
     scores = pq.read_table(path)["score"].to_numpy()
-    assert distilled.labels.scores[0] == scores.min()
-    assert distilled.labels.scores[-1] == scores.max()
+    assert distilled.labels.mean == pytest.approx(scores.mean())
+    assert distilled.labels.deviation == pytest.approx(scores.std())
 
 
 def test_the_folder_opens_without_firth(distilled: Distilled) -> None:
@@ -186,10 +186,41 @@ def test_without_a_harvest_the_command_is_named(tiny_folder: Path, tmp_path: Pat
     """The message says which command builds what is missing."""
     from firth.corpus.build import build_corpus
     from firth.corpus.tokenizer import build_tokenizer
+    from firth.fit.build import train_fit
 
     config = {"corpus": {"inputs": [str(tiny_folder)]}, "tokenizer": {"vocabulary": 400}}
     run = Run.create(tmp_path / "run", Config.parse(config, "test"))
     build_corpus(run)
     build_tokenizer(run)
+    train_fit(run)
     with pytest.raises(MissingStageError, match="firth harvest"):
         distill(run)
+
+
+def test_the_start_is_kept_where_training_only_harms(fresh: Callable[..., Run]) -> None:
+    """At a ruinous rate no look beats the start: it is saved as it was, and the report says so."""
+    run = fresh("run", epochs=1, batch=50, learning_rate=50.0)
+    found = distill(run)
+    chosen = found.report["chosen"]
+    assert chosen["step"] == 0
+    assert chosen["steps"] == 12
+    looks = [one["spearman"] for one in chosen["seen"]]
+    assert len(looks) == 11
+    assert looks[0] == max(looks)
+    assert looks[0] == found.report["before"]["dev"]["all"]["spearman"]
+    assert found.report["after"] == found.report["before"]
+    assert "the start was kept" in " ".join(found.report["notes"])
+    assert "the start was kept" in (found.path / "README.md").read_text()
+    model, start = SentenceTransformer(str(found.path), device="cpu"), start_model(run)
+    texts = ["The ship met the storm near the wave.", "The cow left the barn."]
+    np.testing.assert_array_equal(model.encode(texts), start.encode(texts))
+
+
+def test_the_best_look_is_what_is_saved(distilled: Distilled) -> None:
+    """Agreement on dev after training is the best that was seen, and better than the start's."""
+    chosen = distilled.report["chosen"]
+    best = max(chosen["seen"], key=lambda one: one["spearman"])
+    assert chosen["step"] == best["step"] > 0
+    after = distilled.report["after"]["dev"]["all"]["spearman"]
+    assert after == pytest.approx(best["spearman"], abs=1e-6)
+    assert "the start was kept" not in " ".join(distilled.report["notes"])

@@ -1,92 +1,122 @@
-"""The static start: what it weighs, which pairs it sees, and that it can be interrupted."""
+"""The static start: its words, what their vectors hold, and that it can be interrupted."""
 
-import math
 import shutil
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from firth.coherence.tokens import TokenizedSentences, tokenize
-from firth.corpus.corpus import Corpus
-from firth.corpus.tokenizer import open_tokenizer
+from firth.baseline_settings import Stemmer
+from firth.baselines.word_bag import WordBag
+from firth.fit import FIT
+from firth.fit.open import open_parts
 from firth.run import Run
-from firth.surrogate import static
-from firth.surrogate.static import Neighbours, inverse_frequencies, moved, neighbour_pairs
+from firth.settings import Method
+from firth.surrogate.static import (
+    UNKNOWN,
+    frequent_words,
+    learned_vectors,
+    random_vectors,
+    static_start,
+    word_tokenizer,
+)
+from firth.words import words
+
+KNOWN = ["the", "ship", "café", "x_1", "straße"]
+PAIRS = [
+    ("The ship met the storm near the wave.", "The sailor left the wave near the ship."),
+    ("The judge saw the trial near the lawyer.", "The ship saw the sailor near the harbour."),
+    ("The cow met the barn near the farmer.", "The farmer saw the cow near the field."),
+    ("The violin met the piano near the song.", "The judge left the court near the witness."),
+]
 
 
-def test_inverse_frequencies_equal_a_count(harvested: Path) -> None:
-    """log((N + 1) / (df + 1)), counted one sentence at a time; 0 for special tokens."""
-    corpus, tokenizer = Corpus.open(harvested), open_tokenizer(harvested)
-    texts = corpus.texts(np.arange(len(corpus)))
-    tokens = tokenize(texts, tokenizer, 128)
-    counts = Counter(
-        i for text in texts for i in set(tokenizer.encode(text, add_special_tokens=False).ids)
+@given(st.text(alphabet=st.sampled_from("the ship café X_1 Straße.,-'\n\t"), max_size=40))
+def test_the_tokenizer_reads_words(text: str) -> None:
+    """Its tokens are those of `firth.words.words`, unknown ones being 0."""
+    number = {word: i for i, word in enumerate(KNOWN, 1)}
+    found = word_tokenizer(KNOWN).encode(text, add_special_tokens=False).ids
+    assert found == [number.get(word, 0) for word in words(text)]
+
+
+def test_frequent_words_come_first() -> None:
+    """By falling number of sentences, then by alphabet; those of one sentence are left out."""
+    counts = {"a": 9, "d": 2, "c": 5, "b": 5, "once": 1}
+    assert frequent_words(counts, 9) == ["a", "b", "c", "d"]
+    assert frequent_words(counts, 2) == ["a", "b"]
+
+
+def test_random_vectors_are_a_compressed_tfidf() -> None:
+    """Lengths follow the weights, and different words are about orthogonal."""
+    weights = np.array([1.0, 2.0, 4.0], np.float32)
+    vectors = random_vectors(weights, 4096, seed=1)
+    lengths = np.linalg.norm(vectors, axis=1)
+    np.testing.assert_allclose(lengths, weights / np.sqrt(7), rtol=0.05)
+    cosines = (vectors / lengths[:, None]) @ (vectors / lengths[:, None]).T
+    assert np.abs(cosines - np.eye(3)).max() < 0.06
+
+
+@pytest.mark.parametrize("dimensions", [3, 5, 8])
+def test_learned_vectors_are_those_of_the_bag(dimensions: int) -> None:
+    """By the word's stem; with fewer dimensions their principal ones; unknown words have none."""
+    rng = np.random.default_rng(1)
+    flat = rng.standard_normal((4, 3)) @ rng.standard_normal((3, 5))
+    bag = WordBag("", ["sail", "storm", "cow", "barn"], flat.astype(np.float32), Stemmer.PORTER)
+    found = learned_vectors(bag, ["sailing", "barn", "zebra"], dimensions)
+    assert not found[2].any()
+    whole = flat[[0, 3]] / np.sqrt(np.mean(np.linalg.norm(flat[[0, 3]], axis=1) ** 2))
+    np.testing.assert_allclose(found[:2] @ found[:2].T, whole @ whole.T, atol=1e-5)
+
+
+def test_the_start_is_near_origin(fresh: Callable[..., Run], tmp_path: Path) -> None:
+    """With many dimensions a sentence's vector is its bag's plus its tf-idf's: their blend."""
+    run = fresh("run", dimensions=2048)
+    model, history = static_start(run, tmp_path / "scratch")
+    assert not history
+    one, two = (model.encode(list(side)) for side in zip(*PAIRS, strict=True))
+    cosines = (one * two).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(two, axis=1)
+    parts = open_parts(run)
+    ends = np.sort([parts[name].similarities(PAIRS) for name in ("sentences", "terms")], axis=0)
+    assert (cosines > ends[0] - 0.1).all()
+    assert (cosines < ends[1] + 0.1).all()
+    assert np.argmax(cosines) == np.argmax(ends.mean(axis=0))
+
+
+def test_unknown_words_count_as_nothing(fresh: Callable[..., Run], tmp_path: Path) -> None:
+    """They leave a sentence's direction as it is, and a text of nothing else has no length."""
+    model, _ = static_start(fresh("run"), tmp_path / "scratch")
+    plain, more, none = model.encode(["the ship", "the zyzzyva ship", "zyzzyva"])
+    np.testing.assert_allclose(
+        plain / np.linalg.norm(plain), more / np.linalg.norm(more), atol=1e-6
     )
-    found = inverse_frequencies(tokens, tokenizer.get_vocab_size())
-    assert len(counts) > 50
-    for token in range(5, len(found)):
-        expected = math.log((len(texts) + 1) / (counts[token] + 1))
-        assert found[token] == pytest.approx(expected, abs=1e-5)
-    assert not found[:5].any()
+    assert not none.any()
+    tokenizer = model[0].tokenizer
+    assert tokenizer.token_to_id(UNKNOWN) == 0
 
 
-def test_neighbours_share_a_document(harvested: Path) -> None:
-    """No pair crosses a document border, and every batch holds sentences and their successors."""
-    run, corpus = Run.open(harvested), Corpus.open(harvested)
-    firsts = neighbour_pairs(corpus, run.config.corpus)
-    assert len(firsts) == len(corpus) - corpus.n_documents
-    assert (corpus.document_of(firsts) == corpus.document_of(firsts + 1)).all()
-    tokenizer = open_tokenizer(harvested)
-    tokens = tokenize(corpus.texts(np.arange(len(corpus))), tokenizer, 128)
-    neighbours = Neighbours(tokens, firsts, 8, seed=1)
-    followed = {(_row(tokens, i), _row(tokens, i + 1)) for i in firsts}
-    seen: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
-    for step in range(neighbours.steps):
-        one, two = (_rows(side) for side in neighbours(step))
-        seen += zip(one, two, strict=True)
-    assert set(seen) <= followed
-    assert len(set(seen)) > 0.9 * len(followed)
-    again = neighbours(0)
-    assert torch.equal(again[0]["input_ids"], neighbours(0)[0]["input_ids"])
+def test_start_epochs_0_knows_word_counts_only(fresh: Callable[..., Run], tmp_path: Path) -> None:
+    """Vectors are then random directions, the same whatever the bag has learned."""
+    run = fresh("run", start_epochs=0)
+    (run.folder(FIT) / "vectors.safetensors").unlink()
+    model, _ = static_start(run, tmp_path / "scratch")
+    first, second = model.encode(["ship", "harbour"])
+    assert first.any()
+    assert abs(first @ second) < 0.9 * np.linalg.norm(first) * np.linalg.norm(second)
 
 
-def _rows(features: dict[str, torch.Tensor]) -> list[tuple[int, ...]]:
-    ends = [*features["offsets"].tolist()[1:], len(features["input_ids"])]
-    ids = features["input_ids"].tolist()
-    return [tuple(ids[a:b]) for a, b in zip(features["offsets"].tolist(), ends, strict=True)]
-
-
-def _row(tokens: TokenizedSentences, i: int) -> tuple[int, ...]:
-    return tuple(tokens.pieces[tokens.bounds[i] : tokens.bounds[i + 1]].tolist())
-
-
-def test_a_word_moves_by_its_own_length() -> None:
-    """Each move has the length of its first vector; what did not move stays."""
-    first = torch.randn(6, 4, generator=torch.Generator().manual_seed(1))
-    learned = first.clone()
-    learned[:5] += 3 * torch.randn(5, 4, generator=torch.Generator().manual_seed(2))
-    found = moved(first, learned)
-    lengths = (found - first).norm(dim=1)
-    torch.testing.assert_close(lengths[:5], static.STEP * first.norm(dim=1)[:5])
-    torch.testing.assert_close(found[5], first[5])
-
-
-def test_an_interrupted_start_ends_the_same(
-    fresh: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Continued from its checkpoint, the start has the vectors of an uninterrupted one."""
-    monkeypatch.setattr(static, "BATCH", 32)
-    run = fresh("run", start_epochs=20)
-    whole, history = static.static_start(run, tmp_path / "whole")
+def test_an_interrupted_start_ends_the_same(fresh: Callable[..., Run], tmp_path: Path) -> None:
+    """Where the run has no stage fit, the bag is learned here, and continued from a checkpoint."""
+    run = fresh("run", start_epochs=80).changed({"origin": {"method": Method.PAPER.value}})
+    whole, history = static_start(run, tmp_path / "whole")
     assert len(history) > 1
     left = tmp_path / "left"
     left.mkdir()
     shutil.copy(tmp_path / "whole" / "checkpoint.safetensors", left)
-    continued, repeated = static.static_start(run, left)
+    continued, repeated = static_start(run, left)
     assert repeated == history
     torch.testing.assert_close(
         next(continued.parameters()), next(whole.parameters()), rtol=0, atol=0

@@ -29,7 +29,7 @@ from firth.run import Run
 from firth.seeds import derive_seed
 from firth.settings import SurrogateConfig
 from firth.silence import silence
-from firth.surrogate.base import BaseKind, base_inputs
+from firth.surrogate.base import BaseKind, base_inputs, calibration
 from firth.surrogate.calibration import LabelMap
 from firth.surrogate.encoder import scratch_encoder
 from firth.surrogate.figures import measure
@@ -106,7 +106,7 @@ def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
     scratch.mkdir(exist_ok=True)
     tables = {split: pq.read_table(harvest / f"{split}.parquet") for split in ("train", "test")}
     scores = {split: t["score"].to_numpy().astype(np.float64) for split, t in tables.items()}
-    labels = LabelMap.fit(scores["train"], config.calibration)
+    labels = LabelMap.fit(scores["train"], calibration(config))
     with silence():
         model = _start(run, scratch)
         pairs = labelled_pairs(harvest / "train.parquet", labels, scratch)

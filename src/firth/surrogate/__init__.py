@@ -13,9 +13,20 @@ if TYPE_CHECKING:
 
 SURROGATE = Stage(
     name="surrogate",
-    code=("corpus", "coherence/tokens", "encoders", "surrogate", "training", "words"),
+    code=(
+        "baselines/bag",
+        "baselines/idf",
+        "baselines/sentences",
+        "baselines/stem",
+        "baselines/word_bag",
+        "corpus",
+        "encoders",
+        "surrogate",
+        "training",
+        "words",
+    ),
     command="firth distill --run",
-    libraries=("sentence-transformers", "tokenizers", "torch", "transformers"),
+    libraries=("sentence-transformers", "snowballstemmer", "tokenizers", "torch", "transformers"),
 )
 
 _HOME = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from firth.artifacts import fingerprint_file
 from firth.errors import InputError
-from firth.settings import SurrogateConfig
+from firth.settings import Calibration, SurrogateConfig
 
 _MARKERS = ("modules.json", "config.json")
 
@@ -15,7 +15,7 @@ class BaseKind(StrEnum):
     """The three kinds of encoder to start from."""
 
     STATIC = "static"
-    """Word vectors learned on the corpus, averaged."""
+    """Word vectors of the corpus, averaged."""
     TRANSFORMER = "transformer"
     """A small Transformer with random weights."""
     PRETRAINED = "pretrained"
@@ -38,6 +38,25 @@ LEARNING_RATES: Mapping[BaseKind, float] = {
 def learning_rate(config: SurrogateConfig) -> float:
     """The configured learning rate, else the one that suits the base."""
     return config.learning_rate or LEARNING_RATES[BaseKind.of(config.base)]
+
+
+def batch_size(config: SurrogateConfig) -> int:
+    """Pairs a step: as configured, else what suits the base."""
+    if config.batch:
+        return config.batch
+    return 512 if BaseKind.of(config.base) is BaseKind.STATIC else 64
+
+
+def calibration(config: SurrogateConfig) -> Calibration:
+    """The configured map of labels, else the one that suits the base.
+
+    A static start agrees with Origin already, and absolute labels would tear its cosines from
+    their scale; those of the other bases mean nothing before training.
+    """
+    if config.calibration:
+        return config.calibration
+    static = BaseKind.of(config.base) is BaseKind.STATIC
+    return Calibration.MATCH if static else Calibration.QUANTILE
 
 
 def base_inputs(base: str) -> dict[str, str]:

@@ -10,13 +10,15 @@ from firth.surrogate.base import BaseKind
 from firth.surrogate.figures import ALL
 
 _BASES = {
-    BaseKind.STATIC: "word vectors learned on neighbouring sentences of the same corpus, averaged",
+    BaseKind.STATIC: "word vectors learned on neighbouring sentences of the same corpus, plus "
+    "random directions that are longer for rarer words, averaged",
     BaseKind.TRANSFORMER: "a Transformer of four layers with random weights, mean pooling",
 }
 _CALIBRATIONS = {
     "quantile": "the score's quantile among the training scores",
     "zscore": "the normal distribution function of the standardised score",
     "none": "the score itself, clipped to [0, 1]",
+    "match": "the score, on the scale of the start's cosines",
 }
 
 

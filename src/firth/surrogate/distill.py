@@ -10,24 +10,34 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from firth.artifacts import SCRATCH, Outcome, read_json, write_atomically, write_json
+from firth.artifacts import SCRATCH, Outcome, Stage, read_json, write_atomically, write_json
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
 from firth.errors import InputError, MissingExtraError
+from firth.fit import FIT
 from firth.harvest import HARVEST
+from firth.origin import READS
 from firth.run import Run
 from firth.seeds import derive_seed
 from firth.settings import Calibration
 from firth.surrogate import SURROGATE
-from firth.surrogate.base import BaseKind, base_inputs, learning_rate
+from firth.surrogate.base import BaseKind, base_inputs, batch_size, calibration, learning_rate
 from firth.surrogate.calibration import LabelMap
 from firth.surrogate.card import model_card
-from firth.surrogate.figures import ALL, Values, cautions, measure_by_kind
+from firth.surrogate.figures import (
+    ALL,
+    Values,
+    cautions,
+    measure_by_kind,
+    rank_correlation,
+)
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 HELD_OUT = ("dev", "test")
+SCALE_PAIRS = 10_000
+"""Training pairs whose cosines by the start give the scale of the labels (calibration match)."""
 REPORT, CARD, LABELS = "report.json", "README.md", "calibration.json"
 
 
@@ -39,7 +49,9 @@ class Distilled:
         path: Its folder, which `SentenceTransformer(path)` opens.
         report: Contents of `report.json`: `settings`, `corpus`, `model` and `pairs` (sizes),
             `before` and `after` (split → kind of pair → `firth.surrogate.figures.Figures`),
-            `history` (`start`, `distillation`: lists of step and loss), and `notes` in words.
+            `history` (`start`, `distillation`: lists of step and loss), `chosen` (the `step` whose
+            weights were kept, 0 being the start, of how many `steps`, and the rank correlation
+            `seen` on dev at each look), and `notes` in words.
         reused: Whether it was already there.
     """
 
@@ -78,7 +90,7 @@ def distill(
         epochs: Passes over the training pairs.
         batch: Pairs a step.
         learning_rate: Peak rate.
-        calibration: `quantile`, `zscore` or `none`.
+        calibration: `match`, `quantile`, `zscore` or `none`.
 
     Raises:
         MissingStageError: A stage is not built; the message names the command.
@@ -114,28 +126,34 @@ def build_surrogate(run: Run) -> Outcome:
     config = run.config
     return run.execute(
         SURROGATE,
-        inputs=run.inputs(CORPUS, TOKENIZER, HARVEST) | base_inputs(config.surrogate.base),
+        inputs=run.inputs(*_stages(run)) | base_inputs(config.surrogate.base),
         config={
             "seed": config.seed,
             "min_words": config.corpus.min_words,
             "max_words": config.corpus.max_words,
+            "bag": config.fit.bag.model_dump(mode="json"),
             **config.surrogate.model_dump(mode="json"),
         },
         build=lambda workspace: _build(workspace, run),
     )
 
 
+def _stages(run: Run) -> list[Stage]:
+    start = (FIT,) if FIT in READS[run.config.origin.method] else ()
+    is_static = BaseKind.of(run.config.surrogate.base) is BaseKind.STATIC
+    return [CORPUS, TOKENIZER, *(start if is_static else ()), HARVEST]
+
+
 def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
     from firth.silence import silence
+    from firth.surrogate.best import Best
     from firth.surrogate.start import build_start
-    from firth.surrogate.training import labelled_pairs, train_siamese
+    from firth.surrogate.training import labelled_pairs, total_steps, train_siamese
 
     config, harvest = run.config.surrogate, run.folder(HARVEST)
     scratch = workspace / SCRATCH
     scratch.mkdir(exist_ok=True)
     scores = pq.read_table(harvest / "train.parquet", columns=["score"])["score"].to_numpy()
-    labels = LabelMap.fit(scores, config.calibration)
-    constant = float(labels.apply(scores).mean())
     held_out = {split: pq.read_table(harvest / f"{split}.parquet") for split in HELD_OUT}
     if empty := [split for split, table in held_out.items() if not len(table)]:
         raise InputError(f"{harvest}: no pair in {' and '.join(empty)}. Harvest more pairs.")
@@ -143,10 +161,13 @@ def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
     with silence():
         start = build_start(run, scratch)
         model = start.model
+        labels = LabelMap.fit(scores, calibration(config), _scale(model, harvest))
+        constant = float(labels.apply(scores).mean())
         before = _figures(model, held_out, labels, constant)
         pairs = labelled_pairs(harvest / "train.parquet", labels, scratch)
         seed = derive_seed(run.config.seed, "surrogate", "distillation")
-        history = train_siamese(model, pairs, config, seed, scratch)
+        best = Best(model, lambda: _agreement(model, held_out["dev"]))
+        history = train_siamese(model, pairs, config, seed, scratch, best=best)
         after = _figures(model, held_out, labels, constant)
         model.cpu().save(str(workspace), create_model_card=False)
 
@@ -161,8 +182,13 @@ def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
         "pairs": sizes,
         "before": before,
         "after": after,
+        "chosen": {
+            "step": best.step,
+            "steps": total_steps(config, len(scores)),
+            "seen": best.seen,
+        },
         "history": {"start": start.history, "distillation": history},
-        "notes": [*cautions(sizes, HELD_OUT), *_verdicts(before, after)],
+        "notes": [*cautions(sizes, HELD_OUT), *_kept_start(best.step), *_verdicts(before, after)],
     }
     write_json(workspace / REPORT, report)
     write_json(workspace / LABELS, labels.to_dict())
@@ -204,6 +230,18 @@ def _figures(
     return found
 
 
+def _scale(model: "SentenceTransformer", harvest: Path) -> Values | None:
+    parts = pq.ParquetFile(harvest / "train.parquet").iter_batches(
+        SCALE_PAIRS, columns=["sentence1", "sentence2"]
+    )
+    first = next(parts, None)
+    return None if first is None else cosines(model, pa.Table.from_batches([first]))
+
+
+def _agreement(model: "SentenceTransformer", table: pa.Table) -> float | None:
+    return rank_correlation(cosines(model, table), table["score"].to_numpy().astype(np.float64))
+
+
 def _settings(run: Run) -> dict[str, Any]:
     config = run.config.surrogate
     base = Path(config.base)
@@ -211,6 +249,8 @@ def _settings(run: Run) -> dict[str, Any]:
     return config.model_dump(mode="json") | {
         "base": base.name if is_folder else config.base,
         "learning_rate": learning_rate(config),
+        "batch": batch_size(config),
+        "calibration": calibration(config).value,
         "seed": run.config.seed,
     }
 
@@ -221,6 +261,16 @@ def _corpus_size(corpus: Corpus) -> dict[str, int]:
         "sentences": len(corpus),
         "words": int(corpus.word_counts.sum(dtype=np.int64)),
     }
+
+
+def _kept_start(step: int) -> list[str]:
+    if step:
+        return []
+    return [
+        "At no look during training did the model agree with Origin on dev better than the start: "
+        "the start was kept. More pairs (firth harvest --pairs) or another rate "
+        "(surrogate.learning_rate) may teach more."
+    ]
 
 
 def _verdicts(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -1,167 +1,143 @@
-"""The static start: word vectors averaged, learned on neighbouring sentences of the corpus.
+"""The static start: word vectors averaged, made of what the run knows before it sees a label.
 
-A word starts as a random direction whose length is its inverse document frequency, so that the
-mean of a sentence's vectors is a compressed tf-idf vector. Then neighbouring sentences are drawn
-together and those of other places pushed apart: words that keep the same company move closer.
-
-What is learned is the direction in which a word moves; how far follows its inverse document
-frequency. The distances that suit neighbours bury the words themselves (docs/surrogate.md).
+A word's vector is that of the contrastive bag of words, which the stage `fit` has learned and
+Origin's `sentences` and `words` compare, plus a random direction as long as the word's inverse
+document frequency: in the cosine of two sums, random directions meet only in words that both have,
+so this is a compressed tf-idf, Origin's `terms`. Where Origin is the paper's, the bag is learned
+here.
 """
 
-from functools import lru_cache
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-from tokenizers import Tokenizer
-from torch import Tensor
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from firth.coherence.tokens import TokenizedSentences, tokenize_corpus
-from firth.corpus.corpus import Corpus
-from firth.corpus.tokenizer import SPECIAL_TOKENS, open_tokenizer
+from firth.artifacts import read_json
+from firth.baselines.bag import learn
+from firth.baselines.idf import Idf, fit_idf_on_run
+from firth.baselines.stem import stems
+from firth.baselines.word_bag import WordBag
+from firth.fit import FIT
+from firth.fit.open import IDF
+from firth.origin import READS
 from firth.run import Run
 from firth.seeds import derive_seed
-from firth.settings import CorpusConfig
-from firth.training import History, Schedule, train
+from firth.training import History
 
-BATCH = 1024
-"""Pairs a step; each sentence is told from the batch's other ones."""
-LEARNING_RATE = 0.05
-SCALE = 1 / 0.07
-"""Cosines are multiplied by this before the softmax."""
-MAX_TOKENS = 128
-"""Tokens read of a sentence while learning the start."""
-REPORTS = 20
-STEP = 0.5
-"""How far a word moves from its first vector, as a share of that vector's length."""
+UNKNOWN = "<unk>"
+"""Token 0: every word that has no vector. It counts as nothing."""
+MIN_SENTENCES = 2
+"""Sentences of the corpus a word must be in to have a vector."""
+IDF_SHARE = 0.5
+"""Typical length of a word's random direction, that of its learned vector being 1."""
 
-Pair = tuple[dict[str, Tensor], dict[str, Tensor]]
+Vectors = npt.NDArray[np.float32]
 
 
 def static_start(run: Run, scratch: Path) -> tuple[SentenceTransformer, History]:
-    """A `StaticEmbedding` model with vectors learned on the run's corpus, and its loss history.
+    """A `StaticEmbedding` model with the vectors above, and the losses if they were learned here.
 
     Args:
-        run: A run whose corpus and tokenizer are built.
-        scratch: Folder for the tokens and the checkpoint; an interrupted call continues from it.
-    """
-    corpus, tokenizer, config = Corpus.open(run), open_tokenizer(run), run.config.surrogate
-    seed = derive_seed(run.config.seed, "surrogate", "start")
-    scratch.mkdir(parents=True, exist_ok=True)
-    tokens = tokenize_corpus(corpus.batches(), tokenizer, MAX_TOKENS, scratch)
-    weights = inverse_frequencies(tokens, tokenizer.get_vocab_size())
-    model = _model(tokenizer, random_vectors(weights, config.dimensions, seed))
-    firsts = neighbour_pairs(corpus, run.config.corpus)
-    if not config.start_epochs or len(firsts) < 2:
-        return model, []
+        run: A run whose corpus is built, and fit if its Origin reads that.
+        scratch: Folder of the checkpoint; an interrupted call continues from it.
 
-    neighbours = Neighbours(tokens, firsts, min(BATCH, len(firsts)), derive_seed(seed, "order"))
-    vectors = next(model.parameters())
-    first = vectors.detach().clone()
-    loss = MultipleNegativesRankingLoss(model, scale=SCALE)
-    steps = config.start_epochs * neighbours.steps
-    schedule = Schedule(
-        steps=steps,
-        learning_rate=LEARNING_RATE,
-        warmup=steps // 10,
-        checkpoint_steps=200,
-        seed=derive_seed(seed, "steps"),
-        report_steps=-(-steps // REPORTS),
-    )
-    history = train(
-        model,
-        neighbours,
-        lambda pair: loss(pair, torch.empty(0)),
-        schedule,
-        scratch,
-        "Surrogate: first vectors",
-    )
-    with torch.no_grad():
-        vectors.copy_(moved(first, vectors))
+    Raises:
+        MissingStageError: A stage is not built.
+        InputError: The corpus is too small to learn from.
+        MissingExtraError: The stemmer is not installed.
+    """
+    config = run.config.surrogate
+    seed = derive_seed(run.config.seed, "surrogate", "start")
+    idf = _idf(run)
+    words = frequent_words(idf.frequencies, config.vocabulary)
+    weights = np.array([idf.weight(word) for word in words], np.float32)
+    vectors = IDF_SHARE * random_vectors(weights, config.dimensions, seed)
+    bag, history = _bag(run, scratch, seed)
+    if bag is not None:
+        vectors += learned_vectors(bag, words, config.dimensions)
+    vectors = np.concatenate((np.zeros((1, config.dimensions), np.float32), vectors))
+    module = StaticEmbedding(word_tokenizer(words), vectors)
+    # Unknown words are left out of the mean and never learn.
+    module.embedding.padding_idx = 0
+    model = SentenceTransformer(modules=[module], device="cpu", local_files_only=True)
     return model, history
 
 
-def moved(first: Tensor, learned: Tensor) -> Tensor:
-    """`first` moved towards `learned`, each row by `STEP` times its length; shape unchanged."""
-    move = learned - first
-    lengths = first.norm(dim=1, keepdim=True) * STEP
-    found: Tensor = first + move * (lengths / move.norm(dim=1, keepdim=True).clamp_min(1e-12))
-    return found
+def frequent_words(frequencies: Mapping[str, int], most: int) -> list[str]:
+    """The `most` words of most sentences, at least `MIN_SENTENCES`; then by alphabet."""
+    known = [word for word, count in frequencies.items() if count >= MIN_SENTENCES]
+    return sorted(known, key=lambda word: (-frequencies[word], word))[:most]
 
 
-def inverse_frequencies(tokens: TokenizedSentences, vocabulary: int) -> npt.NDArray[np.float32]:
-    """log((N + 1) / (df + 1)) of each token over N sentences; 0 for special tokens."""
-    frequencies = np.zeros(vocabulary, np.int64)
-    for start in range(0, len(tokens), 100_000):
-        end = min(start + 100_000, len(tokens))
-        bounds = tokens.bounds[start : end + 1]
-        rows = np.repeat(np.arange(end - start), np.diff(bounds))
-        cells = np.unique(rows * vocabulary + tokens.pieces[bounds[0] : bounds[-1]])
-        frequencies += np.bincount(cells % vocabulary, minlength=vocabulary)
-    weights = np.log((len(tokens) + 1) / (frequencies + 1))
-    weights[: len(SPECIAL_TOKENS)] = 0
-    return weights.astype(np.float32)
+def random_vectors(weights: Vectors, dimensions: int, seed: int) -> Vectors:
+    """Random directions, about as long as `weights` divided by their root mean square.
 
+    Args:
+        weights: (V,).
+        dimensions: d.
+        seed: Of the directions.
 
-def random_vectors(
-    weights: npt.NDArray[np.float32], dimensions: int, seed: int
-) -> npt.NDArray[np.float32]:
-    """Random directions of length about `weights` / their mean: (vocabulary, dimensions)."""
+    Returns:
+        (V, d).
+    """
     noise = np.random.default_rng(seed).standard_normal((len(weights), dimensions), np.float32)
-    lengths = weights / (max(float(weights.mean()), 1e-6) * np.sqrt(dimensions))
-    vectors: npt.NDArray[np.float32] = noise * lengths[:, None].astype(np.float32)
+    lengths = weights / np.float32(_typical(weights) * np.sqrt(dimensions))
+    vectors: Vectors = noise * lengths[:, None]
     return vectors
 
 
-def neighbour_pairs(corpus: Corpus, config: CorpusConfig) -> npt.NDArray[np.int64]:
-    """Sentences i that are followed by i + 1 in their document, both of a slot's length."""
-    usual = (corpus.word_counts >= config.min_words) & (corpus.word_counts <= config.max_words)
-    follows = np.ones(len(corpus), bool)
-    follows[corpus.document_bounds[1:] - 1] = False
-    return np.flatnonzero(follows[:-1] & usual[:-1] & usual[1:])
+def learned_vectors(bag: WordBag, words: list[str], dimensions: int) -> Vectors:
+    """The bag's vector of each word, 0 where it has none; root mean square of the lengths 1.
 
+    Where the bag has more dimensions than wanted, these are its `dimensions` principal ones; where
+    it has fewer, the rest is 0.
 
-class Neighbours:
-    """Batches of neighbouring sentences, a function of the step alone.
-
-    Args:
-        tokens: The sentences.
-        firsts: Sentences followed by their neighbour.
-        batch: Pairs a step; what an epoch leaves over is dropped.
-        seed: Decides the order, a new one for each epoch.
+    Returns:
+        (V, `dimensions`).
     """
-
-    def __init__(
-        self, tokens: TokenizedSentences, firsts: npt.NDArray[np.int64], batch: int, seed: int
-    ) -> None:
-        self._tokens, self._firsts, self._batch = tokens, firsts, batch
-        self.steps = len(firsts) // batch
-        """Steps of an epoch."""
-        self._order = lru_cache(maxsize=1)(
-            lambda epoch: np.random.default_rng(derive_seed(seed, epoch)).permutation(len(firsts))
-        )
-
-    def __call__(self, step: int) -> Pair:
-        """The sentences of a step, and the neighbour of each."""
-        epoch, place = divmod(step, self.steps)
-        chosen = self._order(epoch)[place * self._batch : (place + 1) * self._batch]
-        firsts = self._firsts[chosen]
-        return self._features(firsts), self._features(firsts + 1)
-
-    def _features(self, sentences: npt.NDArray[np.int64]) -> dict[str, Tensor]:
-        starts = self._tokens.bounds[sentences]
-        lengths = self._tokens.bounds[sentences + 1] - starts
-        offsets = np.concatenate(([0], np.cumsum(lengths)))
-        places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
-        pieces = self._tokens.pieces[places].astype(np.int64)
-        return {"input_ids": torch.from_numpy(pieces), "offsets": torch.from_numpy(offsets[:-1])}
+    numbers = {word: number for number, word in enumerate(bag.vocabulary)}
+    rows = np.array([numbers.get(stem, -1) for stem in stems(words, bag.stemmer)], np.int64)
+    known = rows >= 0
+    found = bag.vectors[rows[known]]
+    if found.shape[1] > dimensions:
+        _, directions = np.linalg.eigh(found.T.astype(np.float64) @ found)
+        found = found @ directions[:, ::-1][:, :dimensions].astype(np.float32)
+    vectors = np.zeros((len(words), dimensions), np.float32)
+    vectors[known, : found.shape[1]] = found / _typical(np.linalg.norm(found, axis=1))
+    return vectors
 
 
-def _model(tokenizer: Tokenizer, vectors: npt.NDArray[np.float32]) -> SentenceTransformer:
-    return SentenceTransformer(
-        modules=[StaticEmbedding(tokenizer, vectors)], device="cpu", local_files_only=True
+def word_tokenizer(words: list[str]) -> Tokenizer:
+    r"""Lowercased runs of `\w` (as `firth.words.words`), numbered from 1; all others are 0."""
+    tokenizer = Tokenizer(
+        models.WordLevel({UNKNOWN: 0} | {w: i for i, w in enumerate(words, 1)}, unk_token=UNKNOWN)
     )
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\w+"), behavior="removed", invert=True)
+    return tokenizer
+
+
+def _idf(run: Run) -> Idf:
+    if FIT not in READS[run.config.origin.method]:
+        return fit_idf_on_run(run)
+    stored = read_json(run.folder(FIT) / IDF)
+    return Idf(stored["frequencies"], stored["sentences"], "the corpus")
+
+
+def _bag(run: Run, scratch: Path, seed: int) -> tuple[WordBag | None, History]:
+    config = run.config
+    if not config.surrogate.start_epochs:
+        return None, []
+    if FIT in READS[config.origin.method]:
+        return WordBag.load(run.folder(FIT)), []
+    settings = config.fit.bag.model_copy(update={"epochs": config.surrogate.start_epochs})
+    bag, _, history = learn(run, settings, seed, scratch, "Surrogate: first vectors")
+    return bag, history
+
+
+def _typical(lengths: Vectors) -> float:
+    return max(float(np.sqrt(np.mean(np.square(lengths, dtype=np.float64)))), 1e-6)

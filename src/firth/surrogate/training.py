@@ -25,7 +25,8 @@ from transformers import (
 
 from firth.progress import Bar, bar
 from firth.settings import SurrogateConfig
-from firth.surrogate.base import learning_rate
+from firth.surrogate.base import batch_size, learning_rate
+from firth.surrogate.best import Best, Looks
 from firth.surrogate.calibration import LabelMap
 from firth.training import History
 
@@ -86,6 +87,7 @@ def train_siamese(
     seed: int,
     scratch: Path,
     title: str = "Surrogate: distilling",
+    best: Best | None = None,
 ) -> History:
     """Train `model` in place with Adam, a linear warm-up over a tenth and a linear fall.
 
@@ -96,29 +98,32 @@ def train_siamese(
         seed: Decides the order of pairs and dropout.
         scratch: Folder the trainer may write to.
         title: Of the bar.
+        best: Looks at the model at times; the model is left with the weights it kept.
 
     Returns:
         Mean L2 since the entry before, at `REPORTS` steps.
     """
-    settings = schedule(config, len(pairs), seed, scratch)
+    settings, steps = schedule(config, len(pairs), seed, scratch), total_steps(config, len(pairs))
     arguments = SentenceTransformerTrainingArguments(**settings)
-    with bar(title, total_steps(config, len(pairs))) as shown:
+    with bar(title, steps) as shown:
         trainer = _Trainer(
             model=model,
             args=arguments,
             train_dataset=pairs,
             loss=CosineSimilarityLoss(model),
-            callbacks=[Progress(shown)],
+            callbacks=[Progress(shown), *([Looks(best, steps)] if best else [])],
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
+    if best is not None:
+        best.restore()
     model.eval()
     return history_of(trainer)
 
 
 def total_steps(config: SurrogateConfig, pairs: int) -> int:
     """Steps of a whole training on so many pairs."""
-    return config.epochs * -(-pairs // config.batch)
+    return config.epochs * -(-pairs // batch_size(config))
 
 
 def schedule(config: SurrogateConfig, pairs: int, seed: int, scratch: Path) -> dict[str, Any]:
@@ -127,7 +132,7 @@ def schedule(config: SurrogateConfig, pairs: int, seed: int, scratch: Path) -> d
     return {
         "output_dir": str(scratch / "trainer"),
         "num_train_epochs": config.epochs,
-        "per_device_train_batch_size": config.batch,
+        "per_device_train_batch_size": batch_size(config),
         "learning_rate": learning_rate(config),
         "lr_scheduler_type": "linear",
         "warmup_steps": steps // 10,

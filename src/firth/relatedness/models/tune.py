@@ -32,6 +32,7 @@ LABELS: Mapping[Scheme, str] = {
     Scheme.CROSS_TOPIC: "leave-one-domain-out",
 }
 _PREDICTIONS = "similarities.parquet"
+_STATIC_RATE = 2e-3
 _CODE = ("evaluate/folds", "evaluate/models", "evaluate/rows", "surrogate/training", "training",
          "relatedness/models/tune", "seeds")  # fmt: skip
 _LIBRARIES = ("sentence-transformers", "torch", "transformers", "tokenizers")
@@ -217,7 +218,7 @@ def learning_rate(model: "SentenceTransformer") -> float:
     from firth.surrogate.base import LEARNING_RATES, BaseKind
 
     static = isinstance(model[0], StaticEmbedding)
-    return LEARNING_RATES[BaseKind.STATIC if static else BaseKind.PRETRAINED]
+    return _STATIC_RATE if static else LEARNING_RATES[BaseKind.PRETRAINED]
 
 
 def _open(base: str) -> "SentenceTransformer":
