@@ -86,10 +86,25 @@ def test_the_start_is_near_origin(fresh: Callable[..., Run], tmp_path: Path) -> 
     assert np.argmax(cosines) == np.argmax(ends.mean(axis=0))
 
 
-def test_unknown_words_count_as_nothing(fresh: Callable[..., Run], tmp_path: Path) -> None:
-    """They leave a sentence's direction as it is, and a text of nothing else has no length."""
+def test_unseen_words_are_spelled(fresh: Callable[..., Run], tmp_path: Path) -> None:
+    """Two sentences that share one are more alike than two with different ones."""
+    model, _ = static_start(fresh("run", dimensions=1024), tmp_path / "scratch")
+    tokenizer = model[0].tokenizer
+    spelled = tokenizer.encode("shipping", add_special_tokens=False).tokens
+    assert "".join(spelled).replace("##", "") == "shipping"
+    assert spelled[0] == "ship"
+    vectors = model.encode(["the cow rows", "a wave rows", "the cow lamented", "a wave grew"])
+    assert "rows" not in tokenizer.get_vocab()
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert vectors[0] @ vectors[1] > vectors[2] @ vectors[3] + 0.1
+
+
+def test_what_cannot_be_spelled_counts_as_nothing(
+    fresh: Callable[..., Run], tmp_path: Path
+) -> None:
+    """It leaves a sentence's direction as it is, and a text of nothing else has no length."""
     model, _ = static_start(fresh("run"), tmp_path / "scratch")
-    plain, more, none = model.encode(["the ship", "the zyzzyva ship", "zyzzyva"])
+    plain, more, none = model.encode(["the ship", "the 船 ship", "船"])
     np.testing.assert_allclose(
         plain / np.linalg.norm(plain), more / np.linalg.norm(more), atol=1e-6
     )

@@ -28,7 +28,7 @@ class BaseKind(StrEnum):
 
 
 LEARNING_RATES: Mapping[BaseKind, float] = {
-    BaseKind.STATIC: 2e-3,
+    BaseKind.STATIC: 5e-4,
     BaseKind.TRANSFORMER: 5e-4,
     BaseKind.PRETRAINED: 2e-5,
 }

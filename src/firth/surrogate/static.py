@@ -4,10 +4,11 @@ A word's vector is that of the contrastive bag of words, which the stage `fit` h
 Origin's `sentences` and `words` compare, plus a random direction as long as the word's inverse
 document frequency: in the cosine of two sums, random directions meet only in words that both have,
 so this is a compressed tf-idf, Origin's `terms`. Where Origin is the paper's, the bag is learned
-here.
+here. A word without a vector is spelled with pieces, each a random direction: it says nothing but
+is known again in another sentence, where Origin would leave it out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from firth.baselines.bag import learn
 from firth.baselines.idf import Idf, fit_idf_on_run
 from firth.baselines.stem import stems
 from firth.baselines.word_bag import WordBag
+from firth.corpus.tokenizer import open_tokenizer
 from firth.fit import FIT
 from firth.fit.open import IDF
 from firth.origin import READS
@@ -29,11 +31,16 @@ from firth.seeds import derive_seed
 from firth.training import History
 
 UNKNOWN = "<unk>"
-"""Token 0: every word that has no vector. It counts as nothing."""
+"""Token 0: a word that no pieces can spell. It counts as nothing."""
 MIN_SENTENCES = 2
 """Sentences of the corpus a word must be in to have a vector."""
 IDF_SHARE = 0.5
 """Typical length of a word's random direction, that of its learned vector being 1."""
+PIECE_LENGTH = 0.6
+"""Typical length of a piece's random direction, as a share of `IDF_SHARE` times the idf of a word
+in `MIN_SENTENCES` sentences."""
+CONTINUED = "##"
+"""Before a piece that is not the first of its word."""
 
 Vectors = npt.NDArray[np.float32]
 
@@ -42,7 +49,7 @@ def static_start(run: Run, scratch: Path) -> tuple[SentenceTransformer, History]
     """A `StaticEmbedding` model with the vectors above, and the losses if they were learned here.
 
     Args:
-        run: A run whose corpus is built, and fit if its Origin reads that.
+        run: A run whose corpus and tokenizer are built, and fit if its Origin reads that.
         scratch: Folder of the checkpoint; an interrupted call continues from it.
 
     Raises:
@@ -59,8 +66,16 @@ def static_start(run: Run, scratch: Path) -> tuple[SentenceTransformer, History]
     bag, history = _bag(run, scratch, seed)
     if bag is not None:
         vectors += learned_vectors(bag, words, config.dimensions)
-    vectors = np.concatenate((np.zeros((1, config.dimensions), np.float32), vectors))
-    module = StaticEmbedding(word_tokenizer(words), vectors)
+    pieces = word_pieces(words, open_tokenizer(run))
+    rarest = float(weights.max(initial=1.0)) / _typical(weights)
+    spelled = random_vectors(
+        np.ones(len(pieces), np.float32), config.dimensions, derive_seed(seed, "pieces")
+    )
+    spelled *= np.float32(PIECE_LENGTH * IDF_SHARE * rarest)
+    unknown = np.zeros((1, config.dimensions), np.float32)
+    module = StaticEmbedding(
+        word_tokenizer([*words, *pieces]), np.concatenate((unknown, vectors, spelled))
+    )
     # Unknown words are left out of the mean and never learn.
     module.embedding.padding_idx = 0
     model = SentenceTransformer(modules=[module], device="cpu", local_files_only=True)
@@ -71,6 +86,17 @@ def frequent_words(frequencies: Mapping[str, int], most: int) -> list[str]:
     """The `most` words of most sentences, at least `MIN_SENTENCES`; then by alphabet."""
     known = [word for word, count in frequencies.items() if count >= MIN_SENTENCES]
     return sorted(known, key=lambda word: (-frequencies[word], word))[:most]
+
+
+def word_pieces(words: Sequence[str], tokenizer: Tokenizer) -> list[str]:
+    """Pieces to spell other words with: the run's own of ASCII letters and digits, and characters.
+
+    Each stands at the beginning of a word, unless it is one of `words`, and continued.
+    """
+    known = set(words)
+    tokens = {token for token in tokenizer.get_vocab() if token.isascii() and token.isalnum()}
+    pieces = sorted(tokens | {c for word in words for c in word})
+    return [*(p for p in pieces if p not in known), *(f"{CONTINUED}{p}" for p in pieces)]
 
 
 def random_vectors(weights: Vectors, dimensions: int, seed: int) -> Vectors:
@@ -111,10 +137,15 @@ def learned_vectors(bag: WordBag, words: list[str], dimensions: int) -> Vectors:
     return vectors
 
 
-def word_tokenizer(words: list[str]) -> Tokenizer:
-    r"""Lowercased runs of `\w` (as `firth.words.words`), numbered from 1; all others are 0."""
+def word_tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
+    r"""Lowercased runs of `\w` (as `firth.words.words`), numbered from 1.
+
+    A word that is not in the vocabulary is spelled, always with the longest piece that fits; 0 if
+    that cannot be.
+    """
+    numbers = {UNKNOWN: 0} | {word: number for number, word in enumerate(vocabulary, 1)}
     tokenizer = Tokenizer(
-        models.WordLevel({UNKNOWN: 0} | {w: i for i, w in enumerate(words, 1)}, unk_token=UNKNOWN)
+        models.WordPiece(numbers, unk_token=UNKNOWN, continuing_subword_prefix=CONTINUED)
     )
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\w+"), behavior="removed", invert=True)
