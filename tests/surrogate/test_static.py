@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def test_the_start_is_near_origin(fresh: Callable[..., Run], tmp_path: Path) -> 
 def test_unseen_words_are_spelled(fresh: Callable[..., Run], tmp_path: Path) -> None:
     """Two sentences that share one are more alike than two with different ones."""
     model, _ = static_start(fresh("run", dimensions=1024), tmp_path / "scratch")
-    tokenizer = model[0].tokenizer
+    tokenizer: Any = model[0].tokenizer
     spelled = tokenizer.encode("shipping", add_special_tokens=False).tokens
     assert "".join(spelled).replace("##", "") == "shipping"
     assert spelled[0] == "ship"
@@ -109,7 +110,7 @@ def test_what_cannot_be_spelled_counts_as_nothing(
         plain / np.linalg.norm(plain), more / np.linalg.norm(more), atol=1e-6
     )
     assert not none.any()
-    tokenizer = model[0].tokenizer
+    tokenizer: Any = model[0].tokenizer
     assert tokenizer.token_to_id(UNKNOWN) == 0
 
 
