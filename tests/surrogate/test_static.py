@@ -15,8 +15,8 @@ from firth.baseline_settings import Stemmer
 from firth.baselines.word_bag import WordBag
 from firth.fit import FIT
 from firth.fit.open import open_parts
+from firth.origin_settings import Method
 from firth.run import Run
-from firth.settings import Method
 from firth.surrogate.static import (
     UNKNOWN,
     frequent_words,
