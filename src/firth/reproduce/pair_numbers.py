@@ -1,5 +1,6 @@
 """Table 7 of Sun et al.: the Surrogate as the harvest it learns from grows."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from firth.errors import ConfigError
 from firth.evaluate.metrics import Difference, Estimate
 from firth.evaluate.models import EncoderScorer
 from firth.harvest import HARVEST
+from firth.origin_settings import Method
 from firth.progress import note, without_foreign_bars
 from firth.reproduce.harvest_cut import training_pairs, with_training_pairs
 from firth.reproduce.options import parse_size
@@ -80,14 +82,12 @@ def table7(request: Request) -> Report:
         frozenset({"Surrogate, printed"}),
         {"Surrogate": [(one.low, one.high) for one in ours] + [(None, None)] * len(TABLE7)},
     )
-    origin = run.manifest(HARVEST).config["origin"]
     notes = (
         f"Measured on {rated.described}; low and high: 95 % bootstrap interval.",
         f"Base {derived.config.surrogate.base}, {derived.config.surrogate.epochs} epochs of the "
         "pairs there are. The paper: RoBERTa, labels from an Origin with 500 contexts of a corpus "
         "of 100 billion tokens.",
-        f"Labels of the run's harvest: Origin with {origin['contexts']} contexts, measure "
-        f"{origin['measure']}.",
+        f"Labels of the run's harvest: {_labelled_by(run.manifest(HARVEST).config['origin'])}.",
         "Change: minus the start, on the same resamples. With Origin: rank correlation with the "
         "labels on the harvest's own test pairs.",
         *rated.notes,
@@ -164,3 +164,10 @@ def _bounds(change: Difference) -> tuple[float | None, float | None, float | Non
 
 def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
+
+
+def _labelled_by(origin: Mapping[str, Any]) -> str:
+    """The Origin of a harvest, in words."""
+    if origin["method"] == Method.PAPER:
+        return f"Origin as printed, {origin['contexts']} contexts, measure {origin['measure']}"
+    return "the default Origin, of sentences, words and terms"
