@@ -29,13 +29,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from firth.artifacts import write_atomically
+from firth.artifacts import write_atomically, write_json
 from firth.contexts import Context
 
 if TYPE_CHECKING:
     from firth.origin.fits import PairFits
 
-PAIRS, CONTEXTS, SETTINGS = "pairs.parquet", "contexts.parquet", "job.json"
+PAIRS, CONTEXTS, SETTINGS, FITS = "pairs.parquet", "contexts.parquet", "job.json", "fits"
 TERMS = ("sentence", "left", "right")
 SIDES = (("sentence1", "slots1"), ("sentence2", "slots2"), ("sentence1", "slots2"),
          ("sentence2", "slots1"))  # fmt: skip
@@ -61,6 +61,8 @@ def prepare(given: argparse.Namespace) -> None:
     from firth.retrieve.index import ChunkIndex
     from firth.run import Run
 
+    if (given.job / FITS).exists():
+        raise SystemExit(f"{given.job}: has likelihoods of an earlier job; name another folder")
     run = Run.open(given.run)
     seed, corpus = run.config.seed, Corpus.open(run)
     config = OriginConfig(contexts=given.shortlist, shortlist=given.shortlist)
@@ -97,8 +99,9 @@ def prepare(given: argparse.Namespace) -> None:
          for slot, c in zip(slots.tolist(), contexts, strict=True)],
     )  # fmt: skip
     write(given.job / PAIRS, rows)
-    settings = {"seed": seed, "shortlist": given.shortlist, "max_tokens": given.max_tokens}
-    (given.job / SETTINGS).write_text(json.dumps(settings))
+    settings = {"seed": seed, "shortlist": given.shortlist, "max_tokens": given.max_tokens,
+                "block": given.block}  # fmt: skip
+    write_json(given.job / SETTINGS, settings)
     print(f"{len(rows)} pairs, {len(slots)} contexts in {given.job}")
 
 
@@ -106,7 +109,7 @@ def blocks(job: Path, size: int) -> Iterator[tuple[Path, list[Row]]]:
     """The pairs of a job, `size` at a time, each block with the file of its likelihoods."""
     rows = pq.read_table(job / PAIRS).to_pylist()
     for start in range(0, len(rows), size):
-        yield job / "fits" / f"{start:06}.parquet", rows[start : start + size]
+        yield job / FITS / f"{start:06}.parquet", rows[start : start + size]
 
 
 def score(given: argparse.Namespace) -> None:
@@ -132,10 +135,10 @@ def score(given: argparse.Namespace) -> None:
             columns["slot"], columns["left"], columns["right"], strict=True
         )
     }
-    (given.job / "fits").mkdir(exist_ok=True)
+    (given.job / FITS).mkdir(exist_ok=True)
     part, parts = map(int, given.part.split("/"))
     done, start = 0, perf_counter()
-    for number, (path, rows) in enumerate(blocks(given.job, given.block)):
+    for number, (path, rows) in enumerate(blocks(given.job, settings["block"])):
         if path.is_file() or number % parts != part - 1:
             continue
         found = likelihoods(generator, rows, known)
@@ -178,7 +181,7 @@ def read_scored(job: Path, coherence: Any) -> dict[str, Scored]:
     """Set → what of it is scored, with the coherence term."""
     rows = pq.read_table(job / PAIRS).to_pylist()
     found: dict[str, list[tuple[Row, PairFits]]] = {}
-    for path in sorted((job / "fits").glob("*.parquet")):
+    for path in sorted((job / FITS).glob("*.parquet")):
         first = int(path.stem)
         for row, terms in zip(rows[first:], pq.read_table(path).to_pylist(), strict=False):
             found.setdefault(row["set"], []).append((row, pair_fits(row, terms, coherence)))
@@ -269,12 +272,12 @@ def main() -> None:
     one.add_argument("--pairs", type=int, help="so many random pairs of each set; default: all")
     one.add_argument("--shortlist", type=int, default=500, help="contexts of a sentence")
     one.add_argument("--max-tokens", type=int, default=48, help="of each part of a text")
+    one.add_argument("--block", type=int, default=4, help="pairs that are scored and kept together")
     one.set_defaults(step=prepare)
     one = steps.add_parser("score")
     one.add_argument("job", type=Path)
     one.add_argument("model", help="folder or hub name of a causal language model")
     one.add_argument("--gguf-file")
-    one.add_argument("--block", type=int, default=4, help="pairs of a file; one job, one size")
     one.add_argument("--part", default="1/1", help="N/M: the Nth of M processes")
     one.add_argument("--threads", type=int, default=1)
     one.add_argument("--batch-tokens", type=int, help="tokens read at once")
