@@ -108,8 +108,8 @@ HEAVY = ("torch", "transformers", "sentence_transformers", "sklearn", "scipy", "
 @pytest.mark.parametrize(
     "heavy",
     [
-        {"firth": HEAVY, "firth.cli": HEAVY},
-        {"firth.origin.blend": HEAVY[:3], "firth.origin.paper": HEAVY[1:3]},
+        {"firth": HEAVY, "firth.cli.main": HEAVY},
+        {"firth.origin.ensemble": HEAVY[:3], "firth.paper.origin": HEAVY[1:3]},
     ],
     ids=["command line", "Origin"],
 )
@@ -140,10 +140,10 @@ def test_packages_are_called_as_the_functions_of_their_names(
 def test_modules_can_be_imported_under_other_names() -> None:
     """`import firth.evaluate.nli as nli`: the packages are not hidden by functions."""
     import firth.evaluate.nli as nli
-    import firth.harvest.exclusion as exclusion
+    import firth.harvest.blocklist as exclusion
 
     assert nli is sys.modules["firth.evaluate.nli"]
-    assert exclusion is sys.modules["firth.harvest.exclusion"]
+    assert exclusion is sys.modules["firth.harvest.blocklist"]
 
 
 def test_data_files_travel() -> None:

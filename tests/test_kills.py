@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from firth.pipeline import STEPS
-from firth.run import CONFIG
+from firth.run.run import CONFIG
 
 NAMES = [step.stage.name for step in STEPS if step.stage.name != "evaluation"]
 """Stages of the tiny run, which has no task to evaluate."""
@@ -24,9 +24,9 @@ DRIVER = """
 import json, os, signal, sys, traceback
 from importlib import import_module
 
-from firth import artifacts, progress
+from firth.run import stage as artifacts, progress
 from firth.pipeline import STEPS, bring_up_to_date
-from firth.run import Run
+from firth.run.run import Run
 
 progress.set_quiet(True)
 for step in STEPS:

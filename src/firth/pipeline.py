@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from importlib import import_module
 from time import perf_counter
 
-from firth.artifacts import Outcome, Stage
-from firth.coherence import COHERENCE
-from firth.config import Config
+from firth.context import CONTEXT
 from firth.corpus import CORPUS, TOKENIZER
 from firth.evaluate import EVALUATION
-from firth.fit import FIT
-from firth.generation import GENERATOR
 from firth.harvest import HARVEST
-from firth.origin import READS
-from firth.progress import note
-from firth.retrieve import RETRIEVE
-from firth.run import Run
+from firth.origin.origin import Origin
+from firth.paper.coherence import COHERENCE
+from firth.paper.generation import GENERATOR
+from firth.paper.retrieve import RETRIEVE
+from firth.run.progress import note
+from firth.run.run import Run
+from firth.run.stage import Outcome, Stage
 from firth.surrogate import SURROGATE
 
 
@@ -37,21 +36,21 @@ class Step:
 STEPS = (
     Step(CORPUS, "firth.corpus.build", "build_corpus"),
     Step(TOKENIZER, "firth.corpus.tokenizer", "build_tokenizer"),
-    Step(RETRIEVE, "firth.retrieve.build", "build_index"),
-    Step(COHERENCE, "firth.coherence.build", "train_coherence"),
-    Step(GENERATOR, "firth.generation.build", "train_generator"),
-    Step(FIT, "firth.fit.build", "train_fit"),
+    Step(RETRIEVE, "firth.paper.retrieve.build", "build_index"),
+    Step(COHERENCE, "firth.paper.coherence.build", "train_coherence"),
+    Step(GENERATOR, "firth.paper.generation.build", "train_generator"),
+    Step(CONTEXT, "firth.context.build", "build_context"),
     Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
     Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
     Step(EVALUATION, "firth.evaluate.stage", "build_evaluation"),
 )
 
 
-def needed(config: Config) -> tuple[Stage, ...]:
+def needed(run: Run) -> tuple[Stage, ...]:
     """The stages of a whole run, in order: without the models of the method of Origin that is not
     used, and without the evaluation where no task is named."""
-    unused = {COHERENCE, GENERATOR, FIT} - {*READS[config.origin.method]}
-    if not config.evaluate.tasks:
+    unused = {COHERENCE, GENERATOR, CONTEXT} - {*Origin.reads(run)}
+    if not run.config.evaluate.tasks:
         unused.add(EVALUATION)
     return tuple(step.stage for step in STEPS if step.stage not in unused)
 
@@ -63,7 +62,7 @@ def bring_up_to_date(run: Run, *stages: Stage) -> dict[str, Outcome]:
         Stage name → outcome.
     """
     outcomes = {}
-    wanted = stages or needed(run.config)
+    wanted = stages or needed(run)
     for step in STEPS:
         if step.stage not in wanted:
             continue

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from firth.config import Config
 from firth.corpus.inputs import resolve_inputs
-from firth.errors import ConfigError, FirthError
 from firth.evaluate.task import find_task
+from firth.run.config import Config
+from firth.run.errors import ConfigError, FirthError
 
 
 def check(config: Config, source: str) -> None:

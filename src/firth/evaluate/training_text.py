@@ -6,12 +6,12 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from firth.artifacts import fingerprint_file, fingerprint_value
 from firth.baselines.registry import PREFIX
 from firth.baselines.spec import Spec
 from firth.corpus import CORPUS
-from firth.errors import InputError
-from firth.run import CONFIG, Run
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file, fingerprint_value
+from firth.run.run import CONFIG, Run
 
 _BATCH = 8_192
 _PAIR = ("sentence1", "sentence2")
@@ -106,7 +106,7 @@ def _documents(source: str) -> Iterator[list[str]]:
     from firth.corpus.readers import read_source
     from firth.corpus.records import Record
     from firth.corpus.sentences import split_paragraphs
-    from firth.settings import CorpusConfig
+    from firth.corpus.settings import CorpusConfig
 
     config = CorpusConfig()
     sentences = (
