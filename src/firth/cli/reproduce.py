@@ -7,6 +7,7 @@ import typer
 
 from firth.cli.build import DataDir
 from firth.cli.options import Quiet, Seed, Settings, changed_run, parse_settings, start
+from firth.run.screen import say
 
 
 def reproduce(
@@ -109,8 +110,8 @@ def reproduce(
     asked.check(name, find_experiment(name).takes)
     if folder is None:
         report = run_experiment(name, None, data_dir, out, seed=seed, options=asked)
-        typer.echo(report.markdown(), nl=False)
+        say(report.markdown(), nl=False)
         return
     with changed_run(folder, parse_settings(settings, seed)) as run:
         report = run_experiment(name, run, data_dir, out, options=asked)
-        typer.echo(report.markdown(), nl=False)
+        say(report.markdown(), nl=False)
