@@ -66,8 +66,7 @@ def run(
 ) -> None:
     """Bring every stage of a run up to date, skipping those whose inputs, config and code agree."""
     start(quiet)
-    from firth.pipeline import bring_up_to_date
-    from firth.preflight import check
+    from firth.pipeline import bring_up_to_date, check
 
     changes = with_preset(preset, parse_settings(settings, seed))
     changed = Config.load(config).changed(changes, str(config))
@@ -223,7 +222,7 @@ def distill(
 
 
 def _build(run: Run, *stages: Stage) -> None:
-    from firth.pipeline import bring_up_to_date
+    from firth.pipeline import bring_up_to_date, check
 
     for name, outcome in bring_up_to_date(run, *stages).items():
         show_summary(name, outcome.manifest.summary)
