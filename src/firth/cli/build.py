@@ -162,7 +162,7 @@ def build_context(
     """Train what Origin compares by default: which words and sentences fit into which contexts."""
     start(quiet)
     named: Changes = {"encoder": Encoder.CAUSAL_LM.value, "model": model} if model else {}
-    _build(changed_run(folder, parse_settings(settings, seed, fit=named)), CONTEXT)
+    _build(changed_run(folder, parse_settings(settings, seed, context=named)), CONTEXT)
 
 
 def train_baseline(
