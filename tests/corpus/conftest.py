@@ -12,8 +12,8 @@ import zstandard
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.inputs import resolve_inputs
-from firth.corpus.readers import read_source
-from firth.corpus.records import Item, Problem, Record
+from firth.corpus.read import read_source
+from firth.corpus.read import Item, Problem, Record
 from firth.settings import CorpusConfig
 
 

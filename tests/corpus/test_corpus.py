@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from firth.contexts import Context
 from firth.corpus.corpus import Corpus
-from firth.corpus.sentences import split_paragraphs
+from firth.corpus.split import split_paragraphs
 from firth.errors import ConfigError, InputError
 from firth.words import words
 

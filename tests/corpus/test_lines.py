@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from firth.corpus.inputs import resolve_inputs
 from firth.corpus.lines import Line, read_lines
-from firth.corpus.records import Reason
+from firth.corpus.read import Reason
 
 from .conftest import packed
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.corpus.sentences import (
+from firth.corpus.split import (
     MAX_CHARACTERS,
     MAX_WORDS,
     cut,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.corpus.records import Reason
+from firth.corpus.read import Reason
 from firth.words import words
 
 from .conftest import packed, read, table

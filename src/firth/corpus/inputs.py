@@ -1,15 +1,19 @@
 """From what the user names (files, folders, globs, `hub:NAME`) to the list of sources to read."""
 
+import contextlib
+import functools
 import glob
 import importlib.util
+import json
 import os
-from collections import Counter
+import stat
+from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from firth.artifacts import fingerprint_file
+from firth.artifacts import MANIFEST, fingerprint_file
 from firth.errors import InputError, MissingExtraError
 
 HUB = "hub:"
@@ -19,6 +23,7 @@ class Format(StrEnum):
     """How documents stand in a file."""
 
     TEXT = "txt"
+    MARKDOWN = "md"
     JSON_LINES = "jsonl"
     CSV = "csv"
     TSV = "tsv"
@@ -36,6 +41,8 @@ class Compression(StrEnum):
 
 _ENDINGS = {
     ".txt": Format.TEXT,
+    ".md": Format.MARKDOWN,
+    ".markdown": Format.MARKDOWN,
     ".jsonl": Format.JSON_LINES,
     ".ndjson": Format.JSON_LINES,
     ".json-lines": Format.JSON_LINES,
@@ -43,18 +50,65 @@ _ENDINGS = {
     ".tsv": Format.TSV,
     ".parquet": Format.PARQUET,
 }
-KNOWN = ".txt .jsonl .ndjson .json-lines .csv .tsv (each also .gz .zst) .parquet"
+KNOWN = ".txt .md .markdown .jsonl .ndjson .json-lines .csv .tsv (each also .gz .zst) .parquet"
+
+
+class Reason(StrEnum):
+    """Why a record, the rest of a file, or a file or folder as a whole is skipped."""
+
+    BROKEN_JSON = "broken JSON"
+    NOT_AN_OBJECT = "not a JSON object"
+    MISSING_FIELD = "missing field"
+    NOT_TEXT = "field is not text"
+    INVALID_UTF8 = "invalid UTF-8"
+    NUL = "NUL character"
+    TOO_LONG = "too long"
+    EMPTY = "empty text"
+    BROKEN_ROW = "broken row"
+    TRUNCATED = "truncated file"
+    CORRUPT = "corrupt file"
+    NOT_A_FILE = "not a regular file"
+    UNREADABLE = "unreadable folder"
+    OWN_OUTPUT = "written by firth"
+    READ_ALREADY = "read already"
+
+
+HARMLESS = frozenset({Reason.OWN_OUTPUT, Reason.READ_ALREADY})
+"""What is skipped for these is said, but is no loss: it is neither counted nor an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What cannot be used.
+
+    Attributes:
+        source: Name of the file or folder.
+        line: Line (or row) the record starts on, counted from 1; 0 for a file or folder as a whole.
+        reason: What is wrong, for counting.
+        detail: The same for a reader, with what was found.
+    """
+
+    source: str
+    line: int
+    reason: Reason
+    detail: str
+
+    def __str__(self) -> str:
+        """Where and what, in one line."""
+        place = f", line {self.line}" if self.line else ""
+        return f"{self.source}{place}: {self.reason} ({self.detail})"
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file, or one data set of the hub.
+    r"""One file, or one data set of the hub.
 
     Attributes:
         name: What the source is called in document names, manifests and messages: the path from
             the folder the user named, that folder included; for a single file its own name. It
             does not depend on where the corpus lies. Sources whose names would be equal are told
-            apart by as many enclosing folders as that needs.
+            apart by as many enclosing folders as that needs. Bytes that are not UTF-8 stand as
+            `\xff`.
         path: Where it lies; for the hub, the name after `hub:`.
         format: How documents stand in it.
         compression: How it is packed.
@@ -79,18 +133,46 @@ class Source:
         return fingerprint_file(Path(self.path))
 
 
-def resolve_inputs(inputs: Sequence[str | Path]) -> list[Source]:
+def resolve_inputs(inputs: Sequence[str | Path], run: str | Path | None = None) -> list[Source]:
+    """The sources of `find_inputs`; what lies in the folder `run` itself is refused.
+
+    Raises:
+        InputError: As there; or an input is the run that is to be built from it, or lies inside.
+        MissingExtraError: As there.
+    """
+    if run is not None:
+        own = Path(os.path.realpath(run))
+        for given in map(str, inputs):
+            path = Path(os.path.realpath(os.path.expanduser(given)))
+            if not given.startswith(HUB) and path.is_relative_to(own):
+                raise InputError(
+                    f"{given}: lies inside the run {run}, whose folders firth writes and replaces; "
+                    "expected documents outside of it. Name another folder with --run"
+                )
+    return find_inputs(inputs, run)[0]
+
+
+def find_inputs(
+    inputs: Sequence[str | Path], run: str | Path | None = None
+) -> tuple[list[Source], list[Problem]]:
     """The sources behind `inputs`, in their order; folders sorted, a file named twice kept once.
 
     Args:
-        inputs: Files, folders (walked recursively; hidden files and files of other endings are
-            left out), globs (`**` allowed) or `hub:NAME`.
+        inputs: Files, folders, globs (`**` allowed) or `hub:NAME`. Folders are walked recursively,
+            links included, each folder once; hidden files and files of other endings are left out.
+        run: The run that is built from them: where it lies inside an input it is passed over.
+
+    Returns:
+        The sources; and what was met below the inputs and is not read: folders that cannot be
+        listed, files that are not regular ones (a FIFO would never end), links that lead nowhere or
+        to a folder that is read anyway, and folders that firth wrote.
 
     Raises:
         InputError: With every input that is absent, empty, unreadable or of an unknown ending.
         MissingExtraError: If the hub is named and `datasets` is not installed.
     """
     problems: list[str] = []
+    walk = _Walk(run)
     found: dict[str, tuple[PurePosixPath, Source]] = {}
     if not inputs:
         problems.append("none given")
@@ -103,55 +185,134 @@ def resolve_inputs(inputs: Sequence[str | Path]) -> list[Source]:
                 problems.append(f"{given!r}: expected hub:NAME, hub:NAME:CONFIG:SPLIT")
             found[given] = (PurePosixPath(given), Source(given, name, Format.HUB))
             continue
-        for path, root in _expand(given, problems):
+        for path, root in _expand(given, walk, problems):
             kind = _format(path)
             if kind is None:
                 problems.append(f"{path}: unknown ending; known are {KNOWN}")
             elif not os.access(path, os.R_OK):
                 problems.append(f"{path}: no permission to read it")
             else:
-                absolute = Path(os.path.abspath(path))
-                name = absolute.relative_to(Path(os.path.abspath(root)).parent).as_posix()
-                source = Source(name, str(path), *kind)
-                found.setdefault(str(path.resolve()), (PurePosixPath(absolute.as_posix()), source))
+                absolute = PurePosixPath(_utf8(os.path.abspath(path)))
+                source = Source(_name(path, root), str(path), *kind)
+                found.setdefault(os.path.realpath(path), (absolute, source))
     if problems:
         listed = "".join(f"\n  - {problem}" for problem in problems)
         raise InputError(f"inputs that cannot be read:{listed}")
-    return _told_apart(list(found.values()))
+    return _told_apart(list(found.values())), walk.left_out
 
 
-def _expand(given: str, problems: list[str]) -> list[tuple[Path, Path]]:
+def _expand(given: str, walk: "_Walk", problems: list[str]) -> list[tuple[Path, Path]]:
     """(file, root its name starts at) behind one input."""
     given = os.path.expanduser(given)
     path = Path(given)
     if path.is_dir():
-        return _walk(path, problems)
-    if path.exists():
+        before = len(walk.left_out)
+        files, other = walk.files(path)
+        if not files:
+            why = [f"{other} of other endings"] if other else []
+            why += [f"{left.source}: {left.reason}" for left in walk.left_out[before:]]
+            seen = f" ({'; '.join(why)})" if why else ""
+            problems.append(f"{path}: no file with a known ending in it{seen}; known are {KNOWN}")
+        return [(file, path) for file in files]
+    if path.is_file():
         return [(path, path)]
+    if os.path.lexists(path):
+        problems.append(f"{path}: {_kind(path)}; expected a file or folder")
+        return []
     if not glob.has_magic(given):
         problems.append(f"{given}: no such file or folder")
         return []
-    matches = sorted(glob.glob(given, recursive=True))
-    files = [Path(match) for match in matches if os.path.isfile(match)]
-    if not files:
-        problems.append(f"{given}: matches no file")
-    fixed = list(Path(given).parts)
+    fixed = list(path.parts)
     while any(glob.has_magic(part) for part in fixed):
         fixed.pop()
     root = Path(*fixed)
-    return [(file, root) for file in files]
+    matches = walk.matches(given, root)
+    if not matches:
+        problems.append(f"{given}: matches no file")
+    return [(file, root) for file in matches]
 
 
-def _walk(folder: Path, problems: list[str]) -> list[tuple[Path, Path]]:
-    files = []
-    for where, inner, names in os.walk(folder):
-        inner[:] = sorted(name for name in inner if not name.startswith("."))
-        files += [Path(where, name) for name in names if not name.startswith(".")]
-    known = sorted((file for file in files if _format(file)), key=lambda file: file.parts)
-    if not known:
-        other = f" ({len(files)} of other endings)" if files else ""
-        problems.append(f"{folder}: no file with a known ending in it{other}; known are {KNOWN}")
-    return [(file, folder) for file in known]
+class _Walk:
+    """Files below folders and behind globs, and what stands there and is not read."""
+
+    def __init__(self, run: str | Path | None) -> None:
+        self._run = None if run is None else os.path.realpath(run)
+        self.left_out: list[Problem] = []
+
+    def files(self, root: Path) -> tuple[list[Path], int]:
+        """Files of known endings below a folder, sorted; and the number of others.
+
+        Links to folders come last, so that a file is called by its own path where it has one.
+        """
+        known: list[Path] = []
+        other, seen, ahead = 0, {os.path.realpath(root)}, deque([root])
+
+        def unreadable(error: OSError) -> None:
+            self._leave_out(error.filename, root, Reason.UNREADABLE, str(error.strerror))
+
+        def enters(folder: Path) -> bool:
+            real = os.path.realpath(folder)
+            if real in seen:
+                detail = f"a link to {_utf8(real)}"
+                self._leave_out(folder, root, Reason.READ_ALREADY, detail)
+            return real not in seen and not seen.add(real) and not self._own(folder, root)
+
+        while ahead:
+            for where, inner, names in os.walk(ahead.popleft(), onerror=unreadable):
+                visible = [Path(where, name) for name in sorted(inner) if not name.startswith(".")]
+                ahead += [path for path in visible if path.is_symlink()]
+                inner[:] = [p.name for p in visible if not p.is_symlink() and enters(p)]
+                for path in (Path(where, name) for name in names if not name.startswith(".")):
+                    if not _format(path) and os.path.exists(path):
+                        other += 1
+                    elif self._regular(path, root):
+                        known.append(path)
+            while ahead and not enters(ahead[0]):
+                ahead.popleft()
+        return sorted(known, key=lambda file: file.parts), other
+
+    def matches(self, pattern: str, root: Path) -> list[Path]:
+        """Files that a glob matches, sorted, each by its shortest path; none that firth wrote."""
+        shortest: dict[str, str] = {}
+        matched = [name for name in glob.glob(pattern, recursive=True) if not os.path.isdir(name)]
+        for name in sorted(matched, key=lambda name: (name.count(os.sep), name)):
+            shortest.setdefault(os.path.realpath(name), name)
+        own = functools.cache(lambda folder: self._own(folder, root))
+        return [
+            path
+            for path in map(Path, sorted(shortest.values()))
+            if not any(own(folder) for folder in path.parents if root in folder.parents)
+            and self._regular(path, root)
+        ]
+
+    def _leave_out(self, path: str | Path, root: Path, reason: Reason, detail: str) -> None:
+        self.left_out.append(Problem(_name(path, root), 0, reason, detail))
+
+    def _own(self, folder: Path, root: Path) -> bool:
+        """Whether the folder is the run, or has a manifest of firth's."""
+        own = os.path.realpath(folder) == self._run
+        if not own:
+            with contextlib.suppress(OSError, ValueError, RecursionError):
+                with (folder / MANIFEST).open(encoding="utf-8") as file:
+                    written = json.loads(file.read(1 << 24))  # a longer one is not firth's
+                own = isinstance(written, dict) and {"stage", "request", "outputs"} <= set(written)
+        if own:
+            self._leave_out(folder, root, Reason.OWN_OUTPUT, "a run, or a stage of one")
+        return own
+
+    def _regular(self, path: Path, root: Path) -> bool:
+        regular = os.path.isfile(path)
+        if not regular:
+            self._leave_out(path, root, Reason.NOT_A_FILE, _kind(path))
+        return regular
+
+
+def _kind(path: Path) -> str:
+    try:
+        kind = stat.filemode(path.stat().st_mode)[0]
+    except OSError as error:
+        return f"it leads nowhere: {error.strerror}"
+    return {"p": "a FIFO", "s": "a socket", "d": "a folder"}.get(kind, "a device")
 
 
 def _format(path: Path) -> tuple[Format, Compression] | None:
@@ -165,15 +326,23 @@ def _format(path: Path) -> tuple[Format, Compression] | None:
     return (plain, Compression.NONE) if plain else None
 
 
+def _utf8(name: str) -> str:
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _name(path: str | Path, root: Path) -> str:
+    start = Path(os.path.abspath(root)).parent
+    return _utf8(Path(os.path.abspath(path)).relative_to(start).as_posix())
+
+
 def _told_apart(found: list[tuple[PurePosixPath, Source]]) -> list[Source]:
     names = [source.name for _, source in found]
-    while len(set(names)) < len(names):
-        uses = Counter(names)
+    while repeated := {name for name, count in Counter(names).items() if count > 1}:
         for index, (path, _) in enumerate(found):
-            if uses[names[index]] > 1:
+            if names[index] in repeated:
                 depth = len(PurePosixPath(names[index]).parts) + 1
-                names[index] = "/".join(path.parts[-depth:])
-    return [
-        Source(name, source.path, source.format, source.compression)
-        for name, (_, source) in zip(names, found, strict=True)
-    ]
+                if depth <= len(path.parts):
+                    names[index] = "/".join(path.parts[-depth:])
+                else:  # "\xff" in the one is a byte, in the other four characters
+                    names[index] += f" ({index + 1})"
+    return [replace(source, name=name) for name, (_, source) in zip(names, found, strict=True)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from firth.corpus import CORPUS
+from firth.corpus.build import SOURCES
 from firth.corpus.corpus import Corpus
 from firth.run import Run
 
@@ -73,7 +74,7 @@ def corpus_stats(run: str | Path | Run) -> CorpusStats:
     corpus, folder = Corpus.open(run), run.folder(CORPUS)
     summary = run.manifest(CORPUS).summary
     quantiles = np.quantile(corpus.word_counts, QUANTILES, method="inverted_cdf")
-    with (folder / "sources.jsonl").open(encoding="utf-8") as lines:
+    with (folder / SOURCES).open(encoding="utf-8") as lines:
         sources = tuple(SourceStats(**json.loads(line)) for line in lines)
     return CorpusStats(
         documents=corpus.n_documents,

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from firth.artifacts import fingerprint_file, write_atomically, write_json
-from firth.corpus.sentences import split_sentences
+from firth.corpus.split import split_sentences
 from firth.errors import InputError
 from firth.evaluate.lee import gensim_files, read_lee
 from firth.evaluate.tsv import COLUMNS
