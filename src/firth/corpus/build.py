@@ -125,8 +125,8 @@ def _write(
             counted.write(json.dumps({"source": source.name, **counts}, ensure_ascii=False) + "\n")
     if not writer.documents:
         raise InputError(f"no document in {len(sources)} file(s) can be used{skips.explained()}")
-    names = ("documents", "paragraphs", "sentences", "words", "chunks", "slots")
-    summary = {name: getattr(writer, name) for name in names}
+    figures = ("documents", "paragraphs", "sentences", "words", "chunks", "slots")
+    summary: dict[str, Any] = {name: getattr(writer, name) for name in figures}
     summary |= {"duplicates": duplicates, "skipped": dict(sorted(skips.reasons.items()))}
     if not writer.slots:
         summary["note"] = (

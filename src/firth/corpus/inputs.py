@@ -1,7 +1,7 @@
 """From what the user names (files, folders, globs, `hub:NAME`) to the list of sources to read."""
 
 import contextlib
-import functools
+import fnmatch
 import glob
 import importlib.util
 import json
@@ -203,8 +203,7 @@ def find_inputs(
 
 def _expand(given: str, walk: "_Walk", problems: list[str]) -> list[tuple[Path, Path]]:
     """(file, root its name starts at) behind one input."""
-    given = os.path.expanduser(given)
-    path = Path(given)
+    path = Path(os.path.expanduser(given))
     if path.is_dir():
         before = len(walk.left_out)
         files, other = walk.files(path)
@@ -218,44 +217,51 @@ def _expand(given: str, walk: "_Walk", problems: list[str]) -> list[tuple[Path, 
         return [(path, path)]
     if os.path.lexists(path):
         problems.append(f"{path}: {_kind(path)}; expected a file or folder")
-        return []
-    if not glob.has_magic(given):
+    elif not glob.has_magic(given):
         problems.append(f"{given}: no such file or folder")
-        return []
-    fixed = list(path.parts)
-    while any(glob.has_magic(part) for part in fixed):
-        fixed.pop()
-    root = Path(*fixed)
-    matches = walk.matches(given, root)
-    if not matches:
-        problems.append(f"{given}: matches no file")
-    return [(file, root) for file in matches]
+    else:
+        fixed = next(n for n, part in enumerate(path.parts) if glob.has_magic(part))
+        root = Path(*path.parts[:fixed])
+        files, _ = walk.files(root, path.parts[fixed:])
+        if not files:
+            problems.append(f"{given}: matches no file")
+        return [(file, root) for file in files]
+    return []
 
 
 class _Walk:
-    """Files below folders and behind globs, and what stands there and is not read."""
+    """Files below folders, and what stands there and is not read."""
 
     def __init__(self, run: str | Path | None) -> None:
         self._run = None if run is None else os.path.realpath(run)
         self.left_out: list[Problem] = []
 
-    def files(self, root: Path) -> tuple[list[Path], int]:
-        """Files of known endings below a folder, sorted; and the number of others.
+    def files(self, root: Path, pattern: Sequence[str] = ()) -> tuple[list[Path], int]:
+        """Files below a folder, sorted; and the number of others.
 
         Links to folders come last, so that a file is called by its own path where it has one.
+
+        Args:
+            root: The folder.
+            pattern: Wanted are the files whose path from there matches these parts, `**` standing
+                for any number of folders; by default all files of known endings.
         """
-        known: list[Path] = []
+        wanted: list[Path] = []
         other, seen, ahead = 0, {os.path.realpath(root)}, deque([root])
 
         def unreadable(error: OSError) -> None:
             self._leave_out(error.filename, root, Reason.UNREADABLE, str(error.strerror))
 
         def enters(folder: Path) -> bool:
+            if pattern and not _matches(folder.relative_to(root).parts, pattern, partly=True):
+                return False
             real = os.path.realpath(folder)
             if real in seen:
                 detail = f"a link to {_utf8(real)}"
                 self._leave_out(folder, root, Reason.READ_ALREADY, detail)
-            return real not in seen and not seen.add(real) and not self._own(folder, root)
+                return False
+            seen.add(real)
+            return not self._own(folder, root)
 
         while ahead:
             for where, inner, names in os.walk(ahead.popleft(), onerror=unreadable):
@@ -263,27 +269,19 @@ class _Walk:
                 ahead += [path for path in visible if path.is_symlink()]
                 inner[:] = [p.name for p in visible if not p.is_symlink() and enters(p)]
                 for path in (Path(where, name) for name in names if not name.startswith(".")):
-                    if not _format(path) and os.path.exists(path):
+                    if pattern:
+                        unwanted = not _matches(path.relative_to(root).parts, pattern)
+                    else:  # a link that leads nowhere may have been a folder of any name
+                        unwanted = not _format(path) and os.path.exists(path)
+                    if unwanted:
                         other += 1
-                    elif self._regular(path, root):
-                        known.append(path)
+                    elif os.path.isfile(path):
+                        wanted.append(path)
+                    else:
+                        self._leave_out(path, root, Reason.NOT_A_FILE, _kind(path))
             while ahead and not enters(ahead[0]):
                 ahead.popleft()
-        return sorted(known, key=lambda file: file.parts), other
-
-    def matches(self, pattern: str, root: Path) -> list[Path]:
-        """Files that a glob matches, sorted, each by its shortest path; none that firth wrote."""
-        shortest: dict[str, str] = {}
-        matched = [name for name in glob.glob(pattern, recursive=True) if not os.path.isdir(name)]
-        for name in sorted(matched, key=lambda name: (name.count(os.sep), name)):
-            shortest.setdefault(os.path.realpath(name), name)
-        own = functools.cache(lambda folder: self._own(folder, root))
-        return [
-            path
-            for path in map(Path, sorted(shortest.values()))
-            if not any(own(folder) for folder in path.parents if root in folder.parents)
-            and self._regular(path, root)
-        ]
+        return sorted(wanted, key=lambda file: file.parts), other
 
     def _leave_out(self, path: str | Path, root: Path, reason: Reason, detail: str) -> None:
         self.left_out.append(Problem(_name(path, root), 0, reason, detail))
@@ -300,11 +298,16 @@ class _Walk:
             self._leave_out(folder, root, Reason.OWN_OUTPUT, "a run, or a stage of one")
         return own
 
-    def _regular(self, path: Path, root: Path) -> bool:
-        regular = os.path.isfile(path)
-        if not regular:
-            self._leave_out(path, root, Reason.NOT_A_FILE, _kind(path))
-        return regular
+
+def _matches(parts: Sequence[str], pattern: Sequence[str], partly: bool = False) -> bool:
+    """Whether the parts of a path match a pattern; or with `partly`, could be the start of one."""
+    if not pattern or (partly and not parts):
+        return not parts
+    if pattern[0] == "**":
+        below = bool(parts) and _matches(parts[1:], pattern, partly)
+        return below or _matches(parts, pattern[1:], partly)
+    matched = bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0])
+    return matched and _matches(parts[1:], pattern[1:], partly)
 
 
 def _kind(path: Path) -> str:
@@ -312,7 +315,7 @@ def _kind(path: Path) -> str:
         kind = stat.filemode(path.stat().st_mode)[0]
     except OSError as error:
         return f"it leads nowhere: {error.strerror}"
-    return {"p": "a FIFO", "s": "a socket", "d": "a folder"}.get(kind, "a device")
+    return {"p": "a FIFO", "s": "a socket"}.get(kind, "a device")
 
 
 def _format(path: Path) -> tuple[Format, Compression] | None:
@@ -336,13 +339,15 @@ def _name(path: str | Path, root: Path) -> str:
 
 
 def _told_apart(found: list[tuple[PurePosixPath, Source]]) -> list[Source]:
+    paths: dict[PurePosixPath, None] = {}
     names = [source.name for _, source in found]
+    for index, (path, _) in enumerate(found):
+        if path in paths:  # "\xff" in the one is a byte, in the other four characters
+            path, names[index] = PurePosixPath(f"{path} ({index})"), f"{names[index]} ({index})"
+        paths[path] = None
     while repeated := {name for name, count in Counter(names).items() if count > 1}:
-        for index, (path, _) in enumerate(found):
+        for index, path in enumerate(paths):
             if names[index] in repeated:
                 depth = len(PurePosixPath(names[index]).parts) + 1
-                if depth <= len(path.parts):
-                    names[index] = "/".join(path.parts[-depth:])
-                else:  # "\xff" in the one is a byte, in the other four characters
-                    names[index] += f" ({index + 1})"
+                names[index] = "/".join(path.parts[-depth:])
     return [replace(source, name=name) for name, (_, source) in zip(names, found, strict=True)]

@@ -401,9 +401,11 @@ def _usable(kind: pa.DataType) -> bool:
     """
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    tests = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
-    tests += ("fixed_size_binary", "integer", "null")
-    return any(getattr(pa.types, f"is_{test}")(kind) for test in tests)
+    types = pa.types
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    raw = types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
+    raw = raw or types.is_fixed_size_binary(kind)
+    return bool(text or raw or types.is_integer(kind) or types.is_null(kind))
 
 
 def _from_batch(
