@@ -418,9 +418,7 @@ def _from_batch(
             continue
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        if pa.types.is_string(column.type) or pa.types.is_string_view(column.type):
-            column = column.cast(pa.binary())
-        elif pa.types.is_large_string(column.type):
+        if not (pa.types.is_integer(column.type) or pa.types.is_null(column.type)):
             column = column.cast(pa.large_binary())
         columns[name] = column.to_pylist()
     for number, values in enumerate(zip(*columns.values(), strict=True), row):
