@@ -13,7 +13,7 @@ import zstandard
 from firth.corpus.corpus import Corpus
 from firth.corpus.inputs import Problem, resolve_inputs
 from firth.corpus.read import Item, Record, read_source
-from firth.settings import CorpusConfig
+from firth.corpus.settings import CorpusConfig
 
 
 def packed(data: bytes, ending: str) -> bytes:

@@ -16,20 +16,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth import progress
-from firth.config import Config
 from firth.corpus.build import MAX_LISTED, SeenTexts, build_corpus
 from firth.corpus.corpus import Corpus
 from firth.corpus.read import Record
 from firth.corpus.stats import corpus_stats
 from firth.corpus.store import BATCH_ROWS, ArrayWriter, chunk
-from firth.errors import InputError
-from firth.run import Run
+from firth.run import progress
+from firth.run.config import Config
+from firth.run.errors import InputError
+from firth.run.run import Run
 
 from .conftest import json_lines
 
 BUILD = (
-    "import resource, sys; from firth import progress; progress.set_quiet(True)\n"
+    "import resource, sys; from firth.run import progress; progress.set_quiet(True)\n"
     "from firth.corpus.corpus import Corpus\n"
     "Corpus.build([sys.argv[1]], sys.argv[2])\n"
     "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from firth import progress
 from firth.corpus import CORPUS
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
 from firth.corpus.inputs import Compression, Format, Reason, find_inputs, resolve_inputs
-from firth.errors import InputError
-from firth.run import Run
+from firth.run import progress
+from firth.run.errors import InputError
+from firth.run.run import Run
 
 
 def write(path: Path, text: str = "One. Two. Three.") -> Path:

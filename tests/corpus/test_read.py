@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from firth.corpus.inputs import Reason
 from firth.corpus.read import plain_text
-from firth.words import words
+from firth.lexical.words import words
 
 from .conftest import json_lines, packed, read, table
 

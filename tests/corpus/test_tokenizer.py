@@ -11,8 +11,8 @@ import pytest
 from firth.corpus import tokenizer as module
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import SPECIAL_TOKENS, build_tokenizer, open_tokenizer
-from firth.errors import MissingStageError
-from firth.run import Run
+from firth.run.errors import MissingStageError
+from firth.run.run import Run
 
 SETTINGS = {"tokenizer": {"vocabulary": 400}}
 
@@ -30,8 +30,8 @@ def test_two_trainings_give_the_same_bytes(run: Run) -> None:
     file = run.path / "tokenizer" / "tokenizer.json"
     first = file.read_bytes()
     code = (
-        "import sys; from firth import progress; progress.set_quiet(True)\n"
-        "from firth.corpus.tokenizer import build_tokenizer; from firth.run import Run\n"
+        "import sys; from firth.run import progress; progress.set_quiet(True)\n"
+        "from firth.corpus.tokenizer import build_tokenizer; from firth.run.run import Run\n"
         "assert not build_tokenizer(Run.open(sys.argv[1])).reused"
     )
     for seed, threads in (("1", "1"), ("2", "2")):

@@ -99,4 +99,4 @@ def vectors_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits for a network: the hub is out of reach unless a test says otherwise."""
     for module in (hub, models, snapshot):
-        monkeypatch.setattr(module, "hub_in_reach", lambda: False)
+        monkeypatch.setattr(module, "hub_is_reachable", lambda: False)

@@ -11,14 +11,14 @@ from scipy import stats
 
 from firth import evaluate
 from firth.baselines.dice import Dice
-from firth.baselines.protocol import TextPair
-from firth.errors import InputError
 from firth.evaluate import compare, tabulate
 from firth.evaluate.document import SCHEMA
 from firth.evaluate.evaluation import Evaluation
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Floats
 from firth.evaluate.task import TASKS
+from firth.lexical.scorer import TextPair
+from firth.run.errors import InputError
 
 RESULT_KEYS = ["model", "task", "subtask", "split", "metric", "value", "low", "high", "n"]
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from firth.config import Config
-from firth.errors import InputError, MissingStageError
 from firth.evaluate.models import EncoderScorer, OriginScorer, fingerprint_model, resolve_model
-from firth.run import Run
+from firth.run.config import Config
+from firth.run.errors import InputError, MissingStageError
+from firth.run.run import Run
 
 PAIRS = [
     ("the red ship sailed", "a ship left the harbour"),

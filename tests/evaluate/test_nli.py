@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from firth.errors import InputError
 from firth.evaluate import nli
 from firth.evaluate.nli import NLI, Label, NliPair, load_nli
+from firth.run.errors import InputError
 
 PAIRS = [
     ("A man plays.", "Music is made.", "entailment"),
@@ -22,7 +22,7 @@ EXPECTED = tuple(NliPair(a, b, Label(label)) for a, b, label in PAIRS)
 
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nli, "hub_in_reach", lambda: False)
+    monkeypatch.setattr(nli, "hub_is_reachable", lambda: False)
 
 
 def write(folder: Path, layout: str) -> None:
@@ -70,7 +70,7 @@ def test_the_hub_numbers_the_labels(monkeypatch: pytest.MonkeyPatch) -> None:
             for a, b, label in [*PAIRS, UNDECIDED]
         ]
 
-    monkeypatch.setattr(nli, "hub_in_reach", lambda: True)
+    monkeypatch.setattr(nli, "hub_is_reachable", lambda: True)
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
     assert load_nli("mnli", split="dev-mismatched").pairs == EXPECTED
     assert asked == [("nyu-mll/multi_nli", "validation_mismatched")]

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from firth import evaluate
-from firth.baselines.protocol import Scorer, TextPair
-from firth.errors import InputError
 from firth.evaluate import compare, models, scoring
 from firth.evaluate.evaluate import evaluate_models
 from firth.evaluate.layout import lay_out
@@ -20,6 +18,8 @@ from firth.evaluate.render import escape, to_latex, to_markdown
 from firth.evaluate.report import Report
 from firth.evaluate.saved import read_saved
 from firth.evaluate.versus import compare_saved
+from firth.lexical.scorer import Scorer, TextPair
+from firth.run.errors import InputError
 
 MODELS = ["baseline:dice", "baseline:tfidf"]
 TASKS = ["sts13", "sts-b", "wiki-sections", "lee"]

@@ -21,7 +21,7 @@ def test_a_reachable_hub_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         return SimpleNamespace(sha=commit)
 
     monkeypatch.setattr(huggingface_hub, "model_info", model_info)
-    monkeypatch.setattr(snapshot, "hub_in_reach", lambda: True)
+    monkeypatch.setattr(snapshot, "hub_is_reachable", lambda: True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     first = fingerprint_model("someone/some-model")
     assert first == fingerprint_snapshot("someone/some-model") is not None

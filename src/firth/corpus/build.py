@@ -10,17 +10,18 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, TextIO
 
-from firth.artifacts import SCRATCH, Outcome, write_json
 from firth.corpus import CORPUS
 from firth.corpus.inputs import HARMLESS, Problem, Source, find_inputs
 from firth.corpus.read import Record, read_source
+from firth.corpus.settings import CorpusConfig
 from firth.corpus.split import split_paragraphs
 from firth.corpus.store import SETTINGS, CorpusWriter
-from firth.errors import FirthError, InputError
-from firth.progress import bar, note
-from firth.run import Run
-from firth.settings import CorpusConfig
-from firth.words import normal_form
+from firth.lexical.words import normal_form
+from firth.run.errors import FirthError, InputError
+from firth.run.files import write_json
+from firth.run.progress import bar, note
+from firth.run.run import Run
+from firth.run.stage import SCRATCH, Outcome
 
 SKIPPED = "skipped.jsonl"
 SOURCES = "sources.jsonl"
@@ -42,17 +43,21 @@ def build_corpus(run: Run) -> Outcome:
             before stays as it was.
         MissingExtraError: If the hub is named and `datasets` is not installed.
     """
-    config = run.config.corpus
-    sources, left_out = find_inputs(config.inputs, run.path)
+    sources, left_out = find_inputs(run.config.corpus.inputs, run.path)
     lost = [problem for problem in left_out if problem.reason not in HARMLESS]
-    settings = config.model_dump(mode="json") | {"inputs": [source.name for source in sources]}
-    if lost:
-        settings["left_out"] = [str(problem) for problem in lost]
-    outcome = run.execute(
+
+    def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        return _build(workspace, sources, lost, handed.config.corpus)
+
+    outcome = run.build(
         CORPUS,
-        inputs={source.name: source.fingerprint() for source in sources},
-        config=settings,
-        build=lambda workspace: _build(workspace, sources, lost, config),
+        fill,
+        settings=[f"corpus.{name}" for name in CorpusConfig.model_fields if name != "inputs"],
+        # Numbered: their order counts.
+        inputs={
+            **{f"{n:06} {source.name}": source.fingerprint() for n, source in enumerate(sources)},
+            **{f"left out: {problem.source}": problem.detail for problem in lost},
+        },
     )
     for line in _notes(left_out, outcome.manifest.summary):
         note(line)

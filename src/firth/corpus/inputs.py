@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from firth.artifacts import MANIFEST, fingerprint_file
-from firth.errors import InputError, MissingExtraError
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.files import fingerprint_file
+from firth.run.stage import MANIFEST
 
 HUB = "hub:"
 

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from firth.corpus.inputs import Format, Problem, Reason, Source
 from firth.corpus.lines import Advance, Line, read_lines
-from firth.settings import CorpusConfig
-from firth.words import words
+from firth.corpus.settings import CorpusConfig
+from firth.lexical.words import words
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from firth.corpus.read import Record
-from firth.words import words
+from firth.lexical.words import words
 
 SENTENCES = "sentences.arrow"
 DOCUMENTS = "documents.arrow"

@@ -6,20 +6,19 @@ The function is `firth.evaluate.evaluate.evaluate`, or `from firth import evalua
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from firth.artifacts import Stage
+from firth.run.stage import Stage
 
 if TYPE_CHECKING:
-    from firth.baselines.protocol import Scorer
     from firth.evaluate.comparison import Comparison, compare
     from firth.evaluate.evaluation import Evaluation, Result
     from firth.evaluate.models import resolve_model
     from firth.evaluate.table import tabulate
     from firth.evaluate.task import TASKS, Task
+    from firth.lexical.scorer import Scorer
 
 EVALUATION = Stage(
-    name="evaluation",
-    code=("words", "coherence", "generation", "baselines", "fit", "origin", "evaluate"),
-    command="firth run",
+    "evaluation",
+    "firth run CONFIG --run",
     libraries=("scikit-learn", "scipy", "sentence-transformers"),
 )
 
@@ -27,7 +26,7 @@ _HOMES = {
     "Comparison": "firth.evaluate.comparison",
     "Evaluation": "firth.evaluate.evaluation",
     "Result": "firth.evaluate.evaluation",
-    "Scorer": "firth.baselines.protocol",
+    "Scorer": "firth.lexical.scorer",
     "TASKS": "firth.evaluate.task",
     "Task": "firth.evaluate.task",
     "compare": "firth.evaluate.comparison",

@@ -6,12 +6,12 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from firth.errors import InputError
 from firth.evaluate.definition import ALL
 from firth.evaluate.folds import FOLDS, Scheme, divide
 from firth.evaluate.metrics import Estimate, Floats, Metric, draw, estimate, interval, undefined
 from firth.evaluate.rows import EvaluationSet
-from firth.seeds import derive_seed
+from firth.run.errors import InputError
+from firth.run.seeds import derive_seed
 
 
 class Aggregate(StrEnum):

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from firth.artifacts import fingerprint_code, fingerprint_value
 from firth.evaluate.aggregate import Aggregate, aggregate, applies
 from firth.evaluate.cache import Cache
 from firth.evaluate.evaluation import Scored
 from firth.evaluate.figures import Key, content_of
 from firth.evaluate.metrics import Estimate
 from firth.evaluate.sample import sample_of
+from firth.run.code import fingerprint_code
+from firth.run.files import fingerprint_value
 
 AGGREGATES = "aggregates"
 _CODE = ("evaluate/aggregate", "evaluate/folds", "evaluate/metrics", "evaluate/statistic", "seeds")

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from firth.errors import InputError
 from firth.evaluate.figures import bootstrap_seed
 from firth.evaluate.metrics import (
     Difference,
@@ -22,6 +21,7 @@ from firth.evaluate.metrics import (
 )
 from firth.evaluate.sample import Sample
 from firth.evaluate.task import ALL
+from firth.run.errors import InputError
 
 
 def choose(samples: Sequence[Sample], names: Sequence[str]) -> list[Sample]:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.errors import InputError
-from firth.progress import note
+from firth.run.errors import InputError
+from firth.run.progress import note
 
 VARIABLE = "FIRTH_CACHE"
 """Environment variable that names the folder of the cache."""

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from firth.errors import InputError
 from firth.evaluate.cache import Cache
 from firth.evaluate.evaluation import Evaluation
 from firth.evaluate.figures import differences_of
 from firth.evaluate.metrics import Difference
 from firth.evaluate.sample import Sample, sample_of
+from firth.run.errors import InputError
 
 
 @dataclass(frozen=True)

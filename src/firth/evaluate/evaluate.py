@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from firth.baselines.protocol import Scorer
-from firth.errors import FirthError, InputError
 from firth.evaluate.aggregate import Aggregate
 from firth.evaluate.aggregated import aggregates_of
 from firth.evaluate.cache import Cache
@@ -18,7 +16,9 @@ from firth.evaluate.sample import sample_of
 from firth.evaluate.scoring import System, score, system_of
 from firth.evaluate.selection import LeftOut, one_line, select_sets, select_systems
 from firth.evaluate.unseen import with_leakage
-from firth.progress import Bar, bar
+from firth.lexical.scorer import Scorer
+from firth.run.errors import FirthError, InputError
+from firth.run.progress import Bar, bar
 
 Model = str | Path | Scorer
 

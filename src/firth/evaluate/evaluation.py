@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firth.artifacts import write_json
-from firth.errors import InputError
 from firth.evaluate.metrics import Floats
 from firth.evaluate.rows import EvaluationSet
+from firth.run.errors import InputError
+from firth.run.files import write_json
 
 if TYPE_CHECKING:
     from firth.evaluate.leakage import Leakage

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from firth.artifacts import fingerprint_code, fingerprint_value
 from firth.evaluate.cache import Cache
 from firth.evaluate.metrics import (
     Difference,
@@ -19,7 +18,9 @@ from firth.evaluate.metrics import (
     paired_difference,
 )
 from firth.evaluate.sample import Sample
-from firth.seeds import derive_seed
+from firth.run.code import fingerprint_code
+from firth.run.files import fingerprint_value
+from firth.run.seeds import derive_seed
 
 FIGURES, DIFFERENCES, MEANS = "figures", "differences", "means"
 _CODE = ("evaluate/metrics", "evaluate/statistic", "evaluate/sample", "evaluate/figures", "seeds")

@@ -6,10 +6,10 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from firth.errors import InputError
 from firth.evaluate.definition import ALL
 from firth.evaluate.rows import EvaluationSet, fingerprint_rows
-from firth.seeds import derive_seed
+from firth.run.errors import InputError
+from firth.run.seeds import derive_seed
 
 FOLDS = 10
 

@@ -4,11 +4,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from firth.errors import InputError
 from firth.evaluate.cache import Cache
 from firth.evaluate.evaluation import Evaluation
 from firth.evaluate.figures import means_of
 from firth.evaluate.sample import sample_of
+from firth.run.errors import InputError
 
 
 @dataclass(frozen=True)

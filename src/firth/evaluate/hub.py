@@ -5,11 +5,11 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from firth.errors import InputError, MissingExtraError
 from firth.evaluate.rows import Row
 from firth.evaluate.task import Task
 from firth.evaluate.tsv import COLUMNS, row_of
-from firth.reach import hub_in_reach
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.hub import hub_is_reachable
 
 
 def read_hub(task: Task, split: str) -> tuple[list[Row], tuple[str, ...]]:
@@ -26,7 +26,7 @@ def read_hub(task: Task, split: str) -> tuple[list[Row], tuple[str, ...]]:
         raise InputError(f"{home.name} on the hub has no split {split}")
     if not _installed("datasets"):
         raise MissingExtraError(f"{task.title} from the hub", "hub")
-    if not hub_in_reach():
+    if not hub_is_reachable():
         raise InputError(
             f"{home.name}: the hub cannot be reached (HF_HUB_OFFLINE=1 uses what is cached)"
         )

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from firth.artifacts import fingerprint_code, fingerprint_value
 from firth.evaluate.cache import Cache
 from firth.evaluate.overlap import MIN_WORDS, THRESHOLD, Finder, Kind, Match
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.training_text import Training
-from firth.progress import note
-from firth.words import normal_form
+from firth.lexical.words import normal_form
+from firth.run.code import fingerprint_code
+from firth.run.files import fingerprint_value
+from firth.run.progress import note
 
 KIND = "leakage"
 _EXAMPLES = 5

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.errors import InputError
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import ALL, LEE
+from firth.run.errors import InputError
 
 TEXTS, RATINGS = "lee.cor", "similarities0-1.txt"
 

@@ -5,7 +5,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from firth.errors import FirthError, InputError
 from firth.evaluate.hub import read_hub
 from firth.evaluate.lee import gensim_files, read_lee
 from firth.evaluate.oddities import oddities
@@ -13,7 +12,8 @@ from firth.evaluate.original import read_original
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import LEE, Kind, Task, find_task
 from firth.evaluate.tsv import read_table
-from firth.progress import note
+from firth.run.errors import FirthError, InputError
+from firth.run.progress import note
 
 _NAMED = 10
 """Broken rows named in full; the rest are counted."""

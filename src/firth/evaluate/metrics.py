@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from firth.errors import InputError
 from firth.evaluate.statistic import Floats, Metric, prepare, resample
+from firth.run.errors import InputError
 
 __all__ = [
     "CONFIDENCE", "Difference", "Drawn", "Estimate", "Floats", "Metric", "draw", "draw_difference",

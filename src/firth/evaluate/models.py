@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.artifacts import Manifest, fingerprint_code, fingerprint_file, fingerprint_value
-from firth.baselines.protocol import Scorer, TextPair
 from firth.baselines.registry import PREFIX, identify_baseline, open_baseline
-from firth.errors import InputError, MissingStageError
 from firth.evaluate.snapshot import fingerprint_snapshot
-from firth.progress import without_foreign_bars
-from firth.reach import hub_in_reach
-from firth.run import CONFIG, Run
+from firth.lexical.scorer import Scorer, TextPair
+from firth.run.code import fingerprint_code
+from firth.run.errors import InputError, MissingStageError
+from firth.run.files import fingerprint_file, fingerprint_value
+from firth.run.hub import hub_is_reachable
+from firth.run.quiet import quiet_libraries
+from firth.run.run import CONFIG, Run
+from firth.run.stage import Manifest
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -109,12 +111,12 @@ def resolve_model(spec: str | Path) -> Scorer:
 
 
 def _encoder(name: str, local: bool) -> Scorer:
-    offline = not local and not hub_in_reach()
+    offline = not local and not hub_is_reachable()
     from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
     try:
-        with without_foreign_bars():
+        with quiet_libraries():
             model = SentenceTransformer(name, local_files_only=local or offline)
     except (
         OSError,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.baselines.protocol import Scorer
-from firth.errors import InputError, MissingExtraError
+from firth.lexical.scorer import Scorer
+from firth.run.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta

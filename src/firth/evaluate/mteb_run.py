@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from firth.baselines.protocol import Scorer
-from firth.errors import FirthError, InputError
 from firth.evaluate.mteb_models import PairModel, import_mteb, mteb_model, mteb_version
-from firth.reach import hub_in_reach
+from firth.lexical.scorer import Scorer
+from firth.run.errors import FirthError, InputError
+from firth.run.hub import hub_is_reachable
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def evaluate_mteb(model: str | Path | Scorer, tasks: Sequence[Any]) -> list[Mteb
         wrapped, label = PairModel(model, model.name), model.name
     figures = []
     for task, asked in zip(found, tasks, strict=True):
-        if isinstance(asked, str) and not hub_in_reach():
+        if isinstance(asked, str) and not hub_is_reachable():
             raise InputError(
                 f"{asked}: its data comes from the hub, which cannot be reached "
                 "(HF_HUB_OFFLINE=1 uses what is cached)"

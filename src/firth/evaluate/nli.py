@@ -8,8 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from firth.errors import InputError, MissingExtraError
-from firth.reach import hub_in_reach
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.hub import hub_is_reachable
 
 NO_GOLD = "-"
 """What stands for a label on which the annotators did not agree."""
@@ -222,7 +222,7 @@ def _from_hub(wanted: NliSet, published: NliSplit) -> Iterator[_Cells]:
         import datasets
     except ImportError:
         raise MissingExtraError(f"{wanted.name} from the hub", "hub") from None
-    if not hub_in_reach():
+    if not hub_is_reachable():
         raise InputError(f"{wanted.hub}: the hub cannot be reached")
     try:
         records = datasets.load_dataset(wanted.hub, split=published.hub)

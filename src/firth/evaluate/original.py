@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firth.errors import InputError
 from firth.evaluate.definition import ALL, Original, Task
 from firth.evaluate.rows import Row
 from firth.evaluate.tsv import Table, row_of
+from firth.run.errors import InputError
 
 Record = tuple[Path, int, str, dict[str, str] | str]
 """File, line, split, and named cells or what is wrong with the line."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firth.words import normal_form
+from firth.lexical.words import normal_form
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

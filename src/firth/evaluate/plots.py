@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firth.artifacts import write_atomically
 from firth.baselines.spec import PREFIX
-from firth.errors import MissingExtraError
 from firth.evaluate.layout import Layout, lay_out
 from firth.evaluate.metrics import Floats
 from firth.evaluate.report import Report
 from firth.evaluate.sample import Sample, sample_of
 from firth.evaluate.task import TASKS, Kind
+from firth.run.errors import MissingExtraError
+from firth.run.files import write_atomically
 
 try:
     import matplotlib as mpl

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firth.artifacts import write_atomically, write_json
-from firth.errors import InputError, MissingExtraError
 from firth.evaluate.comparison import Comparison
 from firth.evaluate.document import document
 from firth.evaluate.evaluation import Evaluation
 from firth.evaluate.groups import GroupResult
 from firth.evaluate.selection import LeftOut
-from firth.progress import note
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.files import write_atomically, write_json
+from firth.run.progress import note
 
 RESULTS, SIMILARITIES = "results.json", "similarities.parquet"
 MARKDOWN, LATEX, PLOTS = "table.md", "table.tex", "plots"

@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from firth.baselines.protocol import TextPair
 from firth.evaluate.metrics import Floats
 from firth.evaluate.task import ALL, Kind, Task
-from firth.seeds import derive_seed
+from firth.lexical.scorer import TextPair
+from firth.run.seeds import derive_seed
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from firth.artifacts import fingerprint_file, read_json, write_atomically
-from firth.errors import InputError
 from firth.evaluate.document import SCHEMA
 from firth.evaluate.evaluation import Evaluation
 from firth.evaluate.metrics import Metric
 from firth.evaluate.report import RESULTS
 from firth.evaluate.sample import Sample, sample_of
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file, read_json, write_atomically
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.artifacts import fingerprint_code, fingerprint_value
-from firth.baselines.protocol import Scorer
-from firth.errors import InputError
 from firth.evaluate.cache import Cache
 from firth.evaluate.evaluation import Scored
 from firth.evaluate.metrics import Floats
 from firth.evaluate.models import fingerprint_model, resolve_model
 from firth.evaluate.rows import EvaluationSet
-from firth.progress import Bar
+from firth.lexical.scorer import Scorer
+from firth.run.code import fingerprint_code
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_value
+from firth.run.progress import Bar
 
 SIMILARITIES, NAMES = "similarities", "names"
 

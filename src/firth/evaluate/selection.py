@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from firth.baselines.protocol import Scorer
 from firth.baselines.registry import BASELINES, PREFIX
-from firth.errors import FirthError, InputError
 from firth.evaluate.load import load_set
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.scoring import System, system_of
 from firth.evaluate.task import TASKS, find_task
-from firth.run import CONFIG
+from firth.lexical.scorer import Scorer
+from firth.run.errors import FirthError, InputError
+from firth.run.run import CONFIG
 
 EVERYTHING = "all"
 ALL_BASELINES = PREFIX + EVERYTHING

@@ -1,7 +1,7 @@
 """Which version of a model a hub name stands for."""
 
-from firth.artifacts import fingerprint_value
-from firth.reach import hub_in_reach
+from firth.run.files import fingerprint_value
+from firth.run.hub import hub_is_reachable
 
 _ORGANISATION = "sentence-transformers"
 _FILES = ("modules.json", "config_sentence_transformers.json", "config.json")
@@ -23,7 +23,7 @@ def fingerprint_snapshot(name: str) -> str | None:
     # sentence-transformers looks for a bare name in its own organisation.
     repository = name if "/" in name else f"{_ORGANISATION}/{name}"
     commit: str | None = None
-    if not constants.HF_HUB_OFFLINE and hub_in_reach():
+    if not constants.HF_HUB_OFFLINE and hub_is_reachable():
         try:
             commit = huggingface_hub.model_info(repository, timeout=_PATIENCE).sha
         except Exception:  # noqa: BLE001

@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.artifacts import Outcome, write_atomically
 from firth.baselines.dice import Dice
-from firth.baselines.idf import fit_idf_on_run
-from firth.baselines.protocol import Scorer, TextPair
-from firth.baselines.tfidf import TfIdf
+from firth.corpus.settings import LIMITS
 from firth.evaluate import EVALUATION
 from firth.evaluate.cache import Cache
 from firth.evaluate.evaluate import evaluate
@@ -21,12 +18,18 @@ from firth.evaluate.leakage import find_leakage
 from firth.evaluate.load import load_set
 from firth.evaluate.models import EncoderScorer, OriginScorer
 from firth.evaluate.report import Report
+from firth.evaluate.settings import EvaluateConfig
 from firth.evaluate.table import tabulate
 from firth.evaluate.task import ALL, find_task
 from firth.evaluate.training_text import training_of
 from firth.evaluate.unseen import with_leaks
-from firth.origin import READS
-from firth.run import Run
+from firth.lexical.idf import fit_idf_on_run
+from firth.lexical.scorer import Scorer, TextPair
+from firth.lexical.tfidf import TfIdf
+from firth.origin.origin import Origin
+from firth.run.files import write_atomically
+from firth.run.run import Run
+from firth.run.stage import Outcome
 from firth.surrogate import SURROGATE
 
 
@@ -64,10 +67,9 @@ def build_evaluation(run: Run) -> Outcome:
     config = run.config.evaluate
     named = [find_task(name) for name in config.tasks]
     sets = [load_set(task, config.data_dir, split) for task, split in named]
-    inputs = run.inputs(*READS[run.config.origin.method], SURROGATE)
-    inputs |= {f"data/{data.task.name}:{data.split}": data.fingerprint for data in sets}
+    inputs = {f"data/{data.task.name}:{data.split}": data.fingerprint for data in sets}
 
-    def build(workspace: Path) -> Mapping[str, Any]:
+    def build(handed: Run, workspace: Path) -> Mapping[str, Any]:
         found = [
             evaluate(
                 scorer,
@@ -88,14 +90,15 @@ def build_evaluation(run: Run) -> Outcome:
             partial.write_text(tabulate(found) + "\n", encoding="utf-8")
         return {one.model: _figures(one) for one in found}
 
-    settings = {
-        "seed": run.config.seed,
-        "screened_chunks": run.config.retrieve.chunks,
-        "origin": run.config.origin.model_dump(mode="json"),
-        "tasks": list(config.tasks),
-        "resamples": config.resamples,
-    }
-    return run.execute(EVALUATION, inputs=inputs, config=settings, build=build)
+    own = [f"evaluate.{name}" for name in EvaluateConfig.model_fields if name != "data_dir"]
+    return run.build(
+        EVALUATION,
+        build,
+        reads=[*Origin.reads(run), SURROGATE],
+        settings=[*dict.fromkeys([*Origin.settings(run), *LIMITS, "seed", *own])],
+        places=["evaluate.data_dir"],
+        inputs=inputs,
+    )
 
 
 def _figures(found: Evaluation) -> dict[str, float | None]:

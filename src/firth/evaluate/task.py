@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from firth.errors import InputError
 from firth.evaluate.definition import ALL, Kind, Task
 from firth.evaluate.other_sets import AFS, LEE, STR_2021, WIKI_SECTIONS
 from firth.evaluate.sts import DERIVED_STS_TASKS, STS_TASKS
+from firth.run.errors import InputError
 
 __all__ = ["ALL", "LEE", "TASKS", "Kind", "Task", "find_task"]
 

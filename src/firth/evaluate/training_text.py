@@ -6,12 +6,12 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from firth.artifacts import fingerprint_file, fingerprint_value
 from firth.baselines.registry import PREFIX
 from firth.baselines.spec import Spec
 from firth.corpus import CORPUS
-from firth.errors import InputError
-from firth.run import CONFIG, Run
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file, fingerprint_value
+from firth.run.run import CONFIG, Run
 
 _BATCH = 8_192
 _PAIR = ("sentence1", "sentence2")
@@ -103,10 +103,9 @@ def _pairs(path: Path) -> Iterator[list[str]]:
 def _documents(source: str) -> Iterator[list[str]]:
     """The sentences of documents, split as a corpus is; broken records are left out."""
     from firth.corpus.inputs import resolve_inputs
-    from firth.corpus.read import read_source
-    from firth.corpus.read import Record
+    from firth.corpus.read import Record, read_source
+    from firth.corpus.settings import CorpusConfig
     from firth.corpus.split import split_paragraphs
-    from firth.settings import CorpusConfig
 
     config = CorpusConfig()
     sentences = (

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from firth.errors import InputError
 from firth.evaluate.rows import Row
 from firth.evaluate.task import ALL, Kind, Task
+from firth.run.errors import InputError
 
 COLUMNS = {
     Kind.PAIRS: ("sentence1", "sentence2", "score"),

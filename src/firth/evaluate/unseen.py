@@ -13,7 +13,7 @@ from firth.evaluate.leakage import Leakage, find_leakage
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.sample import sample_of
 from firth.evaluate.training_text import training_of, training_runs
-from firth.run import Run
+from firth.run.run import Run
 
 UNSEEN = "unseen"
 """The subtask that holds every row of which the training text has no text."""

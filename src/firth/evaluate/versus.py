@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 import firth
-from firth.errors import InputError
 from firth.evaluate.average import average, average_difference, choose
 from firth.evaluate.cache import Cache
 from firth.evaluate.comparison import Comparison, compare_samples
@@ -17,6 +16,7 @@ from firth.evaluate.metrics import CONFIDENCE, Estimate, Metric
 from firth.evaluate.sample import Sample
 from firth.evaluate.saved import Saved, read_saved
 from firth.evaluate.task import ALL
+from firth.run.errors import InputError
 
 SCHEMA = 2
 """Version of the JSON of differences."""

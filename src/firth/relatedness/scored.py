@@ -4,7 +4,6 @@ import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from firth.errors import InputError
 from firth.evaluate.definition import ALL, Kind, Published, Task
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric
@@ -12,7 +11,8 @@ from firth.evaluate.oddities import oddities
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import TASKS, find_task
 from firth.evaluate.tsv import COLUMNS, row_of
-from firth.progress import note
+from firth.run.errors import InputError
+from firth.run.progress import note
 
 DOMAIN = "subtask"
 """Column that says where a pair comes from."""
