@@ -101,7 +101,7 @@ def corpus_build(
     start(quiet)
     from firth.corpus.inputs import resolve_inputs
 
-    resolve_inputs(inputs)
+    resolve_inputs(inputs, folder)
     named: Changes = {
         "inputs": list(inputs),
         "text_field": text_field,

@@ -1,6 +1,7 @@
 """Records in, and bad records named: a bad one never loses a good one."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.corpus.records import Reason
+from firth.corpus.inputs import Reason
+from firth.corpus.read import plain_text
 from firth.lexical.words import words
 
-from .conftest import json_lines, packed, read
+from .conftest import json_lines, packed, read, table
 
 LIMIT = 2_000
 GOOD = st.text(max_size=40).filter(lambda text: "\0" not in text and bool(words(text)))
@@ -245,3 +247,196 @@ def test_unusable_parquet_files(tmp_path: Path, content: bytes | None, reason: R
     records, problems = read(path)
     assert not records
     assert [(p.line, p.reason) for p in problems] == [(1, reason)]
+
+
+@pytest.mark.parametrize("wide", [0, 1])
+def test_columns_that_python_cannot_hold_cost_nothing(tmp_path: Path, wide: int) -> None:
+    """A date beyond the year 9999, in a column of any name, is never turned into a Python one."""
+    dates = pa.array([10**9, 3], pa.date32()), pa.array([2**55, 3], pa.timestamp("ms"))
+    columns = {"text": ["One good.", "Two good."], "id": dates[wide], "title": dates[wide]}
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({**columns, "when": dates[wide]}), path)
+    with pytest.raises((ValueError, OverflowError)):  # the premise
+        pq.read_table(path).to_pylist()
+    records, problems = read(path)
+    assert not problems
+    assert [(r.id, r.title, r.text) for r in records] == [
+        ("a.parquet:1", "", "One good."),
+        ("a.parquet:2", "", "Two good."),
+    ]
+    _, (problem,) = read(path, text_field="when")
+    assert (problem.reason, problem.line) == (Reason.NOT_TEXT, 1)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.large_string(), pa.string_view(), pa.binary(), pa.dictionary(pa.int32(), pa.string())],
+)
+def test_every_kind_of_string_column(tmp_path: Path, kind: pa.DataType) -> None:
+    """Arrow has many; all are text."""
+    path = tmp_path / "a.parquet"
+    texts = pa.array(["Ünï one.", "Two."]).cast(kind)
+    pq.write_table(pa.table({"text": texts, "id": [7, 8]}), path)
+    records, problems = read(path)
+    assert not problems
+    assert [(r.id, r.text) for r in records] == [("7", "Ünï one."), ("8", "Two.")]
+
+
+PLAIN = st.lists(st.sampled_from(["It", "rained", "all", "day.", "We", "stayed,"]), min_size=1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(paragraphs=st.lists(PLAIN.map(" ".join), min_size=1, max_size=5))
+def test_markdown_without_markup_is_its_text(paragraphs: list[str]) -> None:
+    """What is no markup stays word for word, however its lines are wrapped."""
+    assert plain_text("\n\n".join(paragraphs)) == "\n\n".join(paragraphs)
+    assert plain_text("\n\n".join(p.replace(" ", "\n") for p in paragraphs)) == "\n\n".join(
+        paragraphs
+    )
+
+
+def test_markdown_keeps_running_text_only(tmp_path: Path) -> None:
+    """Headings, paragraphs, quotations and items stay; code, tables, HTML and marks do not."""
+    path = tmp_path / "a.md"
+    path.write_text(
+        "---\ntitle: Not this\n---\n\n# The *tide*\n\nIt [rose](http://a.b 'c') to `high`\n"
+        "water &amp; **fell** <b>again</b>.![no](x.png)  \nThen it \\* turned.\n\n"
+        "```python\nprint('no')\n```\n\n    not = this\n\n| no | no |\n|--|--|\n| no | no |\n\n"
+        "<div>\nno\n</div>\n\n<!-- no -->\n\n- One item.\n- Another\n  item.\n\n> He said so.\n\n"
+        "Setext\n======\n\nThe [end].\n\n[end]: http://a.b\n"
+    )
+    ((record,), problems) = read(path)
+    assert not problems
+    assert (record.id, record.line) == ("a.md", 1)
+    assert record.text.split("\n\n") == [
+        "The tide",
+        "It rose to high water & fell again.\nThen it * turned.",
+        "One item.",
+        "Another item.",
+        "He said so.",
+        "Setext",
+        "The end.",
+    ]
+    path.write_text("---\n\nA rule comes first.\n\n---\n\nAnd last.\n")
+    assert read(path)[0][0].text == "A rule comes first.\n\nAnd last."
+    path.write_text("```\nonly code\n```\n")
+    assert [problem.reason for problem in read(path)[1]] == [Reason.EMPTY]
+
+
+def seconds(path: Path, content: str) -> float:
+    path.write_text(content)
+    start = time.process_time()
+    read(path)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("a.csv", 'a","b\n'), ("a.csv", '"a\n'), ("a.csv", 'a,"\n'), ("a.csv", 'a,"b"",""c\n')]
+    + [("a.md", piece) for piece in ("[", "*a ", "<a ", "> ", "`` `", "- x\n", "|a|\n|-|\n")],
+)
+def test_reading_takes_time_in_proportion(tmp_path: Path, name: str, line: str) -> None:
+    """Eight times the lines take far less than 64 times as long: once, 10,000 took minutes."""
+    small, large = (
+        sum(seconds(tmp_path / name, "key,text\n" + line * count + end) for end in ("", 'c"\n'))
+        for count in (1_000, 8_000)
+    )
+    assert large < 24 * max(small, 0.005)
+
+
+# Tables
+
+
+CELL = st.text(max_size=30).filter(lambda text: "\0" not in text and "\r" not in text)
+GOOD = CELL.filter(lambda text: bool(words(text)))
+BAD_ROWS: dict[bytes, Reason] = {
+    b'k,"closed"too early': Reason.BROKEN_ROW,
+    b"k": Reason.BROKEN_ROW,
+    b"k,a,b": Reason.BROKEN_ROW,
+    b"k,byte \xff": Reason.INVALID_UTF8,
+    b"k,a \0 NUL": Reason.NUL,
+    b"k,": Reason.EMPTY,
+    b"k," + b"long " * 500: Reason.TOO_LONG,
+}
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    entries=st.lists(
+        st.one_of(st.tuples(CELL, GOOD), st.sampled_from(sorted(BAD_ROWS))), max_size=10
+    ),
+    ending=st.sampled_from(["", ".gz", ".zst"]),
+)
+def test_csv_keeps_all_good_records(
+    entries: list[tuple[str, str] | bytes], ending: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Any mixture, with line ends and quotes inside fields: good rows stay, bad ones are named."""
+    rows = [e + b"\n" if isinstance(e, bytes) else table([e]) for e in entries]
+    starts, line = [], 2
+    for row in rows:
+        starts.append(line)
+        line += row.count(b"\n")
+    path = tmp_path_factory.mktemp("csv") / f"a.csv{ending}"
+    path.write_bytes(packed(b"key,text\n" + b"".join(rows), ending))
+    records, problems = read(path, max_record_bytes=LIMIT)
+    placed = list(zip(starts, entries, strict=True))
+    assert [(r.line, r.text) for r in records] == [
+        (n, e[1]) for n, e in placed if isinstance(e, tuple)
+    ]
+    assert [(p.line, p.reason) for p in problems] == [
+        (n, BAD_ROWS[e]) for n, e in placed if isinstance(e, bytes)
+    ]
+
+
+@pytest.mark.parametrize("follow", ["plain words", '"quoted, words"', '"two\nlines"'])
+def test_an_open_quote_costs_one_row(tmp_path: Path, follow: str) -> None:
+    """After a quote that is never closed, the rows it would swallow are read after all."""
+    path = tmp_path / "a.csv"
+    path.write_text(f'key,text\n1,First.\n2,"never closed\n3,{follow}\n4,Last one.\n')
+    records, problems = read(path)
+    assert [r.text for r in records] == ["First.", follow.strip('"'), "Last one."]
+    assert [(p.line, p.reason) for p in problems] == [(3, Reason.BROKEN_ROW)]
+
+
+def test_an_open_quote_in_a_long_file(tmp_path: Path) -> None:
+    """The search for the closing quote ends at max_record_bytes, and nothing is lost."""
+    path = tmp_path / "a.csv"
+    rows = [f"{i},Row number {i}." for i in range(500)]
+    path.write_text("\n".join(["key,text", '0,"open', *rows]) + "\n")
+    records, problems = read(path, max_record_bytes=LIMIT)
+    assert [r.text for r in records] == [f"Row number {i}." for i in range(500)]
+    assert [(p.line, p.reason) for p in problems] == [(2, Reason.TOO_LONG)]
+
+
+def test_tsv_has_no_quoting(tmp_path: Path) -> None:
+    """A quotation at the start of a field is text, as everywhere in tab-separated files."""
+    path = tmp_path / "a.tsv"
+    path.write_text('id\ttext\ttitle\na\t"Yes," he said.\tT\nb\tAn inch is 1".\t"\n')
+    records, problems = read(path)
+    assert not problems
+    assert [(r.id, r.text, r.title) for r in records] == [
+        ("a", '"Yes," he said.', "T"),
+        ("b", 'An inch is 1".', '"'),
+    ]
+
+
+def test_columns_by_name(tmp_path: Path) -> None:
+    """Fields are found by the first row, wherever they stand, whatever the line ends."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'\xef\xbb\xbf body , key\r\n"One,\r\n\r\ntwo.",k1\r\nThree\rfour.,k2\r\n')
+    records, problems = read(path, text_field="body", id_field="key")
+    assert not problems
+    assert [(r.id, r.line, r.text) for r in records] == [
+        ("k1", 2, "One,\n\ntwo."),
+        ("k2", 5, "Three four."),
+    ]
+
+
+@pytest.mark.parametrize("header", ["key,body", 'key,"te"xt'])
+def test_a_table_without_a_text_column(tmp_path: Path, header: str) -> None:
+    """The file is one problem, not one for each of its rows."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"{header}\n1,One.\n2,Two.\n")
+    records, problems = read(path)
+    assert not records
+    assert [p.line for p in problems] == [1]
