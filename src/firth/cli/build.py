@@ -71,8 +71,8 @@ def run(
     changes = with_preset(preset, parse_settings(settings, seed))
     changed = Config.load(config).changed(changes, str(config))
     path = folder or Path(changed.run or Path("runs") / config.stem)
-    check(changed, str(config))
     found = Run(path, changed.changed({"run": str(path)}, str(config)))
+    check(found, str(config))
     for name, outcome in bring_up_to_date(found).items():
         show_summary(name, outcome.manifest.summary)
 
