@@ -56,16 +56,21 @@ def test_changed_weights_make_the_stage_stale(tmp_path: Path) -> None:
     assert second.manifest.inputs["model"] != first
 
 
-def test_a_model_that_is_gone_or_of_another_size_is_named(tmp_path: Path) -> None:
-    """The run does not answer with a model it did not adopt."""
+def test_a_model_replaced_by_another_of_the_same_size_is_noticed(tmp_path: Path) -> None:
+    """The run does not answer with a model it did not adopt: content counts, not size."""
     model = saved(tmp_path / "model")
     run = causal_run(tmp_path / "run", model)
     train_generator(run)
     weights = model / "model.safetensors"
     content = weights.read_bytes()
-    weights.write_bytes(content + b" ")
-    with pytest.raises(InputError, match=r"model\.safetensors has .* bytes, not"):
+    changed = tiny_llama()
+    next(changed.parameters()).data.mul_(1.5)
+    changed.save_pretrained(model)
+    assert weights.stat().st_size == len(content), "premise"
+    with pytest.raises(InputError, match=r"model\.safetensors has other bytes than it had"):
         open_generator(run)
+    weights.write_bytes(content)
+    open_generator(run)
     weights.unlink()
     with pytest.raises(InputError, match=r"model\.safetensors is gone"):
         open_generator(run)
