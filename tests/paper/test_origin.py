@@ -63,7 +63,10 @@ class WordCoherence:
     def rank_scores(
         self, vectors: npt.NDArray[np.float32], positions: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float32]:
-        rows = [[self._score(self.sentences[int(v[0])], position) for position in positions] for v in vectors]
+        rows = [
+            [self._score(self.sentences[int(v[0])], position) for position in positions]
+            for v in vectors
+        ]
         return np.array(rows, dtype=np.float32)
 
     def log_probabilities_at(

@@ -71,7 +71,10 @@ def test_smaller_sets_are_prefixes(run: Run, selection: Selection, diverse: bool
     for fits in found.fits(PAIRS):
         kept = [
             choose(
-                found.corpus, fits.positions1, fits.own1, Choice(size, Weights(), diverse, selection)
+                found.corpus,
+                fits.positions1,
+                fits.own1,
+                Choice(size, Weights(), diverse, selection),
             ).tolist()
             for size in range(1, SHORTLIST + 1)
         ]

@@ -111,7 +111,11 @@ def test_split_by_document(count: int, fraction: float, seed: int) -> None:
 @pytest.mark.parametrize("lengths", [[], [2, 2], [3], [4]])
 def test_too_little_text(lengths: list[int]) -> None:
     """Without two positions that can exchange their centres there is nothing to learn from."""
-    positions = positions_of(lengths) if lengths else TrainingPositions(np.empty(0, np.int64), np.empty(0, np.int64), 1)
+    positions = (
+        positions_of(lengths)
+        if lengths
+        else TrainingPositions(np.empty(0, np.int64), np.empty(0, np.int64), 1)
+    )
     with pytest.raises(InputError, match="too few to learn coherence"):
         split(positions, 0.1, 1)
 

@@ -129,12 +129,16 @@ def test_triples_are_the_corpus_contexts(trained: Run, tmp_path: Path) -> None:
     pairs = np.stack([np.arange(40)] * 2, axis=1)
     expected = reader.triples(corpus.texts(positions), corpus.contexts(positions), pairs)
     assert store.triples(positions) == expected
-    assert store.sizes(positions).tolist() == [[len(part) for part in triple] for triple in expected]
+    assert store.sizes(positions).tolist() == [
+        [len(part) for part in triple] for triple in expected
+    ]
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=60), st.integers(1, 200))
-def test_an_epoch_takes_each_position_once_within_the_budget(lengths: list[int], budget: int) -> None:
+def test_an_epoch_takes_each_position_once_within_the_budget(
+    lengths: list[int], budget: int
+) -> None:
     """Batches follow from the step alone, tile the positions in each epoch, and keep the budget."""
     positions, longest = np.arange(len(lengths)) + 100, np.array(lengths)
     plan = BatchPlan(positions, longest, budget, seed=3)
