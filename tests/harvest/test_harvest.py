@@ -105,8 +105,8 @@ def test_rows_can_be_computed_again(tiny_run: Path) -> None:
         texts = origin.corpus.texts([row["index1"], row["index2"]])
         assert texts == [row["sentence1"], row["sentence2"]]
         (profile,) = origin.profiles([(texts[0], texts[1])])
-        assert profile.set1.slots.tolist() == row["contexts1"]
-        assert profile.set2.slots.tolist() == row["contexts2"]
+        assert profile.set1.positions.tolist() == row["contexts1"]
+        assert profile.set2.positions.tolist() == row["contexts2"]
         score = profile.similarity(origin.config.weights, origin.config.measure)
         assert score == pytest.approx(row["score"], abs=1e-3)
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from firth.cli.main import app
 from firth.corpus.corpus import Corpus
 from firth.origin.origin import Origin
-from firth.origin.settings import Weights
 from firth.paper.origin import PaperOrigin
+from firth.paper.settings import Weights
 from firth.reproduce import context_fits as module
 from firth.reproduce.options import Options, all_ones
 from firth.reproduce.published_sun import TABLE5, TABLE6, TABLE8
@@ -36,7 +36,7 @@ def literal(run: Run, data: Path, contexts: int, shortlist: int, **changes: Any)
     """Spearman of the paper's Origin, by Origin itself."""
     settings: dict[str, Any] = {
         "contexts": contexts, "shortlist": shortlist, "selection": "two-step", "diverse": True,
-        "max_jaccard": 0.5, "weights": all_ones().model_dump(), "baseline_corrected": False,
+        "max_jaccard": 0.5, "weights": all_ones().model_dump(), "pmi": False,
         "measure": "cosine",
     }  # fmt: skip
     rated = rated_pairs(request_of(run, data))
@@ -98,7 +98,7 @@ def test_one_computation_serves_three_experiments(
     )
     rated = rated_pairs(request_of(whole_run, stsb))
     origin = PaperOrigin.open(whole_run, contexts=9, shortlist=9, diverse=False)
-    sets = [[set(origin.context_set(s).slots.tolist()) for s in pair] for pair in rated.pairs]
+    sets = [[set(origin.context_set(s).positions.tolist()) for s in pair] for pair in rated.pairs]
     shared = np.array([len(one & two) / min(len(one), len(two)) for one, two in sets])
     assert 0 < shared.min() + shared.std() < 1
     assert cells(built, "shared contexts alone")[0] == rated.spearman(shared).value
@@ -126,7 +126,7 @@ def test_lambdas(whole_run: Run, stsb: Path) -> None:
     assert cells(report, "Full")[0] == cells(report, "sentence alone")[0]
     own = reproduce("table8", run, stsb, options=Options(lambdas="run", **some))  # type: ignore[arg-type]
     expected = Weights(coherence=0.1, left=2.0).model_dump()
-    assert own.details["lambdas"] == whole_run.config.origin.weights.model_dump() == expected
+    assert own.details["lambdas"] == whole_run.config.paper.weights.model_dump() == expected
 
 
 def test_a_language_model_in_the_place_of_the_generator(
@@ -210,6 +210,6 @@ def test_the_command(whole_run: Run, stsb: Path) -> None:
         "20",
     ]
     for wrong in (["--sizes", "2", "--contexts", "4"], ["--sizes", ","], ["--lambdas", "1"]):
-        refused = CliRunner().invoke(app, [*start, *wrong, "--set", "origin.contexts=7"])
+        refused = CliRunner().invoke(app, [*start, *wrong, "--set", "paper.contexts=7"])
         assert isinstance(refused.exception, ConfigError), wrong
     assert (whole_run.path / CONFIG).read_bytes() == before

@@ -152,8 +152,8 @@ def _scored(origin: Origin, pairs: Sequence[tuple[str, str]]) -> dict[str, Seque
     weights, measure = origin.config.weights, origin.config.measure
     return {
         "score": [profile.similarity(weights, measure) for profile in profiles],
-        "contexts1": [profile.set1.slots.tolist() for profile in profiles],
-        "contexts2": [profile.set2.slots.tolist() for profile in profiles],
+        "contexts1": [profile.set1.positions.tolist() for profile in profiles],
+        "contexts2": [profile.set2.positions.tolist() for profile in profiles],
     }
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from firth.evaluate.metrics import Estimate
-from firth.origin.settings import Selection, Weights
+from firth.paper.settings import Selection, Weights
 from firth.reproduce.context_fits import READS, ContextFits, context_fits, deviations
 from firth.reproduce.derived import with_generator
 from firth.reproduce.differs import differing, differing_note
@@ -55,7 +55,7 @@ class Ablation:
     @classmethod
     def over(cls, request: Request, rated: Rated, run: Run, shortlist: int) -> "Ablation":
         """The same over another run than that of the request."""
-        weights = request.options.weights(request.run.config.origin.weights)
+        weights = request.options.weights(request.run.config.paper.weights)
         return cls(run, rated, weights, shortlist, rated.word_overlap(run), request)
 
     def fits(self, selection: Selection = Selection.TWO_STEP) -> ContextFits:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from firth.origin.settings import Measure, Selection
-from firth.paper.fits import Choice
+from firth.paper.context_set import Choice
+from firth.paper.settings import Measure, Selection
 from firth.reproduce.ablation import Ablation, fixed_size
 from firth.reproduce.context_fits import ContextFits, context_fits
 from firth.reproduce.published_sun import CONSTRUCTION
@@ -77,7 +77,7 @@ def context_construction(request: Request) -> Report:
     alike = sum(
         len(set(chosen.corpus.chunk_of(slots[kept]).tolist())) < len(kept)
         for pair, pair_kept in zip(chosen.pairs, built["without diversity"][1], strict=True)
-        for slots, kept in zip((pair.slots1, pair.slots2), pair_kept, strict=True)
+        for slots, kept in zip((pair.positions1, pair.positions2), pair_kept, strict=True)
     ) / (2 * len(chosen.pairs))
     notes = (
         *ablation.notes(),
@@ -114,7 +114,8 @@ def _shared(fits: ContextFits) -> Floats:
     """Contexts that stand in both shortlists of each pair, as a share of the shorter one."""
     return np.array(
         [
-            len(np.intersect1d(one.slots1, one.slots2)) / min(len(one.slots1), len(one.slots2))
+            len(np.intersect1d(one.positions1, one.positions2))
+            / min(len(one.positions1), len(one.positions2))
             for one in fits.pairs
         ],
         dtype=np.float64,

@@ -14,15 +14,17 @@ import numpy as np
 
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
-from firth.origin.settings import Measure, OriginConfig, Selection, Weights
 from firth.paper.candidates import Candidates
 from firth.paper.coherence import COHERENCE
 from firth.paper.coherence.coherence import Coherence
-from firth.paper.fits import Choice, Fitter, PairFits, Positions, choose
+from firth.paper.context_fit import Indices
+from firth.paper.context_set import Choice, choose
 from firth.paper.generation import GENERATOR
 from firth.paper.generation.open import open_generator
+from firth.paper.pair_fits import Fitter, PairFits
 from firth.paper.retrieve import RETRIEVE
 from firth.paper.retrieve.index import ChunkIndex
+from firth.paper.settings import Measure, PaperConfig, Selection, Weights
 from firth.reproduce.fit_store import read_fits, write_fits
 from firth.reproduce.rated import Floats, Rated
 from firth.run.progress import bar
@@ -66,14 +68,14 @@ class ContextFits:
     pairs: Sequence[PairFits]
     digest: str
 
-    def kept(self, choice: Choice) -> list[tuple[Positions, Positions]]:
+    def kept(self, choice: Choice) -> list[tuple[Indices, Indices]]:
         """For each pair, which of both shortlists make C_{s1} and C_{s2}, best first."""
         choice = replace(choice, selection=self.selection)
-        found: dict[str, Positions] = {}
+        found: dict[str, Indices] = {}
         for one in self.pairs:
             for sentence, slots, terms in (
-                (one.sentence1, one.slots1, one.own1),
-                (one.sentence2, one.slots2, one.own2),
+                (one.sentence1, one.positions1, one.own1),
+                (one.sentence2, one.positions2, one.own2),
             ):
                 if sentence not in found:
                     found[sentence] = choose(self.corpus, slots, terms, choice)
@@ -81,7 +83,7 @@ class ContextFits:
 
     def similarities(
         self,
-        kept: Sequence[tuple[Positions, Positions]],
+        kept: Sequence[tuple[Indices, Indices]],
         size: int,
         weights: Weights,
         measure: Measure = Measure.COSINE,
@@ -134,7 +136,7 @@ def context_fits(
     def build(workspace: Path) -> Mapping[str, Any]:
         pairs = _computed(run, rated, shortlist, selection, workspace)
         write_fits(workspace / _FITS, pairs)
-        counts = [len(one.slots1) + len(one.slots2) for one in pairs]
+        counts = [len(one.positions1) + len(one.positions2) for one in pairs]
         return {"pairs": len(pairs), "fits": 2 * sum(counts)}
 
     outcome = run.execute(stage, inputs=inputs, config=config, build=build)
@@ -145,7 +147,7 @@ def context_fits(
 def open_fitter(run: Run, shortlist: int, selection: Selection, seed: int) -> Fitter:
     """What computes the paper's terms from the stages of a run."""
     corpus, coherence = Corpus.open(run), Coherence.open(run)
-    config = OriginConfig(contexts=shortlist, shortlist=shortlist, selection=selection)
+    config = PaperConfig(contexts=shortlist, shortlist=shortlist, selection=selection)
     candidates = Candidates(
         corpus, ChunkIndex.open(run), coherence, config, run.config.retrieve.chunks, seed
     )

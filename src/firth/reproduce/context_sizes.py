@@ -3,8 +3,8 @@
 from itertools import pairwise
 
 from firth.evaluate.metrics import Estimate
-from firth.origin.settings import Measure
-from firth.paper.fits import Choice
+from firth.paper.context_set import Choice
+from firth.paper.settings import Measure
 from firth.reproduce.ablation import Ablation
 from firth.reproduce.options import parse_size
 from firth.reproduce.published_sun import TABLE6

@@ -6,10 +6,10 @@ from typing import Any
 
 from firth.corpus.corpus import Corpus
 from firth.evaluate.metrics import Estimate
-from firth.origin.settings import Measure
 from firth.paper.coherence import COHERENCE
-from firth.paper.fits import Choice
+from firth.paper.context_set import Choice
 from firth.paper.generation import GENERATOR
+from firth.paper.settings import Measure
 from firth.reproduce.ablation import Ablation, check_stages, fixed_size
 from firth.reproduce.corpus_cut import Part, part_of, run_over
 from firth.reproduce.derived import generator_changes, with_generator

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from firth.paper.fits import PairFits
-from firth.paper.terms import Terms
+from firth.paper.context_fit import Terms
+from firth.paper.pair_fits import PairFits
 from firth.run.files import write_atomically
 
 _SIDES = ("own1", "own2", "cross1", "cross2")
@@ -17,19 +17,19 @@ SCHEMA = pa.schema(
     [
         ("sentence1", pa.string()),
         ("sentence2", pa.string()),
-        ("slots1", pa.list_(pa.int64())),
-        ("slots2", pa.list_(pa.int64())),
+        ("positions1", pa.list_(pa.int64())),
+        ("positions2", pa.list_(pa.int64())),
         *((f"{side}_{term}", pa.list_(pa.float32())) for side in _SIDES for term in _TERMS),
     ]
 )
-"""`own1` and `cross2` stand over `slots1`, `own2` and `cross1` over `slots2`."""
+"""`own1` and `cross2` stand over `positions1`, `own2` and `cross1` over `positions2`."""
 
 
 def write_fits(path: Path, fits: Sequence[PairFits]) -> None:
     """Write them atomically, in their order."""
     columns: dict[str, list[object]] = {
         name: [getattr(one, name) for one in fits]
-        for name in ("sentence1", "sentence2", "slots1", "slots2")
+        for name in ("sentence1", "sentence2", "positions1", "positions2")
     }
     for side in _SIDES:
         for term in _TERMS:
@@ -54,8 +54,8 @@ def read_fits(path: Path) -> list[PairFits]:
         PairFits(
             columns["sentence1"][row].as_py(),
             columns["sentence2"][row].as_py(),
-            array("slots1", row).astype(np.int64),
-            array("slots2", row).astype(np.int64),
+            array("positions1", row).astype(np.int64),
+            array("positions2", row).astype(np.int64),
             *(terms(side, row) for side in _SIDES),
         )
         for row in range(len(table))

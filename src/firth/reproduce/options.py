@@ -3,7 +3,7 @@
 from collections.abc import Set
 from dataclasses import dataclass, fields
 
-from firth.origin.settings import Weights
+from firth.paper.settings import Weights
 from firth.run.errors import ConfigError
 
 RUN_WEIGHTS = "run"

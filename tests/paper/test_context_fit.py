@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from firth.origin.settings import Weights
-from firth.paper.terms import Terms
+from firth.paper.settings import Weights
+from firth.paper.context_fit import Terms
 from firth.run.config import Config
 from firth.run.errors import ConfigError
 
@@ -36,4 +36,4 @@ def test_all_weights_zero_is_refused() -> None:
     """Eq. 3 without any term is a mistake of the configuration."""
     zero = {"coherence": 0, "sentence": 0, "left": 0, "right": 0}
     with pytest.raises(ConfigError, match="no term"):
-        Config().changed({"origin": {"weights": zero}}, "test")
+        Config().changed({"paper": {"weights": zero}}, "test")

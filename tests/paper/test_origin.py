@@ -11,12 +11,12 @@ import pytest
 from firth.corpus.context import Context
 from firth.corpus.corpus import Corpus
 from firth.lexical.words import jaccard, words
-from firth.origin.settings import OriginConfig
+from firth.paper.settings import PaperConfig
 from firth.paper.candidates import Candidates
 from firth.paper.generation.protocol import Likelihoods, Pairs
 from firth.paper.origin import PaperOrigin
 from firth.paper.retrieve.index import Screened
-from firth.paper.terms import Terms
+from firth.paper.context_fit import Terms
 from firth.run.config import Config
 from firth.run.errors import InputError
 
@@ -52,7 +52,7 @@ class WordIndex:
 
 @dataclass
 class WordCoherence:
-    """A slot is as coherent with a sentence as its neighbours' words are shared with it."""
+    """A position is as coherent with a sentence as its neighbours' words are shared with it."""
 
     corpus: Corpus
 
@@ -61,19 +61,22 @@ class WordCoherence:
         return np.arange(len(sentences), dtype=np.float32)[:, None]
 
     def rank_scores(
-        self, vectors: npt.NDArray[np.float32], slots: npt.NDArray[np.int64]
+        self, vectors: npt.NDArray[np.float32], positions: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float32]:
-        rows = [[self._score(self.sentences[int(v[0])], slot) for slot in slots] for v in vectors]
+        rows = [
+            [self._score(self.sentences[int(v[0])], position) for position in positions]
+            for v in vectors
+        ]
         return np.array(rows, dtype=np.float32)
 
-    def slot_log_probabilities(
-        self, sentences: Sequence[str], slots: npt.NDArray[np.int64], pairs: Pairs
+    def log_probabilities_at(
+        self, sentences: Sequence[str], positions: npt.NDArray[np.int64], pairs: Pairs
     ) -> npt.NDArray[np.float32]:
-        scores = [self._score(sentences[s], int(slots[c])) for s, c in pairs]
+        scores = [self._score(sentences[s], int(positions[c])) for s, c in pairs]
         return np.array(scores, dtype=np.float32) - 1
 
-    def _score(self, sentence: str, slot: int) -> float:
-        context = self.corpus.context(int(slot))
+    def _score(self, sentence: str, position: int) -> float:
+        context = self.corpus.context(int(position))
         return overlap(sentence, " ".join((*context.left, *context.right)))
 
 
@@ -106,24 +109,24 @@ def corpus(tiny_run: Path) -> Corpus:
 
 def origin_over(corpus: Corpus, **changes: object) -> PaperOrigin:
     base = {"contexts": 4, "shortlist": 15}
-    config = Config().changed({"origin": base | changes}, "test").origin
+    config = Config().changed({"paper": base | changes}, "test").paper
     coherence = WordCoherence(corpus)
     candidates = Candidates(corpus, WordIndex(corpus), coherence, config, 20, seed=1)  # type: ignore[arg-type]
     return PaperOrigin(corpus, candidates, coherence, WordGenerator(), config)  # type: ignore[arg-type]
 
 
-def words_before(corpus: Corpus, slot: int) -> frozenset[str]:
-    return frozenset(words(corpus.text(slot - 1)))
+def words_before(corpus: Corpus, position: int) -> frozenset[str]:
+    return frozenset(words(corpus.text(position - 1)))
 
 
 def test_context_sets_obey_the_paper(corpus: Corpus) -> None:
-    """|C_s| slots, best fit first, one a chunk, preceding sentences different enough."""
+    """|C_s| positions, best fit first, one a chunk, preceding sentences different enough."""
     found = origin_over(corpus).context_set(A)
-    assert len(found.slots) == 4
-    fits = found.terms.fit(OriginConfig().weights)
+    assert len(found.positions) == 4
+    fits = found.terms.fit(PaperConfig().weights)
     assert fits.tolist() == sorted(fits, reverse=True)
-    assert len(set(corpus.chunk_of(found.slots).tolist())) == 4
-    before = [words_before(corpus, slot) for slot in found.slots.tolist()]
+    assert len(set(corpus.chunk_of(found.positions).tolist())) == 4
+    before = [words_before(corpus, position) for position in found.positions.tolist()]
     assert all(jaccard(x, y) < 0.5 for i, x in enumerate(before) for y in before[:i])
 
 
@@ -133,7 +136,7 @@ def test_without_diversity_takes_the_best(corpus: Corpus) -> None:
     weights = strict.config.weights
     best = loose.context_set(A).terms.fit(weights)
     assert best.sum() >= strict.context_set(A).terms.fit(weights).sum()
-    chunks = corpus.chunk_of(loose.context_set(A).slots).tolist()
+    chunks = corpus.chunk_of(loose.context_set(A).positions).tolist()
     assert len(set(chunks)) < len(chunks), "the tiny corpus offers alike contexts"
 
 
@@ -141,9 +144,9 @@ def test_two_step_finds_better_contexts_than_chance(corpus: Corpus) -> None:
     """Screening and ranking lead to contexts that fit better than random ones."""
     chosen = origin_over(corpus).context_set(A)
     random = origin_over(corpus, selection="random").context_set(A)
-    weights = OriginConfig().weights
+    weights = PaperConfig().weights
     assert chosen.terms.fit(weights).mean() > random.terms.fit(weights).mean() + 0.1
-    assert len(random.slots) == 4
+    assert len(random.positions) == 4
 
 
 def test_selection_without_coherence_keeps_the_order_of_screening(corpus: Corpus) -> None:
@@ -160,8 +163,8 @@ def test_unknown_words_get_random_contexts(corpus: Corpus) -> None:
     origin = origin_over(corpus)
     assert not len(WordIndex(corpus).screen(["zzz qqq"], 20)[0].chunks)
     one, two = origin.context_set("zzz qqq"), origin.context_set("zzz qqq")
-    assert one.slots.tolist() == two.slots.tolist()
-    assert len(one.slots) > 0
+    assert one.positions.tolist() == two.positions.tolist()
+    assert len(one.positions) > 0
 
 
 def test_similarity_is_symmetric_and_one_for_equals(corpus: Corpus) -> None:
@@ -183,7 +186,7 @@ def test_many_pairs_equal_one_by_one(corpus: Corpus) -> None:
 def test_each_fit_is_asked_once(corpus: Corpus) -> None:
     """A pair costs two shortlists and two crossings; a repeated sentence no second shortlist."""
     origin = origin_over(corpus)
-    generator = origin._generator
+    generator = origin.context_fit._generator
     assert isinstance(generator, WordGenerator)
     origin.similarities([(A, B), (A, C)])
     assert generator.asked <= 3 * 15 + 4 * 4
@@ -193,20 +196,19 @@ def test_the_vectors_are_those_of_eq_4(corpus: Corpus) -> None:
     """v_{s1} and v_{s2} computed by hand over C_{s1} + C_{s2} give the same similarity."""
     origin = origin_over(corpus)
     (profile,) = origin.profiles([(A, B)])
-    slots = profile.slots
-    pairs = np.array([(s, c) for s in (0, 1) for c in range(len(slots))], dtype=np.int64)
-    terms = origin.fit([A, B], slots, pairs)
+    positions = profile.positions
+    asked = [(sentence, place) for sentence in (A, B) for place in positions.tolist()]
+    terms = origin.context_fit.terms(asked)
     v1, v2 = np.split(terms.fit(origin.config.weights), 2)
     assert v1 == pytest.approx(profile.vectors(origin.config.weights)[0])
     assert np.corrcoef(v1, v2)[0, 1] == pytest.approx(origin.similarity(A, B))
 
 
-def test_baseline_corrected_terms_are_differences(corpus: Corpus) -> None:
+def test_pmi_terms_are_differences(corpus: Corpus) -> None:
     """Every likelihood loses its baseline; the coherence term stays."""
-    pairs = np.array([[0, 0], [0, 1]], dtype=np.int64)
-    slots = corpus.slots()[:2]
-    raw = origin_over(corpus).fit([A], slots, pairs)
-    corrected = origin_over(corpus, baseline_corrected=True).fit([A], slots, pairs)
+    asked = [(A, place) for place in corpus.slots()[:2].tolist()]
+    raw = origin_over(corpus).context_fit.terms(asked)
+    corrected = origin_over(corpus, pmi=True).context_fit.terms(asked)
     assert corrected.left == pytest.approx(raw.left + 3)
     assert corrected.coherence == pytest.approx(raw.coherence)
 
@@ -215,7 +217,7 @@ def test_a_weight_of_zero_spares_the_work(corpus: Corpus) -> None:
     """Without generative terms the generator is never asked."""
     none = {"sentence": 0, "left": 0, "right": 0}
     origin = origin_over(corpus, weights=none)
-    generator = origin._generator
+    generator = origin.context_fit._generator
     assert isinstance(generator, WordGenerator)
     assert -1 <= origin.similarity(A, B) <= 1
     assert generator.asked == 0
@@ -229,22 +231,22 @@ def test_explanations_add_nothing_and_lose_nothing(corpus: Corpus) -> None:
     assert (found.sentence1, found.sentence2) == (near, A)
     assert found.similarity == origin.similarity(A, near)
     (profile,) = origin.profiles([(A, near)])
-    slots = profile.slots.tolist()
-    shared = set(profile.set1.slots.tolist()) & set(profile.set2.slots.tolist())
+    positions = profile.positions.tolist()
+    shared = set(profile.set1.positions.tolist()) & set(profile.set2.positions.tolist())
     assert shared
-    assert {item.slot for item in found.evidence} == set(slots)
-    assert len(found.evidence) == len(slots) - len(shared)
+    assert {item.position for item in found.evidence} == set(positions)
+    assert len(found.evidence) == len(positions) - len(shared)
     times = [len(item.chosen_for) for item in found.evidence]
     v1 = np.repeat([item.fit1 for item in found.evidence], times)
     v2 = np.repeat([item.fit2 for item in found.evidence], times)
     assert np.corrcoef(v1, v2)[0, 1] == pytest.approx(found.similarity)
-    mirrored = {item.slot: item for item in origin.explain(A, near).evidence}
+    mirrored = {item.position: item for item in origin.explain(A, near).evidence}
     for item in found.evidence:
-        other = mirrored[item.slot]
+        other = mirrored[item.position]
         assert set(item.chosen_for) == {3 - number for number in other.chosen_for}
         assert (item.fit1, item.fit2) == (other.fit2, other.fit1)
         assert item.influence == pytest.approx(other.influence, abs=1e-12)
-        assert item.context == corpus.context(item.slot)
+        assert item.context == corpus.context(item.position)
 
 
 def test_a_corpus_without_contexts_is_named(
@@ -259,4 +261,4 @@ def test_a_corpus_without_contexts_is_named(
 def test_terms_of_nothing() -> None:
     """The premise of the zero case: empty terms have an empty fit."""
     empty = np.empty(0, dtype=np.float32)
-    assert Terms(empty, empty, empty, empty).fit(OriginConfig().weights).shape == (0,)
+    assert Terms(empty, empty, empty, empty).fit(PaperConfig().weights).shape == (0,)

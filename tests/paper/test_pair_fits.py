@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from firth.corpus.corpus import Corpus
-from firth.origin.settings import Measure, OriginConfig, Selection, Weights
+from firth.paper.settings import Measure, PaperConfig, Selection, Weights
 from firth.paper.candidates import Candidates
 from firth.paper.coherence.coherence import Coherence
-from firth.paper.fits import Choice, Fitter, PairFits, choose
+from firth.paper.context_set import Choice, choose
+from firth.paper.pair_fits import Fitter, PairFits
 from firth.paper.generation.open import open_generator
 from firth.paper.origin import PaperOrigin
 from firth.paper.retrieve.index import ChunkIndex
@@ -36,7 +37,7 @@ def run(tiny_run: Path) -> Run:
 
 def fitter(run: Run, selection: Selection) -> Fitter:
     corpus, coherence = Corpus.open(run), Coherence.open(run)
-    config = OriginConfig(contexts=SHORTLIST, shortlist=SHORTLIST, selection=selection)
+    config = PaperConfig(contexts=SHORTLIST, shortlist=SHORTLIST, selection=selection)
     candidates = Candidates(corpus, ChunkIndex.open(run), coherence, config, 50, run.config.seed)
     return Fitter(corpus, candidates, coherence, open_generator(run))
 
@@ -48,15 +49,15 @@ def test_a_cut_is_what_origin_computes(run: Run, selection: Selection, diverse: 
     found = fitter(run, selection)
     settings: dict[str, Any] = {
         "contexts": 5, "shortlist": SHORTLIST, "selection": selection.value, "diverse": diverse,
-        "weights": weights.model_dump(), "baseline_corrected": False, "measure": "cosine",
+        "weights": weights.model_dump(), "pmi": False, "measure": "cosine",
     }  # fmt: skip
     profiles = list(PaperOrigin.open(run, **settings).profiles(PAIRS))
     choice = Choice(5, weights, diverse, selection)
     for fits, expected in zip(found.fits(PAIRS), profiles, strict=True):
-        kept1 = choose(found.corpus, fits.slots1, fits.own1, choice)
-        kept2 = choose(found.corpus, fits.slots2, fits.own2, choice)
+        kept1 = choose(found.corpus, fits.positions1, fits.own1, choice)
+        kept2 = choose(found.corpus, fits.positions2, fits.own2, choice)
         profile = fits.cut(kept1, kept2)
-        assert profile.slots.tolist() == expected.slots.tolist()
+        assert profile.positions.tolist() == expected.positions.tolist()
         assert profile.cross1.right == pytest.approx(expected.cross1.right, abs=1e-4)
         assert profile.similarity(weights, Measure.COSINE) == pytest.approx(
             expected.similarity(weights, Measure.COSINE), abs=1e-6
@@ -70,7 +71,10 @@ def test_smaller_sets_are_prefixes(run: Run, selection: Selection, diverse: bool
     for fits in found.fits(PAIRS):
         kept = [
             choose(
-                found.corpus, fits.slots1, fits.own1, Choice(size, Weights(), diverse, selection)
+                found.corpus,
+                fits.positions1,
+                fits.own1,
+                Choice(size, Weights(), diverse, selection),
             ).tolist()
             for size in range(1, SHORTLIST + 1)
         ]
@@ -83,10 +87,10 @@ def test_known_shortlists_are_taken(run: Run) -> None:
     """Shortlists given are those used, and all four sets of terms stand over them."""
     found = fitter(run, Selection.TWO_STEP)
     sentences = [*{sentence for pair in PAIRS for sentence in pair}]
-    half = {s: slots[:6] for s, slots in zip(sentences, found.shortlists(sentences), strict=True)}
+    half = {s: listed[:6] for s, listed in zip(sentences, found.shortlists(sentences), strict=True)}
     fits: PairFits
     for fits in found.fits(PAIRS, half):
-        assert fits.slots1.tolist() == half[fits.sentence1].tolist()
+        assert fits.positions1.tolist() == half[fits.sentence1].tolist()
         assert len(fits.own1) == len(fits.cross2) == len(fits.own2) == len(fits.cross1) == 6
-        direct = found.terms([(fits.sentence1, int(slot)) for slot in fits.slots2])
+        direct = found.terms([(fits.sentence1, int(position)) for position in fits.positions2])
         assert np.allclose(direct.left, fits.cross1.left, atol=1e-4)

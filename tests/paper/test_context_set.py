@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.lexical.words import jaccard
-from firth.paper.selection import select_best, select_diverse
+from firth.paper.context_set import select_best, select_diverse
 
 CANDIDATE = st.tuples(
     st.floats(-10, 0, allow_nan=False),
