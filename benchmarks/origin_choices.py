@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from firth.context.prompt import LONGEST, PromptStates
 
 from firth.context.bag import learn
 from firth.context.encoder import BagEncoder, WordVectors, unit
 from firth.context.open import open_components
-from firth.context.prompt import LONGEST, PromptStates
 from firth.corpus.corpus import Corpus
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric, estimate
