@@ -19,6 +19,7 @@ from typing import Any
 
 from firth.baselines.settings import BaselinesConfig
 from firth.corpus import CORPUS
+from firth.corpus.settings import LIMITS
 from firth.lexical.scorer import Scorer
 from firth.run.errors import InputError, MissingExtraError
 from firth.run.files import fingerprint_file
@@ -37,12 +38,14 @@ class Trained:
         module: Holds `fit` and `load`.
         libraries: Distributions whose versions decide them.
         extra: Extra of firth that installs what it needs.
+        settings: What it reads of the configuration beside its own section and the seed.
     """
 
     summary: str
     module: str
     libraries: tuple[str, ...]
     extra: str = "baselines"
+    settings: tuple[str, ...] = ()
 
 
 _TUNING = ("torch", "transformers", "sentence-transformers", "datasets", "accelerate")
@@ -79,7 +82,7 @@ TRAINED: Mapping[str, Trained] = {
         ("torch", "snowballstemmer"),
     ),
     **{
-        name: Trained(summary, "firth.baselines.unsupervised", _TUNING, extra="train")
+        name: Trained(summary, "firth.baselines.unsupervised", _TUNING, "train", LIMITS)
         for name, summary in {
             "simcse": "an encoder tuned by SimCSE: a sentence and itself under dropout",
             "tsdae": "an encoder tuned by TSDAE: sentences rebuilt from damaged ones",
@@ -159,7 +162,11 @@ def build_baseline(run: Run, name: str, folder: str | None = None) -> Outcome:
         stage_of(name, folder),
         fill,
         reads=[CORPUS],
-        settings=["seed", *(f"{section}.{field}" for field in fields if field not in more)],
+        settings=[
+            "seed",
+            *find_trained(name).settings,
+            *(f"{section}.{field}" for field in fields if field not in more),
+        ],
         places=[f"{section}.{field}" for field in fields if field in more],
         inputs=more,
         code=find_trained(name).module,
