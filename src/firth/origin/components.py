@@ -13,7 +13,7 @@ from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
 from firth.lexical.idf import Idf
 from firth.lexical.scorer import TextPair, numbered
-from firth.lexical.stem import Stemmer, stems
+from firth.lexical.stem import stems
 from firth.lexical.tfidf import TfIdf
 from firth.lexical.word_vectors import WordBag
 from firth.lexical.words import words
@@ -171,17 +171,20 @@ class KnownWords:
     """Which words of a text the corpus has, and what a likeness by these alone is worth.
 
     Args:
-        idf: Of the corpus.
-        stemmer: Words of one stem are the same word, as in the bag.
+        idf: Of the corpus: words as they are written.
+        bag: Has their stems.
     """
 
-    def __init__(self, idf: Idf, stemmer: Stemmer) -> None:
-        self._idf, self._stemmer = idf, stemmer
+    def __init__(self, idf: Idf, bag: WordBag) -> None:
+        self._idf, self._stemmer = idf, bag.stemmer
+        self._stems = frozenset(bag.vocabulary)
         self._tfidf = TfIdf(idf, count_unseen=True)
 
     def unknown(self, text: str) -> list[str]:
-        """The distinct words of `text` that the corpus never had, in order."""
-        return self._idf.unknown(text)
+        """The distinct words of `text`, in order, that the corpus has neither as such nor by stem."""
+        unseen = self._idf.unknown(text)
+        kept = zip(unseen, stems(unseen, self._stemmer), strict=True)
+        return [word for word, stem in kept if stem not in self._stems]
 
     def worth(self, pairs: Sequence[TextPair]) -> Floats:
         """What to multiply likenesses by known words alone by, shape (n,), in [0, 1].

@@ -139,7 +139,7 @@ class EnsembleOrigin(Origin):
         }
         # By the encoder that was built, which the configuration may not name any more.
         weights = config.origin.weights or WEIGHTS[encoder.kind]
-        return cls(components, weights, KnownWords(idf, bag.stemmer))
+        return cls(components, weights, KnownWords(idf, bag))
 
     @property
     def name(self) -> str:
@@ -147,7 +147,7 @@ class EnsembleOrigin(Origin):
         return "Origin, " + " + ".join(f"{w:.2f} {name}" for name, w in self.weights.items())
 
     def unknown(self, text: str) -> list[str]:
-        """The distinct words of `text` that the corpus never had, in order."""
+        """The distinct words of `text`, in order, that the corpus never had in any form it knows."""
         return self._known.unknown(text)
 
     def similarities(self, pairs: Sequence[TextPair], title: str = "Origin") -> Floats:
