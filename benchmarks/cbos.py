@@ -15,10 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from firth.baselines.cbos.examples import context_predicts_centre
-from firth.baselines.cbos.learn import learn
 from gensim.models import Word2Vec
 
+from firth.baselines.cbos import context_predicts_centre, learn
 from firth.baselines.settings import CbosConfig, Likeness
 from firth.corpus.numbered import WordSentences, read_sentences
 from firth.run.progress import set_quiet

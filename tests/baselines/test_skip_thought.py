@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+
 from firth.baselines.skip_thought import Sampled, SkipThought, padded, sampled_cost
 
 ROWS = [np.array([3, 1, 2]), np.array([4]), np.array([5, 6, 1, 1, 2])]

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from firth.context import language_model
-from firth.context.language_model import PromptStates
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from firth.baselines.prompt_eol import LONGEST, REFERENCES, TEMPLATES
 from firth.baselines.registry import identify_baseline, open_baseline
+from firth.context import language_model
+from firth.context.language_model import PromptStates
 from firth.run.errors import InputError
 
 TEXTS = ["The ship sailed.", "", "a", "The old red ship left the harbour in a storm of snow."]

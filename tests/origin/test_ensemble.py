@@ -8,7 +8,7 @@ import pytest
 from firth.context.settings import Encoder
 from firth.corpus.corpus import Corpus
 from firth.lexical.words import words
-from firth.origin.ensemble import WEIGHTS, EnsembleExplanation, EnsembleOrigin
+from firth.origin.ensemble import WEIGHTS, EnsembleOrigin
 from firth.origin.origin import Origin
 from firth.paper.origin import PaperOrigin
 from firth.run.errors import ConfigError, InputError, MissingStageError

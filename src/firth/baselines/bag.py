@@ -1,4 +1,4 @@
-"""The contrastive bag of words as a baseline: word sums that tell neighbours from other sentences."""
+"""The contrastive bag of words (`firth.context.bag`) as a baseline."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -72,7 +72,8 @@ def inputs(run: Run, name: str) -> Mapping[str, str]:
 def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
     """Tune an encoder on a run's corpus; see `firth.baselines.trained`.
 
-    Adam without weight decay, the learning rate rising over the first steps and falling linearly. Float32.
+    Adam without weight decay, the learning rate rising over the first steps and falling
+    linearly. Float32.
 
     Args:
         run: A run whose corpus is built.

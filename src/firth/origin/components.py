@@ -181,7 +181,7 @@ class KnownWords:
         self._tfidf = TfIdf(idf, count_unseen=True)
 
     def unknown(self, text: str) -> list[str]:
-        """The distinct words of `text`, in order, that the corpus has neither as such nor by stem."""
+        """The distinct words of `text`, in order, that the corpus has not, nor their stems."""
         unseen = self._idf.unknown(text)
         kept = zip(unseen, stems(unseen, self._stemmer), strict=True)
         return [word for word, stem in kept if stem not in self._stems]

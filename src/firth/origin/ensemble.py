@@ -147,7 +147,7 @@ class EnsembleOrigin(Origin):
         return "Origin, " + " + ".join(f"{w:.2f} {name}" for name, w in self.weights.items())
 
     def unknown(self, text: str) -> list[str]:
-        """The distinct words of `text`, in order, that the corpus never had in any form it knows."""
+        """The distinct words of `text`, in order, that the corpus has not, nor their stems."""
         return self._known.unknown(text)
 
     def similarities(self, pairs: Sequence[TextPair], title: str = "Origin") -> Floats:
