@@ -224,8 +224,8 @@ def report(given: argparse.Namespace) -> None:
     """Print what the likelihoods make of human scores."""
     from firth.baselines.dice import Dice
     from firth.corpus.corpus import Corpus
+    from firth.corpus.statistics import fit_idf_on_run
     from firth.evaluate.metrics import Metric, estimate
-    from firth.lexical.idf import fit_idf_on_run
     from firth.lexical.tfidf import TfIdf
     from firth.paper.coherence.coherence import Coherence
     from firth.paper.context_set import Choice

@@ -6,8 +6,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from firth.baselines.registry import PREFIX
-from firth.baselines.spec import Spec
+from firth.baselines.spec import PREFIX, Spec
 from firth.corpus import CORPUS
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file, fingerprint_value

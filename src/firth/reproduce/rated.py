@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.baselines.dice import Dice
+from firth.corpus.statistics import fit_idf_on_run
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Difference, Estimate, Metric, estimate, paired_difference
 from firth.evaluate.task import find_task
-from firth.lexical.idf import fit_idf_on_run
 from firth.lexical.scorer import TextPair
 from firth.lexical.tfidf import TfIdf
 from firth.reproduce.registry import Request

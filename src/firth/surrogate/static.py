@@ -19,12 +19,11 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from firth.context import CONTEXT
 from firth.context.bag import learn
-from firth.context.open import IDF
+from firth.corpus.statistics import fit_idf_on_run
 from firth.corpus.tokenizer import open_tokenizer
-from firth.lexical.idf import Idf, fit_idf_on_run
+from firth.lexical.idf import Idf
 from firth.lexical.stem import stems
 from firth.lexical.word_vectors import WordBag
-from firth.run.files import read_json
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.training import History
@@ -154,8 +153,7 @@ def word_tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
 def _idf(run: Run) -> Idf:
     if not run.has(CONTEXT):
         return fit_idf_on_run(run)
-    stored = read_json(run.folder(CONTEXT) / IDF)
-    return Idf(stored["frequencies"], stored["sentences"], "the corpus")
+    return Idf.load(run.folder(CONTEXT))
 
 
 def _bag(run: Run, scratch: Path, seed: int) -> tuple[WordBag | None, History]:

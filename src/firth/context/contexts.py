@@ -5,21 +5,21 @@ other, so do their fits. Decorrelated, they are f(x) = C G⁻¹ᐟ² x with G = 
 
     f(x) · f(y) / n = xᵀ G⁻¹ᐟ² G G⁻¹ᐟ² y = x · y:
 
-Eq. 4 over all contexts is the cosine of the sentence vectors, and each context has its share in it.
+Eq. 4 over all contexts is the cosine of the sentence vectors, and each context has its part in it.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from safetensors.numpy import load_file, save_file
 
-from firth.context.encoder import Floats
+from firth.lexical.arrays import Floats, Ints, Singles
 from firth.run.files import write_atomically
 
 CONTEXTS = "contexts.safetensors"
 _FLOOR = 1e-6
+"""Of the largest eigenvalue of G: below it, contexts do not differ but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,23 +27,23 @@ class Contexts:
     """A sample of a corpus, as contexts.
 
     Attributes:
-        slots: int64, (n,): numbers of the corpus sentences.
+        positions: int64, (n,): numbers of the corpus sentences.
         vectors: float32, (n, d): their unit vectors.
     """
 
-    slots: npt.NDArray[np.int64]
-    vectors: npt.NDArray[np.float32]
+    positions: Ints
+    vectors: Singles
 
     def save(self, folder: Path) -> None:
         """Write them into `folder`, atomically."""
         with write_atomically(folder / CONTEXTS) as partial:
-            save_file({"slots": self.slots, "vectors": self.vectors}, partial)
+            save_file({"positions": self.positions, "vectors": self.vectors}, partial)
 
     @classmethod
     def load(cls, folder: Path) -> "Contexts":
         """Read what `save` wrote."""
         stored = load_file(folder / CONTEXTS)
-        return cls(stored["slots"], stored["vectors"])
+        return cls(stored["positions"], stored["vectors"])
 
     def decorrelated(self) -> Floats:
         """C G⁻¹ᐟ², (n, d): its product with a sentence vector is the sentence's fits.

@@ -8,9 +8,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from firth.baselines.prompt_eol import LONGEST, REFERENCES, TEMPLATES
 from firth.baselines.registry import identify_baseline, open_baseline
-from firth.context import prompt as prompt_eol
-from firth.context.prompt import TEMPLATES, PromptStates
+from firth.context import language_model
+from firth.context.language_model import PromptStates
 from firth.run.errors import InputError
 
 TEXTS = ["The ship sailed.", "", "a", "The old red ship left the harbour in a storm of snow."]
@@ -21,8 +22,9 @@ def model_of(folder: Path) -> Any:
     return AutoModelForCausalLM.from_pretrained(folder).train(False)
 
 
-def states_of(folder: Path) -> PromptStates:
-    return PromptStates(model_of(folder), AutoTokenizer.from_pretrained(folder), torch.float32)
+def states_of(folder: Path, longest: int = LONGEST) -> PromptStates:
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    return PromptStates(model_of(folder), tokenizer, torch.float32, TEMPLATES, longest)
 
 
 @pytest.mark.parametrize("budget", [1, 300, 10_000])
@@ -30,7 +32,7 @@ def test_states_equal_those_of_one_prompt_alone(
     tiny_llm: Path, budget: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However prompts are batched, each gets the last state of the plain model."""
-    monkeypatch.setattr(prompt_eol, "_BATCH_TOKENS", budget)
+    monkeypatch.setattr(language_model, "_BATCH_TOKENS", budget)
     tokenizer = AutoTokenizer.from_pretrained(tiny_llm)
     model = model_of(tiny_llm)
     found = states_of(tiny_llm)(TEXTS)
@@ -54,12 +56,9 @@ def test_the_state_decides_the_next_word(tiny_llm: Path) -> None:
         torch.testing.assert_close(model.lm_head(state), logits, atol=1e-4, rtol=1e-4)
 
 
-def test_long_sentences_lose_their_end_and_not_the_question(
-    tiny_llm: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_sentences_lose_their_end_and_not_the_question(tiny_llm: Path) -> None:
     """What lies behind the limit changes nothing, and the prompt still ends as it should."""
-    monkeypatch.setattr(prompt_eol, "LONGEST", 20)
-    states = states_of(tiny_llm)
+    states = states_of(tiny_llm, longest=20)
     short, long, other = states([TEXTS[3][:20], TEXTS[3], TEXTS[0]])
     np.testing.assert_allclose(short, long, atol=1e-5)
     assert not np.allclose(short, other, atol=1e-3)
@@ -74,7 +73,7 @@ def test_scores_are_the_mean_cosine_of_scaled_states(tiny_llm: Path, tiny_run: P
     assert raw == pytest.approx([(unit[a] * unit[b]).sum(1).mean() for a, b in index], abs=1e-5)
 
     scaled = open_baseline(f"baseline:prompt-eol+zscore={tiny_run}+float32@{tiny_llm}")
-    mean, deviation = prompt_eol.statistics(states_of(tiny_llm), str(tiny_run))
+    mean, deviation = states_of(tiny_llm).statistics(str(tiny_run), REFERENCES)
     z = (states - mean) / deviation
     z /= np.linalg.norm(z, axis=2, keepdims=True)
     expected = [(z[a] * z[b]).sum(1).mean() for a, b in index]
@@ -101,7 +100,7 @@ def test_identity_follows_model_corpus_and_options(tiny_llm: Path, tiny_run: Pat
         ("baseline:prompt-eol", "nothing after @"),
         ("baseline:prompt-eol+zscore@x", r"\+zscore needs a value"),
         ("baseline:prompt-eol@no/such/model.gguf", "no such file"),
-        ("baseline:prompt-eol@no/such/model", "cannot load a causal language model"),
+        ("baseline:prompt-eol@no/such/model", "neither a folder nor a model"),
     ],
 )
 def test_bad_specs_are_named(spec: str, message: str) -> None:

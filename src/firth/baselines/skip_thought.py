@@ -1,17 +1,19 @@
-"""`firth train baseline skip-thought`: batches, training, and the scorer."""
+"""Skip-thought vectors (Kiros et al. 2015): encode a sentence, write the ones before and after."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional
 
-from firth.baselines.skip_thought.model import Padded, Sampled, SkipThought
-from firth.corpus.numbered import Ints, WordSentences, read_sentences
-from firth.lexical.cosine import CosineScorer
+from firth.corpus.numbered import WordSentences, read_sentences
+from firth.lexical.arrays import Ints, Singles
+from firth.lexical.scorer import CosineScorer
 from firth.lexical.stem import Stemmer, stems
 from firth.lexical.words import words
 from firth.run.errors import InputError
@@ -26,7 +28,107 @@ _ENCODER = ("embedding.", "encoder.")
 _TEXTS = 64
 """Texts encoded together."""
 
-_Batch = tuple[Padded, Padded, Padded, Sampled]
+
+@dataclass(frozen=True)
+class Padded:
+    """Sentences as a rectangle of word numbers.
+
+    Attributes:
+        pieces: int64, (B, T); 0 after a sentence's end.
+        lengths: int64, (B,), at least 1.
+    """
+
+    pieces: Tensor
+    lengths: Tensor
+
+    @property
+    def inside(self) -> Tensor:
+        """(B, T): true where there is a word."""
+        return torch.arange(self.pieces.shape[1]) < self.lengths[:, None]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Words that stand for the whole vocabulary in one softmax (Jean et al. 2015, §3).
+
+    Attributes:
+        words: int64, (S,), distinct.
+        odds: float32, (V,): log of how often a word is expected in such a sample.
+    """
+
+    words: Tensor
+    odds: Tensor
+
+
+class SkipThought(nn.Module):
+    """A GRU encoder whose last state is the sentence vector, and two GRU decoders.
+
+    A decoder sees the sentence vector at every step beside the word before: the conditional GRU of
+    §2.1, whose biases are linear in the vector, with one matrix.
+
+    Args:
+        vocabulary: V.
+        embedding: Size of a word vector, shared by all three.
+        hidden: Size of the sentence vector and of the decoders' states.
+    """
+
+    def __init__(self, vocabulary: int, embedding: int, hidden: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, embedding)
+        nn.init.normal_(self.embedding.weight, std=0.1)
+        self.encoder = nn.GRU(embedding, hidden, batch_first=True)
+        self.before = nn.GRU(embedding + hidden, hidden, batch_first=True)
+        self.after = nn.GRU(embedding + hidden, hidden, batch_first=True)
+        self.output = nn.Embedding(vocabulary, hidden)
+        nn.init.normal_(self.output.weight, std=0.1)
+
+    def forward(self, sentences: Padded) -> Tensor:
+        """Sentence vectors, (B, hidden)."""
+        states, _ = self.encoder(self.embedding(sentences.pieces))
+        last: Tensor = states[torch.arange(len(states)), sentences.lengths - 1]
+        return last
+
+    def loss(self, centres: Padded, before: Padded, after: Padded, sampled: Sampled) -> Tensor:
+        """Mean negative log-likelihood of a word of the sentences before and after (§2.1, Eq. 10).
+
+        A rectangle's rows belong together; each word's softmax is over it and the sampled words.
+        """
+        vectors = self(centres)
+        costs = [
+            self._written(self.before, vectors, before, sampled),
+            self._written(self.after, vectors, after, sampled),
+        ]
+        return torch.cat(costs).mean()
+
+    def _written(
+        self, decoder: nn.GRU, vectors: Tensor, sentences: Padded, sampled: Sampled
+    ) -> Tensor:
+        """-log p of each word, (number of words,)."""
+        words = self.embedding(sentences.pieces)
+        # The first word is written from the sentence vector alone.
+        previous = functional.pad(words, (0, 0, 1, 0))[:, :-1]
+        given = vectors[:, None].expand(-1, words.shape[1], -1)
+        states, _ = decoder(torch.cat((previous, given), dim=2))
+        inside = sentences.inside
+        return sampled_cost(states[inside], sentences.pieces[inside], self.output.weight, sampled)
+
+
+def sampled_cost(states: Tensor, targets: Tensor, output: Tensor, sampled: Sampled) -> Tensor:
+    """-log softmax of each target among itself and the sampled words, corrected for sampling.
+
+    Args:
+        states: (N, h).
+        targets: (N,), word numbers.
+        output: (V, h).
+        sampled: The sample, and how likely each word was to be in it.
+
+    Returns:
+        (N,). With every word sampled and equal odds it is the full softmax.
+    """
+    own = (states * output[targets]).sum(dim=1) - sampled.odds[targets]
+    others = states @ output[sampled.words].T - sampled.odds[sampled.words]
+    others = others.masked_fill(sampled.words == targets[:, None], -torch.inf)
+    return torch.logsumexp(torch.cat((own[:, None], others), dim=1), dim=1) - own
 
 
 class Triples:
@@ -51,7 +153,7 @@ class Triples:
         self._expected = expected
         self._odds = torch.from_numpy(np.log(expected).astype(np.float32))
 
-    def __call__(self, step: int) -> _Batch:
+    def __call__(self, step: int) -> tuple[Padded, Padded, Padded, Sampled]:
         """Centres, the sentences before, the ones after, and the sampled words."""
         rng = np.random.default_rng(derive_seed(self._seed, step))
         chosen = rng.choice(self.centres, self._size)
@@ -64,7 +166,7 @@ class Triples:
         return padded(np.split(pieces, offsets[1:]))
 
 
-def padded(rows: Sequence[npt.NDArray[np.int64]]) -> Padded:
+def padded(rows: Sequence[Ints]) -> Padded:
     """Rows of word numbers, none empty, as one rectangle."""
     lengths = np.array([len(row) for row in rows])
     cells = np.zeros((len(rows), int(lengths.max())), np.int64)
@@ -89,7 +191,7 @@ def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
     schedule = Schedule(
         steps=config.steps,
         learning_rate=config.learning_rate,
-        warmup=config.steps // 20,
+        warmup=int(config.warmup * config.steps),
         checkpoint_steps=200,
         seed=seed,
         report_steps=-(-config.steps // 10),
@@ -113,12 +215,7 @@ def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
     kept = {key: value for key, value in model.state_dict().items() if key.startswith(_ENCODER)}
     with write_atomically(workspace / WEIGHTS) as partial:
         save_file(kept, partial)
-    return {
-        "sentences": len(sentences),
-        "words": len(sentences.pieces),
-        "vocabulary": len(sentences.vocabulary),
-        "losses": [round(entry["loss"], 6) for entry in history],
-    }
+    return {**sentences.summary, "losses": [round(entry["loss"], 6) for entry in history]}
 
 
 def load(folder: Path) -> CosineScorer:
@@ -129,7 +226,7 @@ def load(folder: Path) -> CosineScorer:
     model = SkipThought(len(numbers), settings["dimensions"], settings["hidden"]).eval()
     model.load_state_dict(load_file(folder / WEIGHTS), strict=False)
 
-    def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    def encode(texts: Sequence[str]) -> Singles:
         found = np.zeros((len(texts), settings["hidden"]), np.float32)
         rows = {}
         for place, text in enumerate(texts):

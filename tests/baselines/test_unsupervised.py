@@ -80,7 +80,7 @@ def test_the_command_takes_a_base(run: Run, tiny_bert: Path, tmp_path: Path) -> 
     assert "cbow starts from nothing" in str(wrong.exception)
     with pytest.raises(InputError, match="--base NAME_OR_PATH"):
         build_baseline(Run(run.path, Config()), "ct")
-    with pytest.raises(InputError, match="cannot load an encoder"):
+    with pytest.raises(InputError, match="Expected the folder or hub name of a sentence encoder"):
         build_baseline(run.changed({"baselines": {"ct": {"base": str(tmp_path)}}}), "ct")
 
 

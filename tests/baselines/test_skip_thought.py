@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from firth.baselines.skip_thought.fit import padded
-from firth.baselines.skip_thought.model import Sampled, SkipThought, sampled_cost
+from firth.baselines.skip_thought import Sampled, SkipThought, padded, sampled_cost
 
 ROWS = [np.array([3, 1, 2]), np.array([4]), np.array([5, 6, 1, 1, 2])]
 
