@@ -7,6 +7,8 @@ import typer
 
 from firth.cli.build import DataDir
 from firth.cli.options import Quiet, Seed, Settings, changed_run, parse_settings, start
+from firth.run.errors import ConfigError
+from firth.run.screen import say
 
 
 def reproduce(
@@ -83,6 +85,9 @@ def reproduce(
         int | None,
         typer.Option(min=2, help="At most so many training pairs a fold: str-table5, str-table6."),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace files in --out that firth did not write.")
+    ] = False,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -107,10 +112,13 @@ def reproduce(
         train_pairs=train_pairs,
     )
     asked.check(name, find_experiment(name).takes)
+    changes = parse_settings(settings, seed)
     if folder is None:
-        report = run_experiment(name, None, data_dir, out, seed=seed, options=asked)
-        typer.echo(report.markdown(), nl=False)
+        if settings:
+            raise ConfigError("--set", ["got no --run; expected the run whose settings change"])
+        found = run_experiment(name, None, data_dir, out, options=asked, seed=seed, force=force)
+        say(found.markdown().rstrip())
         return
-    with changed_run(folder, parse_settings(settings, seed)) as run:
-        report = run_experiment(name, run, data_dir, out, options=asked)
-        typer.echo(report.markdown(), nl=False)
+    with changed_run(folder, changes) as run:
+        found = run_experiment(name, run, data_dir, out, options=asked, force=force)
+    say(found.markdown().rstrip())
