@@ -156,7 +156,7 @@ def build_baseline(run: Run, name: str, folder: str | None = None) -> Outcome:
     module = _module(name)
     more: Mapping[str, str] = module.inputs(run, name) if hasattr(module, "inputs") else {}
     section = f"baselines.{section_of(name)}"
-    fields = getattr(BaselinesConfig(), section_of(name)).model_fields
+    fields = type(getattr(BaselinesConfig(), section_of(name))).model_fields
 
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
         summary: Mapping[str, Any] = module.fit(handed, name, workspace)

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.build import DataDir
-from firth.cli.options import Quiet, Seed, Settings, changed_run, parse_settings, start
+from firth.cli.options import DataDir, Quiet, Seed, Settings, changed_run, parse_settings, start
 from firth.run.errors import ConfigError
 from firth.run.screen import say
 
@@ -112,13 +111,9 @@ def reproduce(
         train_pairs=train_pairs,
     )
     asked.check(name, find_experiment(name).takes)
-    changes = parse_settings(settings, seed)
-    if folder is None:
-        if settings:
-            raise ConfigError("--set", ["got no --run; expected the run whose settings change"])
-        found = run_experiment(name, None, data_dir, out, options=asked, seed=seed, force=force)
-        say(found.markdown().rstrip())
-        return
-    with changed_run(folder, changes) as run:
-        found = run_experiment(name, run, data_dir, out, options=asked, force=force)
-    say(found.markdown().rstrip())
+    changes = parse_settings(settings)
+    if folder is None and changes:
+        raise ConfigError("--set", ["got no --run; expected the run whose settings change"])
+    run = None if folder is None else changed_run(folder, changes)
+    report = run_experiment(name, run, data_dir, out, options=asked, seed=seed, force=force)
+    say(report.markdown(), nl=False)

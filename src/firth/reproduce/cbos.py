@@ -83,19 +83,18 @@ def cbos_m(request: Request) -> Report:
 def _sweep(
     request: Request, setting: str, fixed: dict[str, int], symbol: str, title: str
 ) -> Report:
-    name = request.name
+    name, run = request.name, request.run
     sets = available([key for key in CBOS_SETS if key[0] == "sts14"], request.data_dir)
     found, digests = {}, {}
     for value in VALUES:
         change = {"baselines": {"cbos": {**fixed, setting: value}}}
-        varied = Derived(request.run, f"{name}-{value}", change)
+        varied = Derived(run, f"{name}-{value}", change)
         found[value], outcome = _measured(varied, "cbos", f"{symbol} = {value}", sets, request)
         digests[str(value)] = outcome.manifest.digest
     values = {key[1]: [found[value][key].value for value in VALUES] for key in sets.keys}
     values["mean"] = [mean(column) for column in zip(*values.values(), strict=True)]
-    config = request.run.config
     details = _details(request, found) | {
-        "settings": config.baselines.cbos.model_dump(mode="json") | fixed,
+        "settings": run.config.baselines.cbos.model_dump(mode="json") | fixed,
         "digests": digests,
     }
     notes = (

@@ -17,7 +17,6 @@ _LEAST = {"pairs": 10, "contexts": 1, "shortlist": 1, "train_pairs": 2}
 _MODULES = {
     "report": ("matplotlib",),
     "baselines": ("gensim",),
-    "train": ("accelerate", "datasets"),
     "relatedness": ("spacy",),
     "glove": (GLOVE,),
 }

@@ -69,7 +69,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "Sun et al., Table 7: the Surrogate by the number of harvested pairs",
         "pair_numbers",
         _SAMPLE | {"sizes", "base"},
-        ("train",),
     ),
     "table8": Experiment(
         "Sun et al., Table 8: what each term of Eq. 3 gives", "eq3_terms", _ORIGIN | {"contexts"}
@@ -83,7 +82,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "Sun et al., §5.6: a Siamese Surrogate and a cross-encoder on the same pairs",
         "structures",
         _SAMPLE | {"base"},
-        ("train",),
     ),
 }
 

@@ -36,8 +36,10 @@ def row(name: str, *figures: Figure) -> Row:
     """A line of a table; an estimate takes three cells: value and both ends of its interval."""
     cells: list[float | None] = []
     for one in figures:
-        is_measured = isinstance(one, Estimate | Difference)
-        cells += (one.value, one.low, one.high) if is_measured else (one,)
+        if isinstance(one, Estimate | Difference):
+            cells += (one.value, one.low, one.high)
+        else:
+            cells.append(one)
     return Row(name, tuple(cells))
 
 

@@ -119,12 +119,11 @@ def build_surrogate(run: Run) -> Outcome:
         import_module("datasets")
     except ImportError:
         raise MissingExtraError("training the Surrogate", "train") from None
-    own = [f"surrogate.{name}" for name in SurrogateConfig.model_fields]
     return run.build(
         SURROGATE,
         _build,
         reads=_stages(run),
-        settings=[*LIMITS, "seed", "context.bag", *own],
+        settings=[*LIMITS, "seed", "context.bag", "surrogate"],
         inputs=base_inputs(run.config.surrogate.base),
     )
 
