@@ -116,4 +116,4 @@ def reproduce(
         raise ConfigError("--set", ["got no --run; expected the run whose settings change"])
     run = None if folder is None else changed_run(folder, changes)
     report = run_experiment(name, run, data_dir, out, options=asked, seed=seed, force=force)
-    say(report.markdown(), nl=False)
+    say(report.markdown().rstrip())
