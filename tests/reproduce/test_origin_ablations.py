@@ -152,7 +152,7 @@ def test_a_language_model_in_the_place_of_the_generator(
 def test_table5(whole_run: Run, stsb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part is a run of its own over documents of the larger ones; the whole is the run."""
     options = Options(pairs=10, sizes=("100%", "40%", "60%"), contexts=2, shortlist=4)
-    whole_run.changed({"origin": {"method": "blend"}}).save()  # the default
+    whole_run.changed({"origin": {"method": "ensemble"}}).save()  # the default
     report = reproduce("table5", whole_run.path, stsb, options=options)
     names = [row.name for row in report.rows]
     assert names[3 : 3 + len(SUN_TABLE5)] == [f"{tokens:,} tokens" for tokens in SUN_TABLE5]
