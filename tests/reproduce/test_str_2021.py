@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 from firth.cli.main import app
 from firth.evaluate import hub
 from firth.evaluate.evaluate import evaluate
-from firth.reproduce.registry import EXPERIMENTS, find_experiment, reproduce
+from firth.reproduce import str_models
+from firth.reproduce.options import Options
+from firth.reproduce.published import STR_BINS, STR_TABLE2, STR_TABLE4, STR_TABLE5, STR_TABLE6
+from firth.reproduce.registry import reproduce
 from firth.reproduce.report import Report
-from firth.reproduce.str_2021 import models
-from firth.reproduce.str_2021.published import BINS, TABLE2, TABLE4, TABLE5, TABLE6
 from firth.run.errors import FirthError
 
 FILES = {"results.json", "table.md", "plot.png", "plot.svg"}
@@ -25,7 +26,7 @@ KINDS = {"Formality_pp": "Formality", "Formality_r": "Formality", "STS": "STS", 
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "hub_is_reachable", lambda: False)
-    monkeypatch.setattr(models, "hub_is_reachable", lambda: False)
+    monkeypatch.setattr(str_models, "hub_is_reachable", lambda: False)
 
 
 def cells(report: Report) -> dict[str, Any]:
@@ -57,14 +58,12 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_printed_tables_are_whole() -> None:
     """Parts add up to sources, sources to all; as many lines as the paper has; ours exist."""
-    sources = [name for name in TABLE2 if not name.endswith(("_pp", "_r")) and name != "ALL"]
-    assert sum(TABLE2[name] for name in sources) == TABLE2["ALL"] == 5500
+    sources = [name for name in STR_TABLE2 if not name.endswith(("_pp", "_r")) and name != "ALL"]
+    assert sum(STR_TABLE2[name] for name in sources) == STR_TABLE2["ALL"] == 5500
     for start in ("Formality", "ParaNMT"):
-        assert TABLE2[f"{start}_pp"] + TABLE2[f"{start}_r"] == TABLE2[start]
-    assert set(TABLE6) == set(sources)
-    assert (len(TABLE4), len(TABLE5), len(BINS)) == (16, 17, 5)
-    for name in EXPERIMENTS:
-        assert find_experiment(name).on_run != name.startswith("str-")
+        assert STR_TABLE2[f"{start}_pp"] + STR_TABLE2[f"{start}_r"] == STR_TABLE2[start]
+    assert set(STR_TABLE6) == set(sources)
+    assert (len(STR_TABLE4), len(STR_TABLE5), len(STR_BINS)) == (16, 17, 5)
 
 
 def test_table2_counts(data_dir: Path, tmp_path: Path) -> None:
@@ -102,7 +101,7 @@ def test_table4(data_dir: Path, tmp_path: Path) -> None:
     """Every printed line is there, shown or not in our data; Dice is that of `firth evaluate`."""
     report = reproduce("str-table4", None, data_dir, tmp_path)
     rows = cells(report)
-    assert set(TABLE4) <= set(rows)
+    assert set(STR_TABLE4) <= set(rows)
     direct = evaluate("baseline:dice", ["str-2021"], data_dir).find("str-2021")
     assert rows["Dice"] == (direct.value, 57, 40, 5500)
     assert rows["NOUN"][3] == 4746
@@ -110,7 +109,13 @@ def test_table4(data_dir: Path, tmp_path: Path) -> None:
 
 def test_tables_5_and_6(data_dir: Path, tmp_path: Path, tiny_run: Path, tiny_bert: Path) -> None:
     """What can be had beside what was printed; both tables share the folds of the fine-tuning."""
-    five = reproduce("str-table5", tiny_run, data_dir, tmp_path, base=str(tiny_bert), train_pairs=4)
+    five = reproduce(
+        "str-table5",
+        tiny_run,
+        data_dir,
+        tmp_path,
+        options=Options(base=str(tiny_bert), train_pairs=4),
+    )
     rows = cells(five)
     assert rows["Lexical overlap (Dice)"][1] == 57
     assert rows["GloVe (mean, 6B 50d)"][1] == 49
@@ -121,7 +126,9 @@ def test_tables_5_and_6(data_dir: Path, tmp_path: Path, tiny_run: Path, tiny_ber
     assert "the hub cannot be reached" in " ".join(five.notes)
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("folds/*/*.parquet")}
     assert len(kept) == 5
-    six = reproduce("str-table6", None, data_dir, tmp_path, base=str(tiny_bert), train_pairs=4)
+    six = reproduce(
+        "str-table6", None, data_dir, tmp_path, options=Options(base=str(tiny_bert), train_pairs=4)
+    )
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
     assert len(list(tmp_path.glob("folds/*/*.parquet"))) == 5 + 3
     assert six.columns[1:4] == ("Dice", "CV", "leave-one-out")
@@ -140,7 +147,7 @@ def test_table6_without_an_encoder(data_dir: Path, tmp_path: Path) -> None:
 def test_bins(data_dir: Path, tmp_path: Path) -> None:
     """All pairs of STS are found, whatever their case and order."""
     report = reproduce("str-bins", None, data_dir, tmp_path)
-    assert [row.name for row in report.rows] == ["all", *BINS]
+    assert [row.name for row in report.rows] == ["all", *STR_BINS]
     assert report.rows[0].cells[2] == 10
     assert sum(int(row.cells[2] or 0) for row in report.rows[1:]) == 10
 
