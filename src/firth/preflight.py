@@ -34,8 +34,8 @@ def check(config: Config, source: str) -> None:
         except FirthError as error:
             problems.append(str(error).replace("\n", "\n  "))
     problems += [
-        f"harvest.exclude: {name}: no such file"
-        for name in config.harvest.exclude
+        f"harvest.blocklist: {name}: no such file"
+        for name in config.harvest.blocklist
         if not Path(name).is_file()
     ]
     data_dir = config.evaluate.data_dir

@@ -21,12 +21,9 @@ from firth.run.run import CONFIG, Run
 NOTHING = Blocklist(sentence_hashes([]))
 
 
-def planner(run: Path, exclusion: Blocklist = NOTHING, **changes: object) -> Planner:
+def planner(run: Path, blocklist: Blocklist = NOTHING, **changes: object) -> Planner:
     config = Run.open(run).config.changed({"harvest": changes}, "test")
-    corpus = Corpus.open(run)
-    return Planner(
-        corpus, ChunkIndex.open(run), exclusion, config.corpus, config.harvest, config.seed
-    )
+    return Planner(Corpus.open(run), ChunkIndex.open(run), blocklist, config)
 
 
 def test_a_shard_is_a_function_of_its_number(tiny_run: Path) -> None:
@@ -92,7 +89,7 @@ def test_a_corpus_of_excluded_sentences_is_refused(tiny_run: Path) -> None:
     """If nothing may be harvested, the message says so."""
     corpus = Corpus.open(tiny_run)
     everything = corpus.texts(range(len(corpus)))
-    with pytest.raises(InputError, match="exclu"):
+    with pytest.raises(InputError, match="blocklist"):
         planner(tiny_run, Blocklist(sentence_hashes(everything))).shard(0, 10)
 
 

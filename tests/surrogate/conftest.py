@@ -27,7 +27,7 @@ def write_pairs(run: Run, sizes: dict[str, int]) -> None:
     topics = np.array([corpus.document_id(d).split("-")[0] for d in range(corpus.n_documents)])
     assert len(set(topics)) == 4
 
-    def build(workspace: Path) -> dict[str, Any]:
+    def fill(_: Run, workspace: Path) -> dict[str, Any]:
         for split, size in sizes.items():
             one, two = rng.integers(0, len(corpus), (2, size))
             texts = corpus.texts(one), corpus.texts(two)
@@ -45,12 +45,12 @@ def write_pairs(run: Run, sizes: dict[str, int]) -> None:
             pq.write_table(pa.table(columns), workspace / f"{split}.parquet")
         return {}
 
-    run.execute(HARVEST, inputs=run.inputs(), config={"sizes": sizes}, build=build)
+    run.build(HARVEST, fill, inputs={"sizes": str(sizes)}, code="firth.harvest.harvest")
 
 
 @pytest.fixture(scope="session")
 def harvested(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with corpus, tokenizer, fit and harvest; copied by `fresh`, never changed."""
+    """A run with corpus, tokenizer, context and harvest; copied by `fresh`, never changed."""
     settings = {
         "corpus": {"inputs": [str(tiny_folder)]},
         "tokenizer": {"vocabulary": 400},

@@ -18,7 +18,6 @@ from firth.harvest import HARVEST
 from firth.run.config import Config
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
-from firth.surrogate import encoder
 from firth.surrogate.distill import Distilled, cosines, distill
 from firth.surrogate.start import start_model
 
@@ -106,12 +105,9 @@ def test_the_folder_holds_no_pickles_and_no_traces(distilled: Distilled) -> None
 
 
 @pytest.mark.parametrize("base", ["static", "transformer"])
-def test_two_runs_give_the_same_bytes(
-    fresh: Callable[..., Run], base: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_runs_give_the_same_bytes(fresh: Callable[..., Run], base: str) -> None:
     """Another folder, the same bytes; a third call reuses what is there."""
-    monkeypatch.setattr(encoder, "LAYERS", 1)
-    runs = [fresh(name, base=base, epochs=1, batch=200) for name in ("one", "two")]
+    runs = [fresh(name, base=base, epochs=1, batch=200, layers=1) for name in ("one", "two")]
     first, second = (distill(run) for run in runs)
     assert contents(first.path) == contents(second.path)
     assert not second.reused

@@ -52,10 +52,7 @@ class LabelMap:
 
     @classmethod
     def fit(
-        cls,
-        scores: npt.ArrayLike,
-        calibration: Calibration,
-        cosines: npt.ArrayLike | None = None,
+        cls, scores: npt.ArrayLike, calibration: Calibration, cosines: npt.ArrayLike = ()
     ) -> "LabelMap":
         """Fit the map on training scores.
 
@@ -67,20 +64,15 @@ class LabelMap:
         Raises:
             InputError: There are none, some are not finite, or all are the same.
         """
-        values = np.asarray(scores, np.float64).ravel()
-        if bad := int(np.count_nonzero(~np.isfinite(values))):
-            raise InputError(f"{bad} of {len(values)} training scores are not finite numbers")
-        distinct, counts = np.unique(values, return_counts=True)
-        if len(distinct) < 2:
-            got = "all training scores are equal" if len(values) else "no training pair"
-            raise InputError(f"{got}: nothing to distil. Harvest more: firth harvest --run RUN")
+        values = checked_scores(scores)
         mean, deviation = float(values.mean()), float(values.std())
         if calibration is Calibration.MATCH:
-            centre, spread = _scale(cosines)
+            centre, spread = _scale(np.asarray(cosines, np.float64))
             return cls(calibration, mean, deviation, centre=centre, spread=spread)
         if calibration is not Calibration.QUANTILE:
             return cls(calibration, mean, deviation)
         # Equal scores share the middle of their ranks.
+        distinct, counts = np.unique(values, return_counts=True)
         ranks = (np.cumsum(counts) - counts / 2) / len(values)
         kept = np.arange(len(distinct))
         if len(distinct) > KNOTS:
@@ -92,13 +84,13 @@ class LabelMap:
     def apply(self, scores: npt.ArrayLike) -> Values:
         """Labels of raw scores, same shape, in [-1, 1]; not decreasing."""
         values = np.asarray(scores, np.float64)
+        standard = (values - self.mean) / self.deviation
         match self.calibration:
             case Calibration.QUANTILE:
                 return np.asarray(np.interp(values, self.scores, self.labels))
             case Calibration.ZSCORE:
-                return np.asarray(ndtr((values - self.mean) / self.deviation))
+                return np.asarray(ndtr(standard))
             case Calibration.MATCH:
-                standard = (values - self.mean) / self.deviation
                 return np.clip(self.centre + self.spread * standard, -1.0, 1.0)
             case Calibration.NONE:
                 return np.clip(values, 0.0, 1.0)
@@ -110,8 +102,8 @@ class LabelMap:
             case Calibration.QUANTILE:
                 return np.asarray(np.interp(values, self.labels, self.scores))
             case Calibration.ZSCORE:
-                inner = np.clip(values, 1e-9, 1 - 1e-9)
-                return np.asarray(self.mean + self.deviation * ndtri(inner))
+                standard = ndtri(np.clip(values, 1e-9, 1 - 1e-9))
+                return np.asarray(self.mean + self.deviation * standard)
             case Calibration.MATCH:
                 standard = (values - self.centre) / self.spread
                 return np.asarray(self.mean + self.deviation * standard)
@@ -125,25 +117,26 @@ class LabelMap:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "LabelMap":
         """The map that `to_dict` described."""
-        return cls(
-            Calibration(values["calibration"]),
-            values["mean"],
-            values["deviation"],
-            tuple(values["scores"]),
-            tuple(values["labels"]),
-            values.get("centre", 0.0),
-            values.get("spread", 1.0),
-        )
+        plain = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        return cls(**plain | {"calibration": Calibration(values["calibration"])})
 
 
-def _scale(cosines: npt.ArrayLike | None) -> tuple[float, float]:
-    values = np.asarray([] if cosines is None else cosines, np.float64).ravel()
-    centre = float(values.mean()) if len(values) else 0.0
-    spread = float(values.std()) if len(values) else 0.0
-    if not (np.isfinite(spread) and spread > 0):
-        raise InputError(
-            "surrogate.calibration: got match, which takes the scale of the start's cosines, and "
-            f"{'they are all alike' if len(values) else 'there are none'}; expected quantile, "
-            "zscore or none"
-        )
-    return centre, spread
+def checked_scores(scores: npt.ArrayLike) -> Values:
+    """Training scores, shape (n,); raise `InputError` where nothing can be learned from them."""
+    values = np.asarray(scores, np.float64).ravel()
+    if bad := int(np.count_nonzero(~np.isfinite(values))):
+        raise InputError(f"{bad} of {len(values)} training scores are not finite numbers")
+    if not len(values) or np.ptp(values) == 0:
+        got = "all training scores are equal" if len(values) else "no training pair"
+        raise InputError(f"{got}: nothing to distil. Harvest more: firth harvest --run RUN")
+    return values
+
+
+def _scale(cosines: Values) -> tuple[float, float]:
+    if len(cosines) and np.isfinite(spread := float(cosines.std())) and spread > 0:
+        return float(cosines.mean()), spread
+    raise InputError(
+        "surrogate.calibration: got match, which takes the scale of the start's cosines, and "
+        f"{'they are all alike' if len(cosines) else 'there are none'}; expected quantile, "
+        "zscore or none"
+    )
