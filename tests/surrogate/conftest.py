@@ -21,6 +21,15 @@ from firth.run.config import Config
 from firth.run.run import Run
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder, by its path inside."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
 def write_pairs(run: Run, sizes: dict[str, int]) -> None:
     """A harvest whose score is the Jaccard similarity of words, plus 0.5 for the same topic."""
     corpus, rng = Corpus.open(run), np.random.default_rng(7)

@@ -37,8 +37,16 @@ def test_kinds_add_up() -> None:
     assert sum(parts) / 40 == pytest.approx(found[ALL]["l2"], abs=2e-6)
 
 
+def told(**pairs: int) -> list[str]:
+    figures = {"all": {"l2": 0.1, "constant_l2": 0.2, "spearman": 0.5}}
+    both = {"dev": figures, "test": figures}
+    report = {"pairs": pairs, "chosen": {"step": 3}, "before": both, "after": both}
+    return notes(report)
+
+
 def test_few_pairs_are_said_to_be_few() -> None:
     """Only splits that are too small are named."""
-    said = cautions({"train": 10, "dev": 12, "test": 5000}, ("dev", "test"))
+    assert told(train=10, dev=5000, test=5000) == []
+    said = told(train=10, dev=12, test=5000)
     assert len(said) == 1
     assert said[0].startswith("dev has 12 pairs")
