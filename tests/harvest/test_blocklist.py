@@ -1,5 +1,6 @@
 """Blocked sentences are known by hash, whatever their case, spacing and punctuation."""
 
+import os
 import unicodedata
 from pathlib import Path
 
@@ -58,8 +59,9 @@ def test_the_built_in_list_is_loaded_and_extended(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    """A mistyped list must not silently block nothing."""
-    for path in (tmp_path / "missing.txt", tmp_path):
+    """A mistyped list must not silently block nothing, nor one that never ends be read."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "missing.txt", tmp_path, tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(InputError, match="cannot be read"):
             Blocklist.load([path])
 

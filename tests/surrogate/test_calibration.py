@@ -77,7 +77,7 @@ def test_equal_scores_share_a_label() -> None:
 def test_a_map_survives_json(kind: Calibration) -> None:
     """What is saved is what was fitted."""
     fitted = LabelMap.fit([0.1, 0.2, 0.7], kind, COSINES)
-    assert LabelMap.from_dict(json.loads(json.dumps(fitted.to_dict()))) == fitted
+    assert LabelMap.model_validate_json(json.dumps(fitted.model_dump(mode="json"))) == fitted
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
+from tests.surrogate.conftest import contents, write_pairs
 
 from firth.context import CONTEXT
 from firth.harvest import HARVEST
@@ -23,7 +24,6 @@ from firth.run.run import CONFIG, Run
 from firth.surrogate import SURROGATE
 from firth.surrogate.distill import Distilled, cosines, distill
 from firth.surrogate.start import start_model
-from tests.surrogate.conftest import contents, write_pairs
 
 ALONE = """
 import sys
@@ -217,7 +217,10 @@ def test_a_base_is_known_by_its_content(
 ) -> None:
     """Other weights of the same size make another Surrogate; so they do under a hub's name."""
     base = Path(shutil.copytree(roberta, tmp_path / "base"))
-    runs = {str(base): fresh("folder", epochs=1, batch=200), "a/b": fresh("hub", epochs=1, batch=200)}
+    runs = {
+        str(base): fresh("folder", epochs=1, batch=200),
+        "a/b": fresh("hub", epochs=1, batch=200),
+    }
     find = pretrained.find_model
     monkeypatch.setattr(
         pretrained, "find_model", lambda name, *more: find(str(base) if name == "a/b" else name)

@@ -9,12 +9,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.surrogate.conftest import contents
 from torch import nn
 
 from firth.run.run import Run
 from firth.surrogate.distill import distill
 from firth.surrogate.training import Best
-from tests.surrogate.conftest import contents
 
 DRIVER = """
 import os, signal, sys

@@ -134,7 +134,7 @@ def _is_whole(path: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        whole = _read(path).schema.equals(SCHEMA)
+        whole = bool(_read(path).schema == SCHEMA)
     except (pa.ArrowException, OSError):
         whole = False
     if not whole:
@@ -164,9 +164,7 @@ def _table(corpus: Corpus, origin: Origin, planned: Sequence[PlannedPair], shard
     return pa.table(columns, SCHEMA.names).cast(SCHEMA)
 
 
-def write_splits(
-    folder: Path, shards: Sequence[Path], config: HarvestConfig
-) -> Mapping[str, Any]:
+def write_splits(folder: Path, shards: Sequence[Path], config: HarvestConfig) -> Mapping[str, Any]:
     """Write train, dev and test from the shards, without pairs that were drawn twice.
 
     Memory holds no texts but those of a few shards: about 50 bytes a pair, to know it again.

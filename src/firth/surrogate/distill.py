@@ -67,7 +67,7 @@ class Distilled:
     @property
     def labels(self) -> LabelMap:
         """The map between Origin's raw scores and the labels the Surrogate learned."""
-        return LabelMap.from_dict(read_json(self.path / LABELS))
+        return LabelMap.model_validate(read_json(self.path / LABELS))
 
     @classmethod
     def open(cls, run: str | Path | Run, reused: bool = True) -> "Distilled":
@@ -109,14 +109,9 @@ def distill(
         >>> sorted(found.report["after"]["test"]["all"])
         ['constant_l2', 'high', 'l2', 'low', 'n', 'spearman']
     """
-    changes = {
-        "base": base,
-        "epochs": epochs,
-        "batch": batch,
-        "learning_rate": learning_rate,
-        "calibration": None if calibration is None else str(calibration),
-    }
-    opened = Run.open(run).changed({"surrogate": changes})
+    changes = {"base": base, "epochs": epochs, "batch": batch, "learning_rate": learning_rate}
+    kind = {"calibration": None if calibration is None else str(calibration)}
+    opened = Run.open(run).changed({"surrogate": changes | kind})
     return Distilled.open(opened, build_surrogate(opened).reused)
 
 
@@ -206,7 +201,7 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
     }
     report["notes"] = notes(report)
     write_json(workspace / REPORT, report)
-    write_json(workspace / LABELS, labels.to_dict())
+    write_json(workspace / LABELS, labels.model_dump(mode="json"))
     write_text(workspace / CARD, model_card(report, config.kind))
     return {
         "base": report["settings"]["base"],

@@ -1,6 +1,6 @@
 """Siamese training: two sentences, one encoder, L2 between cosine and label (§3.4)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,7 @@ from sentence_transformers import (
 )
 from sentence_transformers.sentence_transformer.losses import CosineSimilarityLoss
 from torch import Tensor, nn
-from transformers import (
-    PrinterCallback,
-    Trainer,
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
-    TrainingArguments,
-)
+from transformers import PrinterCallback, Trainer, TrainerCallback
 
 from firth.run.progress import Bar, bar
 from firth.run.training import History
@@ -87,25 +80,16 @@ class Progress(TrainerCallback):
         self._shown, self._status = shown, ""
         self._best, self._places = best, places
 
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """One step further."""
         self._shown.advance(1, self._status)
         if self._best is not None and state.global_step in self._places:
             self._best.look(state.global_step)
 
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: Mapping[str, float] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Take the loss from the trainer."""
-        if logs and "loss" in logs:
-            self._status = f"L2 {logs['loss']:.4f}"
+        if "loss" in kwargs["logs"]:
+            self._status = f"L2 {kwargs['logs']['loss']:.4f}"
 
 
 class _Trainer(SentenceTransformerTrainer):
@@ -148,12 +132,11 @@ def train_siamese(
     """
     steps = config.steps(len(pairs))
     places = frozenset(-(-steps * look // config.looks) for look in range(1, config.looks + 1))
+    arguments = schedule(config, len(pairs), seed, scratch)
     with bar("Surrogate: distilling", steps) as shown:
         trainer = _Trainer(
             model=model,
-            args=SentenceTransformerTrainingArguments(
-                **schedule(config, len(pairs), seed, scratch)
-            ),
+            args=SentenceTransformerTrainingArguments(**arguments),
             train_dataset=pairs,
             loss=CosineSimilarityLoss(model),
             callbacks=[Progress(shown, best, places)],
