@@ -11,14 +11,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.context import CONTEXT
-from firth.context.open import open_components
 from firth.lexical.stem import Stemmer
 from firth.lexical.word_vectors import WordBag
 from firth.lexical.words import words
-from firth.origin.settings import Method
+from firth.origin.origin import Origin
 from firth.run.run import Run
-from firth.surrogate.static import (
+from firth.surrogate.start import (
     UNKNOWN,
     frequent_words,
     learned_vectors,
@@ -47,8 +45,8 @@ def test_the_tokenizer_reads_words(text: str) -> None:
 def test_frequent_words_come_first() -> None:
     """By falling number of sentences, then by alphabet; those of one sentence are left out."""
     counts = {"a": 9, "d": 2, "c": 5, "b": 5, "once": 1}
-    assert frequent_words(counts, 9) == ["a", "b", "c", "d"]
-    assert frequent_words(counts, 2) == ["a", "b"]
+    assert frequent_words(counts, 9, 2) == ["a", "b", "c", "d"]
+    assert frequent_words(counts, 2, 2) == ["a", "b"]
 
 
 def test_random_vectors_are_a_compressed_tfidf() -> None:
@@ -76,12 +74,15 @@ def test_learned_vectors_are_those_of_the_bag(dimensions: int) -> None:
 def test_the_start_is_near_origin(fresh: Callable[..., Run], tmp_path: Path) -> None:
     """With many dimensions a sentence's vector is its bag's plus its tf-idf's: their blend."""
     run = fresh("run", dimensions=2048)
-    model, history = static_start(run, tmp_path / "scratch")
+    model, history = static_start(run, tmp_path / "scratch", True)
     assert not history
     one, two = (model.encode(list(side)) for side in zip(*PAIRS, strict=True))
     cosines = (one * two).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(two, axis=1)
-    parts = open_components(run)
-    ends = np.sort([parts[name].similarities(PAIRS) for name in ("sentences", "terms")], axis=0)
+    alone = [
+        {"sentences": 1.0, "words": 0.0, "terms": 0.0},
+        {"sentences": 0.0, "words": 0.0, "terms": 1.0},
+    ]
+    ends = np.sort([Origin.open(run, parts=one).similarities(PAIRS) for one in alone], axis=0)
     assert (cosines > ends[0] - 0.1).all()
     assert (cosines < ends[1] + 0.1).all()
     assert np.argmax(cosines) == np.argmax(ends.mean(axis=0))
@@ -89,7 +90,7 @@ def test_the_start_is_near_origin(fresh: Callable[..., Run], tmp_path: Path) -> 
 
 def test_unseen_words_are_spelled(fresh: Callable[..., Run], tmp_path: Path) -> None:
     """Two sentences that share one are more alike than two with different ones."""
-    model, _ = static_start(fresh("run", dimensions=1024), tmp_path / "scratch")
+    model, _ = static_start(fresh("run", dimensions=1024), tmp_path / "scratch", True)
     tokenizer: Any = model[0].tokenizer
     spelled = tokenizer.encode("shipping", add_special_tokens=False).tokens
     assert "".join(spelled).replace("##", "") == "shipping"
@@ -104,7 +105,7 @@ def test_what_cannot_be_spelled_counts_as_nothing(
     fresh: Callable[..., Run], tmp_path: Path
 ) -> None:
     """It leaves a sentence's direction as it is, and a text of nothing else has no length."""
-    model, _ = static_start(fresh("run"), tmp_path / "scratch")
+    model, _ = static_start(fresh("run"), tmp_path / "scratch", True)
     plain, more, none = model.encode(["the ship", "the 船 ship", "船"])
     np.testing.assert_allclose(
         plain / np.linalg.norm(plain), more / np.linalg.norm(more), atol=1e-6
@@ -114,25 +115,27 @@ def test_what_cannot_be_spelled_counts_as_nothing(
     assert tokenizer.token_to_id(UNKNOWN) == 0
 
 
-def test_start_epochs_0_knows_word_counts_only(fresh: Callable[..., Run], tmp_path: Path) -> None:
+def test_start_epochs_0_knows_word_counts_only(
+    fresh: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Vectors are then random directions, the same whatever the bag has learned."""
     run = fresh("run", start_epochs=0)
-    (run.folder(CONTEXT) / "vectors.safetensors").unlink()
-    model, _ = static_start(run, tmp_path / "scratch")
+    monkeypatch.setattr(WordBag, "load", None)  # a call would fail
+    model, _ = static_start(run, tmp_path / "scratch", True)
     first, second = model.encode(["ship", "harbour"])
     assert first.any()
     assert abs(first @ second) < 0.9 * np.linalg.norm(first) * np.linalg.norm(second)
 
 
 def test_an_interrupted_start_ends_the_same(fresh: Callable[..., Run], tmp_path: Path) -> None:
-    """Where the run has no stage fit, the bag is learned here, and continued from a checkpoint."""
-    run = fresh("run", start_epochs=80).changed({"origin": {"method": Method.PAPER.value}})
-    whole, history = static_start(run, tmp_path / "whole")
+    """Where Origin reads no stage context, the bag is learned here, continued if need be."""
+    run = fresh("run", start_epochs=80)
+    whole, history = static_start(run, tmp_path / "whole", False)
     assert len(history) > 1
     left = tmp_path / "left"
     left.mkdir()
     shutil.copy(tmp_path / "whole" / "checkpoint.safetensors", left)
-    continued, repeated = static_start(run, left)
+    continued, repeated = static_start(run, left, False)
     assert repeated == history
     torch.testing.assert_close(
         next(continued.parameters()), next(whole.parameters()), rtol=0, atol=0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from firth.surrogate.figures import ALL, cautions, measure, measure_by_kind, rank_correlation
+from firth.surrogate.report import ALL, measure, measure_by_kind, notes, rank_correlation
 
 
 def test_figures_equal_a_plain_computation() -> None:
@@ -12,12 +12,12 @@ def test_figures_equal_a_plain_computation() -> None:
     rng = np.random.default_rng(3)
     cosines, labels = rng.uniform(-1, 1, 50), rng.uniform(0, 1, 50)
     found = measure(cosines, labels, labels**3, 0.4)
-    assert found.l2 == pytest.approx(np.mean((cosines - labels) ** 2), abs=1e-6)
-    assert found.constant_l2 == pytest.approx(np.mean((0.4 - labels) ** 2), abs=1e-6)
-    assert found.spearman == pytest.approx(spearmanr(cosines, labels)[0], abs=1e-6)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < (found.spearman or 0) < found.high
+    assert found["l2"] == pytest.approx(np.mean((cosines - labels) ** 2), abs=1e-6)
+    assert found["constant_l2"] == pytest.approx(np.mean((0.4 - labels) ** 2), abs=1e-6)
+    assert found["spearman"] == pytest.approx(spearmanr(cosines, labels)[0], abs=1e-6)
+    assert found["low"] is not None
+    assert found["high"] is not None
+    assert found["low"] < (found["spearman"] or 0) < found["high"]
 
 
 def test_rank_correlation_is_undefined_without_spread() -> None:
@@ -37,8 +37,16 @@ def test_kinds_add_up() -> None:
     assert sum(parts) / 40 == pytest.approx(found[ALL]["l2"], abs=2e-6)
 
 
+def told(**pairs: int) -> list[str]:
+    figures = {"all": {"l2": 0.1, "constant_l2": 0.2, "spearman": 0.5}}
+    both = {"dev": figures, "test": figures}
+    report = {"pairs": pairs, "chosen": {"step": 3}, "before": both, "after": both}
+    return notes(report)
+
+
 def test_few_pairs_are_said_to_be_few() -> None:
     """Only splits that are too small are named."""
-    said = cautions({"train": 10, "dev": 12, "test": 5000}, ("dev", "test"))
+    assert told(train=10, dev=5000, test=5000) == []
+    said = told(train=10, dev=12, test=5000)
     assert len(said) == 1
     assert said[0].startswith("dev has 12 pairs")
