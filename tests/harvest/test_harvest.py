@@ -143,11 +143,12 @@ def test_too_few_pairs_for_three_splits(tiny_run: Path, tmp_path: Path) -> None:
 
 
 def test_missing_stages_are_named(tiny_run: Path, tmp_path: Path) -> None:
-    """Without a generator the message names the command that trains one."""
+    """Without a generator the message names the command that trains one; nothing has changed."""
     run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
     shutil.rmtree(run / "generator")
     with pytest.raises(MissingStageError, match="firth train generator"):
-        harvest(run)
+        harvest(run, pairs=36)
+    assert (run / CONFIG).read_bytes() == (tiny_run / CONFIG).read_bytes()
     with pytest.raises(InputError, match="sideways"):
         read_pairs(tiny_run, "sideways")
 
@@ -210,12 +211,13 @@ def test_a_damaged_shard_is_named_and_scored_again(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Cut short, overwritten, or with a byte flipped: an interrupted harvest ends as a quiet one."""
+    """Cut short, emptied, or with a flipped byte: an interrupted harvest ends as a quiet one."""
     run = Run.open(shutil.copytree(tiny_run, tmp_path / "run"))
     shutil.rmtree(run.path / "harvest")
-    with monkeypatch.context() as stopped, pytest.raises(TypeError):
+    with monkeypatch.context() as stopped:
         stopped.setattr("firth.harvest.harvest.write_splits", None)
-        build_harvest(run)
+        with pytest.raises(TypeError):
+            build_harvest(run)
     shards = sorted(run.path.glob(".harvest.work/scratch/shard-*.parquet"))
     assert len(shards) == 5
     whole = [shard.read_bytes() for shard in shards]

@@ -11,10 +11,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.context.open import open_components
 from firth.lexical.stem import Stemmer
 from firth.lexical.word_vectors import WordBag
 from firth.lexical.words import words
+from firth.origin.origin import Origin
 from firth.run.run import Run
 from firth.surrogate.start import (
     UNKNOWN,
@@ -78,8 +78,11 @@ def test_the_start_is_near_origin(fresh: Callable[..., Run], tmp_path: Path) -> 
     assert not history
     one, two = (model.encode(list(side)) for side in zip(*PAIRS, strict=True))
     cosines = (one * two).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(two, axis=1)
-    parts = open_components(run)
-    ends = np.sort([parts[name].similarities(PAIRS) for name in ("sentences", "terms")], axis=0)
+    alone = [
+        {"sentences": 1.0, "words": 0.0, "terms": 0.0},
+        {"sentences": 0.0, "words": 0.0, "terms": 1.0},
+    ]
+    ends = np.sort([Origin.open(run, parts=one).similarities(PAIRS) for one in alone], axis=0)
     assert (cosines > ends[0] - 0.1).all()
     assert (cosines < ends[1] + 0.1).all()
     assert np.argmax(cosines) == np.argmax(ends.mean(axis=0))
@@ -125,7 +128,7 @@ def test_start_epochs_0_knows_word_counts_only(
 
 
 def test_an_interrupted_start_ends_the_same(fresh: Callable[..., Run], tmp_path: Path) -> None:
-    """Where the stage context is not read, the bag is learned here, and continued from a checkpoint."""
+    """Where Origin reads no stage context, the bag is learned here, continued if need be."""
     run = fresh("run", start_epochs=80)
     whole, history = static_start(run, tmp_path / "whole", False)
     assert len(history) > 1
