@@ -140,7 +140,7 @@ def base_inputs(base: str) -> dict[str, str]:
             (`firth.run.pretrained.look`).
     """
     folder = Path(base)
-    if base in (BaseKind.STATIC, BaseKind.TRANSFORMER):
+    if BaseKind.of(base) is not BaseKind.PRETRAINED:
         return {}
     looks_like_one = folder.is_absolute() or base.startswith(".") or base.count("/") > 1
     if not folder.is_dir() and (folder.exists() or looks_like_one):
