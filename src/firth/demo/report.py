@@ -130,4 +130,4 @@ def _svg(figure: Figure, axes: "Axes", legend: bool) -> Markup:
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r"(stroke|fill): #(000000|b0b0b0)", r"\1: currentColor", svg)
-    return Markup(svg.replace("<text ", '<text fill="currentColor" '))
+    return Markup(escaped(svg.replace("<text ", '<text fill="currentColor" ')))

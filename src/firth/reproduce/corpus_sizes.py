@@ -20,7 +20,7 @@ from firth.reproduce.ablation import (
 from firth.reproduce.derived import Part, generator_changes, part_of, run_over, with_generator
 from firth.reproduce.options import Request, parse_size
 from firth.reproduce.published import SUN_TABLE5
-from firth.reproduce.report import UNKNOWN, Lines, Report, intervals, row
+from firth.reproduce.report import UNKNOWN, Lines, Report, intervals, percent, row
 from firth.run.errors import ConfigError
 from firth.run.progress import note
 
@@ -101,7 +101,7 @@ class _Size:
     words: int
     origin: Measured
     tfidf: Estimate
-    accuracy: float
+    accuracy: float | None
     notes: list[str]
     details: Mapping[str, Any]
 
@@ -125,7 +125,8 @@ def _measured(
         "generator": dict(run.manifest(GENERATOR).summary),
         "intervals": intervals({"cosine": origin.cosine, "centred": origin.centred}),
     }
-    tfidf, accuracy = ablation.overlap["tf-idf"], 100 * coherence["accuracy"]
+    # A corpus of very few documents holds none of them out.
+    tfidf, accuracy = ablation.overlap["tf-idf"], percent(coherence.get("accuracy"))
     return _Size(part.words, origin, tfidf, accuracy, ablation.notes(), details)
 
 

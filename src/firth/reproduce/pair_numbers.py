@@ -17,7 +17,7 @@ from firth.reproduce.context_fits import Floats
 from firth.reproduce.derived import training_pairs, with_training_pairs
 from firth.reproduce.options import Request, parse_size
 from firth.reproduce.published import SUN_TABLE7
-from firth.reproduce.report import UNKNOWN, Lines, Report, intervals, row
+from firth.reproduce.report import UNKNOWN, Lines, Report, intervals, percent, row
 from firth.run.errors import ConfigError
 from firth.run.pretrained import open_encoder
 from firth.run.progress import note
@@ -138,11 +138,6 @@ def _sizes(request: Request) -> list[int]:
     if problems:
         raise ConfigError(request.name, problems)
     return sorted(set(sizes.values()))
-
-
-def percent(value: float | None) -> float | None:
-    """× 100; None stays."""
-    return None if value is None else 100 * value
 
 
 def _labelled_by(harvest: Mapping[str, Any]) -> str:

@@ -162,6 +162,11 @@ def flat(found: Estimate, places: Sequence[object]) -> list[Figure]:
     return [found.value] * len(places)
 
 
+def percent(value: float | None) -> float | None:
+    """× 100; None stays."""
+    return None if value is None else 100 * value
+
+
 def mean(values: Sequence[float | None]) -> float | None:
     """Mean of the values there are; None where there are none."""
     found = [value for value in values if value is not None]

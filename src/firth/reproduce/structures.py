@@ -12,9 +12,8 @@ from firth.harvest import HARVEST
 from firth.reproduce.ablation import rated_pairs
 from firth.reproduce.derived import Derived
 from firth.reproduce.options import Request
-from firth.reproduce.pair_numbers import percent
 from firth.reproduce.published import STRUCTURES
-from firth.reproduce.report import Lines, Report, flat, intervals, row
+from firth.reproduce.report import Lines, Report, flat, intervals, percent, row
 from firth.run.errors import ConfigError
 from firth.run.pretrained import open_cross_encoder, open_encoder
 from firth.run.progress import note
