@@ -71,8 +71,8 @@ def run(
     changes = with_preset(preset, parse_settings(settings, seed))
     changed = Config.load(config).changed(changes, str(config))
     path = folder or Path(changed.run or Path("runs") / config.stem)
-    check(changed, str(config))
     found = Run(path, changed.changed({"run": str(path)}, str(config)))
+    check(found, str(config))
     for name, outcome in bring_up_to_date(found).items():
         show_summary(name, outcome.manifest.summary)
 
@@ -101,7 +101,7 @@ def corpus_build(
     start(quiet)
     from firth.corpus.inputs import resolve_inputs
 
-    resolve_inputs(inputs)
+    resolve_inputs(inputs, folder)
     named: Changes = {
         "inputs": list(inputs),
         "text_field": text_field,
@@ -162,7 +162,7 @@ def build_context(
     """Train what Origin compares by default: which words and sentences fit into which contexts."""
     start(quiet)
     named: Changes = {"encoder": Encoder.CAUSAL_LM.value, "model": model} if model else {}
-    _build(changed_run(folder, parse_settings(settings, seed, fit=named)), CONTEXT)
+    _build(changed_run(folder, parse_settings(settings, seed, context=named)), CONTEXT)
 
 
 def train_baseline(
@@ -222,7 +222,7 @@ def distill(
 
 
 def _build(run: Run, *stages: Stage) -> None:
-    from firth.pipeline import bring_up_to_date, check
+    from firth.pipeline import bring_up_to_date
 
     for name, outcome in bring_up_to_date(run, *stages).items():
         show_summary(name, outcome.manifest.summary)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.baselines.registry import PREFIX, identify_baseline, open_baseline
+from firth.baselines.registry import identify_baseline, open_baseline
+from firth.baselines.spec import PREFIX
 from firth.evaluate.snapshot import fingerprint_snapshot
 from firth.lexical.scorer import Scorer, TextPair
 from firth.run.code import fingerprint_code

@@ -150,7 +150,8 @@ def register(*specs: str) -> list[str]:
         >>> register("baseline:dice")
         ['firth/baseline-dice']
     """
-    from firth.baselines.registry import BASELINES, PREFIX
+    from firth.baselines.registry import BASELINES
+    from firth.baselines.spec import PREFIX
 
     import_mteb()
     from mteb.models.model_implementations import MODEL_REGISTRY

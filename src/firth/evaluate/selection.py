@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from firth.baselines.registry import BASELINES, PREFIX
+from firth.baselines.registry import BASELINES
+from firth.baselines.spec import PREFIX
 from firth.evaluate.load import load_set
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.scoring import System, system_of

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from firth.baselines.dice import Dice
 from firth.corpus.settings import LIMITS
+from firth.corpus.statistics import fit_idf_on_run
 from firth.evaluate import EVALUATION
 from firth.evaluate.cache import Cache
 from firth.evaluate.evaluate import evaluate
@@ -23,7 +24,6 @@ from firth.evaluate.table import tabulate
 from firth.evaluate.task import ALL, find_task
 from firth.evaluate.training_text import training_of
 from firth.evaluate.unseen import with_leaks
-from firth.lexical.idf import fit_idf_on_run
 from firth.lexical.scorer import Scorer, TextPair
 from firth.lexical.tfidf import TfIdf
 from firth.origin.origin import Origin

@@ -6,8 +6,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from firth.baselines.registry import PREFIX
-from firth.baselines.spec import Spec
+from firth.baselines.spec import PREFIX, Spec
 from firth.corpus import CORPUS
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file, fingerprint_value
@@ -103,10 +102,9 @@ def _pairs(path: Path) -> Iterator[list[str]]:
 def _documents(source: str) -> Iterator[list[str]]:
     """The sentences of documents, split as a corpus is; broken records are left out."""
     from firth.corpus.inputs import resolve_inputs
-    from firth.corpus.readers import read_source
-    from firth.corpus.records import Record
-    from firth.corpus.sentences import split_paragraphs
+    from firth.corpus.read import Record, read_source
     from firth.corpus.settings import CorpusConfig
+    from firth.corpus.split import split_paragraphs
 
     config = CorpusConfig()
     sentences = (

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from firth.origin.settings import Measure, Selection, Weights
-from firth.paper.fits import Choice
+from firth.paper.context_set import Choice
+from firth.paper.settings import Measure, Selection, Weights
 from firth.reproduce.ablation import Ablation, fixed_size
 from firth.reproduce.context_fits import TERMS, ContextFits, Floats, alone, without
 from firth.reproduce.options import Request, parse_size
@@ -194,7 +194,7 @@ def context_construction(request: Request) -> Report:
     alike = sum(
         len(set(chosen.corpus.chunk_of(slots[kept]).tolist())) < len(kept)
         for pair, pair_kept in zip(chosen.pairs, greedy, strict=True)
-        for slots, kept in zip((pair.slots1, pair.slots2), pair_kept, strict=True)
+        for slots, kept in zip((pair.positions1, pair.positions2), pair_kept, strict=True)
     ) / (2 * len(chosen.pairs))
     notes = [
         f"|C_s| = {contexts}; two-step sets are chosen from a shortlist of {shortlist}. "
@@ -224,7 +224,7 @@ def context_construction(request: Request) -> Report:
 def _shared(fits: ContextFits) -> Floats:
     """Contexts that stand in both shortlists of each pair, as a share of the shorter one."""
     shares = [
-        len(np.intersect1d(one.slots1, one.slots2)) / min(len(one.slots1), len(one.slots2))
-        for one in fits.pairs
+        len(np.intersect1d(*both)) / min(map(len, both))
+        for both in ((one.positions1, one.positions2) for one in fits.pairs)
     ]
     return np.array(shares, dtype=np.float64)

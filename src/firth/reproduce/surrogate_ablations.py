@@ -26,9 +26,9 @@ from firth.run.errors import ConfigError
 from firth.run.pretrained import open_cross_encoder, open_encoder
 from firth.run.progress import note
 from firth.run.run import Run
-from firth.surrogate.base import BaseKind
 from firth.surrogate.distill import Distilled, build_surrogate
-from firth.surrogate.figures import ALL
+from firth.surrogate.report import ALL
+from firth.surrogate.settings import BaseKind
 from firth.surrogate.start import start_model
 
 SMALLEST = 30
@@ -190,8 +190,8 @@ def _sizes(request: Request) -> list[int]:
 
 def _labelled_by(harvest: Mapping[str, Any]) -> str:
     """The Origin of a harvest, from the settings of its manifest, in words."""
-    origin = harvest.get("origin") or {}
-    if origin.get("method") == Method.PAPER:
+    if harvest["origin.method"] == Method.PAPER:
+        origin = harvest["paper"]
         return f"Origin as printed, {origin['contexts']} contexts, measure {origin['measure']}"
     return "the default Origin, of sentences, words and terms"
 
@@ -199,8 +199,8 @@ def _labelled_by(harvest: Mapping[str, Any]) -> str:
 def _base(request: Request) -> str:
     asked, own = request.options.base, request.run.config.surrogate.base
     if asked is None:
-        return BaseKind.TRANSFORMER.value if BaseKind.of(own) is BaseKind.STATIC else own
-    if BaseKind.of(asked) is BaseKind.STATIC:
+        return BaseKind.TRANSFORMER.value if own == BaseKind.STATIC else own
+    if asked == BaseKind.STATIC:
         problem = (
             "--base: got static, which has no layer that could see two sentences; expected "
             "transformer, or the folder or hub name of an encoder"
