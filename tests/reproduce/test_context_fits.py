@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firth.paper.settings import Measure, Selection
 from firth.paper.context_set import Choice, Fitter
 from firth.paper.origin import PaperOrigin
+from firth.paper.settings import Measure, Selection
 from firth.reproduce import context_fits as module
 from firth.reproduce.ablation import Rated, rated_pairs
 from firth.reproduce.context_fits import ContextFits, alone, context_fits, without

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from firth.cli.main import app
 from firth.corpus.corpus import Corpus
 from firth.origin.origin import Origin
-from firth.paper.settings import Weights
 from firth.paper.origin import PaperOrigin
+from firth.paper.settings import Weights
 from firth.reproduce import context_fits as module
 from firth.reproduce.ablation import rated_pairs
 from firth.reproduce.options import Options, all_ones

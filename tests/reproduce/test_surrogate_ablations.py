@@ -8,7 +8,7 @@ import pytest
 
 from firth.corpus import CORPUS
 from firth.evaluate import EVALUATION
-from firth.reproduce import pair_numbers
+from firth.reproduce import surrogate_ablations
 from firth.reproduce.cross_encoder import CROSS_ENCODER, CrossScorer
 from firth.reproduce.derived import Derived
 from firth.reproduce.options import Options
@@ -45,7 +45,7 @@ def test_table7(whole_run: Run, stsb: Path) -> None:
     printed = [row.cells[-1] for row in report.rows if row.cells[-1] is not None]
     assert printed == list(SUN_TABLE7.values())
     assert any("Origin as printed, " in text for text in report.notes)
-    blended = pair_numbers._labelled_by({"method": "blend", "contexts": 64})
+    blended = surrogate_ablations._labelled_by({"method": "blend", "contexts": 64})
     assert blended == "the default Origin, of sentences, words and terms"
     start, first, change = report.rows[0].cells[0], *report.rows[1].cells[:4:3]
     assert start is not None

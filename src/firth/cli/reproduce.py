@@ -26,8 +26,7 @@ def reproduce(
         typer.Option(help="Of STSb: dev, for choosing, or test, as in the paper. Default: test."),
     ] = None,
     pairs: Annotated[
-        int | None,
-        typer.Option(min=10, help="Measure on so many random pairs. Default: on all."),
+        int | None, typer.Option(min=10, help="Measure on so many random pairs. Default: on all.")
     ] = None,
     sizes: Annotated[
         str | None,

@@ -27,7 +27,7 @@ from firth.reproduce.context_fits import (
 )
 from firth.reproduce.derived import with_generator
 from firth.reproduce.options import RUN_WEIGHTS, Request
-from firth.reproduce.report import intervals
+from firth.reproduce.report import Lines, Report, Row, intervals, row
 from firth.run.errors import ConfigError
 from firth.run.run import Run
 
@@ -161,6 +161,10 @@ class Ablation:
     def start(cls, request: Request, shortlist: int) -> "Ablation":
         """Find the pairs and the stages, before any work.
 
+        Args:
+            request: What was asked for.
+            shortlist: Contexts of a sentence that get their terms.
+
         Raises:
             InputError: STSb or the language model cannot be found.
             MissingStageError: The run lacks a stage that Origin needs.
@@ -238,6 +242,21 @@ class Ablation:
             "differing": {one.selection.value: differing(one, self.weights) for one in fits},
             "overlap": intervals(self.overlap),
         }
+
+    def report(
+        self,
+        title: str,
+        columns: tuple[str, ...],
+        rows: Sequence[Row],
+        plot: Lines,
+        notes: Sequence[str],
+        details: Mapping[str, Any],
+        *fits: ContextFits,
+    ) -> Report:
+        """What was found over `fits`, with the rows, notes and details of every ablation."""
+        rows = [*rows, *(row(name, one) for name, one in self.overlap.items())]
+        notes, details = [*self.notes(), *notes], self.details(*fits) | dict(details)
+        return Report(self.request.name, title, columns, rows, plot, notes, details)
 
 
 def check_stages(request: Request) -> None:

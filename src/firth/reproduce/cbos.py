@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from firth.baselines.trained import build_baseline, load_trained, stage_of
@@ -24,6 +23,8 @@ from firth.run.stage import Outcome
 
 Key = tuple[str, str]
 """(task, subtask)."""
+Sets = dict[Key, str]
+"""A set of the table → the task whose rows are evaluated: its own, or one that holds more."""
 VALUES = (1, 2, 3, 4, 5)
 """Of k and m in the figures."""
 _WITH_SMT = {"sts13": "sts13-smt"}
@@ -37,7 +38,8 @@ def cbos_table1(request: Request) -> Report:
         InputError: No set can be had.
         MissingStageError: The run has no corpus.
     """
-    run, sets = request.run, available(CBOS_SETS, request.data_dir)
+    run = request.run
+    sets, missing = available(CBOS_SETS, request.data_dir)
     found, manifests = {}, {}
     for name in CBOS_SYSTEMS:
         found[name], outcome = _measured(run, name, name, sets, request)
@@ -46,8 +48,8 @@ def cbos_table1(request: Request) -> Report:
             "digest": outcome.manifest.digest,
         }
     rows = []
-    for task in sets.tasks:
-        keys = [key for key in sets.keys if key[0] == task]
+    for task in dict.fromkeys(task for task, _ in sets):
+        keys = [key for key in sets if key[0] == task]
         for key in keys:
             ours = [found[name][key].value for name in CBOS_SYSTEMS]
             printed = [CBOS_TABLE1[name][key] for name in CBOS_SYSTEMS]
@@ -57,13 +59,13 @@ def cbos_table1(request: Request) -> Report:
         rows.append(row(f"**{task} mean**", *ours, *means))
     columns = ("Pearson (%)", *CBOS_SYSTEMS.values(),
                *(f"{one}, printed" for one in CBOS_SYSTEMS.values()))  # fmt: skip
-    shown = {label: [found[name][key].value for key in sets.keys]
+    shown = {label: [found[name][key].value for key in sets]
              for name, label in CBOS_SYSTEMS.items()}  # fmt: skip
-    shown["CBOS, printed"] = [CBOS_TABLE1["cbos"][key] for key in sets.keys]
-    plot = Lines("set", "Pearson (%)", [" ".join(key) for key in sets.keys], shown)
+    shown["CBOS, printed"] = [CBOS_TABLE1["cbos"][key] for key in sets]
+    plot = Lines("set", "Pearson (%)", [" ".join(key) for key in sets], shown)
     notes = (
-        *sets.missing,
-        f"Means are over the {len(sets.keys)} of 20 sets found, also those of the printed figures.",
+        *missing,
+        f"Means are over the {len(sets)} of 20 sets found, also those of the printed figures.",
         "Printed figures were learned on the Toronto Book Corpus, ours on the corpus of the run.",
     )
     details = _details(request, found) | {"systems": manifests}
@@ -84,21 +86,21 @@ def _sweep(
     request: Request, setting: str, fixed: dict[str, int], symbol: str, title: str
 ) -> Report:
     name, run = request.name, request.run
-    sets = available([key for key in CBOS_SETS if key[0] == "sts14"], request.data_dir)
+    sets, missing = available([key for key in CBOS_SETS if key[0] == "sts14"], request.data_dir)
     found, digests = {}, {}
     for value in VALUES:
         change = {"baselines": {"cbos": {**fixed, setting: value}}}
         varied = Derived(run, f"{name}-{value}", change)
         found[value], outcome = _measured(varied, "cbos", f"{symbol} = {value}", sets, request)
         digests[str(value)] = outcome.manifest.digest
-    values = {key[1]: [found[value][key].value for value in VALUES] for key in sets.keys}
+    values = {key[1]: [found[value][key].value for value in VALUES] for key in sets}
     values["mean"] = [mean(column) for column in zip(*values.values(), strict=True)]
     details = _details(request, found) | {
         "settings": run.config.baselines.cbos.model_dump(mode="json") | fixed,
         "digests": digests,
     }
     notes = (
-        *sets.missing,
+        *missing,
         "The paper prints its curves without figures; it takes k = 1 and m = 2.",
     )
     columns = ("Pearson (%), STS 2014", *(f"{symbol} = {value}" for value in VALUES))
@@ -107,34 +109,14 @@ def _sweep(
     return Report(name, title, columns, rows, plot, notes, details)
 
 
-@dataclass(frozen=True)
-class Available:
-    """Which of some sets can be had.
-
-    Attributes:
-        keys: Those that can.
-        missing: The others, with reasons.
-        loaded: Task of the keys → the task whose rows are evaluated, where it is another one.
-    """
-
-    keys: tuple[Key, ...]
-    missing: tuple[str, ...]
-    loaded: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def tasks(self) -> list[str]:
-        """The tasks they belong to."""
-        return list(dict.fromkeys(task for task, _ in self.keys))
-
-
-def available(wanted: Sequence[Key], data_dir: Path | None) -> Available:
-    """Look for the sets of `wanted`.
+def available(wanted: Sequence[Key], data_dir: Path | None) -> tuple[Sets, list[str]]:
+    """Look for the sets of `wanted`: those that can be had, and a note on each that cannot.
 
     Raises:
         InputError: None of them can be had; the message says where each was looked for.
     """
-    keys, missing, reasons = [], [], []
-    loaded: dict[str, str] = {}
+    found: Sets = {}
+    missing, reasons = [], []
     for task in dict.fromkeys(task for task, _ in wanted):
         try:
             data = _load(task, data_dir)
@@ -142,22 +124,20 @@ def available(wanted: Sequence[Key], data_dir: Path | None) -> Available:
             missing.append(f"missing: {task} (no source has it)")
             reasons.append(str(error))
             continue
-        loaded[task] = data.task.name
         here = [key for key in wanted if key[0] == task]
-        keys += [key for key in here if key[1] in data.subtasks]
+        found |= {key: data.task.name for key in here if key[1] in data.subtasks}
         if lacking := [subtask for _, subtask in here if subtask not in data.subtasks]:
             source = Path(data.source).name
             missing.append(f"missing: {', '.join(lacking)} of {task}, not in {source}")
-    if not keys:
+    if not found:
         raise InputError("no set of the table can be had:\n" + "\n".join(reasons))
-    return Available(tuple(keys), tuple(missing), loaded)
+    return found, missing
 
 
-def pearson(scorer: Scorer, sets: Available, data_dir: Path | None, seed: int) -> dict[Key, Result]:
+def pearson(scorer: Scorer, sets: Sets, data_dir: Path | None, seed: int) -> dict[Key, Result]:
     """Pearson (%) on each set, with its interval."""
-    names = {task: sets.loaded.get(task, task) for task in sets.tasks}
-    found = evaluate(scorer, list(names.values()), data_dir, seed=seed)
-    return {(task, sub): found.find(names[task], "pearson", subtask=sub) for task, sub in sets.keys}
+    found = evaluate(scorer, list(dict.fromkeys(sets.values())), data_dir, seed=seed)
+    return {key: found.find(task, "pearson", subtask=key[1]) for key, task in sets.items()}
 
 
 def _load(task: str, data_dir: Path | None) -> EvaluationSet:
@@ -169,7 +149,7 @@ def _load(task: str, data_dir: Path | None) -> EvaluationSet:
 
 
 def _measured(
-    run: Run, name: str, label: str, sets: Available, request: Request
+    run: Run, name: str, label: str, sets: Sets, request: Request
 ) -> tuple[dict[Key, Result], Outcome]:
     outcome = build_baseline(run, name)
     note(f"{label}: {'unchanged' if outcome.reused else 'trained'}")

@@ -198,25 +198,18 @@ def write_fits(path: Path, fits: Sequence[PairFits]) -> None:
 
 def read_fits(path: Path) -> list[PairFits]:
     """What `write_fits` wrote, to the last bit."""
-    table = pq.read_table(path, schema=_SCHEMA)
-    columns = {name: table[name] for name in _SCHEMA.names}
-
-    def array(name: str, row: int) -> npt.NDArray[Any]:
-        found: npt.NDArray[Any] = columns[name][row].values.to_numpy()
-        return found
-
     return [
         PairFits(
-            columns["sentence1"][row].as_py(),
-            columns["sentence2"][row].as_py(),
-            array("positions1", row).astype(np.int64),
-            array("positions2", row).astype(np.int64),
+            one["sentence1"],
+            one["sentence2"],
+            np.array(one["positions1"], np.int64),
+            np.array(one["positions2"], np.int64),
             *(
-                Terms(*(array(f"{side}_{term}", row).astype(np.float32) for term in TERMS))
+                Terms(*(np.array(one[f"{side}_{term}"], np.float32) for term in TERMS))
                 for side in _SIDES
             ),
         )
-        for row in range(len(table))
+        for one in pq.read_table(path, schema=_SCHEMA).to_pylist()
     ]
 
 

@@ -18,10 +18,9 @@ from firth.reproduce.ablation import (
     rated_pairs,
 )
 from firth.reproduce.derived import Part, generator_changes, part_of, run_over, with_generator
-from firth.reproduce.options import Request, parse_size
+from firth.reproduce.options import Request
 from firth.reproduce.published import SUN_TABLE5
-from firth.reproduce.report import UNKNOWN, Lines, Report, intervals, percent, row
-from firth.run.errors import ConfigError
+from firth.reproduce.report import STSB, UNKNOWN, Lines, Report, intervals, percent, row
 from firth.run.progress import note
 
 SIZES = ("1%", "10%", "100%")
@@ -60,10 +59,10 @@ def table5(request: Request) -> Report:
         row(f"{tokens:,} tokens", *[None] * 6, printed) for tokens, printed in SUN_TABLE5.items()
     ]
     rows.append(row("Dice", rated.dice()))
-    gap = [None] * len(SUN_TABLE5)
+    gap: list[float | None] = [None] * len(SUN_TABLE5)
     plot = Lines(
         "size of the corpus (ours: words; printed: tokens)",
-        "Spearman (%), STSb",
+        STSB,
         [_short(count) for count in (*(one.words for one in ours), *SUN_TABLE5)],
         {
             "Origin, cosine": [one.origin.cosine for one in ours] + [UNKNOWN] * len(gap),
@@ -132,17 +131,9 @@ def _measured(
 
 def _parts(request: Request, corpus: Corpus) -> dict[str, Part]:
     """Label of the folder → its documents, ascending; equal parts once."""
-    total, typed = int(corpus.word_counts.sum(dtype="int64")), request.options.sizes or SIZES
-    sizes = {text: parse_size(text, whole=total) for text in typed}
-    problems = [
-        f"--sizes: got {text!r}, {words:,} words; the corpus has {total:,}"
-        for text, words in sizes.items()
-        if words > total
-    ]
-    if problems:
-        raise ConfigError(request.name, problems)
     parts: dict[str, Part] = {}
-    for text, words in sorted(sizes.items(), key=lambda item: item[1]):
+    whole = int(corpus.word_counts.sum(dtype="int64"))
+    for text, words in request.sizes(SIZES, whole).items():
         part = part_of(corpus, words, request.run.config.seed)
         if all(part.documents != other.documents for other in parts.values()):
             parts[text.replace("%", "pct")] = part

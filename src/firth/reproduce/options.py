@@ -1,6 +1,6 @@
 """What an experiment is given: a run, data to measure on, and options checked before any work."""
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
 from pathlib import Path
@@ -65,7 +65,7 @@ class Options:
         problems = [f"{experiment} takes no {_flag(name)}. It takes: {taken}"
                     for name in given if name not in takes]  # fmt: skip
         problems += [f"{_flag(name)}: got {given[name]}; expected at least {least}"
-                     for name, least in _LEAST.items() if given.get(name, least) < least]  # fmt: skip
+                     for name, least in _LEAST.items() if given.get(name, 9) < least]  # fmt: skip
         if self.gguf_file is not None and self.model is None:
             problems.append("--gguf-file: got no --model; expected the folder it lies in")
         if self.sizes == ():
@@ -115,6 +115,27 @@ class Request:
         if self.given is None:
             raise InputError(f"{self.name}: expected --run RUN, a run to learn from")
         return self.given
+
+    def sizes(self, default: Sequence[str], whole: int, least: int = 1) -> dict[str, int]:
+        """`--sizes` as typed → as numbers, ascending.
+
+        Args:
+            default: Sizes where none were typed.
+            whole: What there is: 100 %, and the largest size.
+            least: The smallest size.
+
+        Raises:
+            ConfigError: Every size out of this range.
+        """
+        found = {text: parse_size(text, whole) for text in self.options.sizes or default}
+        problems = [
+            f"--sizes: got {text!r}, {size:,}; expected {least:,} to {whole:,}, all there are"
+            for text, size in found.items()
+            if not least <= size <= whole
+        ]
+        if problems:
+            raise ConfigError(self.name, problems)
+        return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
 def need_extras(what: str, *extras: str) -> None:

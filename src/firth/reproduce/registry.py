@@ -33,57 +33,37 @@ _SAMPLE = frozenset({"split", "pairs"})
 _ORIGIN = _SAMPLE | {"shortlist", "lambdas", "model", "gguf_file"}
 _TUNING = frozenset({"base", "train_pairs"})
 
+# fmt: off
 EXPERIMENTS: Mapping[str, Experiment] = {
-    "cbos-table1": Experiment(
-        "CBOS, Table I: Pearson of five systems on 20 STS sets", "cbos", extras=("baselines",)
-    ),
+    "cbos-table1": Experiment("CBOS, Table I: Pearson of five systems on 20 STS sets", "cbos",
+                              extras=("baselines",)),
     "cbos-k": Experiment("CBOS, Figure 3: how many neighbours", "cbos"),
     "cbos-m": Experiment("CBOS, Figure 4: how many random sentences", "cbos"),
     "str-table2": Experiment("STR-2021, Table 2: the kinds of pairs", "str_data"),
     "str-table3": Experiment("STR-2021, Table 3: the annotations, simulated", "str_data"),
-    "str-table4": Experiment(
-        "STR-2021, Table 4: what makes sentences related",
-        "str_data",
-        frozenset({"vectors"}),
-    ),
-    "str-table5": Experiment(
-        "STR-2021, Table 5: models as they are, and fine-tuned",
-        "str_models",
-        _TUNING | {"vectors"},
-    ),
-    "str-table6": Experiment(
-        "STR-2021, Table 6: fine-tuning across domains", "str_models", _TUNING
-    ),
+    "str-table4": Experiment("STR-2021, Table 4: what makes sentences related", "str_data",
+                             frozenset({"vectors"})),
+    "str-table5": Experiment("STR-2021, Table 5: models as they are, and fine-tuned", "str_models",
+                             _TUNING | {"vectors"}),
+    "str-table6": Experiment("STR-2021, Table 6: fine-tuning across domains", "str_models",
+                             _TUNING),
     "str-bins": Experiment("STR-2021, §4: relatedness and similarity within STS bins", "str_data"),
-    "table5": Experiment(
-        "Sun et al., Table 5: Origin by the size of its corpus",
-        "corpus_sizes",
-        _ORIGIN | {"sizes", "contexts"},
-    ),
-    "table6": Experiment(
-        "Sun et al., Table 6: Origin by the number of contexts",
-        "context_sizes",
-        _ORIGIN | {"sizes"},
-    ),
-    "table7": Experiment(
-        "Sun et al., Table 7: the Surrogate by the number of harvested pairs",
-        "pair_numbers",
-        _SAMPLE | {"sizes", "base"},
-    ),
-    "table8": Experiment(
-        "Sun et al., Table 8: what each term of Eq. 3 gives", "eq3_terms", _ORIGIN | {"contexts"}
-    ),
+    "table5": Experiment("Sun et al., Table 5: Origin by the size of its corpus", "corpus_sizes",
+                         _ORIGIN | {"sizes", "contexts"}),
+    "table6": Experiment("Sun et al., Table 6: Origin by the number of contexts",
+                         "origin_ablations", _ORIGIN | {"sizes"}),
+    "table7": Experiment("Sun et al., Table 7: the Surrogate by the number of harvested pairs",
+                         "surrogate_ablations", _SAMPLE | {"sizes", "base"}),
+    "table8": Experiment("Sun et al., Table 8: what each term of Eq. 3 gives", "origin_ablations",
+                         _ORIGIN | {"contexts"}),
     "context-construction": Experiment(
         "Sun et al., §5.4: two-step contexts, random ones, without diversity",
-        "context_construction",
-        _ORIGIN | {"contexts"},
-    ),
+        "origin_ablations", _ORIGIN | {"contexts"}),
     "siamese-vs-cross": Experiment(
         "Sun et al., §5.6: a Siamese Surrogate and a cross-encoder on the same pairs",
-        "structures",
-        _SAMPLE | {"base"},
-    ),
+        "surrogate_ablations", _SAMPLE | {"base"}),
 }
+# fmt: on
 
 
 def find_experiment(name: str) -> Experiment:

@@ -15,6 +15,7 @@ from firth.run.files import read_json, write_atomically, write_json, write_text
 RESULTS, TABLE = "results.json", "table.md"
 PLOTS = ("plot.png", "plot.svg")
 SCHEMA = 1
+STSB = "Spearman (%), STSb"
 UNKNOWN = Estimate(None, None, None, 0)
 """What was not measured."""
 Figure = Estimate | Difference | float | None
@@ -197,7 +198,7 @@ def draw(lines: Lines, title: str, kind: str) -> bytes:
             known = [place for place, value in enumerate(values) if value is not None]
             axes.plot(
                 known,
-                [values[place] for place in known],
+                [value for value in values if value is not None],
                 linestyle=("--" if is_printed else "-") if lines.connected else "none",
                 marker="D" if is_printed and not lines.connected else "o",
                 markersize=3 if is_printed else 4,
