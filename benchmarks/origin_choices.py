@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+
 from firth.context.bag import learn
 from firth.context.encoder import BagEncoder, unit
 from firth.context.language_model import PromptStates
