@@ -91,7 +91,8 @@ def tiny_settings(folder: Path) -> dict[str, object]:
         "generator": {"layers": 1, "width": 16, "heads": 2, "feedforward": 32, "steps": 12,
                       "batch_tokens": 512, "warmup": 2, "held_out": 0.2, "checkpoint_steps": 4},
         "context": {"bag": {"dimensions": 12, "epochs": 4, "batch": 32, "by_source": True}},
-        "origin": {"method": "paper", "contexts": 4, "shortlist": 6},
+        "origin": {"method": "paper"},
+        "paper": {"contexts": 4, "shortlist": 6},
         "harvest": {"pairs": 60, "shard_pairs": 12, "cluster": 3},
         "surrogate": {"dimensions": 16, "epochs": 1},
     }  # fmt: skip

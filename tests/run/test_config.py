@@ -10,12 +10,12 @@ from firth.run.errors import ConfigError
 
 def test_yaml_round_trip(tmp_path: Path) -> None:
     """A configuration written and read again is the same."""
-    config = Config().changed({"seed": 7, "origin": {"weights": {"left": 0.25}}}, "test")
+    config = Config().changed({"seed": 7, "paper": {"weights": {"left": 0.25}}}, "test")
     path = tmp_path / "config.yaml"
     path.write_text(config.to_yaml())
     assert Config.load(path) == config
-    assert config.origin.weights.left == 0.25
-    assert config.origin.weights.right == Config().origin.weights.right
+    assert config.paper.weights.left == 0.25
+    assert config.paper.weights.right == Config().paper.weights.right
 
 
 def test_all_problems_are_raised_together(tmp_path: Path) -> None:
@@ -42,6 +42,27 @@ def test_a_file_that_is_no_configuration(tmp_path: Path, text: str, part: str) -
     path = tmp_path / "odd.yaml"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(ConfigError, match=part):
+        Config.load(path)
+
+
+BOMB = "a0: &a0 [x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)
+)
+ODD = [
+    "seed: 2001-99-99", "seed: 2001-12-14", "seed: !!binary 'x'", "seed: !!timestamp x",
+    "seed: !!int x", "seed: !!float x", "seed: .nan", "seed: " + "9" * 5000,
+    "? [1, 2]\n: 3", "{1: 2}", "seed: !!set {a, b}", "seed: !!omap [a: 1]", "<<: 3", "=: 4",
+    "seed: !!python/object:os.system {}", "seed: " + "[" * 5000, "seed: '\x1b]52;c;x'", "",
+    "# nothing", "---\nseed: 1\n---\nseed: 2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [BOMB, *ODD], ids=lambda text: text[:30])
+def test_odd_yaml_is_refused_in_one_message(tmp_path: Path, text: str) -> None:
+    """Aliases without end, scalars of every kind, and an empty file: named, none is believed."""
+    path = tmp_path / "odd.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"odd\.yaml: 1 problem"):
         Config.load(path)
 
 

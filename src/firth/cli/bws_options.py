@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from firth.run.screen import say
 from firth.run.stage import Outcome
 
 Items = Annotated[
@@ -60,5 +61,5 @@ def lines(*texts: str) -> dict[str, list[str]]:
 def show(outcome: Outcome, out: Path) -> None:
     """Say what came out, and where it stands."""
     for line in outcome.manifest.summary["report"]:
-        typer.echo(line)
-    typer.echo(f"{out}: {'up to date' if outcome.reused else 'written'}")
+        say(line)
+    say(f"{out}: {'up to date' if outcome.reused else 'written'}")

@@ -7,6 +7,7 @@ import typer
 
 from firth.cli.options import Quiet, Seed, start
 from firth.run.errors import InputError
+from firth.run.screen import say
 
 if TYPE_CHECKING:
     from firth.relatedness.questionnaire.plan import Questionnaire, Rules, Wording
@@ -69,13 +70,13 @@ def serve(
     store = Store.create(db, questionnaire)
 
     def ready(address: str) -> None:
-        typer.echo(f"{db}: {store.overview()}")
-        typer.echo(f"Questionnaire at {address}  (Ctrl+C ends it; all answers are in {db})")
+        say(f"{db}: {store.overview()}")
+        say(f"Questionnaire at {address}  (Ctrl+C ends it; all answers are in {db})")
 
     try:
         serve_pages(store, port, ready)
     finally:
-        typer.echo(f"{db}: {store.overview()}")
+        say(f"{db}: {store.overview()}")
         store.close()
 
 
@@ -100,7 +101,7 @@ def export(
         if not found:
             raise InputError(f"{db}: no answers yet")
         write_annotations(out, found)
-        typer.echo(f"{len(found):,} annotations written to {out}; {store.overview()}")
+        say(f"{len(found):,} annotations written to {out}; {store.overview()}")
     finally:
         store.close()
 
@@ -121,7 +122,7 @@ def crowd(
 
     questionnaire = _plan(tuples, items, gold, seed, Rules(gold_every=gold_every))
     count = write_crowd(out, questionnaire)
-    typer.echo(f"{count:,} questions ({len(questionnaire.gold):,} gold) written to {out}")
+    say(f"{count:,} questions ({len(questionnaire.gold):,} gold) written to {out}")
 
 
 def _plan(

@@ -21,6 +21,7 @@ from firth.cli.bws_options import (
 )
 from firth.cli.options import Quiet, start
 from firth.run.errors import InputError
+from firth.run.screen import say
 
 if TYPE_CHECKING:
     from firth.relatedness.bws.judgements import Floats, Judgements
@@ -175,7 +176,7 @@ def plan(
         source=source,
         seed=seed,
     )
-    typer.echo(found.text())
+    say(found.text())
     if json_file is not None:
         write_document(json_file, found.to_dict())
 

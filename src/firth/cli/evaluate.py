@@ -10,6 +10,7 @@ import typer
 
 from firth.cli.options import Quiet, Seed, start
 from firth.run.errors import InputError
+from firth.run.screen import say
 
 if TYPE_CHECKING:
     from firth.evaluate.cache import Cache
@@ -121,7 +122,7 @@ def evaluate(
         leakage=leakage,
         aggregates=aggregates,
     )
-    typer.echo(found.text(subtasks=subtasks))
+    say(found.text(subtasks=subtasks))
     if json_file is not None:
         found.to_json(json_file)
     if out is not None:
@@ -179,9 +180,9 @@ def compare(
         cache=open_cache(cache, no_cache),
     )
     for average in found.averages:
-        typer.echo(str(average))
+        say(str(average))
     for difference in found.differences:
-        typer.echo(str(difference))
+        say(str(difference))
     if json_file is not None:
         write_document(json_file, found.to_dict())
 
@@ -221,13 +222,13 @@ def leakage(
     sets, left_out = select_every_split(task or ["all"], data_dir)
     found = find_leakage(training, sets, open_cache(cache, no_cache))
     for one in found.sets:
-        typer.echo(str(one))
+        say(str(one))
         for match in found.examples[one.task, one.split][:examples]:
-            typer.echo(f"    {match.kind} ({match.similarity:.2f}): {match.text}")
+            say(f"    {match.kind} ({match.similarity:.2f}): {match.text}")
             if match.sentence != match.text:
-                typer.echo(f"        {match.sentence}")
+                say(f"        {match.sentence}")
     for item in left_out:
-        typer.echo(f"({item})")
+        say(f"({item})")
     if json_file is not None:
         write_document(json_file, found.to_dict(examples=True))
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from io import TextIOWrapper
 
 import typer
 
@@ -19,6 +20,7 @@ from firth.cli import (
 from firth.cli import bws as bws_commands
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
+from firth.run.screen import complain, say
 
 app = typer.Typer(
     name="firth",
@@ -39,6 +41,7 @@ app.command()(build.run)
 app.add_typer(corpus, name="corpus")
 corpus.command("build")(build.corpus_build)
 corpus.command("stats")(query.corpus_stats)
+app.command()(query.check_run)
 app.add_typer(train, name="train")
 train.command("coherence")(build.train_coherence)
 train.command("generator")(build.train_generator)
@@ -72,7 +75,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from firth import __version__
 
-        typer.echo(f"firth {__version__}")
+        say(f"firth {__version__}")
         raise typer.Exit
 
 
@@ -91,23 +94,28 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line; what a user can mend becomes one message and exit status 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal may know fewer characters than texts
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except FirthError as error:
-        sys.stderr.write(f"firth: {error}\n")
+        complain(f"firth: {error}")
         sys.exit(1)
     except OSError as error:
-        if error.errno is None:
-            raise
-        sys.stderr.write(
-            f"firth: {error.filename or 'a file'}: cannot be read or written "
-            f"({os.strerror(error.errno)}). Look at its permissions and the space on its disk, or "
-            "name another place\n"
+        # NumPy's own message of a full disk has neither a number nor a name.
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        complain(
+            f"firth: {error.filename or 'a file'}: cannot be read or written ({reason}). Look at "
+            "its permissions and the space on its disk, or name another place"
         )
+        sys.exit(1)
+    except MemoryError:
+        complain("firth: out of memory. Close other programs, or ask for less at a time")
         sys.exit(1)
     except SystemExit as stop:
         if stop.code == _INTERRUPTED:  # typer ends so when it is told to stop, without a word
-            sys.stderr.write("firth: interrupted; the same command continues where it stopped\n")
+            complain("firth: interrupted; the same command continues where it stopped")
         raise
 
 

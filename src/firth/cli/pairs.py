@@ -8,6 +8,7 @@ import typer
 
 from firth.cli.options import AsJson, Quiet, Seed, start
 from firth.relatedness.pairs.settings import Growth, Measure, Pool, Settings, Strategy
+from firth.run.screen import say
 
 
 def sample(
@@ -126,7 +127,7 @@ def sample(
     )
     written = found.write(out)
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+        say(json.dumps(found.to_dict(), ensure_ascii=False))
         return
-    typer.echo(found.text())
-    typer.echo("written: " + ", ".join(str(path) for path in written))
+    say(found.text())
+    say("written: " + ", ".join(str(path) for path in written))

@@ -9,6 +9,7 @@ import typer
 
 from firth.cli.evaluate import CacheFolder, NoCache, Resamples, open_cache
 from firth.cli.options import Quiet, Seed, start
+from firth.run.screen import say
 
 group = typer.Typer(
     help="What makes sentences related, and how well models tell.", no_args_is_help=True
@@ -79,7 +80,7 @@ def features(
         min_share=min_share,
         command=shlex.join(["firth", *sys.argv[1:]]),
     )
-    typer.echo(found.table().text())
+    say(found.table().text())
     found.write(out)
 
 
@@ -148,7 +149,7 @@ def models(
         cache=open_cache(cache, no_cache),
         command=shlex.join(["firth", *sys.argv[1:]]),
     )
-    typer.echo(found.text())
+    say(found.text())
     found.write(out)
 
 
@@ -187,5 +188,5 @@ def bins(
         resamples=resamples,
         command=shlex.join(["firth", *sys.argv[1:]]),
     )
-    typer.echo(found.table().text())
+    say(found.table().text())
     found.write(out)

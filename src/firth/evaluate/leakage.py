@@ -143,7 +143,7 @@ def _key(training: Training, data: EvaluationSet) -> str:
 
 def _texts(data: EvaluationSet) -> dict[str, tuple[str, ...]]:
     """Each text of a set → itself and, where it holds several, its sentences."""
-    from firth.corpus.sentences import split_sentences
+    from firth.corpus.split import split_sentences
 
     return {
         text: tuple(dict.fromkeys((text, *split_sentences(text)))) if _several(text) else (text,)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.corpus.sentences import split_sentences
+from firth.corpus.split import split_sentences
 from firth.evaluate.lee import gensim_files, read_lee
 from firth.evaluate.tsv import COLUMNS
 from firth.harvest.blocklist import MIN_WORDS, long_enough, sentence_hashes
