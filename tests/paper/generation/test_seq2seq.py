@@ -19,10 +19,8 @@ from firth.paper.generation.transformer import (
     Packed,
     Prediction,
     Shape,
-    collect,
     mixture_loss,
     mixture_scores,
-    spread,
 )
 from firth.paper.settings import GeneratorConfig
 from firth.run.run import Run
@@ -157,13 +155,15 @@ def test_bfloat16_stays_near_float32(trained: Run, seq2seq: Seq2Seq) -> None:
     assert 0 < np.abs(difference).mean() < 0.05
 
 
-def test_spreading_and_collecting_are_each_others_gradient() -> None:
-    """The gradients written by hand are those of the functions."""
-    places = torch.tensor([4, 0, 2])
-    x = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
-    y = torch.randn(5, 2, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda v: spread(v, places, 5), (x,))
-    assert torch.autograd.gradcheck(lambda v: collect(v, places), (y,))
+def test_spreading_and_collecting_are_each_others_reverse_and_gradient() -> None:
+    """What is spread is collected again, and the gradient written by hand is that of the function."""
+    packed = Packed.of([(1,), (2, 3, 4), (5, 6)], [Role.LEFT] * 3, torch.device("cpu"))
+    x = torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
+    y = torch.randn(9, 2, dtype=torch.float64, requires_grad=True)
+    assert packed.spread(x).shape == (3, 3, 2)
+    assert torch.equal(packed.collect(packed.spread(x).view(9, 2)), x)
+    assert torch.autograd.gradcheck(packed.spread, (x,))
+    assert torch.autograd.gradcheck(packed.collect, (y,))
 
 
 def test_loss_and_gradients_are_those_of_the_plain_mixture(

@@ -1,7 +1,6 @@
 """The coherence stage: learn the model, then cache the vectors of all sentences (§3.2.1, §3.3)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,10 @@ from firth.paper.coherence.model import (
     CoherenceModel,
     Indices,
     Settings,
-    Sides,
+    context_vectors,
     load_model,
+    neighbours,
     save_model,
-    sides_of,
 )
 from firth.paper.coherence.reading import (
     VECTORS,
@@ -119,36 +118,29 @@ def _learned(
     return model, history
 
 
-@dataclass(frozen=True)
 class Read:
     """Every sentence that some examples need, read once.
 
-    Attributes:
-        table: Vectors of the distinct sentences.
-        numbers: Sentence number of each row of `table`, ascending.
+    Args:
+        encode: Reads.
+        *sentences: Sentence numbers, in arrays of any shape; -1 stands for none.
     """
 
-    table: Tensor
-    numbers: Indices
-
-    @classmethod
-    def of(cls, encode: Encode, *sentences: Indices) -> "Read":
-        """Read the distinct ones of `sentences`; -1 stands for none."""
+    def __init__(self, encode: Encode, *sentences: Indices) -> None:
         numbers = np.unique(np.concatenate([part.ravel() for part in sentences]))
-        numbers = numbers[numbers >= 0]
-        return cls(encode(numbers), numbers)
+        self._numbers = numbers[numbers >= 0]
+        self._table = encode(self._numbers)
 
-    def rows(self, sentences: Indices) -> Indices:
-        """Rows of `sentences`, same shape, -1 staying -1."""
-        return np.where(sentences < 0, -1, np.searchsorted(self.numbers, sentences))
+    def _rows(self, sentences: Indices) -> Indices:
+        return np.where(sentences < 0, -1, np.searchsorted(self._numbers, sentences))
 
     def vectors(self, sentences: Indices) -> Tensor:
         """Vectors of `sentences` (n,), shape (n, size)."""
-        return self.table[torch.from_numpy(self.rows(sentences))]
+        return self._table[torch.from_numpy(self._rows(sentences))]
 
-    def contexts(self, sides: Sides) -> Tensor:
-        """[h_<; h_>] of n contexts, shape (n, 2 * size)."""
-        return Sides(self.rows(sides.left), self.rows(sides.right)).vectors(self.table)
+    def contexts(self, around: Indices) -> Tensor:
+        """[h_<; h_>] of n contexts given by `neighbours`, shape (n, 2 * size)."""
+        return context_vectors(self._table, self._rows(around))
 
 
 def batch_loss(
@@ -160,11 +152,11 @@ def batch_loss(
     from its own document and those from others weigh the same, half of the negatives each. This
     has the mean of one drawn negative a position, and a far smaller variance, for no more reading.
     """
-    sides = sides_of(batch.positions, document_bounds, window)
-    read = Read.of(encode, batch.positions, sides.left, sides.right)
+    around = neighbours(batch.positions, document_bounds, window)
+    read = Read(encode, batch.positions, around)
     with torch.autocast("cpu", enabled=False):
         query, constant = model.query(read.vectors(batch.positions))
-        logits = query @ read.contexts(sides).T + constant[:, None]
+        logits = query @ read.contexts(around).T + constant[:, None]
         positive = softplus(-logits.diagonal()).mean()
         kinds = [torch.from_numpy(kind) for kind in (batch.same_document, batch.elsewhere)]
         wrong = softplus(logits)
@@ -187,7 +179,7 @@ class HeldOut:
         rng = np.random.default_rng(derive_seed(seed, "slots"))
         chosen = np.sort(rng.permutation(len(positions))[:TESTED])
         self._centres = positions.sentences[chosen]
-        self._sides = sides_of(self._centres, document_bounds, positions.window)
+        self._around = neighbours(self._centres, document_bounds, positions.window)
         self._replacements = {
             "same_document": positions.replacements(chosen, True, derive_seed(seed, "same")),
             "random": positions.replacements(chosen, False, derive_seed(seed, "random")),
@@ -204,14 +196,14 @@ class HeldOut:
         loss: list[float] = []
         if not len(self._centres):
             return accuracy
-        centres, sides, replaced = self._centres, self._sides, self._replacements
+        centres, replaced = self._centres, self._replacements
         with torch.inference_mode():
-            read = Read.of(encode, centres, sides.left, sides.right, *replaced.values())
+            read = Read(encode, centres, self._around, *replaced.values())
             for kind, replacements in replaced.items():
                 found = np.flatnonzero(replacements >= 0)
                 if not len(found):
                     continue
-                contexts = read.contexts(Sides(sides.left[found], sides.right[found]))
+                contexts = read.contexts(self._around[found])
                 positive = model.logits(read.vectors(centres[found]), contexts)
                 negative = model.logits(read.vectors(replacements[found]), contexts)
                 right = (positive > 0).float().mean() + (negative <= 0).float().mean()

@@ -106,11 +106,7 @@ class BilinearQuery(AdditiveQuery):
 class CoherenceModel(nn.Module):
     """p(y=1 | c_<, s, c_>), the probability that s stands between c_< and c_>.
 
-    Args:
-        vocabulary: Number of word pieces.
-        embedding: Size of a word piece's vector.
-        hidden: Hidden size of each LSTM direction.
-        interaction: The last layer.
+    The arguments are as in `Settings`.
     """
 
     def __init__(
@@ -136,42 +132,31 @@ class CoherenceModel(nn.Module):
         return logits
 
 
-@dataclass(frozen=True)
-class Sides:
-    """Rows of the sentences on each side of n contexts.
+def neighbours(positions: Indices, document_bounds: Indices, window: int) -> Indices:
+    """The sentences around each position, in its document: (n, 2, window), c_< and then c_>.
 
-    Attributes:
-        left: c_<, int64 of shape (n, window); -1 where the document ends.
-        right: c_>, likewise.
+    Nearest first; -1 where the document ends.
     """
-
-    left: Indices
-    right: Indices
-
-    def vectors(self, table: Tensor) -> Tensor:
-        """[h_<; h_>]: each side is the mean of its sentences' vectors, 0 if it has none.
-
-        Args:
-            table: Sentence vectors of shape (rows, size).
-
-        Returns:
-            Shape (n, 2 * size).
-        """
-        return torch.cat([mean_rows(table, self.left), mean_rows(table, self.right)], dim=1)
-
-
-def sides_of(positions: Indices, document_bounds: Indices, window: int) -> Sides:
-    """The sentences around each position, in its document; rows are sentence numbers."""
     documents = np.searchsorted(document_bounds, positions, side="right") - 1
     reach = np.arange(1, window + 1)
-    left, right = positions[:, None] - reach, positions[:, None] + reach
-    left = np.where(left >= document_bounds[documents][:, None], left, -1)
-    right = np.where(right < document_bounds[documents + 1][:, None], right, -1)
-    return Sides(left, right)
+    found = positions[:, None, None] + np.stack([-reach, reach])
+    first, end = document_bounds[documents], document_bounds[documents + 1]
+    inside = (found >= first[:, None, None]) & (found < end[:, None, None])
+    return np.where(inside, found, -1)
+
+
+def context_vectors(table: Tensor, rows: Indices) -> Tensor:
+    """[h_<; h_>] of n contexts, (n, 2 * size), from sentence vectors `table` (m, size).
+
+    Args:
+        table: Sentence vectors of shape (m, size).
+        rows: Which of them stand on either side, (n, 2, window), -1 for none.
+    """
+    return torch.cat([mean_rows(table, rows[:, 0]), mean_rows(table, rows[:, 1])], dim=1)
 
 
 def mean_rows(table: Tensor, rows: Indices) -> Tensor:
-    """Mean of the `rows` (n, window) of `table` (m, size), -1 left out; shape (n, size)."""
+    """Mean of the `rows` (n, window) of `table` (m, size), -1 left out; (n, size), 0 for none."""
     if rows.shape[1] == 1 and (rows >= 0).all():
         return table[torch.from_numpy(rows[:, 0])]
     total = torch.zeros(len(rows), table.shape[1])

@@ -23,13 +23,7 @@ from firth.paper.generation.examples import (
 from firth.paper.generation.open import CONFIG, TOKENIZER_FILE
 from firth.paper.generation.protocol import ROLE_OF, Role, Triple
 from firth.paper.generation.seq2seq import CorpusPartReader, Job, Seq2Seq, special_tokens
-from firth.paper.generation.transformer import (
-    ContextTransformer,
-    Memory,
-    Shape,
-    mixture_loss,
-    spread,
-)
+from firth.paper.generation.transformer import ContextTransformer, Memory, Shape, mixture_loss
 from firth.paper.settings import Backend, GeneratorConfig
 from firth.run.errors import InputError
 from firth.run.files import write_atomically, write_json
@@ -154,7 +148,6 @@ def loss_of(model: ContextTransformer) -> Callable[[Example], Tensor]:
 def _memory(model: ContextTransformer, example: Example) -> Memory:
     """The memory of each part to be generated: `<mask>`, and its neighbours unless dropped."""
     read, marks, n = example.read, len(example.roles), example.dropped.shape[1]
-    rows, longest, places = len(read.lengths), read.longest, read.places
 
     def others(parts: Tensor, i: int) -> list[Tensor]:
         given = zip(example.given, parts, strict=True)
@@ -162,14 +155,13 @@ def _memory(model: ContextTransformer, example: Example) -> Memory:
 
     layers = []
     for flat in [*model.read(read), read.tokens[:, None]]:
-        padded = spread(flat, places, rows * longest).view(rows, longest, -1)
-        parts = padded[: rows - marks].view(-1, n, longest, flat.shape[1])
-        masks = padded[rows - marks :, :1]
+        padded = read.spread(flat)
+        parts, masks = padded[:-marks].unflatten(0, (-1, n)), padded[-marks:, :1]
         memories = [
             torch.cat([masks[i].expand(n, 1, -1), *others(parts, i)], 1) for i in range(marks)
         ]
         layers.append(torch.cat(memories))
-    real = read.real[: rows - marks].view(-1, n, longest)
+    real = read.real[:-marks].unflatten(0, (-1, n))
     seen = []
     for i in range(marks):
         kept = ~example.dropped[i]
