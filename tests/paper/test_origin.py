@@ -11,12 +11,12 @@ import pytest
 from firth.corpus.context import Context
 from firth.corpus.corpus import Corpus
 from firth.lexical.words import jaccard, words
-from firth.paper.settings import PaperConfig
 from firth.paper.candidates import Candidates
+from firth.paper.context_fit import Terms
 from firth.paper.generation.protocol import Likelihoods, Pairs
 from firth.paper.origin import PaperOrigin
 from firth.paper.retrieve.index import Screened
-from firth.paper.context_fit import Terms
+from firth.paper.settings import PaperConfig
 from firth.run.config import Config
 from firth.run.errors import InputError
 

@@ -1,10 +1,13 @@
 """The coherence stage: learn the model, then cache the vectors of all sentences (§3.2.1, §3.3)."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -13,7 +16,6 @@ from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.coherence import COHERENCE
-from firth.paper.coherence.examples import Batch, BatchSource, TrainingPositions, split
 from firth.paper.coherence.model import (
     WEIGHTS,
     CoherenceModel,
@@ -31,6 +33,7 @@ from firth.paper.coherence.reading import (
     encode_corpus,
     tokenize_corpus,
 )
+from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
 from firth.run.precision import number_format
 from firth.run.run import Run
@@ -44,6 +47,7 @@ REPORTS = 20
 TESTED = 2_000
 """Held-out positions, at most, on which accuracy is measured."""
 
+Mask = npt.NDArray[np.bool_]
 Encode = Callable[[Indices], Tensor]
 """Sentence numbers (n,) to vectors (n, size)."""
 
@@ -51,8 +55,7 @@ Encode = Callable[[Indices], Tensor]
 def train_coherence(run: Run) -> Outcome:
     """Learn p(y=1 | c_<, s, c_>) on the run's corpus, as `run.config.coherence` says.
 
-    The summary holds the last entry of the history: training loss, and loss and accuracies on the
-    held-out documents (see `HeldOut.measure`).
+    The summary holds the last training loss, and what `HeldOut.measure` found.
 
     Raises:
         MissingStageError: The run has no corpus or no tokenizer.
@@ -118,12 +121,135 @@ def _learned(
     return model, history
 
 
+@dataclass(frozen=True)
+class TrainingPositions:
+    """Positions in the corpus to learn from or to be tested on.
+
+    A replacement for the centre of a position is itself the centre of one of them, so that a
+    sentence is a negative centre as often as a positive one: nothing can be learned from a
+    sentence without its context. The neighbours of a position never replace its centre.
+
+    Attributes:
+        sentences: Sentence numbers, int64 of shape (n,), ascending.
+        documents: Document of each.
+        window: Sentences on each side of a position that make its context.
+    """
+
+    sentences: Indices
+    documents: Indices
+    window: int
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __getitem__(self, part: Mask) -> "TrainingPositions":
+        """Those of a mask of shape (n,)."""
+        return TrainingPositions(self.sentences[part], self.documents[part], self.window)
+
+    def replacements(self, chosen: Indices, same_document: bool, seed: int) -> Indices:
+        """Draw a replacement for the centre of each position of the indices `chosen`, shape (k,).
+
+        It comes from the position's own document, or from any other one; -1 where there is none.
+        """
+        documents, centres = self.documents[chosen], self.sentences[chosen]
+        first = np.searchsorted(self.documents, documents)
+        last = np.searchsorted(self.documents, documents, side="right")
+        near = np.maximum(first, np.searchsorted(self.sentences, centres - self.window))
+        far = np.minimum(last, np.searchsorted(self.sentences, centres + self.window, side="right"))
+        # An interval of indices to draw from, and a hole in it.
+        start = first if same_document else np.zeros_like(first)
+        end = last if same_document else np.full_like(last, len(self))
+        hole, hole_end = (near, far) if same_document else (first, last)
+        choices = (end - start) - (hole_end - hole)
+        rng = np.random.default_rng(seed)
+        drawn = start + rng.integers(0, np.maximum(choices, 1))
+        drawn += np.where(drawn >= hole, hole_end - hole, 0)
+        found = choices > 0
+        return np.where(found, self.sentences[np.where(found, drawn, 0)], -1)
+
+
+def split(
+    positions: TrainingPositions, held_out: float, seed: int
+) -> tuple[TrainingPositions, TrainingPositions]:
+    """Positions to learn from, and those of a fraction of the documents, which are `held_out`.
+
+    At least one document is held out (two of ten or more), unless there is but one.
+
+    Raises:
+        InputError: What is left offers no negative example.
+    """
+    documents = np.unique(positions.documents)
+    at_least = min(len(documents) // 2, 2 if len(documents) >= 10 else 1)
+    wanted = max(round(held_out * len(documents)), at_least)
+    chosen = np.random.default_rng(seed).permutation(documents)[:wanted]
+    held = np.isin(positions.documents, chosen)
+    learned, tested = positions[~held], positions[held]
+    alone = not len(learned) or learned.documents[0] == learned.documents[-1]
+    if alone and (not len(learned) or np.ptp(learned.sentences) <= positions.window):
+        raise InputError(
+            f"the corpus has {len(positions)} sentences that can be learned from, in "
+            f"{len(documents)} documents: too few to learn coherence from. Such a sentence has a "
+            "neighbour on each side in its document, and corpus.min_words to corpus.max_words "
+            "words; add longer documents."
+        )
+    return learned, tested
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The positions of one training step; every centre is tried at every position.
+
+    Attributes:
+        positions: Sentence numbers, int64 of shape (n,).
+        same_document: Whether centre i is a negative for position j from j's own document, (n, n).
+        elsewhere: Whether centre i is a negative for position j from another document, (n, n).
+    """
+
+    positions: Indices
+    same_document: Mask
+    elsewhere: Mask
+
+
+class BatchSource:
+    """The batch of each training step, a function of seed and step alone.
+
+    A batch of `size`, rounded up to whole groups, holds groups of `group` positions from one
+    document each. A pass over the positions deals those of every document out in a new random order.
+    """
+
+    def __init__(self, positions: TrainingPositions, size: int, group: int, seed: int) -> None:
+        self._positions = positions
+        self._group = min(group, len(positions))
+        self._groups = -(-size // self._group)
+        self._seed = seed
+        self._dealt = lru_cache(maxsize=2)(self._deal)
+
+    def __call__(self, step: int) -> Batch:
+        """The batch of `step`, counted from 0."""
+        per_pass = len(self._positions) // self._group
+        numbers = step * self._groups + np.arange(self._groups)
+        rows = [self._dealt(int(number // per_pass))[number % per_pass] for number in numbers]
+        chosen = np.concatenate(rows)
+        sentences = self._positions.sentences[chosen]
+        documents = self._positions.documents[chosen]
+        together = documents[:, None] == documents
+        near = np.abs(sentences[:, None] - sentences) <= self._positions.window
+        return Batch(sentences, together & ~near, ~together)
+
+    def _deal(self, number: int) -> Indices:
+        """Groups of one pass, shape (groups, group); the few left over wait for the next."""
+        n = len(self._positions)
+        rng = np.random.default_rng(derive_seed(self._seed, "pass", number))
+        shuffled = np.lexsort((rng.random(n), self._positions.documents))
+        # A random start, so that the groups that straddle two documents are others every time.
+        shuffled = np.roll(shuffled, int(rng.integers(n)))[: n // self._group * self._group]
+        return rng.permutation(shuffled.reshape(-1, self._group))
+
+
 class Read:
     """Every sentence that some examples need, read once.
 
-    Args:
-        encode: Reads.
-        *sentences: Sentence numbers, in arrays of any shape; -1 stands for none.
+    Sentence numbers come in arrays of any shape; -1 stands for none.
     """
 
     def __init__(self, encode: Encode, *sentences: Indices) -> None:
@@ -167,12 +293,9 @@ def batch_loss(
 
 
 class HeldOut:
-    """Accuracy at positions of documents that were not learned from.
+    """Accuracy at positions of documents that were not learned from, at most `TESTED` of them.
 
-    Args:
-        positions: All held-out positions; at most `TESTED` of them are used.
-        document_bounds: As in `Corpus`.
-        seed: Decides positions and replacements, so that every call measures the same examples.
+    `seed` decides positions and replacements, so that every call measures the same examples.
     """
 
     def __init__(self, positions: TrainingPositions, document_bounds: Indices, seed: int) -> None:

@@ -42,7 +42,7 @@ class Coherence:
     Args:
         model: In evaluation mode.
         settings: How it reads text.
-        tokenizer: The run's tokenizer.
+        tokenizer: The run's.
         vectors: Of all sentences of the corpus, float16 of shape (n_sentences, 2 * hidden).
         document_bounds: As in `Corpus`.
 
@@ -83,10 +83,9 @@ class Coherence:
         return cls(model, settings, open_tokenizer(run), vectors, bounds)
 
     def encode(self, sentences: Sequence[str]) -> Vectors:
-        """Vectors of `sentences`, float32 of shape (n, 2 * hidden).
+        """Vectors of `sentences` (their first `max_tokens` pieces), float32, (n, 2 * hidden).
 
-        Only the first `max_tokens` word pieces of a sentence are read. A vector does not depend on
-        the other sentences, beyond rounding.
+        A vector does not depend on the other sentences, beyond rounding.
         """
         return self._encode(sentences).numpy()
 

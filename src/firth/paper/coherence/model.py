@@ -26,10 +26,7 @@ class SentenceEncoder(nn.Module):
     The concatenated states are normalised to mean 0 and variance 1 (layer normalisation without
     weights): a bilinear form of raw states, all near 0 at first, hardly starts to train.
 
-    Args:
-        vocabulary: Number of word pieces.
-        embedding: Size of a word piece's vector.
-        hidden: Size of the hidden state of each direction.
+    The arguments are as in `Settings`.
     """
 
     def __init__(self, vocabulary: int, embedding: int, hidden: int) -> None:
@@ -40,14 +37,9 @@ class SentenceEncoder(nn.Module):
         self.leftward = _lstm(embedding, hidden)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Vectors of sentences.
+        """Vectors of sentences, float32 of shape (n, 2 * hidden).
 
-        Args:
-            tokens: Piece numbers, int64 of shape (n, longest), padded on the right.
-            lengths: Pieces of each sentence, at least 1, int64 of shape (n,).
-
-        Returns:
-            float32 of shape (n, 2 * hidden).
+        `tokens` are int64 of shape (n, longest), padded on the right; `lengths` (n,), at least 1.
         """
         # Each direction is an LSTM of its own over text padded on the right, the leftward one
         # over reversed sentences: padding comes after the last real piece in both, and states
@@ -118,14 +110,9 @@ class CoherenceModel(nn.Module):
         self.query: AdditiveQuery = layer(2 * hidden)
 
     def logits(self, sentences: Tensor, contexts: Tensor) -> Tensor:
-        """Logits of n sentences, each with the context in its own row.
+        """Logits (n,) of h_s (n, 2 * hidden), each with the [h_<; h_>] (n, 4 * hidden) in its row.
 
-        Args:
-            sentences: h_s, float32 of shape (n, 2 * hidden).
-            contexts: [h_<; h_>], float32 of shape (n, 4 * hidden).
-
-        Returns:
-            float32 of shape (n,); the sigmoid is p(y=1 | s, c).
+        The sigmoid is p(y=1 | s, c).
         """
         query, constant = self.query(sentences)
         logits: Tensor = (query * contexts).sum(1) + constant
@@ -146,12 +133,7 @@ def neighbours(positions: Indices, document_bounds: Indices, window: int) -> Ind
 
 
 def context_vectors(table: Tensor, rows: Indices) -> Tensor:
-    """[h_<; h_>] of n contexts, (n, 2 * size), from sentence vectors `table` (m, size).
-
-    Args:
-        table: Sentence vectors of shape (m, size).
-        rows: Which of them stand on either side, (n, 2, window), -1 for none.
-    """
+    """[h_<; h_>], (n, 2 * size), from sentence vectors `table` (m, size) by `neighbours` in it."""
     return torch.cat([mean_rows(table, rows[:, 0]), mean_rows(table, rows[:, 1])], dim=1)
 
 
