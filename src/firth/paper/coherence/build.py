@@ -94,7 +94,7 @@ def _learned(
     bounds, sentences = corpus.document_bounds, corpus.slots()
     positions = TrainingPositions(sentences, corpus.document_of(sentences), corpus.window)
     learned, tested = split(positions, config.held_out, derive_seed(seed, "held out"))
-    model = settings.model(derive_seed(seed, "weights"))
+    model = CoherenceModel.seeded(settings, derive_seed(seed, "weights"))
     held_out = HeldOut(tested, bounds, derive_seed(seed, "held out", "examples"))
 
     def read(sentences: Indices) -> Tensor:
@@ -214,7 +214,7 @@ class BatchSource:
     """The batch of each training step, a function of seed and step alone.
 
     A batch of `size`, rounded up to whole groups, holds groups of `group` positions from one
-    document each. A pass over the positions deals those of every document out in a new random order.
+    document each. A pass deals the positions of every document out in a new random order.
     """
 
     def __init__(self, positions: TrainingPositions, size: int, group: int, seed: int) -> None:

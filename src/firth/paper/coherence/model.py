@@ -67,47 +67,66 @@ def _lstm(embedding: int, hidden: int) -> nn.LSTM:
     return lstm
 
 
-class AdditiveQuery(nn.Module):
-    """Eq. 1 as printed: h·[h_<; h_s; h_>] + b. The query is the same for every sentence."""
+class Query(nn.Module):
+    """What a sentence asks of contexts.
 
-    def __init__(self, size: int) -> None:
+    Additive, it is Eq. 1 as printed, h·[h_<; h_s; h_>] + b: the query is the same for every
+    sentence. Bilinear, h_<ᵀ W_< h_s + h_>ᵀ W_> h_s is added to the logit.
+    """
+
+    def __init__(self, size: int, interaction: Interaction) -> None:
         super().__init__()
         self.context = nn.Parameter(torch.zeros(2 * size))
         self.centre = nn.Parameter(torch.zeros(size))
         self.bias = nn.Parameter(torch.zeros(()))
+        self.interaction = None
+        if interaction is Interaction.BILINEAR:
+            # Vectors have length sqrt(size): each of the two products starts with deviation 1/2.
+            self.interaction = nn.Parameter(torch.randn(2 * size, size) / (2 * size))
 
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """Queries of shape (n, 2 * size) and constants of shape (n,) of sentences (n, size)."""
-        return self.context.expand(len(vectors), -1), vectors @ self.centre + self.bias
+        query = self.context.expand(len(vectors), -1)
+        if self.interaction is not None:
+            query = query + vectors @ self.interaction.T
+        return query, vectors @ self.centre + self.bias
 
 
-class BilinearQuery(AdditiveQuery):
-    """Eq. 1 with an interaction: h_<ᵀ W_< h_s + h_>ᵀ W_> h_s is added to its logit."""
+@dataclass(frozen=True)
+class Settings:
+    """What is needed to build the model and to read text as it was trained to.
 
-    def __init__(self, size: int) -> None:
-        super().__init__(size)
-        # Vectors have length sqrt(size): each of the two products starts with deviation 1/2.
-        self.interaction = nn.Parameter(torch.randn(2 * size, size) / (2 * size))
+    Attributes:
+        vocabulary: Number of word pieces.
+        embedding: Size of a word piece's vector.
+        hidden: Hidden size of each LSTM direction.
+        interaction: The last layer.
+        max_tokens: Word pieces read of a sentence.
+        window: Sentences on each side of a position that make its context.
+    """
 
-    def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries of shape (n, 2 * size) and constants of shape (n,) of sentences (n, size)."""
-        query, constant = super().forward(vectors)
-        return query + vectors @ self.interaction.T, constant
+    vocabulary: int
+    embedding: int
+    hidden: int
+    interaction: Interaction
+    max_tokens: int
+    window: int
 
 
 class CoherenceModel(nn.Module):
-    """p(y=1 | c_<, s, c_>), the probability that s stands between c_< and c_>.
+    """p(y=1 | c_<, s, c_>), the probability that s stands between c_< and c_>."""
 
-    The arguments are as in `Settings`.
-    """
-
-    def __init__(
-        self, vocabulary: int, embedding: int, hidden: int, interaction: Interaction
-    ) -> None:
+    def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.encoder = SentenceEncoder(vocabulary, embedding, hidden)
-        layer = BilinearQuery if interaction is Interaction.BILINEAR else AdditiveQuery
-        self.query: AdditiveQuery = layer(2 * hidden)
+        self.encoder = SentenceEncoder(settings.vocabulary, settings.embedding, settings.hidden)
+        self.query = Query(2 * settings.hidden, settings.interaction)
+
+    @classmethod
+    def seeded(cls, settings: Settings, seed: int = 0) -> "CoherenceModel":
+        """With random weights; torch's random state is left alone."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return cls(settings)
 
     def logits(self, sentences: Tensor, contexts: Tensor) -> Tensor:
         """Logits (n,) of h_s (n, 2 * hidden), each with the [h_<; h_>] (n, 4 * hidden) in its row.
@@ -148,33 +167,6 @@ def mean_rows(table: Tensor, rows: Indices) -> Tensor:
     return total / present.clamp(min=1)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What is needed to build the model and to read text as it was trained to.
-
-    Attributes:
-        vocabulary: Number of word pieces.
-        embedding: Size of a word piece's vector.
-        hidden: Hidden size of each LSTM direction.
-        interaction: The last layer.
-        max_tokens: Word pieces read of a sentence.
-        window: Sentences on each side of a position that make its context.
-    """
-
-    vocabulary: int
-    embedding: int
-    hidden: int
-    interaction: Interaction
-    max_tokens: int
-    window: int
-
-    def model(self, seed: int = 0) -> CoherenceModel:
-        """A model of this shape with random weights; torch's random state is left alone."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return CoherenceModel(self.vocabulary, self.embedding, self.hidden, self.interaction)
-
-
 def save_model(folder: Path, model: CoherenceModel, settings: Settings) -> None:
     """Write weights and settings; the weights, written last, say that the model is complete."""
     write_json(folder / SETTINGS, asdict(settings))
@@ -186,6 +178,6 @@ def load_model(folder: Path) -> tuple[CoherenceModel, Settings]:
     """The model that `save_model` wrote, in evaluation mode."""
     values = read_json(folder / SETTINGS)
     settings = Settings(**{**values, "interaction": Interaction(values["interaction"])})
-    model = settings.model()
+    model = CoherenceModel.seeded(settings)
     model.load_state_dict(load_file(folder / WEIGHTS))
     return model.eval(), settings

@@ -42,10 +42,7 @@ _REFUSALS = (TypeError, ValueError, RuntimeError, LookupError, AttributeError)
 
 
 class Forest:
-    """Distinct segments, each with its parent; node 0 holds the start-of-text token.
-
-    Args:
-        start: The token that begins every text.
+    """Distinct segments, each with its parent; node 0 holds `start`, which begins every text.
 
     Example:
         >>> forest = Forest(start=1)
@@ -303,9 +300,7 @@ class LanguageModel:
     def score(self, forest: Forest, budget: int) -> npt.NDArray[np.float64]:
         """Log-likelihood of every wanted node given its ancestors, in nats; 0 for the others.
 
-        Args:
-            forest: What to score.
-            budget: Tokens read at once.
+        At most `budget` tokens are read at once.
         """
         with torch.inference_mode():
             if self.layout is Layout.FOREST:
