@@ -10,30 +10,10 @@ from firth.artifacts import Stage
 
 if TYPE_CHECKING:
     from firth.baselines.protocol import Scorer
-    from firth.evaluate.comparison import Comparison, compare
-    from firth.evaluate.evaluation import Evaluation, Result
+    from firth.evaluate.compare import compare
     from firth.evaluate.models import resolve_model
-    from firth.evaluate.table import tabulate
+    from firth.evaluate.results import Comparison, Evaluation, Result, tabulate
     from firth.evaluate.task import TASKS, Task
-
-EVALUATION = Stage(
-    name="evaluation",
-    code=("words", "coherence", "generation", "baselines", "fit", "origin", "evaluate"),
-    command="firth run",
-    libraries=("scikit-learn", "scipy", "sentence-transformers"),
-)
-
-_HOMES = {
-    "Comparison": "firth.evaluate.comparison",
-    "Evaluation": "firth.evaluate.evaluation",
-    "Result": "firth.evaluate.evaluation",
-    "Scorer": "firth.baselines.protocol",
-    "TASKS": "firth.evaluate.task",
-    "Task": "firth.evaluate.task",
-    "compare": "firth.evaluate.comparison",
-    "resolve_model": "firth.evaluate.models",
-    "tabulate": "firth.evaluate.table",
-}
 
 __all__ = [
     "EVALUATION",
@@ -48,8 +28,23 @@ __all__ = [
     "tabulate",
 ]
 
+EVALUATION = Stage(
+    name="evaluation",
+    code=("words", "coherence", "generation", "baselines", "fit", "origin", "evaluate"),
+    command="firth run FILE.yaml --run",
+    libraries=("scikit-learn", "scipy", "sentence-transformers"),
+)
+
+_HOMES = {
+    "Scorer": "firth.baselines.protocol",
+    "compare": "firth.evaluate.compare",
+    "resolve_model": "firth.evaluate.models",
+    "TASKS": "firth.evaluate.task",
+    "Task": "firth.evaluate.task",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_HOMES.get(name, "firth.evaluate.results")), name)

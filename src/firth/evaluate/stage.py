@@ -5,9 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from firth.artifacts import Outcome, write_atomically
 from firth.baselines.dice import Dice
 from firth.baselines.idf import fit_idf_on_run
@@ -15,16 +12,14 @@ from firth.baselines.protocol import Scorer, TextPair
 from firth.baselines.tfidf import TfIdf
 from firth.evaluate import EVALUATION
 from firth.evaluate.cache import Cache
-from firth.evaluate.evaluate import evaluate
-from firth.evaluate.evaluation import Evaluation
-from firth.evaluate.leakage import find_leakage
+from firth.evaluate.evaluate import evaluate, with_leaks
+from firth.evaluate.leakage import find_leakage, training_of
 from firth.evaluate.load import load_set
-from firth.evaluate.models import EncoderScorer, OriginScorer
+from firth.evaluate.metrics import Floats
+from firth.evaluate.models import resolve_model
 from firth.evaluate.report import Report
-from firth.evaluate.table import tabulate
+from firth.evaluate.results import tabulate
 from firth.evaluate.task import ALL, find_task
-from firth.evaluate.training_text import training_of
-from firth.evaluate.unseen import with_leaks
 from firth.origin import READS
 from firth.run import Run
 from firth.surrogate import SURROGATE
@@ -37,70 +32,56 @@ class _Labelled:
     name: str
     scorer: Scorer
 
-    def similarities(self, pairs: Sequence[TextPair]) -> npt.NDArray[np.float64]:
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         return self.scorer.similarities(pairs)
-
-
-def _scorers(run: Run) -> list[_Labelled]:
-    from sentence_transformers import SentenceTransformer
-
-    surrogate = SentenceTransformer(str(run.folder(SURROGATE)), local_files_only=True)
-    return [
-        _Labelled("Dice", Dice()),
-        _Labelled("tf-idf", TfIdf(fit_idf_on_run(run.path))),
-        _Labelled("Origin", OriginScorer(run.path)),
-        _Labelled("Surrogate", EncoderScorer(surrogate, "Surrogate")),
-    ]
 
 
 def build_evaluation(run: Run) -> Outcome:
     """Evaluate what the run has built on the tasks of its configuration.
 
-    Writes `results.json` (see `firth.evaluate.document`) and `table.txt`, all models side by side.
+    Writes `results.json` (see `firth.evaluate.results`) and `table.txt`, all models side by side.
 
     Raises:
         InputError: A task is unknown or its data cannot be found; before anything is scored.
     """
-    config = run.config.evaluate
+    config, seed = run.config.evaluate, run.config.seed
     named = [find_task(name) for name in config.tasks]
     sets = [load_set(task, config.data_dir, split) for task, split in named]
     inputs = run.inputs(*READS[run.config.origin.method], SURROGATE)
     inputs |= {f"data/{data.task.name}:{data.split}": data.fingerprint for data in sets}
 
     def build(workspace: Path) -> Mapping[str, Any]:
+        scorers: dict[str, Scorer] = {
+            "Dice": Dice(),
+            "tf-idf": TfIdf(fit_idf_on_run(run.path)),
+            "Origin": resolve_model(run.path),
+            "Surrogate": resolve_model(run.folder(SURROGATE)),
+        }
         found = [
-            evaluate(
-                scorer,
-                config.tasks,
-                config.data_dir,
-                resamples=config.resamples,
-                seed=run.config.seed,
-            )
-            for scorer in _scorers(run)
-        ]
+            evaluate(_Labelled(name, scorer), config.tasks, config.data_dir,
+                     resamples=config.resamples, seed=seed)
+            for name, scorer in scorers.items()
+        ]  # fmt: skip
         training = replace(training_of(run.path), source="the corpus of this run")
-        leak = find_leakage(training, sets)
-        nothing = Cache(None)
-        found = [one if one.model == "Dice" else with_leaks(one, [leak], nothing) for one in found]
-        report = Report(tuple(found))
-        report.to_json(workspace / "results.json")
+        leaks, nothing = [find_leakage(training, sets)], Cache(None)
+        found = [one if one.model == "Dice" else with_leaks(one, leaks, nothing) for one in found]
+        Report(tuple(found)).to_json(workspace / "results.json")
         with write_atomically(workspace / "table.txt") as partial:
             partial.write_text(tabulate(found) + "\n", encoding="utf-8")
-        return {one.model: _figures(one) for one in found}
+        return {
+            one.model: {
+                f"{result.task} {result.split} {result.metric}": result.value
+                for result in one.results
+                if result.subtask == ALL
+            }
+            for one in found
+        }
 
     settings = {
-        "seed": run.config.seed,
+        "seed": seed,
         "screened_chunks": run.config.retrieve.chunks,
         "origin": run.config.origin.model_dump(mode="json"),
         "tasks": list(config.tasks),
         "resamples": config.resamples,
     }
     return run.execute(EVALUATION, inputs=inputs, config=settings, build=build)
-
-
-def _figures(found: Evaluation) -> dict[str, float | None]:
-    return {
-        f"{result.task} {result.split} {result.metric}": result.value
-        for result in found.results
-        if result.subtask == ALL
-    }
