@@ -138,11 +138,11 @@ def test_packages_are_called_as_the_functions_of_their_names(
 
 
 def test_modules_can_be_imported_under_other_names() -> None:
-    """`import firth.evaluate.nli as nli`: the packages are not hidden by functions."""
-    import firth.evaluate.nli as nli
+    """`import firth.evaluate.mteb as mteb`: the packages are not hidden by functions."""
+    import firth.evaluate.mteb as mteb
     import firth.harvest.exclusion as exclusion
 
-    assert nli is sys.modules["firth.evaluate.nli"]
+    assert mteb is sys.modules["firth.evaluate.mteb"]
     assert exclusion is sys.modules["firth.harvest.exclusion"]
 
 

@@ -11,7 +11,7 @@ import pytest
 from firth.baselines.registry import open_baseline
 from firth.baselines.trained import TRAINED
 from firth.errors import InputError, MissingStageError
-from firth.evaluate import hub
+from firth.evaluate import readers
 from firth.evaluate.evaluate import evaluate
 from firth.reproduce.measure import available, pearson
 from firth.reproduce.published import SETS, SYSTEMS, TABLE1
@@ -37,7 +37,7 @@ def write_set(path: Path, subtasks: Sequence[str], rows: int = 12) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "hub_in_reach", lambda: False)
+    monkeypatch.setattr(readers, "hub_in_reach", lambda: False)
 
 
 @pytest.fixture

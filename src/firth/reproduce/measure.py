@@ -8,8 +8,8 @@ from pathlib import Path
 from firth.baselines.protocol import Scorer
 from firth.errors import FirthError, InputError
 from firth.evaluate.evaluate import evaluate
-from firth.evaluate.evaluation import Result
 from firth.evaluate.load import load_set
+from firth.evaluate.results import Result
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.task import find_task
 

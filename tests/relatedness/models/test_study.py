@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from firth.baselines.dice import Dice
 from firth.cli import app
 from firth.errors import InputError
-from firth.evaluate.folds import Scheme, divide
+from firth.evaluate.aggregate import Scheme, divide
 from firth.evaluate.rows import EvaluationSet
 from firth.relatedness.models.study import Setting, study_models
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from firth.cli import app
 from firth.errors import FirthError
-from firth.evaluate import hub
+from firth.evaluate import readers
 from firth.evaluate.evaluate import evaluate
 from firth.reproduce.registry import EXPERIMENTS, find_experiment, reproduce
 from firth.reproduce.report import Report
@@ -24,7 +24,7 @@ KINDS = {"Formality_pp": "Formality", "Formality_r": "Formality", "STS": "STS", 
 
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "hub_in_reach", lambda: False)
+    monkeypatch.setattr(readers, "hub_in_reach", lambda: False)
     monkeypatch.setattr(models, "hub_in_reach", lambda: False)
 
 

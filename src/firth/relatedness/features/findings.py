@@ -10,7 +10,7 @@ import firth
 from firth.artifacts import write_atomically
 from firth.errors import InputError, MissingExtraError
 from firth.evaluate.metrics import CONFIDENCE, Floats
-from firth.evaluate.report import write_document
+from firth.evaluate.results import write_document
 from firth.evaluate.rows import EvaluationSet
 from firth.progress import note
 from firth.relatedness.features.feature import OVERLAP, Question

@@ -16,7 +16,7 @@ from firth.artifacts import write_atomically
 from firth.errors import InputError
 from firth.evaluate.figures import bootstrap_seed
 from firth.evaluate.metrics import CONFIDENCE, Estimate, Floats, Metric, estimate
-from firth.evaluate.report import write_document
+from firth.evaluate.results import write_document
 from firth.evaluate.rows import EvaluationSet
 from firth.relatedness.scored import DOMAIN, load_pairs
 from firth.relatedness.table import Table, figure

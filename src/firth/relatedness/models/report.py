@@ -9,10 +9,10 @@ from typing import Any
 import firth
 from firth.artifacts import write_atomically
 from firth.errors import InputError
-from firth.evaluate.definition import ALL
 from firth.evaluate.metrics import CONFIDENCE, Estimate, Floats
-from firth.evaluate.report import write_document
+from firth.evaluate.results import write_document
 from firth.evaluate.rows import EvaluationSet
+from firth.evaluate.task import ALL
 from firth.relatedness.table import Table, figure
 
 RESULTS, SIMILARITIES = "results.json", "similarities.parquet"

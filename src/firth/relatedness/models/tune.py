@@ -16,7 +16,7 @@ import numpy.typing as npt
 from firth.artifacts import SCRATCH, Stage, execute, fingerprint_value, write_atomically
 from firth.baselines.registry import PREFIX
 from firth.errors import InputError, MissingExtraError
-from firth.evaluate.folds import Fold, Scheme, divide
+from firth.evaluate.aggregate import Fold, Scheme, divide
 from firth.evaluate.metrics import Floats
 from firth.evaluate.models import EncoderScorer, fingerprint_model, resolve_model
 from firth.evaluate.rows import EvaluationSet
