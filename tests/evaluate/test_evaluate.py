@@ -14,10 +14,9 @@ from firth.baselines.dice import Dice
 from firth.baselines.protocol import TextPair
 from firth.errors import InputError
 from firth.evaluate import compare, tabulate
-from firth.evaluate.document import SCHEMA
-from firth.evaluate.evaluation import Evaluation
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Floats
+from firth.evaluate.results import SCHEMA, Evaluation
 from firth.evaluate.task import TASKS
 
 RESULT_KEYS = ["model", "task", "subtask", "split", "metric", "value", "low", "high", "n"]

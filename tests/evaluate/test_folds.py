@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from firth.errors import InputError
-from firth.evaluate.folds import Scheme, divide
+from firth.evaluate.aggregate import Scheme, divide
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import ALL, TASKS
 

@@ -14,10 +14,9 @@ from firth.errors import InputError
 from firth.evaluate import leakage
 from firth.evaluate.cache import Cache
 from firth.evaluate.evaluate import evaluate_models
-from firth.evaluate.leakage import find_leakage
+from firth.evaluate.leakage import find_leakage, training_of, training_runs
 from firth.evaluate.load import load_set
 from firth.evaluate.task import TASKS
-from firth.evaluate.training_text import training_of, training_runs
 
 SEEN = "The old captain left the red harbour in a storm."
 NEARLY = "The old captain left the red harbour in a storm yesterday."
@@ -86,6 +85,29 @@ def test_the_training_text_is_read_once_and_then_never(
         find_leakage(training_of(moved), [data], cache)
 
 
+def test_what_counts_as_found_is_a_setting(sets: Path, tmp_path: Path) -> None:
+    """Shorter texts and nearer ones only, each with entries of its own in the cache; reported."""
+    training = training_of(write_sources(tmp_path / "texts")["day.txt"])
+    data, cache = load_set(TASKS["sts-b"], sets), Cache(tmp_path / "cache")
+    usual = find_leakage(training, [data], cache)
+    short = find_leakage(training, [data], cache, min_words=2)
+    strict = find_leakage(training, [data], cache, threshold=1.0)
+    assert [one.sets[0].exact for one in (usual, short, strict)] == [1, 2, 1], "A ship. counts"
+    assert [one.sets[0].near for one in (usual, strict)] == [2, 0]
+    assert (short.to_dict()["min_words"], strict.to_dict()["threshold"]) == (2, 1.0)
+
+
+def test_damaged_entries_of_the_cache_are_made_again(sets: Path, tmp_path: Path) -> None:
+    """Whole files with other values in them."""
+    training = training_of(write_sources(tmp_path / "texts")["day.txt"])
+    data, cache = load_set(TASKS["sts-b"], sets), Cache(tmp_path / "cache")
+    first = find_leakage(training, [data], cache)
+    (path,) = (tmp_path / "cache" / "leakage").iterdir()
+    for odd in ([], {"touched": 1}, {"touched": [], "counts": {}, "examples": []}):
+        cache.keep_value("leakage", path.name, odd)
+        assert find_leakage(training, [data], cache) == first
+
+
 def test_results_say_what_leaked(sets: Path, tmp_path: Path) -> None:
     """Of a model that knows its run: in its JSON and notes; of others: unknown."""
     run = write_sources(tmp_path / "texts")["run"]
@@ -101,7 +123,7 @@ def test_results_say_what_leaked(sets: Path, tmp_path: Path) -> None:
 
 
 def test_touched_sets_are_measured_once_more_without(tmp_path: Path, sets: Path) -> None:
-    """`unseen` is the figure of a file that never held the rows, and a note says what they made."""
+    """`decontaminated` is the figure of a file that never held the rows, and a note says so."""
     run = write_sources(tmp_path / "texts")["run"]
     path, spec = sets / "STSb" / "pairs.tsv", f"baseline:tfidf@{run}"
     more = [(f"{OTHER[:-1]} {word}.", f"A {word} ship.", i) for i, word in enumerate("abcde")]
@@ -110,9 +132,9 @@ def test_touched_sets_are_measured_once_more_without(tmp_path: Path, sets: Path)
     found = evaluate(spec, ["sts-b"], sets)
     assert found.leakage is not None
     touched = found.leakage[0].sets[0].touched
-    unseen = found.find("sts-b", "spearman", subtask="unseen")
+    rest_of_set = found.find("sts-b", "spearman", subtask="decontaminated")
     assert 0 < len(touched) < 9
-    assert unseen.n == 9 - len(touched)
+    assert rest_of_set.n == 9 - len(touched)
     assert any(f"without those {len(touched)} rows" in note for note in found.notes)
 
     header, *rows = path.read_text(encoding="utf-8").splitlines()
@@ -120,8 +142,12 @@ def test_touched_sets_are_measured_once_more_without(tmp_path: Path, sets: Path)
     path.write_text("\n".join([header, *left]) + "\n", encoding="utf-8")
     rest = evaluate(spec, ["sts-b"], sets)
     whole = rest.find("sts-b", "spearman")
-    assert (whole.value, whole.low, whole.high) == (unseen.value, unseen.low, unseen.high)
-    assert [result.subtask for result in rest.results if result.subtask == "unseen"] == []
+    assert (whole.value, whole.low, whole.high) == (
+        rest_of_set.value,
+        rest_of_set.low,
+        rest_of_set.high,
+    )
+    assert [result.subtask for result in rest.results if result.subtask == "decontaminated"] == []
 
 
 def test_models_know_their_runs(tmp_path: Path) -> None:

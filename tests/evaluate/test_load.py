@@ -12,9 +12,9 @@ from tests.evaluate.conftest import PAIR_COLUMNS, made_up_pairs, table
 
 from firth import progress
 from firth.errors import InputError
-from firth.evaluate import hub, load
-from firth.evaluate.hub import read_hub, rows_of
+from firth.evaluate import load, readers
 from firth.evaluate.load import load_set
+from firth.evaluate.readers import hub_table, read_hub
 from firth.evaluate.rows import Row, fingerprint_rows
 from firth.evaluate.task import ALL, TASKS
 
@@ -192,7 +192,7 @@ def test_the_lee_set_is_gensims() -> None:
 
 def test_lee_ratings_are_read_from_the_right_cell(tmp_path: Path) -> None:
     """Row i and column j belong to texts i and j; Latin-1 texts are read."""
-    from firth.evaluate.lee import read_lee
+    from firth.evaluate.readers import read_lee
 
     (tmp_path / "lee.cor").write_bytes("one \xa35\ntwo\nthree".encode("latin-1"))
     (tmp_path / "similarities0-1.txt").write_text("1\t0.1\t0.2\n0\t1\t0.3\n0\t0\t1\n")
@@ -237,7 +237,7 @@ def fake_hub(monkeypatch: pytest.MonkeyPatch, answer: Any) -> list[tuple[object,
         return answer
 
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
-    monkeypatch.setattr(hub, "hub_in_reach", lambda: True)
+    monkeypatch.setattr(readers, "hub_in_reach", lambda: True)
     return calls
 
 
@@ -257,9 +257,9 @@ def test_hub_rows_get_the_checks_of_files(monkeypatch: pytest.MonkeyPatch) -> No
     records[1]["sentence2"] = None
     records[3]["score"] = 7
     fake_hub(monkeypatch, records)
-    rows, broken = read_hub(TASKS["sts-b"], "test")
-    assert len(rows) == 3
-    assert broken == (
+    found = read_hub(TASKS["sts-b"], "test")
+    assert len(found.splits["test"]) == 3
+    assert found.broken == (
         "mteb/stsbenchmark-sts, row 1: sentence2 is empty",
         "mteb/stsbenchmark-sts, row 3: score 7 is outside 0 to 5",
     )
@@ -269,7 +269,7 @@ def test_a_renamed_hub_column_is_an_error() -> None:
     """Not a set without rows."""
     record: Mapping[str, Any] = {"text1": "a", "text2": "b", "score": 1}
     with pytest.raises(InputError, match="no column sentence1, sentence2; got text1"):
-        rows_of([record], TASKS["sts12"])
+        hub_table([record], TASKS["sts12"], "test")
 
 
 def test_sick_falls_back_to_what_the_hub_has(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from firth.config import Config
 from firth.errors import InputError, MissingStageError
+from firth.evaluate import EVALUATION
 from firth.evaluate.models import EncoderScorer, OriginScorer, fingerprint_model, resolve_model
 from firth.run import Run
 
@@ -118,11 +119,47 @@ def test_other_folders_are_refused(tmp_path: Path, encoder_folder: Path) -> None
     shutil.copytree(encoder_folder, broken)
     (weights,) = broken.rglob("*.safetensors")
     weights.write_bytes(weights.read_bytes()[:50])
-    with pytest.raises(InputError, match="not an encoder"):
+    with pytest.raises(InputError, match="cannot load an encoder"):
         resolve_model(broken)
     (broken / "modules.json").write_text("{")
-    with pytest.raises(InputError, match="not an encoder"):
+    with pytest.raises(InputError, match="cannot load an encoder"):
         resolve_model(broken)
+
+
+def test_pickled_weights_are_refused(tiny_bert: Path, tmp_path: Path) -> None:
+    """Whether transformers or sentence-transformers would read them."""
+    import torch
+    from transformers import AutoModel
+
+    folder = tmp_path / "pickled"
+    shutil.copytree(tiny_bert, folder)
+    assert isinstance(resolve_model(folder), EncoderScorer), "premise: with safetensors it opens"
+    for weights in folder.rglob("*.safetensors"):
+        weights.unlink()
+    model = AutoModel.from_pretrained(tiny_bert)
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    with pytest.raises(InputError, match="pickled"):
+        resolve_model(folder)
+
+
+@pytest.mark.parametrize("kind", ["CrossEncoder", "SparseEncoder", "plain"])
+def test_other_kinds_of_models_are_refused_by_name(
+    tiny_bert: Path, tmp_path: Path, kind: str
+) -> None:
+    """A cross-encoder would open as an encoder that nobody trained, and be scored."""
+    from transformers import AutoModelForSequenceClassification
+
+    folder = tmp_path / "other"
+    shutil.copytree(tiny_bert, folder)
+    AutoModelForSequenceClassification.from_pretrained(tiny_bert, num_labels=1).save_pretrained(
+        folder
+    )
+    if kind != "plain":
+        about = folder / "config_sentence_transformers.json"
+        about.write_text('{"model_type": "%s"}' % kind)
+    expected = "CrossEncoder" if kind == "plain" else kind
+    with pytest.raises(InputError, match=f"other: a {expected}, not an encoder of single"):
+        resolve_model(folder)
 
 
 def test_no_code_of_a_model_is_ever_run(
@@ -138,7 +175,7 @@ def test_no_code_of_a_model_is_ever_run(
         def eval(self) -> "Recording":
             return self
 
-    monkeypatch.setattr("sentence_transformers.SentenceTransformer", Recording)
+    monkeypatch.setattr("firth.encoders.SentenceTransformer", Recording)
     resolve_model(encoder_folder)
     assert "local_files_only" in given, "premise: the model was opened by the fake"
     assert not given.get("trust_remote_code")
@@ -184,6 +221,32 @@ def test_a_runs_fingerprint_follows_what_origin_reads(tmp_path: Path) -> None:
     over_one = fingerprint_model(f"baseline:tfidf@{run.path}")
     finish(run, "corpus", "three")
     assert fingerprint_model(f"baseline:tfidf@{run.path}") != over_one
+
+
+def test_the_printed_methods_fingerprint_follows_all_it_reads(tmp_path: Path) -> None:
+    """Each section of the stages it reads, and the seed; of the default's run, not `retrieve`."""
+    changes: list[dict[str, object]] = [
+        {}, {"retrieve": {"chunks": 77}}, {"seed": 14}, {"origin": {"contexts": 3}},
+        {"coherence": {"epochs": 9}}, {"generator": {"layers": 1}},
+    ]  # fmt: skip
+    found = {}
+    for method in ("paper", "blend"):
+        base = Config().changed({"origin": {"method": method}}, "test")
+        runs = [
+            Run.create(tmp_path / method / str(i), base.changed(change, "test"))
+            for i, change in enumerate(changes)
+        ]
+        found[method] = [fingerprint_model(run.path) for run in runs]
+    assert len(set(found["paper"])) == len(changes)
+    assert found["blend"][0] == found["blend"][1]
+    assert len(set(found["blend"])) == 3, "seed and origin"
+
+
+def test_a_run_without_an_evaluation_names_a_command_that_takes_it(tmp_path: Path) -> None:
+    """`firth run` takes a file, and a run after --run."""
+    run = Run.create(tmp_path / "run", Config())
+    with pytest.raises(MissingStageError, match=f"firth run .*yaml --run {run.path}"):
+        run.folder(EVALUATION)
 
 
 def test_naming_things_of_the_package_stays_light() -> None:

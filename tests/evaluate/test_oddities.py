@@ -2,7 +2,7 @@
 
 import pytest
 
-from firth.evaluate.oddities import looks_tokenised, oddities
+from firth.evaluate.load import looks_tokenised, oddities
 from firth.evaluate.rows import Row
 
 

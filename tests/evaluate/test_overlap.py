@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.evaluate import overlap
-from firth.evaluate.overlap import Finder, Kind
+from firth.evaluate import leakage
+from firth.evaluate.leakage import Finder, Kind
 from firth.words import normal_form
 
 WORDS = ["a", "b", "c", "d", "The", "ship,", "sailed."]
@@ -61,7 +61,7 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     ] * 3
     whole = Finder(texts)
     whole.read(sentences)
-    monkeypatch.setattr(overlap, "_BLOCK", 2)
+    monkeypatch.setattr(leakage, "_BLOCK", 2)
     parts = Finder(texts)
     for sentence in sentences:
         parts.read([sentence])

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from firth.errors import InputError
 from firth.evaluate.evaluate import evaluate, evaluate_models
-from firth.evaluate.lee import gensim_files, read_lee
 from firth.evaluate.load import load_set
+from firth.evaluate.readers import gensim_files, read_lee
 from firth.evaluate.task import TASKS
 
 

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 import huggingface_hub
 import pytest
 
-from firth.evaluate import snapshot
+from firth.evaluate import models
 from firth.evaluate.models import fingerprint_model
-from firth.evaluate.snapshot import fingerprint_snapshot
 
 
 def test_a_reachable_hub_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,28 +20,28 @@ def test_a_reachable_hub_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         return SimpleNamespace(sha=commit)
 
     monkeypatch.setattr(huggingface_hub, "model_info", model_info)
-    monkeypatch.setattr(snapshot, "hub_in_reach", lambda: True)
+    monkeypatch.setattr(models, "hub_in_reach", lambda: True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     first = fingerprint_model("someone/some-model")
-    assert first == fingerprint_snapshot("someone/some-model") is not None
-    assert first != fingerprint_snapshot("someone/other-model")
+    assert first == fingerprint_model("someone/some-model") is not None
+    assert first != fingerprint_model("someone/other-model")
     commit = "b" * 40
-    assert first != fingerprint_snapshot("someone/some-model")
-    fingerprint_snapshot("all-mpnet")
+    assert first != fingerprint_model("someone/some-model")
+    fingerprint_model("all-mpnet")
     assert asked[-1] == "sentence-transformers/all-mpnet"
 
     def fails(name: str, timeout: float) -> SimpleNamespace:
         raise OSError("no answer")
 
     monkeypatch.setattr(huggingface_hub, "model_info", fails)
-    assert fingerprint_snapshot("someone/some-model") is None
+    assert fingerprint_model("someone/some-model") is None
 
 
 def test_without_a_hub_the_local_copy_counts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Its commit is in the path of its files; without a copy there is no identity."""
-    assert fingerprint_snapshot("someone/absent") is None
+    assert fingerprint_model("someone/absent") is None
     file = tmp_path / "models--someone--here" / "snapshots" / ("c" * 40) / "modules.json"
     monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_: str(file))
-    assert fingerprint_snapshot("someone/here") is not None
+    assert fingerprint_model("someone/here") is not None

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from firth.errors import InputError
+from firth.evaluate.readers import read_table
 from firth.evaluate.task import TASKS
-from firth.evaluate.tsv import read_table
 
 STSB = TASKS["sts-b"]
 HEADER = "sentence1\tsentence2\tscore\tsubtask\tsplit\n"

@@ -170,7 +170,7 @@ def compare(
 ) -> None:
     """Say which of two models is ahead on each set, and by how much (paired bootstrap)."""
     start(quiet)
-    from firth.evaluate.compare import compare_saved
+    from firth.evaluate.comparison import compare_saved
     from firth.evaluate.report import claim_file
     from firth.evaluate.results import write_document
 

@@ -10,7 +10,7 @@ from firth.artifacts import Stage
 
 if TYPE_CHECKING:
     from firth.baselines.protocol import Scorer
-    from firth.evaluate.compare import compare
+    from firth.evaluate.comparison import compare
     from firth.evaluate.models import resolve_model
     from firth.evaluate.results import Comparison, Evaluation, Result, tabulate
     from firth.evaluate.task import TASKS, Task
@@ -37,7 +37,7 @@ EVALUATION = Stage(
 
 _HOMES = {
     "Scorer": "firth.baselines.protocol",
-    "compare": "firth.evaluate.compare",
+    "compare": "firth.evaluate.comparison",
     "resolve_model": "firth.evaluate.models",
     "TASKS": "firth.evaluate.task",
     "Task": "firth.evaluate.task",

@@ -10,7 +10,7 @@ from firth.corpus import CORPUS
 from firth.errors import FirthError, InputError
 from firth.evaluate.aggregate import Aggregate
 from firth.evaluate.cache import Cache
-from firth.evaluate.compare import compare, group_results
+from firth.evaluate.comparison import compare, group_results
 from firth.evaluate.figures import Key, aggregates_of, figures_of
 from firth.evaluate.leakage import Leakage, find_leakage, training_of, training_runs
 from firth.evaluate.load import LeftOut, select_sets

@@ -6,17 +6,10 @@ import numpy as np
 import pytest
 
 from firth.errors import InputError
-from firth.evaluate.average import average, average_difference, choose
+from firth.evaluate.comparison import average, average_difference, choose, compare_saved
 from firth.evaluate.evaluate import evaluate_models
-from firth.evaluate.metrics import (
-    Difference,
-    Estimate,
-    Metric,
-    estimate,
-    paired_difference,
-)
-from firth.evaluate.sample import Sample
-from firth.evaluate.versus import compare_saved
+from firth.evaluate.metrics import Difference, Estimate, Metric, estimate, paired_difference
+from firth.evaluate.results import Sample
 
 MODELS = ["baseline:dice", "baseline:tfidf"]
 SPEARMAN = Metric.SPEARMAN
