@@ -409,7 +409,9 @@ def test_every_key_of_results_may_be_missing(saved: Callable[..., Path]) -> None
 
 def test_a_folder_without_results_says_how_to_get_them(tmp_path: Path) -> None:
     """And a folder in place of the file is no traceback."""
-    with pytest.raises(InputError, match="no results of an evaluation in it.*firth evaluate MODEL"):
+    with pytest.raises(
+        InputError, match=r"no results of an evaluation in it.*firth evaluate MODEL"
+    ):
         compare_saved(tmp_path)
     with pytest.raises(InputError, match=r"nowhere\.json"):
         compare_saved(tmp_path / "nowhere.json")
@@ -463,7 +465,7 @@ def test_a_file_that_is_there_needs_force(tmp_path: Path) -> None:
     file = tmp_path / "found.json"
     claim_file(file, force=False)
     file.write_text("mine")
-    with pytest.raises(InputError, match="is there already.*--force"):
+    with pytest.raises(InputError, match=r"is there already.*--force"):
         claim_file(file, force=False)
     claim_file(file, force=True)
     with pytest.raises(InputError, match="a folder"):

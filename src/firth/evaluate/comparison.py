@@ -18,7 +18,6 @@ from firth.errors import InputError
 from firth.evaluate.cache import Cache
 from firth.evaluate.figures import bootstrap_seed, differences_of, figures_of
 from firth.evaluate.metrics import (
-    CONFIDENCE,
     Difference,
     Drawn,
     Estimate,
@@ -28,7 +27,7 @@ from firth.evaluate.metrics import (
     undefined,
 )
 from firth.evaluate.report import Saved, read_saved
-from firth.evaluate.results import Comparison, Evaluation, GroupResult, Sample
+from firth.evaluate.results import Comparison, Evaluation, GroupResult, Sample, settings_of
 from firth.evaluate.task import ALL
 
 SCHEMA = 2
@@ -39,13 +38,7 @@ _Named = tuple[str, Sequence[Sample]]
 def compare(
     first: Evaluation, second: Evaluation, *, subtasks: bool = False, cache: Cache | None = None
 ) -> list[Comparison]:
-    """Paired bootstrap of every figure that two evaluations share.
-
-    Args:
-        first: One model's evaluation.
-        second: Another's, with the same seed and resamples.
-        subtasks: Compare the subtasks too, not `all` alone.
-        cache: Differences computed before.
+    """Paired bootstrap of every figure that two evaluations share: of `all` rows, or subtasks too.
 
     Raises:
         InputError: They share no set, saw different data, or were resampled differently.
@@ -85,13 +78,8 @@ def _compare(
 def group_results(name: str, members: Sequence[Evaluation], cache: Cache) -> list[GroupResult]:
     """Mean and spread of every figure over models that differ in their seed.
 
-    Args:
-        name: Of the group.
-        members: Its evaluations: of the same sets, with the same seed and resamples.
-        cache: Looked at first.
-
-    Raises:
-        InputError: Fewer than two models.
+    `members` are evaluated on the same sets, with the same seed and resamples; raise `InputError`
+    if they are fewer than two.
     """
     if len(members) < 2:
         raise InputError(f"group {name}: got {len(members)} model; expected at least 2")
@@ -100,31 +88,18 @@ def group_results(name: str, members: Sequence[Evaluation], cache: Cache) -> lis
     for place, item in enumerate(first.scored):
         task, split = item.data.task.name, item.data.split
         samples = [member.scored[place].sample for member in members]
-        for (group, metric), mean in figures_of(
-            samples, first.seed, first.resamples, cache
-        ).items():
-            figures = [
-                one.find(task, metric.value, subtask=group, split=split).value for one in members
-            ]
-            known = [figure for figure in figures if figure is not None]
-            spread = len(known) == len(figures)
+        means = figures_of(samples, first.seed, first.resamples, cache)
+        for (group, metric), mean in means.items():
+            found = [one.find(task, metric.value, subtask=group, split=split) for one in members]
+            known = [one.value for one in found if one.value is not None]
+            spread: tuple[float | None, float | None, float | None] = (None, None, None)
+            if len(known) == len(found):
+                spread = statistics.stdev(known), min(known), max(known)
+            models = tuple(one.model for one in members)
             results.append(
-                GroupResult(
-                    group=name,
-                    models=tuple(one.model for one in members),
-                    task=task,
-                    subtask=group,
-                    split=split,
-                    metric=metric.value,
-                    mean=mean.value,
-                    deviation=statistics.stdev(known) if spread else None,
-                    lowest=min(known) if spread else None,
-                    highest=max(known) if spread else None,
-                    low=mean.low,
-                    high=mean.high,
-                    n=mean.n,
-                )
-            )
+                GroupResult(name, models, task, group, split, metric.value, mean.value, *spread,
+                            mean.low, mean.high, mean.n)
+            )  # fmt: skip
     return results
 
 
@@ -227,14 +202,8 @@ class Average:
 
 @dataclass(frozen=True)
 class SavedComparison:
-    """Differences between models of one or two saved results.
-
-    Attributes:
-        differences: Task by task, and of averages, first minus second.
-        seed: Of the resampling.
-        resamples: Bootstrap resamples behind each interval.
-        averages: Of each model over the sets that were asked for.
-    """
+    """Differences between models of saved results, task by task and of averages over sets, first
+    minus second; and the averages of each model."""
 
     differences: tuple[Comparison, ...]
     seed: int
@@ -247,11 +216,7 @@ class SavedComparison:
             "schema": SCHEMA,
             "differences": [difference.to_dict() for difference in self.differences],
             "averages": [average.to_dict() for average in self.averages],
-            "settings": {
-                "seed": self.seed,
-                "resamples": self.resamples,
-                "confidence": CONFIDENCE,
-            },
+            "settings": settings_of(self.seed, self.resamples),
             "firth": firth.__version__,
         }
 
@@ -273,7 +238,7 @@ def compare_saved(
         first: Folder written by `Report.write`, or the `results.json` in it.
         second: Another; None compares the models of `first` with each other.
         against: Keep comparisons with this model only, as the second of each.
-        subtasks: Compare the subtasks too, not `all` alone.
+        subtasks: Compare the subtasks too.
         mean: Names of sets, as `sts12` or `sts-b:dev`: also give each model's mean over them, and
             the differences of these.
         seed: Of the resampling; None takes that of `first`.
@@ -310,7 +275,7 @@ def _averaged(
     """The averages of every model, and the differences of every pair of them."""
     models = {name: choose(found, names) for pair in pairs for name, found in pair}
     label = f"mean of {', '.join(names)}"
-    every = [set(one.metrics) for chosen in models.values() for one in chosen]
+    every = [one.metrics for chosen in models.values() for one in chosen]
     metrics = [metric for metric in Metric if all(metric in found for found in every)]
     if not metrics:
         raise InputError(f"{label}: no metric that all of these sets are measured by")

@@ -99,24 +99,15 @@ def evaluate_models(
 ) -> Report:
     """Evaluate several models on the same tasks.
 
-    Arguments that `evaluate` has too mean the same. With the task `all`, sets that cannot be found
-    are left out; so are the baselines of `baseline:all` and `baseline:all@RUN` that cannot be
-    opened.
+    The other arguments are those of `evaluate`. With the task `all`, sets that cannot be found are
+    left out; so are the baselines of `baseline:all` that cannot be opened.
 
     Args:
-        models: Models, and `baseline:all` and `baseline:all@RUN`.
+        models: Models, and `baseline:all` and `baseline:all@RUN`, which stand for several.
         tasks: As for `evaluate`.
         data_dir: As for `evaluate`.
         groups: Name → models that differ in their seed only, evaluated too, and summed up as one.
         against: The model (as named among `models`) to which all others are compared in pairs.
-        split: As for `evaluate`.
-        pairs: As for `evaluate`.
-        resamples: As for `evaluate`.
-        seed: As for `evaluate`.
-        command: As for `evaluate`.
-        cache: As for `evaluate`.
-        leakage: As for `evaluate`.
-        aggregates: As for `evaluate`.
 
     Returns:
         The evaluations in the order of `models`, with what was left out and why.
@@ -179,15 +170,9 @@ def evaluate_models(
 
 
 def _measure(
-    system: System,
-    sets: Sequence[EvaluationSet],
-    seed: int,
-    resamples: int,
-    cache: Cache,
-    command: str | None,
-    progress: Bar,
-    aggregates: Sequence[Aggregate],
-) -> Evaluation:
+    system: System, sets: Sequence[EvaluationSet], seed: int, resamples: int, cache: Cache,
+    command: str | None, progress: Bar, aggregates: Sequence[Aggregate],
+) -> Evaluation:  # fmt: skip
     name, scored = score(system, sets, cache, progress)
     results, notes = [], []
     if name != system.label:
@@ -204,16 +189,9 @@ def _measure(
             if figure.reason
         ]
     return Evaluation(
-        model=system.label,
-        name=name,
-        fingerprint=system.fingerprint,
-        results=tuple(results),
-        notes=tuple(dict.fromkeys(notes)),
-        seed=seed,
-        resamples=resamples,
-        command=command,
-        scored=tuple(scored),
-    )
+        system.label, name, system.fingerprint, tuple(results), tuple(dict.fromkeys(notes)),
+        seed, resamples, command, tuple(scored),
+    )  # fmt: skip
 
 
 def _results(model: str, item: Scored, figures: Mapping[Key, Estimate]) -> list[Result]:
@@ -235,11 +213,6 @@ def with_leaks(found: Evaluation, leaks: Sequence[Leakage], cache: Cache) -> Eva
 
     A set that is touched gets its figures once more without the rows in question, as the subtask
     `decontaminated`, and a note that says what difference they make.
-
-    Args:
-        found: Of any model.
-        leaks: Of the texts it was trained on; none leaves the evaluation as it is.
-        cache: Looked at first.
     """
     if not leaks:
         return found
@@ -247,13 +220,8 @@ def with_leaks(found: Evaluation, leaks: Sequence[Leakage], cache: Cache) -> Eva
     notes = [text for leak in leaks for text in leak.notes()]
     for item in found.scored:
         name = item.data.task.name, item.data.split
-        rows = {
-            row
-            for leak in leaks
-            for one in leak.sets
-            if (one.task, one.split) == name
-            for row in one.touched
-        }
+        touched = [one for leak in leaks for one in leak.sets if (one.task, one.split) == name]
+        rows = {row for one in touched for row in one.touched}
         rest = _decontaminated(found, item, rows, cache) if rows else []
         results += rest
         notes += [_remark(found, one, len(rows)) for one in rest[:1]]

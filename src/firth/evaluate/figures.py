@@ -36,11 +36,7 @@ def figures_of(
 ) -> dict[Key, Estimate]:
     """Every figure of a model on a set, subtasks included; of several models, the means.
 
-    Args:
-        samples: One a model, all of the same data.
-        seed: Of the resampling.
-        resamples: Bootstrap resamples behind each interval.
-        cache: Looked at first.
+    `samples` are one a model, all of the same data.
     """
 
     def make() -> dict[Key, Estimate]:
@@ -58,16 +54,7 @@ def figures_of(
 def differences_of(
     first: Sample, second: Sample, subtasks: bool, seed: int, resamples: int, cache: Cache
 ) -> dict[Key, Difference]:
-    """Paired differences of two samples of the same data, first minus second.
-
-    Args:
-        first: One model on a set.
-        second: Another on the same rows.
-        subtasks: Compare the subtasks too, not `all` alone.
-        seed: Of the resampling.
-        resamples: Bootstrap resamples behind each interval.
-        cache: Looked at first.
-    """
+    """Paired differences of two models on the same rows, first minus second."""
 
     def make() -> dict[Key, Difference]:
         return _each(
@@ -84,15 +71,7 @@ def differences_of(
 def aggregates_of(
     item: Scored, hows: Sequence[Aggregate], seed: int, resamples: int, cache: Cache
 ) -> dict[Key, Estimate]:
-    """The aggregates that a set can have; `all` and those that do not apply are passed over.
-
-    Args:
-        item: One model on one set.
-        hows: Which aggregates.
-        seed: Of folds and resampling.
-        resamples: Bootstrap resamples behind each interval.
-        cache: Looked at first.
-    """
+    """The aggregates that a set can have; `all` and those that do not apply are passed over."""
 
     def make(how: Aggregate) -> dict[Key, Estimate]:
         return {

@@ -147,8 +147,8 @@ class Finder:
             if number in self._exact:
                 matches.append(Match(Kind.EXACT, text, self._exact[number], 1.0))
             elif number in self._found:
-                similarity = float(self._best[number])
-                matches.append(Match(Kind.NEAR, text, self._found[number], similarity))
+                best = float(self._best[number])
+                matches.append(Match(Kind.NEAR, text, self._found[number], best))
         return matches
 
     def _compare(self, kept: list[str], rows: list[list[int]], sizes: np.ndarray) -> None:
@@ -299,8 +299,8 @@ class SetLeakage:
     """How much of one set stands in a training text.
 
     Attributes:
-        task: Name of the task.
-        split: Which split.
+        task: Its name.
+        split: Of it.
         texts: Distinct texts (and sentences within them) long enough to be looked for.
         exact: Of these, how many stand in the training text.
         near: How many others stand in it nearly.
@@ -366,11 +366,8 @@ class Leakage:
 
     def notes(self) -> list[str]:
         """A line for each set of which something was found."""
-        return [
-            f"{one}, stand in the text of {self.source}"
-            for one in self.sets
-            if one.exact or one.near
-        ]
+        found = [one for one in self.sets if one.exact or one.near]
+        return [f"{one}, stand in the text of {self.source}" for one in found]
 
 
 def find_leakage(
@@ -447,10 +444,7 @@ def _several(text: str) -> bool:
 
 
 def _summary(
-    data: EvaluationSet,
-    texts: dict[str, tuple[str, ...]],
-    finder: Finder,
-    matches: Iterable[Match],
+    data: EvaluationSet, texts: dict[str, tuple[str, ...]], finder: Finder, matches: Iterable[Match]
 ) -> dict[str, Any]:
     found = {normal_form(match.text): match for match in matches}
     forms = {text: {normal_form(piece) for piece in pieces} for text, pieces in texts.items()}
@@ -463,17 +457,8 @@ def _summary(
     exact = [match for match in hits if match.kind is Kind.EXACT]
     near = [match for match in hits if match.kind is Kind.NEAR]
     near.sort(key=lambda match: (-match.similarity, match.text))
-    return {
-        "counts": {
-            "texts": len(wanted),
-            "exact": len(exact),
-            "near": len(near),
-            "rows": len(data.rows),
-            "rows_touched": len(rows),
-        },
-        "touched": rows,
-        "examples": [
-            [match.kind.value, match.text, match.sentence, match.similarity]
-            for match in (*exact[:_EXAMPLES], *near[:_EXAMPLES])
-        ],
-    }
+    counts = {"texts": len(wanted), "exact": len(exact), "near": len(near),
+              "rows": len(data.rows), "rows_touched": len(rows)}  # fmt: skip
+    shown = (*exact[:_EXAMPLES], *near[:_EXAMPLES])
+    examples = [[one.kind.value, one.text, one.sentence, one.similarity] for one in shown]
+    return {"counts": counts, "touched": rows, "examples": examples}

@@ -10,6 +10,9 @@ similarity, or the similarities of (anchor, positive) and (anchor, negative)), `
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+from operator import and_
 from pathlib import Path
 from typing import Any
 
@@ -252,10 +255,9 @@ def read_saved(path: str | Path) -> Saved:
 def _schema() -> Any:
     import pyarrow as pa
 
-    name = pa.dictionary(pa.int32(), pa.string())
-    types = {"model": name, "task": name, "split": name, "row": pa.int32(), "subtask": name,
-             "x": pa.float64(), "y": pa.float64(), "unit1": pa.int32(),
-             "unit2": pa.int32()}  # fmt: skip
+    name, number, figure = pa.dictionary(pa.int32(), pa.string()), pa.int32(), pa.float64()
+    types = {"model": name, "task": name, "split": name, "row": number, "subtask": name,
+             "x": figure, "y": figure, "unit1": number, "unit2": number}  # fmt: skip
     return pa.schema(list(types.items()))
 
 
@@ -265,19 +267,22 @@ def _write_similarities(path: Path, evaluations: Sequence[Evaluation]) -> str:
     import pyarrow.parquet as pq
 
     columns: dict[str, list[Any]] = {name: [] for name in _schema().names}
-    for one in evaluations:
-        for sample in (item.sample for item in one.scored):
-            n = len(sample.x)
-            units = [[None, None]] * n if sample.units is None else sample.units.tolist()
-            columns["model"] += [one.model] * n
-            columns["task"] += [sample.task] * n
-            columns["split"] += [sample.split] * n
-            columns["row"] += sample.rows.tolist()
-            columns["subtask"] += sample.subtask
-            columns["x"] += sample.x.tolist()
-            columns["y"] += sample.y.tolist()
-            columns["unit1"] += [unit[0] for unit in units]
-            columns["unit2"] += [unit[1] for unit in units]
+    every = [(one.model, item.sample) for one in evaluations for item in one.scored]
+    for model, sample in every:
+        n = len(sample.x)
+        units = np.full((2, n), None) if sample.units is None else sample.units.T
+        for name, values in {
+            "model": [model] * n,
+            "task": [sample.task] * n,
+            "split": [sample.split] * n,
+            "row": sample.rows.tolist(),
+            "subtask": sample.subtask,
+            "x": sample.x.tolist(),
+            "y": sample.y.tolist(),
+            "unit1": units[0].tolist(),
+            "unit2": units[1].tolist(),
+        }.items():
+            columns[name] += values
     with write_atomically(path) as partial:
         pq.write_table(pa.table(columns, schema=_schema()), partial, compression="zstd")
     return fingerprint_file(path)
@@ -288,34 +293,28 @@ def _read_similarities(path: Path, values: dict[str, Any]) -> dict[str, list[Sam
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
-    fingerprints = {(data["task"], data["split"]): data["fingerprint"] for data in values["data"]}
-    metrics: dict[tuple[str, str], dict[Metric, None]] = {}
-    for result in values["results"]:
-        found = metrics.setdefault((result["task"], result["split"]), {})
-        found[Metric(result["metric"])] = None
-    frame = {name: table.column(name).to_numpy() for name in ("x", "y", "row")}
-    names = {name: table.column(name).to_pylist() for name in ("model", "task", "split", "subtask")}
-    units = np.stack(
-        [pc.fill_null(table.column(name), -1).to_numpy() for name in ("unit1", "unit2")], axis=1
-    ).astype(np.int64)
-    places: dict[tuple[str, str, str], list[int]] = {}
-    keys = zip(names["model"], names["task"], names["split"], strict=True)
-    for place, key in enumerate(keys):
-        places.setdefault(key, []).append(place)
     samples: dict[str, list[Sample]] = {model["spec"]: [] for model in values["models"]}
-    for (model, task, split), rows in places.items():
-        chosen = np.array(rows)
+    for model, data in product(samples, values["data"]):
+        task, split = data["task"], data["split"]
+        names = {"model": model, "task": task, "split": split}
+        found = table.filter(reduce(and_, (pc.field(n) == name for n, name in names.items())))
+        if not len(found):
+            continue
+        of_set = [r for r in values["results"] if (r["task"], r["split"]) == (task, split)]
+        units = [found.column(name).to_pylist() for name in ("unit1", "unit2")]
         samples[model].append(
             Sample(
                 task=task,
                 split=split,
-                metrics=tuple(metrics[task, split]),
-                data=fingerprints[task, split],
-                x=frame["x"][chosen],
-                y=frame["y"][chosen],
-                subtask=tuple(names["subtask"][row] for row in rows),
-                rows=frame["row"][chosen].astype(np.int64),
-                units=None if (units[chosen] < 0).any() else units[chosen],
+                metrics=tuple(map(Metric, dict.fromkeys(r["metric"] for r in of_set))),
+                data=data["fingerprint"],
+                x=found.column("x").to_numpy(),
+                y=found.column("y").to_numpy(),
+                subtask=tuple(found.column("subtask").to_pylist()),
+                rows=found.column("row").to_numpy().astype(np.int64),
+                units=None if None in units[0] else np.array(units, dtype=np.int64).T,
             )
         )
+    if sum(len(one.x) for some in samples.values() for one in some) != len(table):
+        raise ValueError("similarities of other models or sets")
     return samples

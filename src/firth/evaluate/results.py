@@ -20,16 +20,7 @@ from firth.evaluate.task import ALL
 SCHEMA = 2
 """Version of the JSON; it changes when a key changes its meaning or goes."""
 
-_LIBRARIES = (
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "torch",
-    "transformers",
-    "sentence-transformers",
-    "datasets",
-    "gensim",
-)
+_LIBRARIES = "numpy scipy scikit-learn torch transformers sentence-transformers datasets gensim"
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,12 +240,7 @@ def document(
 ) -> dict[str, Any]:
     """The JSON of an evaluation as plain values: one schema for one model or many.
 
-    Args:
-        evaluations: One a model, all with one seed and one number of resamples.
-        groups: Figures of models that differ in their seed only.
-        differences: Paired differences between models.
-        left_out: Tasks and models that were asked for with `all` and could not be had.
-        command: The command line.
+    All `evaluations` have one seed and one number of resamples.
     """
     sets = {
         (item.data.task.name, item.data.split, item.data.fingerprint): item.data
@@ -270,9 +256,7 @@ def document(
                 "spec": one.model,
                 "name": one.name,
                 "fingerprint": one.fingerprint,
-                "leakage": None
-                if one.leakage is None
-                else [found.to_dict() for found in one.leakage],
+                "leakage": one.leakage and [found.to_dict() for found in one.leakage],
             }
             for one in evaluations
         ],
@@ -293,15 +277,16 @@ def document(
         "left_out": [
             {"kind": item.kind, "name": item.name, "reason": item.reason} for item in left_out
         ],
-        "settings": {
-            "seed": evaluations[0].seed,
-            "resamples": evaluations[0].resamples,
-            "confidence": CONFIDENCE,
-        },
+        "settings": settings_of(evaluations[0].seed, evaluations[0].resamples),
         "firth": firth.__version__,
-        "libraries": versions(_LIBRARIES),
+        "libraries": versions(_LIBRARIES.split()),
         "command": command,
     }
+
+
+def settings_of(seed: int, resamples: int) -> dict[str, Any]:
+    """What decides the intervals, as the JSON has it."""
+    return {"seed": seed, "resamples": resamples, "confidence": CONFIDENCE}
 
 
 def versions(libraries: Sequence[str]) -> dict[str, str]:

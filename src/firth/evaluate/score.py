@@ -24,28 +24,9 @@ ALL_BASELINES = PREFIX + EVERYTHING
 Model = str | Path | Scorer
 """What an evaluation takes: what `resolve_model` takes, or an object that compares pairs."""
 
-_CODE = (
-    "words",
-    "contexts",
-    "corpus",
-    "retrieve",
-    "coherence",
-    "generation",
-    "origin",
-    "baselines",
-    "evaluate/models",
-    "evaluate/score",
-)
-_LIBRARIES = (
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "torch",
-    "transformers",
-    "tokenizers",
-    "sentence-transformers",
-    "gensim",
-)
+_CODE = ("words", "contexts", "corpus", "retrieve", "coherence", "generation", "origin",
+         "baselines", "evaluate/models", "evaluate/score")  # fmt: skip
+_LIBRARIES = "numpy scipy scikit-learn torch transformers tokenizers sentence-transformers gensim"
 
 
 @dataclass(frozen=True)
@@ -185,5 +166,5 @@ def _similarities(
 @once
 def _scoring() -> tuple[str, ...]:
     """What else decides similarities: firth's code, and the libraries under it."""
-    installed = versions(_LIBRARIES)
+    installed = versions(_LIBRARIES.split())
     return (fingerprint_code(*_CODE), *(f"{name} {found}" for name, found in installed.items()))

@@ -156,20 +156,13 @@ _16 = {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting":
 def _sts(year: int, test: Published, **more: Published) -> Task:
     splits, name = {**more, "test": test}, f"STS{year}"
     return Task(
-        name=name.lower(),
-        title=f"STS 20{year}",
-        kind=Kind.PAIRS,
-        metrics=_CORRELATIONS,
-        splits=splits,
-        default=("test",),
-        score_range=(0, 5),
-        licence=_SEMEVAL,
-        source=f"Agirre et al., SemEval 20{year}",
+        name.lower(), f"STS 20{year}", Kind.PAIRS, _CORRELATIONS, splits, ("test",), (0, 5),
+        _SEMEVAL, f"Agirre et al., SemEval 20{year}",
         files=((f"{name}/pairs.tsv", ""),),
         original=Original.STS_YEAR,
         folders=(name, f"STS20{year}", f"{name}-en-test", f"STS/{name}-en-test"),
         hub=HubSet(f"mteb/sts{year}-sts", {split: split for split in splits}),
-    )
+    )  # fmt: skip
 
 
 _STS12 = _sts(
@@ -188,16 +181,10 @@ _CBOS_PARTS = {
 }
 
 LEE = Task(
-    name="lee",
-    title="Lee & Pincombe news texts",
-    kind=Kind.PAIRS,
-    metrics=(Metric.PEARSON, Metric.SPEARMAN),
-    splits={ALL: Published(1225)},
-    default=(ALL,),
-    score_range=(0, 1),
-    licence="bundled with gensim, for research",
-    source="Lee, Pincombe & Welsh, CogSci 2005",
-)
+    "lee", "Lee & Pincombe news texts", Kind.PAIRS, (Metric.PEARSON, Metric.SPEARMAN),
+    {ALL: Published(1225)}, (ALL,), (0, 1), "bundled with gensim, for research",
+    "Lee, Pincombe & Welsh, CogSci 2005",
+)  # fmt: skip
 
 _EVERY_TASK = (
     _STS12,
@@ -206,90 +193,56 @@ _EVERY_TASK = (
     _sts(15, Published.of(_15)),
     _sts(16, Published.of(_16)),
     Task(
-        name="sts-b",
-        title="STS benchmark",
-        kind=Kind.PAIRS,
-        metrics=_CORRELATIONS,
-        splits={
+        "sts-b", "STS benchmark", Kind.PAIRS, _CORRELATIONS,
+        {
             "train": Published.of({"captions": 2000, "forums": 450, "news": 3299}),
             "dev": Published.of({"captions": 625, "forums": 375, "news": 500}),
             "test": Published.of({"captions": 625, "forums": 254, "news": 500}),
         },
-        default=("test",),
-        score_range=(0, 5),
-        licence="by source of the texts; see the page of the STS benchmark",
-        source="Cer et al., SemEval 2017",
+        ("test",), (0, 5), "by source of the texts; see the page of the STS benchmark",
+        "Cer et al., SemEval 2017",
         files=(("STSb/pairs.tsv", ""),),
         original=Original.STS_BENCHMARK,
         folders=("STSb", "stsbenchmark", "STS/STSBenchmark", "STSBenchmark"),
         hub=HubSet(
-            "mteb/stsbenchmark-sts",
-            {"train": "train", "dev": "validation", "test": "test"},
+            "mteb/stsbenchmark-sts", {"train": "train", "dev": "validation", "test": "test"},
             columns={"subtask": "genre"},
         ),
         subtask_names={"main-captions": "captions", "main-forum": "forums", "main-news": "news"},
     ),
     Task(
-        name="sick-r",
-        title="SICK-R",
-        kind=Kind.PAIRS,
-        metrics=_CORRELATIONS,
-        splits={"train": Published(4500), "trial": Published(500), "test": Published(4927),
-                ALL: Published(9927)},
-        default=("test", ALL),
-        score_range=(1, 5),
-        licence="CC BY-NC-SA 3.0",
-        source="Marelli et al., LREC 2014",
+        "sick-r", "SICK-R", Kind.PAIRS, _CORRELATIONS,
+        {"train": Published(4500), "trial": Published(500), "test": Published(4927),
+         ALL: Published(9927)},
+        ("test", ALL), (1, 5), "CC BY-NC-SA 3.0", "Marelli et al., LREC 2014",
         files=(("SICK/pairs.tsv", ""),),
         original=Original.SICK,
         folders=("SICK",),
         hub=HubSet("mteb/sickr-sts", {ALL: "test"}),
     ),
     Task(
-        name="str-2021",
-        title="STR-2021",
-        kind=Kind.PAIRS,
-        metrics=(Metric.SPEARMAN,),
-        splits={ALL: Published.of({
-            "Formality": 1000, "Goodreads": 1000, "ParaNMT": 750, "SNLI": 750, "STS": 250,
-            "Stance": 750, "Wikipedia": 1000,
-        })},
-        default=(ALL,),
-        score_range=(0, 1),
-        licence="research only, not to be redistributed",
-        source="Abdalla, Vishnubhotla & Mohammad 2021",
+        "str-2021", "STR-2021", Kind.PAIRS, (Metric.SPEARMAN,),
+        {ALL: Published.of({"Formality": 1000, "Goodreads": 1000, "ParaNMT": 750, "SNLI": 750,
+                            "STS": 250, "Stance": 750, "Wikipedia": 1000})},
+        (ALL,), (0, 1), "research only, not to be redistributed",
+        "Abdalla, Vishnubhotla & Mohammad 2021",
         files=(("STR-2021/pairs.tsv", ""),),
         original=Original.STR,
         folders=("STR-2021", "STR"),
         hub=HubSet("SemRel/SemRel2024", {ALL: "train"}, config="eng", columns={"score": "label"}),
     ),
     Task(
-        name="afs",
-        title="Argument Facet Similarity",
-        kind=Kind.PAIRS,
-        metrics=_CORRELATIONS,
-        splits={ALL: Published.of(
-            {"death_penalty": 2000, "gay_marriage": 2000, "gun_control": 2000}
-        )},
-        default=(ALL,),
-        score_range=(0, 5),
-        licence="see the page of its authors",
-        source="Misra, Ecker & Walker, SIGDIAL 2016",
+        "afs", "Argument Facet Similarity", Kind.PAIRS, _CORRELATIONS,
+        {ALL: Published.of({"death_penalty": 2000, "gay_marriage": 2000, "gun_control": 2000})},
+        (ALL,), (0, 5), "see the page of its authors", "Misra, Ecker & Walker, SIGDIAL 2016",
         files=(("AFS/pairs.tsv", ""),),
         original=Original.AFS,
         folders=("AFS", "ArgumentFacetSimilarity"),
     ),
     Task(
-        name="wiki-sections",
-        title="Wikipedia Sections",
-        kind=Kind.TRIPLETS,
-        metrics=(Metric.ACCURACY,),
-        splits={"train": Published(1_779_417), "dev": Published(220_400),
-                "test": Published(222_957)},
-        default=("test",),
-        score_range=(0, 1),
-        licence="CC BY-SA 3.0",
-        source="Ein Dor et al., ACL 2018",
+        "wiki-sections", "Wikipedia Sections", Kind.TRIPLETS, (Metric.ACCURACY,),
+        {"train": Published(1_779_417), "dev": Published(220_400), "test": Published(222_957)},
+        ("test",), (0, 1), "CC BY-SA 3.0", "Ein Dor et al., ACL 2018",
         files=(
             ("WikiSections/triplets.tsv", ""),
             ("WikiSections-substitute/triplets.tsv", "a substitute made by the same recipe from "
@@ -297,37 +250,23 @@ _EVERY_TASK = (
         ),
         hub=HubSet(
             "sentence-transformers/wikipedia-sections",
-            {"train": "train", "dev": "validation", "test": "test"},
-            config="triplet",
+            {"train": "train", "dev": "validation", "test": "test"}, config="triplet",
         ),
     ),
     LEE,
     # Other ways to count the same rows.
     replace(
-        _STS13,
-        name="sts13-smt",
-        title="STS 2013 with SMT",
-        splits={"test": Published.of(_WITH_SMT)},
-        needed=("SMT",),
-        hub=None,
-        derived=True,
+        _STS13, name="sts13-smt", title="STS 2013 with SMT",
+        splits={"test": Published.of(_WITH_SMT)}, needed=("SMT",), hub=None, derived=True,
     ),
     Task(
-        name="cbos-20",
-        title="the 20 sets of STS 2012 to 2015",
-        kind=Kind.PAIRS,
-        metrics=(Metric.PEARSON,),
-        splits={"test": Published.of({
-            f"{year} {subtask}": rows
-            for year, (_, subtasks) in _CBOS_PARTS.items()
-            for subtask, rows in subtasks.items()
-        })},
-        default=("test",),
-        score_range=(0, 5),
-        licence=_SEMEVAL,
-        source="Agirre et al., SemEval 2012 to 2015; chosen by Yuan & Zhang, Table I",
-        parts=tuple(names for names, _ in _CBOS_PARTS.values()),
-        derived=True,
+        "cbos-20", "the 20 sets of STS 2012 to 2015", Kind.PAIRS, (Metric.PEARSON,),
+        {"test": Published.of({f"{year} {subtask}": rows
+                               for year, (_, subtasks) in _CBOS_PARTS.items()
+                               for subtask, rows in subtasks.items()})},
+        ("test",), (0, 5), _SEMEVAL,
+        "Agirre et al., SemEval 2012 to 2015; chosen by Yuan & Zhang, Table I",
+        parts=tuple(names for names, _ in _CBOS_PARTS.values()), derived=True,
     ),
 )  # fmt: skip
 
