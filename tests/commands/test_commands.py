@@ -54,7 +54,7 @@ def commands(of: Any = None, path: tuple[str, ...] = ()) -> dict[tuple[str, ...]
 
 
 COMMANDS = commands()
-SEEDLESS = {("mteb",), ("bws", "export")}
+SEEDLESS = {("mteb",), ("leakage",), ("bws", "export")}
 """They draw nothing at random."""
 
 
