@@ -29,11 +29,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from firth.artifacts import write_atomically, write_json
-from firth.contexts import Context
+from firth.corpus.context import Context
+from firth.run.files import write_atomically, write_json
 
 if TYPE_CHECKING:
-    from firth.origin.fits import PairFits
+    from firth.paper.fits import PairFits
 
 PAIRS, CONTEXTS, SETTINGS, FITS = "pairs.parquet", "contexts.parquet", "job.json", "fits"
 TERMS = ("sentence", "left", "right")
@@ -52,14 +52,14 @@ def write(path: Path, rows: Sequence[Row]) -> None:
 
 def prepare(given: argparse.Namespace) -> None:
     """Choose pairs and shortlists; write every text that scoring needs."""
-    from firth.coherence.coherence import Coherence
     from firth.corpus.corpus import Corpus
     from firth.evaluate.load import load_set
     from firth.evaluate.task import find_task
-    from firth.origin.candidates import Candidates
-    from firth.origin_settings import OriginConfig
-    from firth.retrieve.index import ChunkIndex
-    from firth.run import Run
+    from firth.origin.settings import OriginConfig
+    from firth.paper.candidates import Candidates
+    from firth.paper.coherence.coherence import Coherence
+    from firth.paper.retrieve.index import ChunkIndex
+    from firth.run.run import Run
 
     if (given.job / FITS).exists():
         raise SystemExit(f"{given.job}: has likelihoods of an earlier job; name another folder")
@@ -116,14 +116,14 @@ def score(given: argparse.Namespace) -> None:
     """Compute the likelihoods of every block that has none."""
     import torch
 
-    from firth.generation.causal_lm import CausalLM
-    from firth.generation.pretrained import load_pretrained
+    from firth.paper.generation.causal_lm import CausalLM
+    from firth.run.pretrained import open_causal_lm
 
     torch.set_num_threads(given.threads)
     where = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     dtype = torch.float32 if given.float32 else torch.bfloat16
     settings = json.loads((given.job / SETTINGS).read_text())
-    model, tokenizer = load_pretrained(given.model, given.gguf_file, dtype, where)
+    model, tokenizer = open_causal_lm(given.model, given.gguf_file, dtype, where)
     read_at_once = given.batch_tokens or (65_536 if where.type == "cuda" else 2_048)
     generator = CausalLM(
         model, tokenizer, max_tokens=settings["max_tokens"], batch_tokens=read_at_once
@@ -197,8 +197,8 @@ def read_scored(job: Path, coherence: Any) -> dict[str, Scored]:
 
 def pair_fits(row: Row, terms: Row, coherence: Any) -> "PairFits":
     """The terms of one pair over both shortlists, the coherence term computed here."""
-    from firth.origin.fits import PairFits
-    from firth.origin.terms import Terms
+    from firth.paper.fits import PairFits
+    from firth.paper.terms import Terms
 
     texts = [row["sentence1"], row["sentence2"]]
     slots = [np.array(row[key], np.int64) for key in ("slots1", "slots2")]
@@ -218,17 +218,17 @@ def pair_fits(row: Row, terms: Row, coherence: Any) -> "PairFits":
 def report(given: argparse.Namespace) -> None:
     """Print what the likelihoods make of human scores."""
     from firth.baselines.dice import Dice
-    from firth.baselines.idf import fit_idf_on_run
-    from firth.baselines.tfidf import TfIdf
-    from firth.coherence.coherence import Coherence
     from firth.corpus.corpus import Corpus
     from firth.evaluate.metrics import Metric, estimate
-    from firth.origin.fits import Choice
-    from firth.origin_settings import Measure, Selection
+    from firth.lexical.idf import fit_idf_on_run
+    from firth.lexical.tfidf import TfIdf
+    from firth.origin.settings import Measure, Selection
+    from firth.paper.coherence.coherence import Coherence
+    from firth.paper.fits import Choice
     from firth.reproduce.context_fits import ContextFits, alone, deviations
     from firth.reproduce.differs import differing, differing_note
     from firth.reproduce.options import all_ones
-    from firth.run import Run
+    from firth.run.run import Run
 
     run = Run.open(given.run)
     corpus, tfidf = Corpus.open(run), TfIdf(fit_idf_on_run(run))

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from firth import progress
 from firth.relatedness.bws.bradley_terry import fit_strengths, implied_pairs
 from firth.relatedness.bws.calibrate import evenly_spread
 from firth.relatedness.bws.design import design_tuples
@@ -32,6 +31,7 @@ from firth.relatedness.bws.records import read_items
 from firth.relatedness.bws.simulate import Crowd, simulate_judgements
 from firth.relatedness.bws.simulation import true_scores
 from firth.relatedness.bws.split_half import split_half
+from firth.run import progress
 
 _DESIGNS = 40
 _MANY = 1_000

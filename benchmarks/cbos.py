@@ -17,12 +17,12 @@ from pathlib import Path
 
 from gensim.models import Word2Vec
 
-from firth.baseline_settings import CbosConfig, Likeness
 from firth.baselines.cbos.examples import context_predicts_centre
 from firth.baselines.cbos.learn import learn
-from firth.baselines.sentences import WordSentences, read_sentences
-from firth.progress import set_quiet
-from firth.run import Run
+from firth.baselines.settings import CbosConfig, Likeness
+from firth.corpus.numbered import WordSentences, read_sentences
+from firth.run.progress import set_quiet
+from firth.run.run import Run
 
 
 def cbos_seconds(sentences: WordSentences, config: CbosConfig) -> float:

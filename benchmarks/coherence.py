@@ -20,14 +20,14 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from firth.coherence import COHERENCE, build
-from firth.coherence.coherence import Coherence
-from firth.coherence.encode import encode
-from firth.coherence.store import load_model
-from firth.coherence.tokens import tokenize
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import open_tokenizer
-from firth.run import Run
+from firth.paper.coherence import COHERENCE, build
+from firth.paper.coherence.coherence import Coherence
+from firth.paper.coherence.encode import encode
+from firth.paper.coherence.store import load_model
+from firth.paper.coherence.tokens import tokenize
+from firth.run.run import Run
 
 
 def seconds(work: Callable[[], object], repeats: int = 3) -> float:

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.baselines.registry import open_baseline
-from firth.baselines.stem import stems
-from firth.baselines.word_bag import WordBag
 from firth.corpus.corpus import Corpus
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric, estimate
 from firth.evaluate.task import find_task
-from firth.words import words
+from firth.lexical.stem import stems
+from firth.lexical.word_vectors import WordBag
+from firth.lexical.words import words
 
 TASKS = ("sts12", "sts-b:dev")
 Floats = npt.NDArray[np.float64]

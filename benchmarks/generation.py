@@ -23,10 +23,10 @@ import numpy.typing as npt
 import torch
 from scipy.stats import spearmanr
 
-from firth.contexts import Context
-from firth.generation.causal_lm import CausalLM
-from firth.generation.pretrained import load_pretrained
-from firth.generation.protocol import Likelihoods, Pairs, Term
+from firth.corpus.context import Context
+from firth.paper.generation.causal_lm import CausalLM
+from firth.paper.generation.protocol import Likelihoods, Pairs, Term
+from firth.run.pretrained import open_causal_lm
 
 WORKLOADS = {"2x64": (2, 64), "64x32": (64, 32)}
 TERMS = tuple(Term)
@@ -171,7 +171,7 @@ def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     def load(dtype: torch.dtype) -> Any:
-        return load_pretrained(given.model, given.gguf_file, dtype, device)
+        return open_causal_lm(given.model, given.gguf_file, dtype, device)
 
     if given.part == "exactness":
         exactness(load, triples)

@@ -19,7 +19,7 @@ from typing import Any
 from firth.corpus.corpus import Corpus
 from firth.evaluate.leakage import MIN_WORDS, THRESHOLD, Finder
 from firth.evaluate.load import select_sets
-from firth.words import normal_form
+from firth.lexical.words import normal_form
 
 PERMUTATIONS, BANDS = 128, 32
 _SIGNATURES = 5_000

@@ -16,10 +16,10 @@ from firth.baselines.registry import open_baseline
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric, estimate
 from firth.evaluate.task import find_task
-from firth.origin.paper import PaperOrigin
-from firth.origin.similarity import compare
-from firth.origin.terms import Terms
-from firth.origin_settings import Measure, Weights
+from firth.origin.settings import Measure, Weights
+from firth.paper.origin import PaperOrigin
+from firth.paper.similarity import compare
+from firth.paper.terms import Terms
 
 CHOICES = {
     "all four": (1, 1, 1, 1),

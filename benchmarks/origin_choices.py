@@ -4,12 +4,12 @@
     python benchmarks/origin_choices.py prompts RUN DATA_DIR MODEL [--gguf-file FILE]
     python benchmarks/origin_choices.py weights RUN DATA_DIR
 
-RUN has a corpus; `weights` also needs its fit stage (firth train fit --run RUN). `bag` trains the
+RUN has a corpus; `weights` also needs its fit stage (firth train context --run RUN). `bag` trains the
 bag of words with one setting changed at a time; `prompts` compares states of an untuned language
 model by prompt and layer, z-scored over sentences of the corpus; `weights` tries weights of the
 parts of a run that is trained. Prints Spearman x 100 on STSb dev and STS12, the only sets on which
 anything is chosen. What tuning a language model is worth is seen with
-`firth train fit --model MODEL --set fit.tune.steps=0` and `firth evaluate`.
+`firth train context --model MODEL --set context.tune.steps=0` and `firth evaluate`.
 """
 
 import argparse
@@ -24,23 +24,23 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from firth import progress
-from firth.baselines.bag import learn
-from firth.baselines.idf import fit_idf_on_run
-from firth.baselines.prompt_eol import LONGEST, PromptStates
-from firth.baselines.tfidf import TfIdf
+from firth.context.bag import learn
+from firth.context.encoder import BagEncoder, WordVectors, unit
+from firth.context.open import open_components
+from firth.context.prompt import LONGEST, PromptStates
 from firth.corpus.corpus import Corpus
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric, estimate
 from firth.evaluate.task import find_task
-from firth.fit.encoder import BagEncoder, WordVectors, unit
-from firth.fit.open import open_parts
-from firth.fit.parts import WordPart
-from firth.generation.precision import device, number_format
-from firth.generation.pretrained import load_pretrained
-from firth.run import Run
-from firth.seeds import derive_seed
-from firth.settings import Precision
+from firth.lexical.idf import fit_idf_on_run
+from firth.lexical.tfidf import TfIdf
+from firth.origin.components import WordComponent
+from firth.run import progress
+from firth.run.precision import device, number_format
+from firth.run.pretrained import open_causal_lm
+from firth.run.run import Run
+from firth.run.section import Precision
+from firth.run.seeds import derive_seed
 
 Floats = npt.NDArray[np.float64]
 Pairs = Sequence[tuple[str, str]]
@@ -121,11 +121,11 @@ def compare_bags(run: Run, sets: Sequence[Rated]) -> None:
         changed = run.config.changed({"fit": {"bag": changes}}, label)
         with tempfile.TemporaryDirectory() as scratch:
             seed = derive_seed(run.config.seed, "fit", "words")
-            bag, _, _ = learn(run, changed.fit.bag, seed, Path(scratch), label)
+            bag, _, _ = learn(run, changed.context.bag, seed, Path(scratch), label)
         vectors = WordVectors(bag)
         encoded = dict(zip(texts, BagEncoder(vectors, "").encode(texts), strict=True))
         cosine = [cosines(encoded, one.pairs) for one in sets]
-        words = WordPart(vectors)
+        words = WordComponent(vectors)
         overlap = [words.similarities(one.pairs) for one in sets]
         blend = [2 * c + o + t for c, o, t in zip(cosine, overlap, terms, strict=True)]
         show(label, sets, [cosine, overlap, blend])
@@ -152,7 +152,7 @@ def layer_states(states: PromptStates, texts: Sequence[str], layers: Sequence[in
 def compare_prompts(run: Run, sets: Sequence[Rated], model: str, gguf_file: str | None) -> None:
     """Raw and z-scored states of each prompt after some layers."""
     where = device()
-    network, tokenizer = load_pretrained(model, gguf_file, torch.float32, where)
+    network, tokenizer = open_causal_lm(model, gguf_file, torch.float32, where)
     count = int(network.config.num_hidden_layers)
     layers = [round(share * count) for share in (0.6, 0.75, 0.875)] + [count]
     corpus, limits = Corpus.open(run), run.config.corpus
@@ -178,7 +178,7 @@ def compare_prompts(run: Run, sets: Sequence[Rated], model: str, gguf_file: str 
 
 def compare_weights(run: Run, sets: Sequence[Rated]) -> None:
     """Each part alone, then the best weights by the sum of both sets."""
-    parts = open_parts(run)
+    parts = open_components(run)
     scores = {name: [part.similarities(one.pairs) for one in sets] for name, part in parts.items()}
     for name, values in scores.items():
         show(f"{name} alone", sets, [values])

@@ -17,12 +17,12 @@ import numpy.typing as npt
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
 from firth.corpus.corpus import Corpus
-from firth.retrieve import RETRIEVE
-from firth.retrieve.build import build_index
-from firth.retrieve.index import ChunkIndex
-from firth.retrieve.shards import open_shards
-from firth.run import Run
-from firth.words import words
+from firth.lexical.words import words
+from firth.paper.retrieve import RETRIEVE
+from firth.paper.retrieve.build import build_index
+from firth.paper.retrieve.index import ChunkIndex
+from firth.paper.retrieve.shards import open_shards
+from firth.run.run import Run
 
 
 def brute_force(

@@ -17,9 +17,9 @@ from firth.evaluate.load import load_set
 from firth.evaluate.models import EncoderScorer
 from firth.evaluate.task import find_task
 from firth.origin.origin import Origin
-from firth.progress import set_quiet
-from firth.run import Run
-from firth.silence import silence
+from firth.run.progress import set_quiet
+from firth.run.quiet import quiet_libraries
+from firth.run.run import Run
 from firth.surrogate import static
 from firth.surrogate.figures import rank_correlation
 
@@ -48,7 +48,7 @@ def main() -> None:
         changed = run.changed({"surrogate": {"dimensions": dimensions}})
         for share in given.shares:
             static.IDF_SHARE = share
-            with tempfile.TemporaryDirectory() as folder, silence():
+            with tempfile.TemporaryDirectory() as folder, quiet_libraries():
                 model, _ = static.static_start(changed, Path(folder))
             shown = []
             for name, (pairs, ratings, scores) in sets.items():

@@ -14,10 +14,10 @@ from time import process_time
 import numpy as np
 import torch
 
-from firth import progress
 from firth.evaluate.load import load_set
 from firth.evaluate.models import resolve_model
 from firth.evaluate.task import find_task
+from firth.run import progress
 
 
 def main() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from firth import progress
-from firth.config import Config
-from firth.run import CONFIG, Run
+from firth.run import progress
+from firth.run.config import Config
+from firth.run.run import CONFIG, Run
 
 # Threads gain nothing from tiny models, and those of two workers on two cores spend most of their
 # time waiting for each other. Set before torch is imported; commands that tests start inherit it.
@@ -90,7 +90,7 @@ def tiny_settings(folder: Path) -> dict[str, object]:
                       "checkpoint_steps": 4},
         "generator": {"layers": 1, "width": 16, "heads": 2, "feedforward": 32, "steps": 12,
                       "batch_tokens": 512, "warmup": 2, "held_out": 0.2, "checkpoint_steps": 4},
-        "fit": {"bag": {"dimensions": 12, "epochs": 4, "batch": 32, "by_source": True}},
+        "context": {"bag": {"dimensions": 12, "epochs": 4, "batch": 32, "by_source": True}},
         "origin": {"method": "paper", "contexts": 4, "shortlist": 6},
         "harvest": {"pairs": 60, "shard_pairs": 12, "cluster": 3},
         "surrogate": {"dimensions": 16, "epochs": 1},
@@ -103,7 +103,7 @@ def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker
 
     Its Origin is the paper's; what the default one needs is built as well.
     """
-    from firth.fit import FIT
+    from firth.context import CONTEXT
     from firth.pipeline import bring_up_to_date
 
     base = tmp_path_factory.getbasetemp()
@@ -111,14 +111,14 @@ def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker
         base = base.parent
     path = base / "tiny-run"
     with FileLock(base / "tiny-run.lock"):
-        if not (path / "fit" / "manifest.json").is_file():
+        if not (path / "context" / "manifest.json").is_file():
             texts = base / "tiny-texts"
             texts.mkdir(exist_ok=True)
             for file in tiny_folder.iterdir():
                 (texts / file.name).write_bytes(file.read_bytes())
             run = Run.create(path, Config.parse(tiny_settings(texts), CONFIG))
             bring_up_to_date(run)
-            bring_up_to_date(run, FIT)
+            bring_up_to_date(run, CONTEXT)
     return path
 
 

@@ -1,22 +1,28 @@
-"""The whole way: the stages of a run in order, each reused, continued or built."""
+"""The whole way: the stages of a run in order, and what would stop them, found first."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
+from pathlib import Path
 from time import perf_counter
 
-from firth.artifacts import Outcome, Stage
-from firth.coherence import COHERENCE
-from firth.config import Config
+from firth.context import CONTEXT
+from firth.context.settings import Encoder
 from firth.corpus import CORPUS, TOKENIZER
 from firth.evaluate import EVALUATION
-from firth.fit import FIT
-from firth.generation import GENERATOR
 from firth.harvest import HARVEST
-from firth.origin import READS
-from firth.progress import note
-from firth.retrieve import RETRIEVE
-from firth.run import Run
+from firth.origin.origin import Origin
+from firth.origin.settings import Method
+from firth.paper.coherence import COHERENCE
+from firth.paper.generation import GENERATOR
+from firth.paper.retrieve import RETRIEVE
+from firth.paper.settings import Backend
+from firth.run.config import Config
+from firth.run.errors import ConfigError, FirthError
+from firth.run.progress import note
+from firth.run.run import Run
+from firth.run.stage import Outcome, Stage
 from firth.surrogate import SURROGATE
 
 
@@ -37,21 +43,21 @@ class Step:
 STEPS = (
     Step(CORPUS, "firth.corpus.build", "build_corpus"),
     Step(TOKENIZER, "firth.corpus.tokenizer", "build_tokenizer"),
-    Step(RETRIEVE, "firth.retrieve.build", "build_index"),
-    Step(COHERENCE, "firth.coherence.build", "train_coherence"),
-    Step(GENERATOR, "firth.generation.build", "train_generator"),
-    Step(FIT, "firth.fit.build", "train_fit"),
+    Step(RETRIEVE, "firth.paper.retrieve.build", "build_index"),
+    Step(COHERENCE, "firth.paper.coherence.build", "train_coherence"),
+    Step(GENERATOR, "firth.paper.generation.build", "train_generator"),
+    Step(CONTEXT, "firth.context.build", "build_context"),
     Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
     Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
     Step(EVALUATION, "firth.evaluate.stage", "build_evaluation"),
 )
 
 
-def needed(config: Config) -> tuple[Stage, ...]:
+def needed(run: Run) -> tuple[Stage, ...]:
     """The stages of a whole run, in order: without the models of the method of Origin that is not
     used, and without the evaluation where no task is named."""
-    unused = {COHERENCE, GENERATOR, FIT} - {*READS[config.origin.method]}
-    if not config.evaluate.tasks:
+    unused = {COHERENCE, GENERATOR, CONTEXT} - {*Origin.reads(run)}
+    if not run.config.evaluate.tasks:
         unused.add(EVALUATION)
     return tuple(step.stage for step in STEPS if step.stage not in unused)
 
@@ -61,15 +67,66 @@ def bring_up_to_date(run: Run, *stages: Stage) -> dict[str, Outcome]:
 
     Returns:
         Stage name → outcome.
+
+    Raises:
+        InputError: Another process is building this run.
     """
     outcomes = {}
-    wanted = stages or needed(run.config)
-    for step in STEPS:
-        if step.stage not in wanted:
-            continue
-        start = perf_counter()
-        outcome = step.build(run)
-        done = "unchanged" if outcome.reused else f"built in {perf_counter() - start:.0f} s"
-        note(f"{step.stage.name}: {done}")
-        outcomes[step.stage.name] = outcome
+    wanted = stages or needed(run)
+    with run.locked():
+        for step in STEPS:
+            if step.stage not in wanted:
+                continue
+            start = perf_counter()
+            outcome = step.build(run)
+            done = "unchanged" if outcome.reused else f"built in {perf_counter() - start:.0f} s"
+            note(f"{step.stage.name}: {done}")
+            outcomes[step.stage.name] = outcome
     return outcomes
+
+
+def check(config: Config, source: str) -> None:
+    """Look at everything the configuration names outside itself, before any work starts.
+
+    Args:
+        config: What is to be run.
+        source: Where it comes from, for the message.
+
+    Raises:
+        ConfigError: Every input, file, folder and model that cannot be used, and every unknown
+            task, at once.
+    """
+    problems = []
+    for question in _questions(config):
+        try:
+            question()
+        except FirthError as error:
+            problems.append(str(error).replace("\n", "\n  "))
+    if not config.corpus.inputs:
+        problems.append("corpus.inputs: got none; expected files, folders, globs or hub:NAME")
+    problems += [
+        f"harvest.exclude: {name}: no such file"
+        for name in config.harvest.exclude
+        if not Path(name).is_file()
+    ]
+    data_dir = config.evaluate.data_dir
+    if data_dir and not Path(data_dir).is_dir():
+        problems.append(f"evaluate.data_dir: {data_dir}: no such folder")
+    if problems:
+        raise ConfigError(source, problems)
+
+
+def _questions(config: Config) -> Iterator[Callable[[], object]]:
+    from firth.corpus.inputs import resolve_inputs
+    from firth.evaluate.task import find_task
+    from firth.run.pretrained import PretrainedFiles
+    from firth.surrogate.base import base_inputs
+
+    if config.corpus.inputs:
+        yield partial(resolve_inputs, config.corpus.inputs)
+    yield from (partial(find_task, name) for name in config.evaluate.tasks)
+    if config.origin.method is Method.ENSEMBLE and config.context.encoder is Encoder.CAUSAL_LM:
+        yield partial(PretrainedFiles.find, str(config.context.model), config.context.gguf_file)
+    if config.origin.method is Method.PAPER and config.generator.backend is Backend.CAUSAL_LM:
+        yield partial(PretrainedFiles.find, str(config.generator.model), config.generator.gguf_file)
+    yield partial(base_inputs, config.surrogate.base)

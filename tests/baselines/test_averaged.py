@@ -8,20 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.baselines.averaged import (
-    Averager,
-    average,
-    first_component,
-    idf_weighted,
-    sif_weighted,
-)
-from firth.baselines.frequencies import fit_frequencies
-from firth.baselines.idf import fit_idf
+from firth.baselines.averaged import Averager, average, first_component, idf_weighted, sif_weighted
 from firth.baselines.registry import open_baseline
 from firth.baselines.spec import Spec
-from firth.baselines.vectors import WordVectors
-from firth.errors import InputError
-from firth.words import words
+from firth.lexical.frequencies import fit_frequencies
+from firth.lexical.idf import fit_idf
+from firth.lexical.vector_files import WordVectors
+from firth.lexical.words import words
+from firth.run.errors import InputError
 
 WORDS = ["a", "the", "ship", "sea", "storm", "sailed", "left", "harbour"]
 VECTORS = np.random.default_rng(8).normal(size=(len(WORDS), 6)).astype(np.float32)

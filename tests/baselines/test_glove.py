@@ -10,7 +10,7 @@ import pytest
 
 from firth.baselines import glove
 from firth.baselines.registry import identify_baseline, open_baseline
-from firth.errors import InputError, MissingExtraError
+from firth.run.errors import InputError, MissingExtraError
 
 
 def package(folder: Path, vectors: int, words: list[str]) -> list[Path]:

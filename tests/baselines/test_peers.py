@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
-from firth.baselines import open_baseline
-from firth.baselines.peers import damaged
+from firth.baselines.registry import open_baseline
 from firth.baselines.trained import build_baseline
-from firth.cli import app
-from firth.config import Config
-from firth.errors import InputError
-from firth.run import Run
+from firth.baselines.unsupervised import damaged
+from firth.cli.main import app
+from firth.run.config import Config
+from firth.run.errors import InputError
+from firth.run.run import Run
 
 PEERS = ["simcse", "tsdae", "ct"]
 TEXTS = ["The ship reached the harbour.", "The judge met the jury near the court."]

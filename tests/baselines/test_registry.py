@@ -7,7 +7,7 @@ import pytest
 
 from firth.baselines.glove import glove_files
 from firth.baselines.registry import BASELINES, open_baseline, parse_baseline
-from firth.errors import InputError
+from firth.run.errors import InputError
 
 
 def test_every_baseline_opens_and_scores() -> None:

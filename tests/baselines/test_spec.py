@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.baselines.spec import Spec
-from firth.errors import InputError
+from firth.run.errors import InputError
 
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True)
 VALUES = st.none() | st.text(st.characters(blacklist_characters="+@"), min_size=1, max_size=8)

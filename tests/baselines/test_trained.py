@@ -6,19 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firth.artifacts import Manifest
-from firth.baselines import open_baseline, train_baseline
+from firth.baselines.registry import open_baseline
 from firth.baselines.trained import (
     TRAINED,
     build_baseline,
     section_of,
     stage_of,
+    train_baseline,
     trained_folder,
 )
-from firth.config import Config
-from firth.errors import ConfigError, InputError, MissingStageError
 from firth.evaluate.models import fingerprint_model
-from firth.run import Run
+from firth.run.config import Config
+from firth.run.errors import ConfigError, InputError, MissingStageError
+from firth.run.run import Run
+from firth.run.stage import Manifest
 
 PAIRS = [
     ("The ship reached the harbour.", "The sailor saw the island near the wave."),

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.baseline_settings import Stemmer
-from firth.baselines.word_bag import WordBag, load
+from firth.lexical.stem import Stemmer
+from firth.lexical.word_vectors import WordBag, load
 
 VOCABULARY = ("sail", "ship", "storm", "the")
 VECTORS = np.random.default_rng(1).standard_normal((4, 5)).astype(np.float32)

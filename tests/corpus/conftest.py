@@ -14,7 +14,7 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.inputs import resolve_inputs
 from firth.corpus.readers import read_source
 from firth.corpus.records import Item, Problem, Record
-from firth.settings import CorpusConfig
+from firth.corpus.settings import CorpusConfig
 
 
 def packed(data: bytes, ending: str) -> bytes:

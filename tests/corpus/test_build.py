@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from firth.config import Config
 from firth.corpus.build import MAX_LISTED, build_corpus
 from firth.corpus.corpus import Corpus
 from firth.corpus.stats import corpus_stats
-from firth.errors import InputError
-from firth.run import Run
+from firth.run.config import Config
+from firth.run.errors import InputError
+from firth.run.run import Run
 
 from .conftest import json_lines
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.contexts import Context
+from firth.corpus.context import Context
 from firth.corpus.corpus import Corpus
 from firth.corpus.sentences import split_paragraphs
-from firth.errors import ConfigError, InputError
-from firth.words import words
+from firth.lexical.words import words
+from firth.run.errors import ConfigError, InputError
 
 DOCUMENTS = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=4), min_size=1, max_size=8)
 """Documents as the lengths of their paragraphs."""

@@ -9,7 +9,7 @@ import pytest
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.inputs import resolve_inputs
-from firth.errors import InputError, MissingExtraError
+from firth.run.errors import InputError, MissingExtraError
 
 
 def data_set(folder: Path, texts: list[str | None]) -> Path:
@@ -62,7 +62,7 @@ def test_without_a_network_nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch
     """The error comes at once, not after the client's retries."""
     from firth.corpus import hub
 
-    monkeypatch.setattr(hub, "hub_in_reach", lambda: False)
+    monkeypatch.setattr(hub, "hub_is_reachable", lambda: False)
     monkeypatch.delattr("datasets.load_dataset_builder")
     (source,) = resolve_inputs(["hub:some/thing"])
     with pytest.raises(InputError, match="cannot be reached"):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from firth.corpus.inputs import Compression, Format, resolve_inputs
-from firth.errors import InputError
+from firth.run.errors import InputError
 
 
 def write(path: Path, text: str = "One. Two. Three.") -> Path:

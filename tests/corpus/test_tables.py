@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firth.corpus.records import Reason
-from firth.words import words
+from firth.lexical.words import words
 
 from .conftest import packed, read, table
 

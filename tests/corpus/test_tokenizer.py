@@ -11,8 +11,8 @@ import pytest
 from firth.corpus import tokenizer as module
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import SPECIAL_TOKENS, build_tokenizer, open_tokenizer
-from firth.errors import MissingStageError
-from firth.run import Run
+from firth.run.errors import MissingStageError
+from firth.run.run import Run
 
 SETTINGS = {"tokenizer": {"vocabulary": 400}}
 

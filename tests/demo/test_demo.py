@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from firth.config import Config
 from firth.demo.demo import REPORT, Demo, demo_config
 from firth.demo.gather import gather_report
 from firth.demo.report import write_report
 from firth.demo.texts import collect_texts
 from firth.evaluate import EVALUATION
 from firth.pipeline import bring_up_to_date
-from firth.run import CONFIG, Run
+from firth.run.config import Config
+from firth.run.run import CONFIG, Run
 
 PAIRS = (("The ship reached the harbour.", "The sailor found the <b>island</b>."),) * 2
 

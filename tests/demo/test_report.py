@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from firth.demo.report import DemoReport, Hit, Row, ScoredPair, write_report
-from firth.origin.blend import BlendExplanation, Evidence, PartScore
+from firth.origin.ensemble import ComponentScore, EnsembleExplanation, Evidence
 
 HOSTILE = """<script>alert("x")</script> & 'quoted' </td></table>"""
 
 WITHOUT = """
 import sys
 sys.modules[sys.argv[1]] = None
-from firth.errors import MissingExtraError
+from firth.run.errors import MissingExtraError
 try:
     import firth.demo.report, firth.demo.plots
 except MissingExtraError as error:
@@ -27,8 +27,8 @@ except MissingExtraError as error:
 def report(text: str) -> DemoReport:
     """A report with `text` in every place that can hold text of others."""
     evidence = Evidence(text, text, text, 3, -0.5, -0.25, 0.125)
-    parts = {text: PartScore(0.25, 0.5, 0.125)}
-    explanation = BlendExplanation(text, text, 0.125, parts, (evidence,), {text: 0.0})
+    parts = {text: ComponentScore(0.25, 0.5, 0.125)}
+    explanation = EnsembleExplanation(text, text, 0.125, parts, (evidence,), {text: 0.0})
     return DemoReport(
         facts={text: text},
         curves={text: (text, {text: [(1.0, 0.5), (2.0, 0.25)], "other": [(1.0, 0.75)]})},

@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from firth import evaluate
-from firth.errors import InputError
 from firth.evaluate.aggregate import Aggregate, aggregate, parse_aggregates, parts_of
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric, estimate
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import ALL, TASKS
+from firth.run.errors import InputError
 
 SIZES = {"death_penalty": 40, "gay_marriage": 90, "gun_control": 30}
 RNG = np.random.default_rng(5)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from tests.evaluate.conftest import PAIR_COLUMNS, table
 
-from firth.artifacts import fingerprint_file
-from firth.errors import InputError
 from firth.evaluate.blocklist import make_blocklist
 from firth.evaluate.load import load_set
 from firth.evaluate.readers import gensim_files, read_lee
 from firth.evaluate.task import TASKS
-from firth.harvest.exclusion import BUILT_IN, Exclusion, long_enough, sentence_hashes
+from firth.harvest.blocklist import BUILT_IN, Blocklist, long_enough, sentence_hashes
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file
 
 
 def test_every_text_of_every_set_is_blocked(data_dir: Path, tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_every_text_of_every_set_is_blocked(data_dir: Path, tmp_path: Path) -> N
     hashes = np.load(tmp_path / "blocklist.npy", allow_pickle=False)
     assert hashes.dtype == np.uint64
     assert (np.diff(hashes.astype(object)) > 0).all(), "sorted, without repeats"
-    blocked = Exclusion(hashes)
+    blocked = Blocklist(hashes)
     for name, split in [("sts13", "test"), ("sts-b", "train"), ("sts-b", "dev"), ("lee", "all")]:
         rows = load_set(TASKS[name], data_dir, split).rows
         texts = [text for row in rows for text in row.texts if long_enough(text)]
@@ -40,7 +40,7 @@ def test_sentences_inside_longer_texts_are_blocked(tmp_path: Path) -> None:
     rows = [(text, 'He said: "short one"', "1", "x", "all")]
     (folder / "pairs.tsv").write_text(table(PAIR_COLUMNS, rows))
     assert make_blocklist(tmp_path / "eval", tmp_path / "blocklist.npy")["AFS"] == 4
-    blocked = Exclusion(np.load(tmp_path / "blocklist.npy"))
+    blocked = Blocklist(np.load(tmp_path / "blocklist.npy"))
     found = blocked.contains([text, "guns are everywhere now", "Nobody needs all of them.", "Yes."])
     assert found.tolist() == [True, True, True, False]
 
@@ -54,7 +54,7 @@ def test_the_list_that_ships_belongs_to_its_description() -> None:
     folder = gensim_files()
     assert folder is not None
     texts = sorted({text for row in read_lee(folder).rows for text in row.texts})
-    assert Exclusion.load().contains(texts).all()
+    assert Blocklist.load().contains(texts).all()
 
 
 def test_twice_gives_the_same_bytes(data_dir: Path, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth import progress
-from firth.errors import InputError
 from firth.evaluate.cache import Cache, default_folder
+from firth.run import progress
+from firth.run.errors import InputError
 
 
 def entry(folder: Path) -> Path:

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from firth.baselines.glove import glove_files
-from firth.baselines.idf import fit_idf
-from firth.baselines.protocol import Scorer
 from firth.baselines.registry import BASELINES
-from firth.baselines.tfidf import TfIdf
 from firth.baselines.trained import TRAINED
 from firth.evaluate.models import resolve_model
+from firth.lexical.idf import fit_idf
+from firth.lexical.scorer import Scorer
+from firth.lexical.tfidf import TfIdf
 
 Open = Callable[[pytest.FixtureRequest], Scorer]
 

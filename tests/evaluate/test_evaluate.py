@@ -11,13 +11,13 @@ from scipy import stats
 
 from firth import evaluate
 from firth.baselines.dice import Dice
-from firth.baselines.protocol import TextPair
-from firth.errors import InputError
 from firth.evaluate import compare, tabulate
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Floats
 from firth.evaluate.results import SCHEMA, Evaluation
 from firth.evaluate.task import TASKS
+from firth.lexical.scorer import TextPair
+from firth.run.errors import InputError
 
 RESULT_KEYS = ["model", "task", "subtask", "split", "metric", "value", "low", "high", "n"]
 

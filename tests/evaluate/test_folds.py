@@ -5,10 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from firth.errors import InputError
 from firth.evaluate.aggregate import Scheme, divide
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import ALL, TASKS
+from firth.run.errors import InputError
 
 TOPICS = ("gun_control", "gay_marriage", "death_penalty")
 

@@ -10,13 +10,13 @@ import pytest
 
 from firth import evaluate
 from firth.corpus.corpus import Corpus
-from firth.errors import InputError
 from firth.evaluate import leakage
 from firth.evaluate.cache import Cache
 from firth.evaluate.evaluate import evaluate_models
 from firth.evaluate.leakage import find_leakage, training_of, training_runs
 from firth.evaluate.load import load_set
 from firth.evaluate.task import TASKS
+from firth.run.errors import InputError
 
 SEEN = "The old captain left the red harbour in a storm."
 NEARLY = "The old captain left the red harbour in a storm yesterday."

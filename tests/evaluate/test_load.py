@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from tests.evaluate.conftest import PAIR_COLUMNS, made_up_pairs, table
 
-from firth import progress
-from firth.errors import InputError
 from firth.evaluate import load, readers
 from firth.evaluate.load import load_set
 from firth.evaluate.readers import hub_table, read_hub
 from firth.evaluate.rows import Row, fingerprint_rows
 from firth.evaluate.task import ALL, TASKS
+from firth.run import progress
+from firth.run.errors import InputError
 
 
 def test_a_split_is_loaded_from_the_folder(data_dir: Path) -> None:
@@ -237,7 +237,7 @@ def fake_hub(monkeypatch: pytest.MonkeyPatch, answer: Any) -> list[tuple[object,
         return answer
 
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
-    monkeypatch.setattr(readers, "hub_in_reach", lambda: True)
+    monkeypatch.setattr(readers, "hub_is_reachable", lambda: True)
     return calls
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from firth.errors import InputError
 from firth.evaluate.metrics import Floats, Metric, estimate, paired_difference
+from firth.run.errors import InputError
 
 Columns = tuple[Floats, Floats]
 few_values = st.lists(

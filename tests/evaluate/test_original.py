@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from firth.errors import InputError
 from firth.evaluate.load import load_set
 from firth.evaluate.rows import Row
 from firth.evaluate.task import ALL, TASKS
+from firth.run.errors import InputError
 
 TEXTS = [
     ('He said: "no".', "She said no."),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from firth.evaluate import leakage
 from firth.evaluate.leakage import Finder, Kind
-from firth.words import normal_form
+from firth.lexical.words import normal_form
 
 WORDS = ["a", "b", "c", "d", "The", "ship,", "sailed."]
 TEXT = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)

@@ -10,17 +10,17 @@ import pytest
 from typer.testing import CliRunner
 
 from firth import evaluate
-from firth.baselines.protocol import Scorer, TextPair
-from firth.cli import app
-from firth.errors import InputError
+from firth.cli.main import app
 from firth.evaluate import compare, load, models, plots
 from firth.evaluate import score as scoring
 from firth.evaluate.comparison import compare_saved
 from firth.evaluate.evaluate import evaluate_models
 from firth.evaluate.metrics import Floats
 from firth.evaluate.plots import plot_heat
-from firth.evaluate.report import Report, claim_file, claim_folder, read_saved
+from firth.evaluate.report import Report, claim_folder, read_saved
 from firth.evaluate.tables import escape, to_latex, to_markdown
+from firth.lexical.scorer import Scorer, TextPair
+from firth.run.errors import InputError
 
 MODELS = ["baseline:dice", "baseline:tfidf"]
 TASKS = ["sts13", "sts-b", "wiki-sections", "lee"]
@@ -458,18 +458,6 @@ def test_a_manifest_names_nothing_outside_its_folder(
     (folder / "manifest.json").write_text(json.dumps(values))
     saved("a", MODELS)
     assert outside.read_text() == (folder / "notes.md").read_text() == "mine"
-
-
-def test_a_file_that_is_there_needs_force(tmp_path: Path) -> None:
-    """Refused before any work; a folder even with it."""
-    file = tmp_path / "found.json"
-    claim_file(file, force=False)
-    file.write_text("mine")
-    with pytest.raises(InputError, match=r"is there already.*--force"):
-        claim_file(file, force=False)
-    claim_file(file, force=True)
-    with pytest.raises(InputError, match="a folder"):
-        claim_file(tmp_path, force=True)
 
 
 def test_commands_refuse_files_that_are_there(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firth.errors import InputError
 from firth.evaluate.evaluate import evaluate, evaluate_models
 from firth.evaluate.load import load_set
 from firth.evaluate.readers import gensim_files, read_lee
 from firth.evaluate.task import TASKS
+from firth.run.errors import InputError
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -20,7 +20,7 @@ def test_a_reachable_hub_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         return SimpleNamespace(sha=commit)
 
     monkeypatch.setattr(huggingface_hub, "model_info", model_info)
-    monkeypatch.setattr(models, "hub_in_reach", lambda: True)
+    monkeypatch.setattr(models, "hub_is_reachable", lambda: True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     first = fingerprint_model("someone/some-model")
     assert first == fingerprint_model("someone/some-model") is not None

@@ -2,9 +2,9 @@
 
 import pytest
 
-from firth.errors import InputError
 from firth.evaluate.metrics import Metric
 from firth.evaluate.task import TASKS, Kind, Task, find_task
+from firth.run.errors import InputError
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=list(TASKS))

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from firth.errors import InputError
 from firth.evaluate.readers import read_table
 from firth.evaluate.task import TASKS
+from firth.run.errors import InputError
 
 STSB = TASKS["sts-b"]
 HEADER = "sentence1\tsentence2\tscore\tsubtask\tsplit\n"

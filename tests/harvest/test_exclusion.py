@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.errors import InputError
-from firth.harvest.exclusion import BUILT_IN, Exclusion, long_enough, sentence_hashes
-from firth.words import normal_form
+from firth.harvest.blocklist import BUILT_IN, Blocklist, long_enough, sentence_hashes
+from firth.lexical.words import normal_form
+from firth.run.errors import InputError
 
 texts = st.lists(st.text(st.sampled_from("aAbé .,ﬁ\ud800"), max_size=12), max_size=8)
 
@@ -18,7 +18,7 @@ texts = st.lists(st.text(st.sampled_from("aAbé .,ﬁ\ud800"), max_size=12), max
 @given(texts, texts)
 def test_contains_is_membership_of_normal_forms(inside: list[str], asked: list[str]) -> None:
     """Sorted hashes and a binary search equal a set of strings."""
-    exclusion = Exclusion(sentence_hashes(inside))
+    exclusion = Blocklist(sentence_hashes(inside))
     known = {normal_form(text) for text in inside}
     assert exclusion.contains(asked).tolist() == [normal_form(text) in known for text in asked]
     assert len(exclusion) == len(known)
@@ -26,7 +26,7 @@ def test_contains_is_membership_of_normal_forms(inside: list[str], asked: list[s
 
 def test_form_does_not_matter() -> None:
     """Case, punctuation, spacing and composition of characters are not content."""
-    exclusion = Exclusion(sentence_hashes(["The naïve cat sat."]))
+    exclusion = Blocklist(sentence_hashes(["The naïve cat sat."]))
     variants = ["the  naïve cat, sat!", unicodedata.normalize("NFD", "THE NAÏVE CAT SAT")]
     assert exclusion.contains(variants).all()
     assert not exclusion.contains(["The naive cat sat.", "The naïve cat", ""]).any()
@@ -40,17 +40,17 @@ def test_hashes_are_fixed_for_ever() -> None:
 
 def test_an_empty_exclusion_excludes_nothing() -> None:
     """No hashes: no crash, no sentence."""
-    assert Exclusion(sentence_hashes([])).contains(["a b c", ""]).tolist() == [False, False]
+    assert Blocklist(sentence_hashes([])).contains(["a b c", ""]).tolist() == [False, False]
 
 
 def test_the_built_in_list_is_loaded_and_extended(tmp_path: Path) -> None:
     """Lines and cells of extra files, of at least three words, beside the shipped hashes."""
-    built_in = Exclusion.load()
+    built_in = Blocklist.load()
     assert len(built_in) == len(np.load(BUILT_IN)) > 10_000
     extra = tmp_path / "extra.tsv"
     lines = "A whole line of zebras.\r\nfirst zebra cell\tsecond zebra cell\t4.5\nzebra\n"
     extra.write_bytes(("\ufeff" + lines).encode())
-    exclusion = Exclusion.load([extra])
+    exclusion = Blocklist.load([extra])
     asked = ["a whole line of zebras", "First zebra cell!", "second zebra cell", "zebra", "4.5"]
     assert not built_in.contains(asked).any(), "premise: none is built in"
     assert exclusion.contains(asked).tolist() == [True, True, True, False, False]
@@ -61,7 +61,7 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     """A mistyped list must not silently exclude nothing."""
     for path in (tmp_path / "missing.txt", tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
-            Exclusion.load([path])
+            Blocklist.load([path])
 
 
 @pytest.mark.parametrize(

@@ -7,21 +7,21 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from firth.config import Config
 from firth.corpus.corpus import Corpus
-from firth.errors import ConfigError, InputError, MissingStageError
-from firth.harvest.exclusion import Exclusion, sentence_hashes
+from firth.harvest.blocklist import Blocklist, sentence_hashes
 from firth.harvest.harvest import SPLITS, harvest, read_pairs
 from firth.harvest.plan import Kind, Planner
-from firth.origin.paper import PaperOrigin
-from firth.retrieve.index import ChunkIndex
-from firth.run import CONFIG, Run
-from firth.words import normal_form
+from firth.lexical.words import normal_form
+from firth.paper.origin import PaperOrigin
+from firth.paper.retrieve.index import ChunkIndex
+from firth.run.config import Config
+from firth.run.errors import ConfigError, InputError, MissingStageError
+from firth.run.run import CONFIG, Run
 
-NOTHING = Exclusion(sentence_hashes([]))
+NOTHING = Blocklist(sentence_hashes([]))
 
 
-def planner(run: Path, exclusion: Exclusion = NOTHING, **changes: object) -> Planner:
+def planner(run: Path, exclusion: Blocklist = NOTHING, **changes: object) -> Planner:
     config = Run.open(run).config.changed({"harvest": changes}, "test")
     corpus = Corpus.open(run)
     return Planner(
@@ -51,7 +51,7 @@ def test_pairs_are_what_they_are_called(tiny_run: Path) -> None:
 
 def test_near_pairs_share_more_words_than_random_ones(tiny_run: Path) -> None:
     """Near means near."""
-    from firth.words import jaccard, words
+    from firth.lexical.words import jaccard, words
 
     corpus = Corpus.open(tiny_run)
     likeness: dict[Kind, list[float]] = {kind: [] for kind in Kind}
@@ -81,7 +81,7 @@ def test_excluded_sentences_are_never_harvested(tiny_run: Path) -> None:
     }
     banned = corpus.texts(sorted(usual)[::2])
     forms = {normal_form(text) for text in banned}
-    strict = planner(tiny_run, Exclusion(sentence_hashes(banned)))
+    strict = planner(tiny_run, Blocklist(sentence_hashes(banned)))
     for number in range(3):
         for pair in strict.shard(number, 30):
             for text in corpus.texts([pair.first, pair.second]):
@@ -93,7 +93,7 @@ def test_a_corpus_of_excluded_sentences_is_refused(tiny_run: Path) -> None:
     corpus = Corpus.open(tiny_run)
     everything = corpus.texts(range(len(corpus)))
     with pytest.raises(InputError, match="exclu"):
-        planner(tiny_run, Exclusion(sentence_hashes(everything))).shard(0, 10)
+        planner(tiny_run, Blocklist(sentence_hashes(everything))).shard(0, 10)
 
 
 def test_rows_can_be_computed_again(tiny_run: Path) -> None:

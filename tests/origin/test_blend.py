@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firth.errors import ConfigError, InputError, MissingStageError
-from firth.fit.open import open_parts
-from firth.origin.blend import BlendedOrigin, BlendExplanation
+from firth.context.open import open_components
+from firth.origin.ensemble import EnsembleExplanation, EnsembleOrigin
 from firth.origin.origin import Origin
-from firth.origin.paper import PaperOrigin
-from firth.run import Run
+from firth.paper.origin import PaperOrigin
+from firth.run.errors import ConfigError, InputError, MissingStageError
+from firth.run.run import Run
 
 A = "The ship reached the harbour near the island."
 B = "A sailor left the harbour in a storm."
@@ -25,14 +25,14 @@ def origin(tiny_run: Path) -> Origin:
 def test_the_method_decides_the_kind(tiny_run: Path, origin: Origin) -> None:
     """The run's setting, or the one given in its place."""
     assert isinstance(Origin.open(tiny_run), PaperOrigin)
-    assert isinstance(origin, BlendedOrigin)
+    assert isinstance(origin, EnsembleOrigin)
     with pytest.raises(ConfigError, match="method"):
         Origin.open(tiny_run, method="other")
 
 
 def test_the_score_is_the_weighted_mean_of_its_parts(tiny_run: Path, origin: Origin) -> None:
     """Shares are divided by their sum; a share of 0 leaves a part out."""
-    parts = open_parts(tiny_run)
+    parts = open_components(tiny_run)
     expected = [
         (2 * parts["sentences"].similarities([pair]) + parts["words"].similarities([pair])
          + parts["terms"].similarities([pair])).item() / 4
@@ -57,7 +57,7 @@ def test_it_is_symmetric_and_equal_texts_score_one(origin: Origin) -> None:
 def test_an_explanation_sums_to_the_score(origin: Origin) -> None:
     """Parts sum to the score; evidence and rest of each part to what it adds."""
     found = origin.explain(A, B)
-    assert isinstance(found, BlendExplanation)
+    assert isinstance(found, EnsembleExplanation)
     assert found.similarity == pytest.approx(origin.similarity(A, B), abs=1e-9)
     assert sum(part.added for part in found.parts.values()) == pytest.approx(found.similarity)
     for name, part in found.parts.items():
@@ -74,7 +74,7 @@ def test_a_part_can_be_left_out_of_an_explanation(tiny_run: Path) -> None:
     """What has no weight is not shown."""
     only = Origin.open(tiny_run, method="blend", parts={"sentences": 1, "words": 0, "terms": 0})
     found = only.explain(A, B)
-    assert isinstance(found, BlendExplanation)
+    assert isinstance(found, EnsembleExplanation)
     assert set(found.parts) == {"sentences"}
 
 
@@ -87,7 +87,7 @@ def test_shares_of_nothing_are_refused(tiny_run: Path) -> None:
 def test_an_unbuilt_stage_names_its_command(tmp_path: Path, tiny_run: Path) -> None:
     """What to type, if the fit stage is missing."""
     run = Run.create(tmp_path / "run", Run.open(tiny_run).config)
-    with pytest.raises(MissingStageError, match="firth train fit --run"):
+    with pytest.raises(MissingStageError, match="firth train context --run"):
         Origin.open(run, method="blend")
 
 
@@ -95,7 +95,7 @@ def test_an_unbuilt_stage_names_its_command(tmp_path: Path, tiny_run: Path) -> N
 def test_equal_texts_are_explained_as_equal(origin: Origin, one: str, two: str) -> None:
     """The explanation's score is the similarity, and still the sum of what its parts add."""
     found = origin.explain(one, two)
-    assert isinstance(found, BlendExplanation)
+    assert isinstance(found, EnsembleExplanation)
     assert found.similarity == pytest.approx(origin.similarity(one, two)) == 1.0
     whole = sum(item.share for item in found.evidence) + sum(found.rest.values())
     assert whole == pytest.approx(1.0)
@@ -124,9 +124,9 @@ def test_an_origin_can_be_evaluated(origin: Origin) -> None:
 
 def test_evidence_adds_something(tiny_run: Path, origin: Origin) -> None:
     """Words that add nothing to the score are no evidence for it."""
-    shares, _ = open_parts(tiny_run)["words"].shares(A, "zzz", 20)
+    shares, _ = open_components(tiny_run)["words"].shares(A, "zzz", 20)
     assert shares, "the premise: words of A"
     assert all(share.share == 0 for share in shares), "the premise: they meet none"
     found = origin.explain(A, "zzz")
-    assert isinstance(found, BlendExplanation)
+    assert isinstance(found, EnsembleExplanation)
     assert all(item.share != 0 for item in found.evidence)

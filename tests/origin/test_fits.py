@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firth.coherence.coherence import Coherence
 from firth.corpus.corpus import Corpus
-from firth.generation.open import open_generator
-from firth.origin.candidates import Candidates
-from firth.origin.fits import Choice, Fitter, PairFits, choose
-from firth.origin.paper import PaperOrigin
-from firth.origin_settings import Measure, OriginConfig, Selection, Weights
-from firth.retrieve.index import ChunkIndex
-from firth.run import Run
+from firth.origin.settings import Measure, OriginConfig, Selection, Weights
+from firth.paper.candidates import Candidates
+from firth.paper.coherence.coherence import Coherence
+from firth.paper.fits import Choice, Fitter, PairFits, choose
+from firth.paper.generation.open import open_generator
+from firth.paper.origin import PaperOrigin
+from firth.paper.retrieve.index import ChunkIndex
+from firth.run.run import Run
 
 PAIRS = [
     ("The ship reached the harbour near the island.", "The sailor feared the storm."),

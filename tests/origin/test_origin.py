@@ -8,17 +8,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from firth.config import Config
-from firth.contexts import Context
+from firth.corpus.context import Context
 from firth.corpus.corpus import Corpus
-from firth.errors import InputError
-from firth.generation.protocol import Likelihoods, Pairs
-from firth.origin.candidates import Candidates
-from firth.origin.paper import PaperOrigin
-from firth.origin.terms import Terms
-from firth.origin_settings import OriginConfig
-from firth.retrieve.index import Screened
-from firth.words import jaccard, words
+from firth.lexical.words import jaccard, words
+from firth.origin.settings import OriginConfig
+from firth.paper.candidates import Candidates
+from firth.paper.generation.protocol import Likelihoods, Pairs
+from firth.paper.origin import PaperOrigin
+from firth.paper.retrieve.index import Screened
+from firth.paper.terms import Terms
+from firth.run.config import Config
+from firth.run.errors import InputError
 
 A, B, C = (
     "The ship reached the harbour near the island.",

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.origin.selection import select_best, select_diverse
-from firth.words import jaccard
+from firth.lexical.words import jaccard
+from firth.paper.selection import select_best, select_diverse
 
 CANDIDATE = st.tuples(
     st.floats(-10, 0, allow_nan=False),

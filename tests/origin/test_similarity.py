@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from firth.origin.similarity import Vector, compare, influence
-from firth.origin_settings import Measure
+from firth.origin.settings import Measure
+from firth.paper.similarity import Vector, compare, influence
 
 FITS = st.floats(-50, 0, allow_nan=False).map(lambda x: round(x, 6))
 PAIR = st.integers(2, 40).flatmap(

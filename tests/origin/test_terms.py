@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from firth.config import Config
-from firth.errors import ConfigError
-from firth.origin.terms import Terms
-from firth.origin_settings import Weights
+from firth.origin.settings import Weights
+from firth.paper.terms import Terms
+from firth.run.config import Config
+from firth.run.errors import ConfigError
 
 
 def some_terms(n: int = 6, seed: int = 0) -> Terms:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.errors import InputError
 from firth.relatedness.scored import load_pairs
+from firth.run.errors import InputError
 
 ROWS = [
     ("A ship sailed.", "The ship left.", "0.9", "sea"),

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from firth.config import Config
 from firth.evaluate import readers
 from firth.reproduce.options import Options
 from firth.reproduce.registry import Request
-from firth.run import CONFIG, Run
+from firth.run.config import Config
+from firth.run.run import CONFIG, Run
 
 NOUNS = ["ship", "harbour", "wave", "sailor", "storm", "judge", "lawyer", "trial", "cow", "barn"]
 
@@ -18,7 +18,7 @@ NOUNS = ["ship", "harbour", "wave", "sailor", "storm", "judge", "lawyer", "trial
 @pytest.fixture
 def stsb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An evaluation folder whose STSb has 24 test pairs and 12 dev pairs, rated by word overlap."""
-    monkeypatch.setattr(readers, "hub_in_reach", lambda: False)
+    monkeypatch.setattr(readers, "hub_is_reachable", lambda: False)
     rng = random.Random(7)
     text = "sentence1\tsentence2\tscore\tsubtask\tsplit\n"
     for split, rows in (("test", 24), ("dev", 12)):

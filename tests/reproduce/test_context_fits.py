@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firth.errors import InputError
-from firth.origin.fits import Choice, Fitter
-from firth.origin.paper import PaperOrigin
-from firth.origin_settings import Measure, Selection
+from firth.origin.settings import Measure, Selection
+from firth.paper.fits import Choice, Fitter
+from firth.paper.origin import PaperOrigin
 from firth.reproduce import context_fits as module
 from firth.reproduce.context_fits import alone, context_fits, without
 from firth.reproduce.options import all_ones
 from firth.reproduce.rated import rated_pairs
-from firth.run import Run
+from firth.run.errors import InputError
+from firth.run.run import Run
 
 from .conftest import request_of
 

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from firth.origin.fits import PairFits
-from firth.origin.terms import Terms
-from firth.origin_settings import Selection, Weights
+from firth.origin.settings import Selection, Weights
+from firth.paper.fits import PairFits
+from firth.paper.terms import Terms
 from firth.reproduce.context_fits import ContextFits
 from firth.reproduce.differs import SUM, TERMS, differing, differing_note
 from firth.reproduce.options import all_ones

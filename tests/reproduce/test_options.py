@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.errors import ConfigError, InputError
-from firth.origin_settings import Weights
+from firth.origin.settings import Weights
 from firth.reproduce.options import Options, all_ones, parse_size, parse_weights
 from firth.reproduce.registry import EXPERIMENTS, reproduce
+from firth.run.errors import ConfigError, InputError
 
 
 @given(st.integers(1, 10**9), st.integers(1, 10**12))

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from firth.cli import app
+from firth.cli.main import app
 from firth.corpus.corpus import Corpus
-from firth.errors import ConfigError, InputError, MissingStageError
 from firth.origin.origin import Origin
-from firth.origin.paper import PaperOrigin
-from firth.origin_settings import Weights
+from firth.origin.settings import Weights
+from firth.paper.origin import PaperOrigin
 from firth.reproduce import context_fits as module
 from firth.reproduce.options import Options, all_ones
 from firth.reproduce.published_sun import TABLE5, TABLE6, TABLE8
 from firth.reproduce.rated import rated_pairs
 from firth.reproduce.registry import reproduce
 from firth.reproduce.report import Report
-from firth.run import CONFIG, Run
+from firth.run.errors import ConfigError, InputError, MissingStageError
+from firth.run.run import CONFIG, Run
 
 from .conftest import request_of
 

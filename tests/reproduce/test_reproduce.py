@@ -10,14 +10,14 @@ import pytest
 
 from firth.baselines.registry import open_baseline
 from firth.baselines.trained import TRAINED
-from firth.errors import InputError, MissingStageError
 from firth.evaluate import readers
 from firth.evaluate.evaluate import evaluate
 from firth.reproduce.measure import available, pearson
 from firth.reproduce.published import SETS, SYSTEMS, TABLE1
 from firth.reproduce.registry import EXPERIMENTS, reproduce
 from firth.reproduce.report import mean
-from firth.run import CONFIG
+from firth.run.errors import InputError, MissingStageError
+from firth.run.run import CONFIG
 
 COLUMNS = "sentence1\tsentence2\tscore\tsubtask\tsplit\n"
 NOUNS = ["ship", "harbour", "wave", "sailor", "storm", "judge", "lawyer", "trial", "cow", "barn"]
@@ -37,7 +37,7 @@ def write_set(path: Path, subtasks: Sequence[str], rows: int = 12) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "hub_in_reach", lambda: False)
+    monkeypatch.setattr(readers, "hub_is_reachable", lambda: False)
 
 
 @pytest.fixture

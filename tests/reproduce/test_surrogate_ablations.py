@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from firth.corpus import CORPUS
-from firth.errors import ConfigError, MissingStageError
 from firth.evaluate import EVALUATION
 from firth.reproduce import pair_numbers
 from firth.reproduce.cross_encoder import CROSS_ENCODER, CrossScorer, open_cross_encoder
@@ -15,7 +14,8 @@ from firth.reproduce.derived import Derived
 from firth.reproduce.options import Options
 from firth.reproduce.published_sun import TABLE7
 from firth.reproduce.registry import reproduce
-from firth.run import CONFIG, Run
+from firth.run.errors import ConfigError, MissingStageError
+from firth.run.run import CONFIG, Run
 
 
 def weights_of(folder: Path) -> dict[Path, bytes]:

@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
 
-from firth.config import Config
+from firth.context.build import build_context
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import build_tokenizer, open_tokenizer
-from firth.fit.build import train_fit
 from firth.harvest import HARVEST
-from firth.run import Run
-from firth.words import jaccard, words
+from firth.lexical.words import jaccard, words
+from firth.run.config import Config
+from firth.run.run import Run
 
 
 def write_pairs(run: Run, sizes: dict[str, int]) -> None:
@@ -54,14 +54,14 @@ def harvested(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     settings = {
         "corpus": {"inputs": [str(tiny_folder)]},
         "tokenizer": {"vocabulary": 400},
-        "fit": {"bag": {"dimensions": 12, "epochs": 4, "batch": 32, "by_source": True}},
+        "context": {"bag": {"dimensions": 12, "epochs": 4, "batch": 32, "by_source": True}},
         "surrogate": {"dimensions": 32},
     }
     path = tmp_path_factory.mktemp("harvested") / "run"
     run = Run.create(path, Config.parse(settings, "conftest"))
     build_corpus(run)
     build_tokenizer(run)
-    train_fit(run)
+    build_context(run)
     write_pairs(run, {"train": 600, "dev": 220, "test": 220})
     return path
 

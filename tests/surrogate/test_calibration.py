@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.errors import InputError
-from firth.settings import Calibration
+from firth.run.errors import InputError
 from firth.surrogate.calibration import KNOTS, LabelMap
+from firth.surrogate.settings import Calibration
 
 COSINES = [0.3, 0.5, 0.4]
 SCORES = st.lists(st.floats(-1, 1, allow_nan=False, width=32), min_size=2, max_size=60, unique=True)

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from firth.config import Config
-from firth.errors import InputError, MissingStageError
 from firth.harvest import HARVEST
-from firth.run import Run
+from firth.run.config import Config
+from firth.run.errors import InputError, MissingStageError
+from firth.run.run import Run
 from firth.surrogate import encoder
 from firth.surrogate.distill import Distilled, cosines, distill
 from firth.surrogate.start import start_model
@@ -184,15 +184,15 @@ def test_an_empty_test_split_is_refused(fresh: Callable[..., Run]) -> None:
 
 def test_without_a_harvest_the_command_is_named(tiny_folder: Path, tmp_path: Path) -> None:
     """The message says which command builds what is missing."""
+    from firth.context.build import build_context
     from firth.corpus.build import build_corpus
     from firth.corpus.tokenizer import build_tokenizer
-    from firth.fit.build import train_fit
 
     config = {"corpus": {"inputs": [str(tiny_folder)]}, "tokenizer": {"vocabulary": 400}}
     run = Run.create(tmp_path / "run", Config.parse(config, "test"))
     build_corpus(run)
     build_tokenizer(run)
-    train_fit(run)
+    build_context(run)
     with pytest.raises(MissingStageError, match="firth harvest"):
         distill(run)
 

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from firth.run import Run
+from firth.run.run import Run
 from firth.surrogate.distill import distill
 
 DRIVER = """
 import os, signal, sys
-from firth import progress
-from firth.run import Run
+from firth.run import progress
+from firth.run.run import Run
 from firth.surrogate import training
 from firth.surrogate.distill import build_surrogate
 

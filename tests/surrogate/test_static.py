@@ -11,12 +11,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.baseline_settings import Stemmer
-from firth.baselines.word_bag import WordBag
-from firth.fit import FIT
-from firth.fit.open import open_parts
-from firth.origin_settings import Method
-from firth.run import Run
+from firth.context import CONTEXT
+from firth.context.open import open_components
+from firth.lexical.stem import Stemmer
+from firth.lexical.word_vectors import WordBag
+from firth.lexical.words import words
+from firth.origin.settings import Method
+from firth.run.run import Run
 from firth.surrogate.static import (
     UNKNOWN,
     frequent_words,
@@ -25,7 +26,6 @@ from firth.surrogate.static import (
     static_start,
     word_tokenizer,
 )
-from firth.words import words
 
 KNOWN = ["the", "ship", "café", "x_1", "straße"]
 PAIRS = [
@@ -38,7 +38,7 @@ PAIRS = [
 
 @given(st.text(alphabet=st.sampled_from("the ship café X_1 Straße.,-'\n\t"), max_size=40))
 def test_the_tokenizer_reads_words(text: str) -> None:
-    """Its tokens are those of `firth.words.words`, unknown ones being 0."""
+    """Its tokens are those of `firth.lexical.words.words`, unknown ones being 0."""
     number = {word: i for i, word in enumerate(KNOWN, 1)}
     found = word_tokenizer(KNOWN).encode(text, add_special_tokens=False).ids
     assert found == [number.get(word, 0) for word in words(text)]
@@ -80,7 +80,7 @@ def test_the_start_is_near_origin(fresh: Callable[..., Run], tmp_path: Path) -> 
     assert not history
     one, two = (model.encode(list(side)) for side in zip(*PAIRS, strict=True))
     cosines = (one * two).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(two, axis=1)
-    parts = open_parts(run)
+    parts = open_components(run)
     ends = np.sort([parts[name].similarities(PAIRS) for name in ("sentences", "terms")], axis=0)
     assert (cosines > ends[0] - 0.1).all()
     assert (cosines < ends[1] + 0.1).all()
@@ -117,7 +117,7 @@ def test_what_cannot_be_spelled_counts_as_nothing(
 def test_start_epochs_0_knows_word_counts_only(fresh: Callable[..., Run], tmp_path: Path) -> None:
     """Vectors are then random directions, the same whatever the bag has learned."""
     run = fresh("run", start_epochs=0)
-    (run.folder(FIT) / "vectors.safetensors").unlink()
+    (run.folder(CONTEXT) / "vectors.safetensors").unlink()
     model, _ = static_start(run, tmp_path / "scratch")
     first, second = model.encode(["ship", "harbour"])
     assert first.any()

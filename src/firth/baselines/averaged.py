@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from firth.baselines.cosine import CosineScorer
-from firth.baselines.frequencies import Frequencies, fit_frequencies, fit_frequencies_on_run
-from firth.baselines.idf import fit_idf, fit_idf_on_run
-from firth.baselines.protocol import Scorer, TextPair
 from firth.baselines.spec import Spec
-from firth.baselines.vectors import WordVectors
+from firth.lexical.cosine import CosineScorer
+from firth.lexical.frequencies import Frequencies, fit_frequencies, fit_frequencies_on_run
+from firth.lexical.idf import fit_idf, fit_idf_on_run
+from firth.lexical.scorer import Scorer, TextPair
+from firth.lexical.vector_files import WordVectors
 
 Floats = npt.NDArray[np.float64]
 Weight = Callable[[str], float]

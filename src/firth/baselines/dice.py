@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from firth.baselines.protocol import TextPair
-from firth.words import words
+from firth.lexical.scorer import TextPair
+from firth.lexical.words import words
 
 
 class Dice:

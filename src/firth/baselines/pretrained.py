@@ -5,10 +5,10 @@ Heavy libraries are imported when a baseline is opened, so that naming one stays
 
 from pathlib import Path
 
-from firth.artifacts import fingerprint_file, fingerprint_value
-from firth.baselines.protocol import Scorer
 from firth.baselines.spec import UNKNOWN, Spec
-from firth.errors import InputError
+from firth.lexical.scorer import Scorer
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file, fingerprint_value
 
 VECTOR_OPTIONS = {
     "mean": "mean of the word vectors (default)",
@@ -31,7 +31,7 @@ TRANSFORMER_OPTIONS = {
 def open_vectors(spec: Spec) -> Scorer:
     """`baseline:vectors@FILE`."""
     from firth.baselines.averaged import average
-    from firth.baselines.vectors import read_vectors
+    from firth.lexical.vector_files import read_vectors
 
     _check_vector_options(spec)
     return average(read_vectors(Path(str(spec.source))), spec)
@@ -63,10 +63,10 @@ def identify_vectors(spec: Spec) -> object:
 
 def open_masked(spec: Spec) -> Scorer:
     """`baseline:bert[@NAME_OR_PATH]` and `baseline:roberta[@NAME_OR_PATH]`."""
-    from firth.baselines.transformer import Pool, open_transformer
+    from firth.baselines.transformer import Pool, open_pooled
 
     pool = Pool(spec.one_of(Pool.MEAN, *Pool))
-    return open_transformer(spec.source or MASKED[spec.name], pool)
+    return open_pooled(spec.source or MASKED[spec.name], pool)
 
 
 def open_use(spec: Spec) -> Scorer:
@@ -108,7 +108,7 @@ def corpus_digest(run: str | None) -> str | None:
     if run is None:
         return None
     from firth.corpus import CORPUS
-    from firth.run import Run
+    from firth.run.run import Run
 
     opened = Run.open(run)
     limits = opened.config.corpus

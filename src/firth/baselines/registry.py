@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from firth.baselines import pretrained
-from firth.baselines.protocol import Scorer
 from firth.baselines.spec import PREFIX, UNKNOWN, Spec
 from firth.baselines.trained import TRAINED, identify_trained, open_trained
-from firth.errors import InputError
+from firth.lexical.scorer import Scorer
+from firth.run.errors import InputError
 
 __all__ = ["BASELINES", "PREFIX", "Baseline", "identify_baseline", "open_baseline"]
 
@@ -46,8 +46,8 @@ def _dice(_: Spec) -> Scorer:
 
 
 def _tfidf(spec: Spec) -> Scorer:
-    from firth.baselines.idf import fit_idf_on_run
-    from firth.baselines.tfidf import TfIdf
+    from firth.lexical.idf import fit_idf_on_run
+    from firth.lexical.tfidf import TfIdf
 
     return TfIdf(fit_idf_on_run(spec.source) if spec.source else None)
 
@@ -57,13 +57,13 @@ def _corpus(spec: Spec) -> object:
 
 
 def _open_prompt_eol(spec: Spec) -> Scorer:
-    from firth.baselines.prompt_eol import open_prompt_eol
+    from firth.context.prompt import open_prompt_eol
 
     return open_prompt_eol(spec)
 
 
 def _identify_prompt_eol(spec: Spec) -> object:
-    from firth.baselines.prompt_eol import identify_prompt_eol
+    from firth.context.prompt import identify_prompt_eol
 
     return identify_prompt_eol(spec)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from firth.errors import InputError
+from firth.run.errors import InputError
 
 PREFIX = "baseline:"
 UNKNOWN = "unknown"

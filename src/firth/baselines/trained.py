@@ -7,7 +7,7 @@ Each is a stage in `RUN/baselines/NAME`. To add one: a module with two functions
     inputs(run: Run, name: str) -> Mapping[str, str]                 optional: what else it reads;
                                              a setting of that name then counts by its content
 
-a section in `firth.baseline_settings`, and a line in `TRAINED`.
+a section in `firth.baselines.settings`, and a line in `TRAINED`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from firth.artifacts import MANIFEST, Manifest, Outcome, Stage, fingerprint_file
-from firth.baseline_settings import BaselinesConfig
-from firth.baselines.protocol import Scorer
+from firth.baselines.settings import BaselinesConfig
 from firth.corpus import CORPUS
-from firth.errors import InputError, MissingExtraError
-from firth.run import CONFIG, Run
+from firth.lexical.scorer import Scorer
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.files import fingerprint_file
+from firth.run.run import CONFIG, Run
+from firth.run.stage import MANIFEST, Manifest, Outcome, Stage
 
 FOLDER = "baselines"
 
@@ -34,7 +35,6 @@ class Trained:
     Attributes:
         summary: What it is, in a line.
         module: Holds `fit` and `load`.
-        code: Parts of firth whose source decides the bytes, `module` aside.
         libraries: Distributions whose versions decide them.
         inputs: Stages it reads.
         extra: Extra of firth that installs what it needs.
@@ -42,57 +42,46 @@ class Trained:
 
     summary: str
     module: str
-    code: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ("torch",)
     inputs: tuple[Stage, ...] = (CORPUS,)
     extra: str = "baselines"
 
 
-_WORDS = ("words", "baselines/sentences", "baselines/stem", "baselines/word_bag")
-_NEIGHBOURS = ("baselines/cbos", *_WORDS)
-
-_PEERS = ("baselines/cosine", "encoders")
 _TUNING = ("torch", "transformers", "sentence-transformers", "datasets", "accelerate")
 
 TRAINED: Mapping[str, Trained] = {
     "skip-gram": Trained(
         "mean of skip-gram word vectors (word2vec, by gensim)",
         "firth.baselines.word2vec",
-        _WORDS,
         ("gensim", "snowballstemmer"),
     ),
     "cbow": Trained(
         "mean of CBOW word vectors (word2vec, by gensim)",
         "firth.baselines.word2vec",
-        _WORDS,
         ("gensim", "snowballstemmer"),
     ),
     "siamese-cbow": Trained(
         "mean of word vectors that tell a sentence's neighbours from others (Kenter et al. 2016)",
         "firth.baselines.cbos.fit",
-        _NEIGHBOURS,
         ("snowballstemmer",),
     ),
     "cbos": Trained(
         "sum of word vectors, predicted from the neighbours' sums (Yuan & Zhang)",
         "firth.baselines.cbos.fit",
-        _NEIGHBOURS,
         ("snowballstemmer",),
     ),
     "bag": Trained(
         "weighted sum of word vectors, by contrast with all other sentences of a batch",
-        "firth.baselines.bag",
-        ("training", *_WORDS),
+        "firth.context.bag",
         ("torch", "snowballstemmer"),
     ),
     "skip-thought": Trained(
         "last state of a GRU that helps to write the sentences before and after",
         "firth.baselines.skip_thought.fit",
-        ("training", "baselines/skip_thought", *_WORDS),
         ("torch", "snowballstemmer"),
     ),
     **{
-        name: Trained(summary, "firth.baselines.peers", _PEERS, _TUNING, extra="train")
+        name: Trained(summary, "firth.baselines.unsupervised", _TUNING, extra="train")
         for name, summary in {
             "simcse": "an encoder tuned by SimCSE: a sentence and itself under dropout",
             "tsdae": "an encoder tuned by TSDAE: sentences rebuilt from damaged ones",
@@ -143,11 +132,9 @@ def base_settings(names: Sequence[str], base: str) -> dict[str, Any]:
 def stage_of(name: str, folder: str | None = None) -> Stage:
     """The stage that trains `name`, in the folder `baselines/NAME` of a run or in another one."""
     trained = find_trained(name)
-    own = trained.module.removeprefix("firth.").replace(".", "/")
     return Stage(
-        name=folder or f"{FOLDER}/{name}",
-        code=(own, *trained.code),
-        command=f"firth train baseline {name} --run",
+        folder or f"{FOLDER}/{name}",
+        f"firth train baseline {name} --run",
         libraries=trained.libraries,
     )
 
@@ -168,18 +155,21 @@ def build_baseline(run: Run, name: str, folder: str | None = None) -> Outcome:
     trained = find_trained(name)
     module = _module(name)
     more: Mapping[str, str] = module.inputs(run, name) if hasattr(module, "inputs") else {}
-    settings = getattr(run.config.baselines, section_of(name)).model_dump(mode="json")
-    settings = {key: value for key, value in settings.items() if key not in more}
+    section = f"baselines.{section_of(name)}"
+    fields = type(getattr(BaselinesConfig(), section_of(name))).model_fields
 
-    def build(workspace: Path) -> Mapping[str, Any]:
-        summary: Mapping[str, Any] = module.fit(run, name, workspace)
+    def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        summary: Mapping[str, Any] = module.fit(handed, name, workspace)
         return summary
 
-    return run.execute(
+    return run.build(
         stage_of(name, folder),
-        inputs={**run.inputs(*trained.inputs), **more},
-        config={"seed": run.config.seed, "settings": settings},
-        build=build,
+        fill,
+        reads=trained.inputs,
+        settings=["seed", *(f"{section}.{field}" for field in fields if field not in more)],
+        places=[f"{section}.{field}" for field in fields if field in more],
+        inputs=more,
+        code=trained.module,
     )
 
 
@@ -193,7 +183,7 @@ def train_baseline(
         run: A run whose corpus is built.
         seed: Of every random choice; None takes the run's. Like the settings, it is written into
             the run's configuration.
-        settings: Fields of its section in `firth.baseline_settings`, such as `epochs`.
+        settings: Fields of its section in `firth.baselines.settings`, such as `epochs`.
 
     Raises:
         InputError: No such baseline or run.

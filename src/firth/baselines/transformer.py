@@ -2,16 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from firth.baselines.cosine import CosineScorer
-from firth.errors import InputError
-from firth.progress import without_foreign_bars
-from firth.reach import hub_in_reach
+from firth.lexical.cosine import CosineScorer
+from firth.run.pretrained import open_transformer
 
 if TYPE_CHECKING:
     import torch
@@ -19,7 +16,6 @@ if TYPE_CHECKING:
 _BATCH = 32
 _LONGEST = 512
 """Tokens a text is cut at when the model allows more, or does not say."""
-_FAILURES = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, AttributeError)
 
 
 class Pool(StrEnum):
@@ -35,7 +31,7 @@ class Pool(StrEnum):
     """The first token of the last layer: [CLS], <s>."""
 
 
-def open_transformer(name: str, pool: Pool = Pool.MEAN) -> CosineScorer:
+def open_pooled(name: str, pool: Pool = Pool.MEAN) -> CosineScorer:
     """Open an encoder by folder or hub name; scores are cosines of its pooled token vectors.
 
     Float32, without dropout. Pickled weights and remote code are refused.
@@ -47,26 +43,8 @@ def open_transformer(name: str, pool: Pool = Pool.MEAN) -> CosineScorer:
     Raises:
         InputError: It cannot be loaded.
     """
-    import torch
-    from safetensors import SafetensorError
-    from transformers import AutoModel, AutoTokenizer
-
-    local = Path(name).is_dir()
-    offline = local or not hub_in_reach()
-    try:
-        with without_foreign_bars():
-            tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=offline)
-            model: Any = AutoModel.from_pretrained(
-                name, local_files_only=offline, use_safetensors=True, dtype=torch.float32
-            )
-    except (*_FAILURES, SafetensorError) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        reach = " (the hub cannot be reached)" if offline and not local else ""
-        raise InputError(
-            f"{name}: no encoder could be loaded{reach}: {first}. Expected the folder or hub name "
-            "of a BERT or RoBERTa with safetensors weights"
-        ) from error
-    encoder = TokenPooler(model.eval(), tokenizer, pool)
+    model, tokenizer = open_transformer(name)
+    encoder = TokenPooler(model, tokenizer, pool)
     title = {
         Pool.MEAN: "mean of the last layer",
         Pool.MAX: "max of the last layer",

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.baselines.cosine import CosineScorer
-from firth.errors import InputError
-from firth.reach import hub_in_reach
+from firth.lexical.cosine import CosineScorer
+from firth.run.errors import InputError
+from firth.run.hub import hub_is_reachable
 
 HANDLE = "https://tfhub.dev/google/universal-sentence-encoder/4"
 STUDENT = "sentence-transformers/distiluse-base-multilingual-cased-v2"
@@ -63,7 +63,7 @@ def open_distilled(source: str | None = None) -> CosineScorer:
     from sentence_transformers import SentenceTransformer
 
     name = source or STUDENT
-    offline = Path(name).is_dir() or not hub_in_reach()
+    offline = Path(name).is_dir() or not hub_is_reachable()
     try:
         model = SentenceTransformer(
             name, local_files_only=offline, model_kwargs={"use_safetensors": True}

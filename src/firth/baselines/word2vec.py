@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from firth.baseline_settings import WordVectorConfig
-from firth.baselines.sentences import WordSentences, read_sentences
-from firth.baselines.word_bag import WordBag, load
-from firth.errors import MissingExtraError
-from firth.progress import bar
-from firth.run import Run
-from firth.seeds import derive_seed
+from firth.baselines.settings import WordVectorConfig
+from firth.corpus.numbered import WordSentences, read_sentences
+from firth.lexical.word_vectors import WordBag, load
+from firth.run.errors import MissingExtraError
+from firth.run.progress import bar
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
 
 __all__ = ["fit", "load"]
 

@@ -8,18 +8,19 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, TextIO
 
-from firth.artifacts import SCRATCH, Outcome, write_json
 from firth.corpus import CORPUS
 from firth.corpus.duplicates import SeenTexts
 from firth.corpus.inputs import Source, resolve_inputs
 from firth.corpus.readers import read_source
 from firth.corpus.records import Problem
 from firth.corpus.sentences import split_paragraphs
+from firth.corpus.settings import CorpusConfig
 from firth.corpus.store import SETTINGS, CorpusWriter
-from firth.errors import FirthError, InputError
-from firth.progress import bar
-from firth.run import Run
-from firth.settings import CorpusConfig
+from firth.run.errors import FirthError, InputError
+from firth.run.files import write_json
+from firth.run.progress import bar
+from firth.run.run import Run
+from firth.run.stage import SCRATCH, Outcome
 
 SKIPPED = "skipped.jsonl"
 SOURCES = "sources.jsonl"
@@ -38,14 +39,20 @@ def build_corpus(run: Run) -> Outcome:
             before stays as it was.
         MissingExtraError: If the hub is named and `datasets` is not installed.
     """
-    config = run.config.corpus
-    sources = resolve_inputs(config.inputs)
-    settings = config.model_dump(mode="json") | {"inputs": [source.name for source in sources]}
-    return run.execute(
+    sources = resolve_inputs(run.config.corpus.inputs)
+
+    def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        return _build(workspace, sources, handed.config.corpus)
+
+    return run.build(
         CORPUS,
-        inputs={source.name: source.fingerprint() for source in sources},
-        config=settings,
-        build=lambda workspace: _build(workspace, sources, config),
+        fill,
+        settings=[f"corpus.{name}" for name in CorpusConfig.model_fields if name != "inputs"],
+        # Numbered: their order counts, and two may have the same name.
+        inputs={
+            f"{number:06} {source.name}": source.fingerprint()
+            for number, source in enumerate(sources)
+        },
     )
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from firth.artifacts import read_json
-from firth.config import Config
-from firth.contexts import Context
 from firth.corpus import CORPUS, store
-from firth.run import CONFIG, Run
+from firth.corpus.context import Context
+from firth.run.config import Config
+from firth.run.files import read_json
+from firth.run.run import CONFIG, Run
 
 Bounds = npt.NDArray[np.int64]
 
@@ -72,7 +72,7 @@ class Corpus:
         paragraph_bounds: int64, (n_paragraphs+1,), likewise.
         chunk_bounds: int64, (n_chunks+1,), likewise; chunks tile the sentences and never cross a
             document.
-        word_counts: int32, (n_sentences,): words (`firth.words.words`) of each sentence.
+        word_counts: int32, (n_sentences,): words (`firth.lexical.words.words`) of each sentence.
         window: Default number of sentences on each side of a slot that make its context.
 
     Example:
@@ -111,7 +111,7 @@ class Corpus:
         Args:
             inputs: A file, folder, glob or `hub:NAME`, or several of them.
             run: Folder of the run, made if need be.
-            settings: Fields of `firth.config.CorpusConfig`, such as `text_field`.
+            settings: Fields of `firth.run.config.CorpusConfig`, such as `text_field`.
 
         Raises:
             ConfigError: If a setting does not exist or has a wrong value.

@@ -4,7 +4,7 @@ import hashlib
 import sqlite3
 from pathlib import Path
 
-from firth.words import normal_form
+from firth.lexical.words import normal_form
 
 
 class SeenTexts:

@@ -6,12 +6,12 @@ from typing import Any
 
 import datasets
 
-from firth.artifacts import fingerprint_value
 from firth.corpus.inputs import Source
 from firth.corpus.records import Item, record_of
-from firth.errors import InputError
-from firth.reach import hub_in_reach
-from firth.settings import CorpusConfig
+from firth.corpus.settings import CorpusConfig
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_value
+from firth.run.hub import hub_is_reachable
 
 
 def _parts(name: str) -> tuple[str, str | None, str]:
@@ -28,7 +28,7 @@ def fingerprint_hub(name: str) -> str:
         InputError: If the data set cannot be reached or has no such configuration or split.
     """
     path, config, split = _parts(name)
-    if not Path(path).is_dir() and not hub_in_reach():
+    if not Path(path).is_dir() and not hub_is_reachable():
         raise InputError(
             f"hub:{name}: the hub cannot be reached from here. Expected a network, or with "
             "HF_HUB_OFFLINE=1 a copy in its cache; or download the data set elsewhere, as files"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from firth.artifacts import fingerprint_file
-from firth.errors import InputError, MissingExtraError
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.files import fingerprint_file
 
 HUB = "hub:"
 

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 from firth.corpus.inputs import Format, Source
 from firth.corpus.lines import Advance, Line, read_lines
 from firth.corpus.records import Item, Problem, Reason, Record, checked, record_of
+from firth.corpus.settings import CorpusConfig
 from firth.corpus.tables import read_table
-from firth.settings import CorpusConfig
 
 
 def read_source(source: Source, config: CorpusConfig, advance: Advance) -> Iterator[Item]:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from firth.settings import CorpusConfig
-from firth.words import words
+from firth.corpus.settings import CorpusConfig
+from firth.lexical.words import words
 
 
 class Reason(StrEnum):

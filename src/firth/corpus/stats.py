@@ -10,7 +10,7 @@ import numpy as np
 
 from firth.corpus import CORPUS
 from firth.corpus.corpus import Corpus
-from firth.run import Run
+from firth.run.run import Run
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 

@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from firth.corpus.records import Record
-from firth.settings import CorpusConfig
-from firth.words import words
+from firth.corpus.settings import CorpusConfig
+from firth.lexical.words import words
 
 SENTENCES = "sentences.arrow"
 DOCUMENTS = "documents.arrow"

@@ -12,7 +12,7 @@ from typing import Literal
 from firth.corpus.inputs import Format, Source
 from firth.corpus.lines import Advance, Line, read_lines
 from firth.corpus.records import Item, Problem, Reason, record_of
-from firth.settings import CorpusConfig
+from firth.corpus.settings import CorpusConfig
 
 
 class _BrokenRowError(Exception):

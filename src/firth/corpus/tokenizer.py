@@ -6,13 +6,12 @@ from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from firth.artifacts import Outcome
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
 from firth.corpus.store import BATCH_ROWS
-from firth.progress import track
-from firth.run import Run
-from firth.settings import TokenizerConfig
+from firth.run.progress import track
+from firth.run.run import Run
+from firth.run.stage import Outcome
 
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 """Their ids are 0 to 4. `<unk>` never arises: every byte has a token."""
@@ -28,14 +27,7 @@ def build_tokenizer(run: Run) -> Outcome:
     Raises:
         MissingStageError: If the run has no corpus.
     """
-    config = run.config.tokenizer
-    corpus = Corpus.open(run)
-    return run.execute(
-        TOKENIZER,
-        inputs=run.inputs(CORPUS),
-        config=config.model_dump(mode="json"),
-        build=lambda workspace: _build(workspace, corpus, config),
-    )
+    return run.build(TOKENIZER, _build, reads=[CORPUS], settings=["tokenizer"])
 
 
 def open_tokenizer(run: str | Path | Run) -> Tokenizer:
@@ -52,7 +44,8 @@ def open_tokenizer(run: str | Path | Run) -> Tokenizer:
     return tokenizer
 
 
-def _build(workspace: Path, corpus: Corpus, config: TokenizerConfig) -> Mapping[str, Any]:
+def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
+    corpus, config = Corpus.open(run), run.config.tokenizer
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     lowercase = [normalizers.Lowercase()] if config.lowercase else []
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), *lowercase])

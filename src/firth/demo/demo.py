@@ -8,19 +8,19 @@ from typing import Any
 
 import yaml
 
-from firth.config import Config
 from firth.demo.examples import EXPLAINED, PAIRS, QUERY
 from firth.demo.gather import gather_report
 from firth.demo.report import DemoReport, write_report
 from firth.demo.texts import collect_texts
-from firth.errors import FirthError
 from firth.evaluate.load import load_set
 from firth.evaluate.task import find_task
 from firth.pipeline import bring_up_to_date
 from firth.preflight import check
-from firth.progress import note
-from firth.reach import hub_in_reach
-from firth.run import Run
+from firth.run.config import Config
+from firth.run.errors import FirthError
+from firth.run.hub import hub_is_reachable
+from firth.run.progress import note
+from firth.run.run import Run
 
 REPORT = "report.html"
 _SHOWN_EVIDENCE = 3
@@ -108,7 +108,7 @@ def demo_config(
 
 
 def _offered(task: str, split: str, data_dir: Path | None) -> bool:
-    if data_dir is None and not hub_in_reach():
+    if data_dir is None and not hub_is_reachable():
         return False
     try:
         load_set(find_task(task)[0], data_dir, split)

@@ -7,19 +7,20 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import semantic_search
 
-from firth.artifacts import read_json
-from firth.coherence import COHERENCE
+from firth.context import CONTEXT
+from firth.context.build import HISTORY
 from firth.corpus import CORPUS
 from firth.corpus.corpus import Corpus
 from firth.demo.report import Curve, DemoReport, Hit, Row, ScoredPair
 from firth.evaluate import EVALUATION
-from firth.fit import FIT
-from firth.fit.build import HISTORY
-from firth.generation import GENERATOR
 from firth.harvest.harvest import SPLITS, read_pairs
 from firth.origin.origin import Origin
-from firth.origin_settings import Method
-from firth.run import Run
+from firth.origin.settings import Method
+from firth.paper.coherence import COHERENCE
+from firth.paper.generation import GENERATOR
+from firth.run.files import read_json
+from firth.run.pretrained import open_encoder
+from firth.run.run import Run
 from firth.surrogate import SURROGATE
 
 _HITS = 5
@@ -37,7 +38,7 @@ def gather_report(
         query: What to search the corpus for.
     """
     origin, corpus = Origin.open(run), Corpus.open(run)
-    surrogate = SentenceTransformer(str(run.folder(SURROGATE)), local_files_only=True)
+    surrogate = open_encoder(str(run.folder(SURROGATE)))
     recorded = read_json(run.folder(SURROGATE) / "report.json")
     return DemoReport(
         facts=_facts(run),
@@ -71,7 +72,7 @@ def _curves(run: Run, recorded: Mapping[str, Any]) -> dict[str, tuple[str, dict[
 
 
 def _fit_curves(run: Run) -> dict[str, tuple[str, dict[str, Curve]]]:
-    history = read_json(run.folder(FIT) / HISTORY)
+    history = read_json(run.folder(CONTEXT) / HISTORY)
     return {
         "Context fit: training loss": (
             "nats",

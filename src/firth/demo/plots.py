@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firth.errors import MissingExtraError
+from firth.run.errors import MissingExtraError
 
 try:
     import matplotlib as mpl

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from firth.artifacts import write_atomically
-from firth.errors import MissingExtraError
 from firth.origin.origin import Explanation
+from firth.run.errors import MissingExtraError
+from firth.run.files import write_atomically
 
 try:
     from jinja2 import Environment, StrictUndefined

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from firth.artifacts import write_atomically
-from firth.errors import MissingExtraError
-from firth.progress import note
+from firth.run.errors import MissingExtraError
+from firth.run.files import write_atomically
+from firth.run.progress import note
 
 _WIKIPEDIA = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 _NEWS = "lee_background.cor"

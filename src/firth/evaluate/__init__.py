@@ -6,14 +6,14 @@ The function is `firth.evaluate.evaluate.evaluate`, or `from firth import evalua
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from firth.artifacts import Stage
+from firth.run.stage import Stage
 
 if TYPE_CHECKING:
-    from firth.baselines.protocol import Scorer
     from firth.evaluate.comparison import compare
     from firth.evaluate.models import resolve_model
     from firth.evaluate.results import Comparison, Evaluation, Result, tabulate
     from firth.evaluate.task import TASKS, Task
+    from firth.lexical.scorer import Scorer
 
 __all__ = [
     "EVALUATION",
@@ -29,14 +29,13 @@ __all__ = [
 ]
 
 EVALUATION = Stage(
-    name="evaluation",
-    code=("words", "coherence", "generation", "baselines", "fit", "origin", "evaluate"),
-    command="firth run FILE.yaml --run",
+    "evaluation",
+    "firth run CONFIG --run",
     libraries=("scikit-learn", "scipy", "sentence-transformers"),
 )
 
 _HOMES = {
-    "Scorer": "firth.baselines.protocol",
+    "Scorer": "firth.lexical.scorer",
     "compare": "firth.evaluate.comparison",
     "resolve_model": "firth.evaluate.models",
     "TASKS": "firth.evaluate.task",

@@ -6,11 +6,11 @@ from enum import StrEnum
 
 import numpy as np
 
-from firth.errors import InputError
 from firth.evaluate.metrics import Drawn, Estimate, Floats, Metric, Rows, draw, estimate, undefined
 from firth.evaluate.rows import EvaluationSet, fingerprint_rows
 from firth.evaluate.task import ALL
-from firth.seeds import derive_seed
+from firth.run.errors import InputError
+from firth.run.seeds import derive_seed
 
 FOLDS = 10
 

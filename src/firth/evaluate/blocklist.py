@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.artifacts import fingerprint_file, write_atomically, write_json
 from firth.corpus.sentences import split_sentences
-from firth.errors import InputError
 from firth.evaluate.readers import COLUMNS, gensim_files, read_lee
-from firth.harvest.exclusion import MIN_WORDS, Hashes, long_enough, sentence_hashes
+from firth.harvest.blocklist import MIN_WORDS, Hashes, long_enough, sentence_hashes
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file, write_atomically, write_json
 
 _TEXTS = {name for columns in COLUMNS.values() for name in columns if name != "score"}
 
@@ -48,7 +48,7 @@ def make_blocklist(data_dir: Path, target: Path) -> dict[str, int]:
         np.save(file, together, allow_pickle=False)
     counts = {name: len(found) for name, found in hashes.items()}
     about = {
-        "hash": "BLAKE2b, 64 bits, of firth.words.normal_form; uint64, sorted",
+        "hash": "BLAKE2b, 64 bits, of firth.lexical.words.normal_form; uint64, sorted",
         "min_words": MIN_WORDS,
         "hashes": len(together),
         "sets": counts,

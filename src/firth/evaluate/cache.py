@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from firth.errors import InputError
 from firth.evaluate.metrics import Floats
-from firth.progress import note
+from firth.run.errors import InputError
+from firth.run.progress import note
 
 T = TypeVar("T")
 VARIABLE = "FIRTH_CACHE"

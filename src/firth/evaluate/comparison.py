@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 import firth
-from firth.errors import InputError
 from firth.evaluate.cache import Cache
 from firth.evaluate.figures import bootstrap_seed, differences_of, figures_of
 from firth.evaluate.metrics import (
@@ -29,6 +28,7 @@ from firth.evaluate.metrics import (
 from firth.evaluate.report import Saved, read_saved
 from firth.evaluate.results import Comparison, Evaluation, GroupResult, Sample, settings_of
 from firth.evaluate.task import ALL
+from firth.run.errors import InputError
 
 SCHEMA = 2
 """Version of the JSON of differences."""

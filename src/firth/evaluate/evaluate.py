@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from firth.corpus import CORPUS
-from firth.errors import FirthError, InputError
 from firth.evaluate.aggregate import Aggregate
 from firth.evaluate.cache import Cache
 from firth.evaluate.comparison import compare, group_results
@@ -19,8 +18,9 @@ from firth.evaluate.report import Report
 from firth.evaluate.results import Evaluation, Result, Scored
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.score import Model, System, is_all, label_of, score, select_systems
-from firth.progress import Bar, bar
-from firth.run import Run
+from firth.run.errors import FirthError, InputError
+from firth.run.progress import Bar, bar
+from firth.run.run import Run
 
 DECONTAMINATED = "decontaminated"
 """The subtask that holds every row of which the training text has no text."""

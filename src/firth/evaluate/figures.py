@@ -9,14 +9,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from firth.artifacts import fingerprint_code, fingerprint_value
 from firth.evaluate.aggregate import Aggregate, aggregate, applies
 from firth.evaluate.cache import Cache
 from firth.evaluate.metrics import Difference, Estimate, Metric, mean_estimate, paired_difference
 from firth.evaluate.results import Sample, Scored
-from firth.seeds import derive_seed
-
-_CODE = ("evaluate/metrics", "evaluate/aggregate", "evaluate/results", "evaluate/figures", "seeds")
+from firth.run.code import fingerprint_code
+from firth.run.files import fingerprint_value
+from firth.run.seeds import derive_seed
 
 Key = tuple[str, Metric]
 """Subtask (`all` first), or the name of an aggregate; and metric."""
@@ -112,7 +111,7 @@ def _kept(
     numpy = importlib.metadata.version("numpy")
     return cache.recall(
         kind,
-        fingerprint_value([content, seed, resamples, fingerprint_code(*_CODE), numpy]),
+        fingerprint_value([content, seed, resamples, fingerprint_code(__name__), numpy]),
         make,
         lambda found: [[group, metric, asdict(value)] for (group, metric), value in found.items()],
         lambda known: {(group, Metric(metric)): type_(**value) for group, metric, value in known},

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firth.artifacts import fingerprint_code, fingerprint_file, fingerprint_value
 from firth.baselines.spec import PREFIX, Spec
 from firth.corpus import CORPUS
-from firth.errors import InputError
 from firth.evaluate.cache import Cache
 from firth.evaluate.rows import EvaluationSet
-from firth.progress import note
-from firth.run import CONFIG, Run
-from firth.words import normal_form
+from firth.lexical.words import normal_form
+from firth.run.code import fingerprint_code
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file, fingerprint_value
+from firth.run.progress import note
+from firth.run.run import CONFIG, Run
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -38,7 +39,6 @@ _BATCH = 8_192
 _CANDIDATES = 8
 _EXAMPLES = 5
 _PAIR = ("sentence1", "sentence2")
-_CODE = ("words", "corpus", "evaluate/leakage")
 
 
 class Kind(StrEnum):
@@ -277,7 +277,7 @@ def _documents(source: str) -> Iterator[list[str]]:
     from firth.corpus.readers import read_source
     from firth.corpus.records import Record
     from firth.corpus.sentences import split_paragraphs
-    from firth.settings import CorpusConfig
+    from firth.corpus.settings import CorpusConfig
 
     sentences = (
         sentence
@@ -387,7 +387,7 @@ def find_leakage(
         threshold: Least Jaccard similarity of bigrams that counts as near, in (0, 1].
     """
     kept = cache or Cache(None)
-    settings = [min_words, threshold, _EXAMPLES, fingerprint_code(*_CODE)]
+    settings = [min_words, threshold, _EXAMPLES, fingerprint_code(__name__)]
     keys = [fingerprint_value([training.fingerprint, one.question, settings]) for one in sets]
     found = [kept.value("leakage", key) for key in keys]
     known = [_restored(one, value) for one, value in zip(sets, found, strict=True)]

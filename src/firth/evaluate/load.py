@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firth.errors import FirthError, InputError
 from firth.evaluate.readers import gensim_files, read_hub, read_lee, read_original, read_table
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import LEE, TASKS, Kind, Task, find_task
-from firth.progress import note
+from firth.run.errors import FirthError, InputError
+from firth.run.progress import note
 
 EVERYTHING = "all"
 _NAMED = 10

@@ -18,7 +18,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from firth.errors import InputError
+from firth.run.errors import InputError
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]

@@ -1,21 +1,20 @@
 """From what a user types to something that compares sentences, and to what identifies it."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firth.artifacts import Manifest, fingerprint_code, fingerprint_file, fingerprint_value
-from firth.baselines.protocol import Scorer, TextPair
 from firth.baselines.registry import PREFIX, identify_baseline, open_baseline
-from firth.errors import InputError, MissingStageError
 from firth.evaluate.metrics import Floats
-from firth.origin import READS
-from firth.progress import without_foreign_bars
-from firth.reach import hub_in_reach
-from firth.run import CONFIG, Run
+from firth.lexical.scorer import Scorer, TextPair
+from firth.origin.origin import Origin
+from firth.run.code import fingerprint_code
+from firth.run.errors import InputError, MissingStageError
+from firth.run.files import fingerprint_file, fingerprint_value
+from firth.run.hub import hub_is_reachable
+from firth.run.run import CONFIG, Run
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -31,11 +30,9 @@ _PATIENCE = 10.0
 class OriginScorer:
     """Origin similarity over a run; raise `MissingStageError` if a stage of it is not built."""
 
-    def __init__(self, run: str | Path) -> None:
-        from firth.origin.origin import Origin
-
-        self.name = f"Origin of {run}"
-        self._origin: Any = Origin.open(run)
+    def __init__(self, run: str | Path | Run) -> None:
+        self.name = f"Origin of {run.path if isinstance(run, Run) else run}"
+        self._origin = Origin.open(run)
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Origin similarities of `pairs`, shape (n,)."""
@@ -82,7 +79,8 @@ def resolve_model(spec: str | Path) -> Scorer:
             sentence-transformers opens, such as `RUN/surrogate`; or a model's name on the hub.
 
     Raises:
-        InputError: It is none of these, or cannot be loaded.
+        InputError: It is none of these, is refused (a pickle, code, a cross-encoder), or cannot be
+            loaded.
         MissingStageError: It is a run, or a run's surrogate, that is not built.
     """
     text = str(spec)
@@ -108,44 +106,14 @@ def resolve_model(spec: str | Path) -> Scorer:
 
 def _encoder(name: str) -> "SentenceTransformer":
     """A sentence encoder by folder or hub name: all that this package opens come from here."""
-    folder = Path(name)
-    if folder.exists():
-        _refuse_other_kinds(folder)
-    from firth.encoders import pretrained_encoder
+    from firth.run.pretrained import open_encoder
 
     try:
-        with without_foreign_bars():
-            return pretrained_encoder(name)
+        return open_encoder(name)
     except InputError as error:
-        if folder.exists():
+        if Path(name).exists():
             raise
-        reach = "" if hub_in_reach() else " (the hub cannot be reached)"
-        raise InputError(
-            f"{name}: no such folder, and no model of this name could be loaded{reach}: {error}. "
-            f"Expected a run, an encoder's folder or hub name, or {PREFIX}NAME"
-        ) from error
-
-
-def _refuse_other_kinds(folder: Path) -> None:
-    """Refuse what sentence-transformers would turn into an encoder that it never was."""
-    about, config = (_values(folder / name) for name in (_ST_CONFIG, _HF_CONFIG))
-    kind = about.get("model_type")
-    classifies = str(config.get("architectures", "")).count("ForSequenceClassification") > 0
-    if kind is None and classifies and not (folder / _MODULES).is_file():
-        kind = "CrossEncoder"
-    if kind not in (None, "SentenceTransformer"):
-        raise InputError(
-            f"{folder}: a {kind}, not an encoder of single sentences: averaging its token vectors "
-            "would score a model that nobody trained. Expected a SentenceTransformer"
-        )
-
-
-def _values(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # absent, or broken: opening it says what is wrong
-        return {}
-    return found if isinstance(found, dict) else {}
+        raise InputError(f"{error}. Or, of firth: a run, or {PREFIX}NAME") from error
 
 
 def fingerprint_model(spec: str | Path) -> str | None:
@@ -157,32 +125,16 @@ def fingerprint_model(spec: str | Path) -> str | None:
     text, folder = str(spec), Path(spec)
     if text.startswith(PREFIX):
         identity = identify_baseline(text)
-        code = fingerprint_code("baselines", "words")
+        code = fingerprint_code("firth.baselines.registry")
         return None if identity is None else fingerprint_value([identity, code])
     if (folder / CONFIG).is_file():
-        return _identity(Run.open(folder))
+        return Origin.identity(Run.open(folder))
     if folder.is_dir():
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return fingerprint_value(
             [[path.relative_to(folder).as_posix(), fingerprint_file(path)] for path in files]
         )
     return _fingerprint_snapshot(text)
-
-
-def _identity(run: Run) -> str:
-    """Of Origin over a run: the stages it reads, their sections and its own, the seed, its code."""
-    config = run.config
-    stages = READS[config.origin.method]
-    manifests = {stage.name: Manifest.read(run.path / stage.name) for stage in stages}
-    sections = {name: getattr(config, name, None) for name in ("origin", *manifests)}
-    return fingerprint_value(
-        [
-            {name: manifest.digest for name, manifest in manifests.items() if manifest},
-            {name: one.model_dump(mode="json") for name, one in sections.items() if one},
-            config.seed,
-            fingerprint_code("fit", "origin", "words"),
-        ]
-    )
 
 
 def _fingerprint_snapshot(name: str) -> str | None:
@@ -198,7 +150,7 @@ def _fingerprint_snapshot(name: str) -> str | None:
         return None
     repository = name if "/" in name else f"{_ORGANISATION}/{name}"
     commit: str | None = None
-    if not constants.HF_HUB_OFFLINE and hub_in_reach():
+    if not constants.HF_HUB_OFFLINE and hub_is_reachable():
         try:
             commit = huggingface_hub.model_info(repository, timeout=_PATIENCE).sha
         except Exception:  # noqa: BLE001

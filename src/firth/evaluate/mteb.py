@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firth.baselines.protocol import Scorer
 from firth.baselines.registry import BASELINES, PREFIX
-from firth.errors import FirthError, InputError, MissingExtraError
 from firth.evaluate.metrics import Floats
 from firth.evaluate.models import EncoderScorer, fingerprint_model, resolve_model
-from firth.reach import hub_in_reach
+from firth.lexical.scorer import Scorer
+from firth.run.errors import FirthError, InputError, MissingExtraError
+from firth.run.hub import hub_is_reachable
 
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
@@ -199,7 +199,7 @@ def evaluate_mteb(model: str | Path | Scorer, tasks: Sequence[Any]) -> list[Mteb
         wrapped, label = PairModel(model, model.name), model.name
     figures = []
     for task, asked in zip(found, tasks, strict=True):
-        if isinstance(asked, str) and not hub_in_reach():
+        if isinstance(asked, str) and not hub_is_reachable():
             raise InputError(
                 f"{asked}: its data comes from the hub, which cannot be reached "
                 "(HF_HUB_OFFLINE=1 uses what is cached)"

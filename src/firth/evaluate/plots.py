@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firth.artifacts import write_atomically
 from firth.baselines.spec import PREFIX
-from firth.errors import MissingExtraError
 from firth.evaluate.metrics import Floats
 from firth.evaluate.results import Evaluation, Sample
 from firth.evaluate.tables import Layout
 from firth.evaluate.task import TASKS, Kind
+from firth.run.errors import MissingExtraError
+from firth.run.files import write_atomically
 
 try:
     import matplotlib as mpl

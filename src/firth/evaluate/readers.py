@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from firth.errors import InputError, MissingExtraError
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import ALL, LEE, Kind, Original, Task
-from firth.reach import hub_in_reach
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.hub import hub_is_reachable
 
 COLUMNS = {
     Kind.PAIRS: ("sentence1", "sentence2", "score"),
@@ -327,7 +327,7 @@ def read_hub(task: Task, split: str) -> Table:
         raise InputError(f"{home.name} on the hub has no split {split}")
     if not _installed("datasets"):
         raise MissingExtraError(f"{task.title} from the hub", "hub")
-    if not hub_in_reach():
+    if not hub_is_reachable():
         raise InputError(
             f"{home.name}: the hub cannot be reached (HF_HUB_OFFLINE=1 uses what is cached)"
         )

@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 
 import firth
-from firth.artifacts import check_writable, fingerprint_file, read_json, write_atomically
-from firth.errors import InputError, MissingExtraError
 from firth.evaluate.load import LeftOut, summary
 from firth.evaluate.metrics import Metric
 from firth.evaluate.results import (
@@ -34,7 +32,9 @@ from firth.evaluate.results import (
     write_document,
 )
 from firth.evaluate.tables import Layout, lay_out, to_latex, to_markdown, to_text
-from firth.progress import note
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.files import fingerprint_file, read_json, write_atomically, write_text
+from firth.run.progress import note
 
 RESULTS, SIMILARITIES, MANIFEST = "results.json", "similarities.parquet", "manifest.json"
 MARKDOWN, LATEX, PLOTS = "table.md", "table.tex", "plots"
@@ -126,8 +126,7 @@ class Report:
             fingerprint = _write_similarities(folder / SIMILARITIES, self.evaluations)
             layout = self.layout()
             for name, text in ((MARKDOWN, to_markdown(layout)), (LATEX, to_latex(layout))):
-                with write_atomically(folder / name) as partial:
-                    partial.write_text(text, encoding="utf-8")
+                write_text(folder / name, text)
             if plots:
                 write_plots(folder / PLOTS, layout, self.evaluations)
             for name in known - {*names, *plots}:
@@ -137,17 +136,6 @@ class Report:
             raise InputError(f"{folder}: cannot be written ({error.strerror})") from error
         kept = {"file": SIMILARITIES, "fingerprint": fingerprint}
         write_document(folder / RESULTS, self.to_dict() | {"similarities": kept})
-
-
-def claim_file(path: Path, force: bool) -> None:
-    """Find out before any work whether a file can be written; one that is there needs `force`.
-
-    Raises:
-        InputError: It cannot, or it is there.
-    """
-    check_writable(path)
-    if path.exists() and not force:
-        raise InputError(f"{path}: is there already. Name another file, or overwrite it: --force")
 
 
 def claim_folder(folder: Path, force: bool, names: Collection[str] = ()) -> set[str]:

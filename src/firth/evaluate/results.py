@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import firth
-from firth.artifacts import write_json
-from firth.errors import InputError
 from firth.evaluate.aggregate import Aggregate
 from firth.evaluate.leakage import Leakage
 from firth.evaluate.load import LeftOut
 from firth.evaluate.metrics import CONFIDENCE, Difference, Estimate, Floats, Metric, Rows
 from firth.evaluate.rows import EvaluationSet, rows_by_subtask
 from firth.evaluate.task import ALL
+from firth.run.errors import InputError
+from firth.run.files import write_json
 
 SCHEMA = 2
 """Version of the JSON; it changes when a key changes its meaning or goes."""

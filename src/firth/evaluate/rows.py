@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from firth.baselines.protocol import TextPair
 from firth.evaluate.metrics import Columns, Floats, Rows
 from firth.evaluate.task import ALL, Kind, Task
-from firth.seeds import derive_seed
+from firth.lexical.scorer import TextPair
+from firth.run.seeds import derive_seed
 
 
 @dataclass(frozen=True)

@@ -7,25 +7,24 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.artifacts import fingerprint_code, fingerprint_value
-from firth.baselines.protocol import Scorer
 from firth.baselines.registry import BASELINES, PREFIX
-from firth.errors import FirthError, InputError
 from firth.evaluate.cache import Cache
 from firth.evaluate.load import EVERYTHING, LeftOut
 from firth.evaluate.metrics import Floats
 from firth.evaluate.models import fingerprint_model, resolve_model
 from firth.evaluate.results import Scored, versions
 from firth.evaluate.rows import EvaluationSet
-from firth.progress import Bar
-from firth.run import CONFIG
+from firth.lexical.scorer import Scorer
+from firth.run.code import fingerprint_code
+from firth.run.errors import FirthError, InputError
+from firth.run.files import fingerprint_value
+from firth.run.progress import Bar
+from firth.run.run import CONFIG
 
 ALL_BASELINES = PREFIX + EVERYTHING
 Model = str | Path | Scorer
 """What an evaluation takes: what `resolve_model` takes, or an object that compares pairs."""
 
-_CODE = ("words", "contexts", "corpus", "retrieve", "coherence", "generation", "origin",
-         "baselines", "evaluate/models", "evaluate/score")  # fmt: skip
 _LIBRARIES = "numpy scipy scikit-learn torch transformers tokenizers sentence-transformers gensim"
 
 
@@ -167,4 +166,4 @@ def _similarities(
 def _scoring() -> tuple[str, ...]:
     """What else decides similarities: firth's code, and the libraries under it."""
     installed = versions(_LIBRARIES.split())
-    return (fingerprint_code(*_CODE), *(f"{name} {found}" for name, found in installed.items()))
+    return (fingerprint_code(__name__), *(f"{name} {found}" for name, found in installed.items()))

@@ -5,23 +5,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from firth.artifacts import Outcome, write_atomically
 from firth.baselines.dice import Dice
-from firth.baselines.idf import fit_idf_on_run
-from firth.baselines.protocol import Scorer, TextPair
-from firth.baselines.tfidf import TfIdf
+from firth.corpus.settings import LIMITS
 from firth.evaluate import EVALUATION
 from firth.evaluate.cache import Cache
 from firth.evaluate.evaluate import evaluate, with_leaks
 from firth.evaluate.leakage import find_leakage, training_of
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Floats
-from firth.evaluate.models import resolve_model
+from firth.evaluate.models import OriginScorer, resolve_model
 from firth.evaluate.report import Report
 from firth.evaluate.results import tabulate
+from firth.evaluate.settings import EvaluateConfig
 from firth.evaluate.task import ALL, find_task
-from firth.origin import READS
-from firth.run import Run
+from firth.lexical.idf import fit_idf_on_run
+from firth.lexical.scorer import Scorer, TextPair
+from firth.lexical.tfidf import TfIdf
+from firth.origin.origin import Origin
+from firth.run.files import write_text
+from firth.run.run import Run
+from firth.run.stage import Outcome
 from firth.surrogate import SURROGATE
 
 
@@ -47,15 +50,13 @@ def build_evaluation(run: Run) -> Outcome:
     config, seed = run.config.evaluate, run.config.seed
     named = [find_task(name) for name in config.tasks]
     sets = [load_set(task, config.data_dir, split) for task, split in named]
-    inputs = run.inputs(*READS[run.config.origin.method], SURROGATE)
-    inputs |= {f"data/{data.task.name}:{data.split}": data.fingerprint for data in sets}
 
-    def build(workspace: Path) -> Mapping[str, Any]:
+    def build(handed: Run, workspace: Path) -> Mapping[str, Any]:
         scorers: dict[str, Scorer] = {
             "Dice": Dice(),
             "tf-idf": TfIdf(fit_idf_on_run(run.path)),
-            "Origin": resolve_model(run.path),
-            "Surrogate": resolve_model(run.folder(SURROGATE)),
+            "Origin": OriginScorer(handed),
+            "Surrogate": resolve_model(handed.folder(SURROGATE)),
         }
         found = [
             evaluate(_Labelled(name, scorer), config.tasks, config.data_dir,
@@ -66,8 +67,7 @@ def build_evaluation(run: Run) -> Outcome:
         leaks, nothing = [find_leakage(training, sets)], Cache(None)
         found = [one if one.model == "Dice" else with_leaks(one, leaks, nothing) for one in found]
         Report(tuple(found)).to_json(workspace / "results.json")
-        with write_atomically(workspace / "table.txt") as partial:
-            partial.write_text(tabulate(found) + "\n", encoding="utf-8")
+        write_text(workspace / "table.txt", tabulate(found) + "\n")
         return {
             one.model: {
                 f"{result.task} {result.split} {result.metric}": result.value
@@ -77,11 +77,12 @@ def build_evaluation(run: Run) -> Outcome:
             for one in found
         }
 
-    settings = {
-        "seed": seed,
-        "screened_chunks": run.config.retrieve.chunks,
-        "origin": run.config.origin.model_dump(mode="json"),
-        "tasks": list(config.tasks),
-        "resamples": config.resamples,
-    }
-    return run.execute(EVALUATION, inputs=inputs, config=settings, build=build)
+    own = [f"evaluate.{name}" for name in EvaluateConfig.model_fields if name != "data_dir"]
+    return run.build(
+        EVALUATION,
+        build,
+        reads=[*Origin.reads(run), SURROGATE],
+        settings=[*dict.fromkeys([*Origin.settings(run), *LIMITS, "seed", *own])],
+        places=["evaluate.data_dir"],
+        inputs={f"data/{data.task.name}:{data.split}": data.fingerprint for data in sets},
+    )

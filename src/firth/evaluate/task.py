@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from firth.errors import InputError
 from firth.evaluate.metrics import Metric
+from firth.run.errors import InputError
 
 ALL = "all"
 """The subtask that holds every row of a split: one figure over all of them, as in SentEval."""

@@ -9,21 +9,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from firth.artifacts import SCRATCH, Outcome, fingerprint_file, write_atomically
 from firth.corpus.corpus import Corpus
-from firth.errors import InputError
+from firth.corpus.settings import LIMITS
 from firth.harvest import HARVEST
-from firth.harvest.exclusion import Exclusion
+from firth.harvest.blocklist import Blocklist
 from firth.harvest.plan import Kind, PlannedPair, Planner
-from firth.origin import READS
+from firth.harvest.settings import HarvestConfig
+from firth.lexical.words import normal_form
 from firth.origin.origin import Origin
-from firth.origin.paper import PaperOrigin
-from firth.progress import bar
-from firth.retrieve import RETRIEVE
-from firth.retrieve.index import ChunkIndex
-from firth.run import Run
-from firth.settings import HarvestConfig
-from firth.words import normal_form
+from firth.paper.origin import PaperOrigin
+from firth.paper.retrieve import RETRIEVE
+from firth.paper.retrieve.index import ChunkIndex
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file, write_atomically
+from firth.run.progress import bar
+from firth.run.run import Run
+from firth.run.stage import SCRATCH, Outcome
 
 SPLITS = ("train", "dev", "test")
 SCHEMA = pa.schema(
@@ -84,33 +85,26 @@ def harvest(run: str | Path | Run, pairs: int | None = None) -> Harvest:
 
 def build_harvest(run: Run) -> Outcome:
     """Bring the stage up to date with the run's configuration."""
-    config = run.config
-    inputs = run.inputs(RETRIEVE, *READS[config.origin.method])
-    excluded = [Path(name) for name in config.harvest.exclude]
-    exclusion = Exclusion.load(excluded)
-    inputs |= {f"exclude/{path.name}": fingerprint_file(path) for path in excluded}
+    files = [Path(name) for name in run.config.harvest.exclude]
+    blocklist = Blocklist.load(files)
+    own = [f"harvest.{name}" for name in HarvestConfig.model_fields if name != "exclude"]
 
-    def build(workspace: Path) -> Mapping[str, Any]:
-        origin = Origin.open(run)
-        corpus = Corpus.open(run)
-        planner = Planner(
-            corpus,
-            ChunkIndex.open(run),
-            exclusion,
-            config.corpus,
-            config.harvest,
-            config.seed,
-        )
+    def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        config, corpus = handed.config, Corpus.open(handed)
+        index = ChunkIndex.open(handed)
+        planner = Planner(corpus, index, blocklist, config.corpus, config.harvest, config.seed)
+        origin = Origin.open(handed)
         shards = _score(workspace / SCRATCH, planner, corpus, origin, config.harvest)
         return _write_splits(workspace, shards, config.harvest)
 
-    relevant = {
-        "seed": config.seed,
-        "screened_chunks": config.retrieve.chunks,
-        "origin": config.origin.model_dump(mode="json"),
-        "harvest": config.harvest.model_dump(mode="json"),
-    }
-    return run.execute(HARVEST, inputs=inputs, config=relevant, build=build)
+    return run.build(
+        HARVEST,
+        fill,
+        reads=list(dict.fromkeys([RETRIEVE, *Origin.reads(run)])),
+        settings=list(dict.fromkeys([*Origin.settings(run), *LIMITS, "seed", *own])),
+        places=["harvest.exclude"],
+        inputs={f"exclude/{number}": fingerprint_file(path) for number, path in enumerate(files)},
+    )
 
 
 def _score(

@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
-from firth.errors import InputError
-from firth.harvest.exclusion import Exclusion
-from firth.retrieve.index import ChunkIndex
-from firth.seeds import derive_seed
-from firth.settings import CorpusConfig, HarvestConfig
-from firth.words import jaccard, normal_form, words
+from firth.corpus.settings import CorpusConfig
+from firth.harvest.blocklist import Blocklist
+from firth.harvest.settings import HarvestConfig
+from firth.lexical.words import jaccard, normal_form, words
+from firth.paper.retrieve.index import ChunkIndex
+from firth.run.errors import InputError
+from firth.run.seeds import derive_seed
 
 _NEAR_CHUNKS = 20
 _ATTEMPTS = 20
@@ -62,7 +63,7 @@ class Planner:
         self,
         corpus: Corpus,
         index: ChunkIndex,
-        exclusion: Exclusion,
+        exclusion: Blocklist,
         corpus_config: CorpusConfig,
         config: HarvestConfig,
         seed: int,

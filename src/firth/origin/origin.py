@@ -9,9 +9,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from firth.errors import InputError
-from firth.origin_settings import Method
-from firth.run import Run
+from firth.context import CONTEXT
+from firth.corpus import CORPUS, TOKENIZER
+from firth.origin.settings import Method
+from firth.paper.coherence import COHERENCE
+from firth.paper.generation import GENERATOR
+from firth.paper.retrieve import RETRIEVE
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.run.stage import Stage
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class Explanation(Protocol):
 class Origin(ABC):
     """Compares sentences by the contexts they fit into.
 
-    `Origin.open` gives the kind that the run is configured for (`origin.method`): `BlendedOrigin`,
+    `Origin.open` gives the kind that the run is configured for (`origin.method`): `EnsembleOrigin`,
     the default, or `PaperOrigin`.
 
     Example:
@@ -85,12 +91,32 @@ class Origin(ABC):
         config = run.config.changed({"origin": changes}, "Origin.open")
         # Either loads libraries that the other does without.
         if config.origin.method is Method.PAPER:
-            from firth.origin.paper import PaperOrigin
+            from firth.paper.origin import PaperOrigin
 
             return PaperOrigin.open(run, seed, **changes)
-        from firth.origin.blend import BlendedOrigin
+        from firth.origin.ensemble import EnsembleOrigin
 
-        return BlendedOrigin.open(run, seed, **changes)
+        return EnsembleOrigin.open(run, seed, **changes)
+
+    @staticmethod
+    def reads(run: Run) -> tuple[Stage, ...]:
+        """The stages that the run's kind of Origin reads."""
+        if run.config.origin.method is Method.PAPER:
+            return (CORPUS, TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
+        return (CORPUS, CONTEXT)
+
+    @staticmethod
+    def settings(run: Run) -> tuple[str, ...]:
+        """Dotted paths of the settings that the run's kind of Origin follows."""
+        if run.config.origin.method is Method.PAPER:
+            generator = ("generator.batch_tokens", "generator.precision")
+            return ("origin", "retrieve.chunks", "seed", *generator)
+        return ("context.precision", "origin.method", "origin.parts")
+
+    @staticmethod
+    def identity(run: Run) -> str:
+        """Fingerprint of everything that decides what the run's Origin answers."""
+        return run.identity(__name__, Origin.reads(run), Origin.settings(run))
 
     @property
     @abstractmethod

@@ -4,13 +4,13 @@ import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from firth.errors import InputError
 from firth.evaluate.load import load_set, oddities
 from firth.evaluate.metrics import Metric
 from firth.evaluate.readers import COLUMNS, row_of
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import ALL, TASKS, Kind, Published, Task, find_task
-from firth.progress import note
+from firth.run.errors import InputError
+from firth.run.progress import note
 
 DOMAIN = "subtask"
 """Column that says where a pair comes from."""

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firth.errors import ConfigError
 from firth.evaluate.metrics import Estimate
-from firth.origin_settings import Selection, Weights
+from firth.origin.settings import Selection, Weights
 from firth.reproduce.context_fits import READS, ContextFits, context_fits, deviations
 from firth.reproduce.derived import with_generator
 from firth.reproduce.differs import differing, differing_note
@@ -14,7 +13,8 @@ from firth.reproduce.options import RUN_WEIGHTS
 from firth.reproduce.rated import Rated, cells, interval, rated_pairs
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Row
-from firth.run import Run
+from firth.run.errors import ConfigError
+from firth.run.run import Run
 
 CONTEXTS = 64
 """|C_s| where it is fixed and none is given (the paper: 500)."""

@@ -1,12 +1,12 @@
 """Figures 3 and 4 of Yuan & Zhang: CBOS on STS 2014 as k and m grow."""
 
 from firth.baselines.trained import build_baseline, load_trained
-from firth.progress import note
 from firth.reproduce.measure import available, pearson
 from firth.reproduce.published import SETS
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Lines, Report, Row, mean
-from firth.run import Run
+from firth.run.progress import note
+from firth.run.run import Run
 
 VALUES = (1, 2, 3, 4, 5)
 

@@ -1,11 +1,11 @@
 """Table I of Yuan & Zhang: five ways to sentence vectors, on the STS sets, beside the printed."""
 
 from firth.baselines.trained import build_baseline, load_trained, stage_of
-from firth.progress import note
 from firth.reproduce.measure import available, pearson
 from firth.reproduce.published import SETS, SYSTEMS, TABLE1
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Lines, Report, Row, mean
+from firth.run.progress import note
 
 
 def cbos_table1(request: Request) -> Report:

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from firth.origin.fits import Choice
-from firth.origin_settings import Measure, Selection
-from firth.progress import note
+from firth.origin.settings import Measure, Selection
+from firth.paper.fits import Choice
 from firth.reproduce.ablation import Ablation, fixed_size
 from firth.reproduce.context_fits import ContextFits, context_fits
 from firth.reproduce.published_sun import CONSTRUCTION
 from firth.reproduce.rated import Floats, cells, flat, interval
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Lines, Report, Row
+from firth.run.progress import note
 
 TWO_STEP = "two-step"
 

@@ -12,22 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from firth.artifacts import SCRATCH, Stage
-from firth.coherence import COHERENCE
-from firth.coherence.coherence import Coherence
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
-from firth.generation import GENERATOR
-from firth.generation.open import open_generator
-from firth.origin.candidates import Candidates
-from firth.origin.fits import Choice, Fitter, PairFits, Positions, choose
-from firth.origin_settings import Measure, OriginConfig, Selection, Weights
-from firth.progress import bar
+from firth.origin.settings import Measure, OriginConfig, Selection, Weights
+from firth.paper.candidates import Candidates
+from firth.paper.coherence import COHERENCE
+from firth.paper.coherence.coherence import Coherence
+from firth.paper.fits import Choice, Fitter, PairFits, Positions, choose
+from firth.paper.generation import GENERATOR
+from firth.paper.generation.open import open_generator
+from firth.paper.retrieve import RETRIEVE
+from firth.paper.retrieve.index import ChunkIndex
 from firth.reproduce.fit_store import read_fits, write_fits
 from firth.reproduce.rated import Floats, Rated
-from firth.retrieve import RETRIEVE
-from firth.retrieve.index import ChunkIndex
-from firth.run import Run
+from firth.run.progress import bar
+from firth.run.run import Run
+from firth.run.stage import SCRATCH, Stage
 
 READS = (CORPUS, TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
 """Stages from which fits are computed."""

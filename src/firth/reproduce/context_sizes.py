@@ -2,17 +2,17 @@
 
 from itertools import pairwise
 
-from firth.errors import ConfigError
 from firth.evaluate.metrics import Estimate
-from firth.origin.fits import Choice
-from firth.origin_settings import Measure
-from firth.progress import note
+from firth.origin.settings import Measure
+from firth.paper.fits import Choice
 from firth.reproduce.ablation import Ablation
 from firth.reproduce.options import parse_size
 from firth.reproduce.published_sun import TABLE6
 from firth.reproduce.rated import cells, flat, interval
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Lines, Report, Row
+from firth.run.errors import ConfigError
+from firth.run.progress import note
 
 SIZES = (4, 8, 16, 20, 32, 64, 100)
 

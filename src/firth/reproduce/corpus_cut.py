@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from firth.artifacts import Stage, write_atomically
-from firth.coherence import COHERENCE
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
-from firth.generation import GENERATOR
-from firth.origin_settings import Method
+from firth.origin.settings import Method
+from firth.paper.coherence import COHERENCE
+from firth.paper.generation import GENERATOR
+from firth.paper.retrieve import RETRIEVE
 from firth.pipeline import bring_up_to_date
 from firth.reproduce.derived import FOLDER
-from firth.retrieve import RETRIEVE
-from firth.run import Run
-from firth.seeds import derive_seed
+from firth.run.files import write_atomically
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import Stage
 
 _DOCUMENTS = Stage("documents", ("corpus", "reproduce/corpus_cut", "seeds"), "firth reproduce NAME")
 _FILE = "documents.jsonl"

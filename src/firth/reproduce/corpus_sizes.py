@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firth.coherence import COHERENCE
 from firth.corpus.corpus import Corpus
-from firth.errors import ConfigError
 from firth.evaluate.metrics import Estimate
-from firth.generation import GENERATOR
-from firth.origin.fits import Choice
-from firth.origin_settings import Measure
-from firth.progress import note
+from firth.origin.settings import Measure
+from firth.paper.coherence import COHERENCE
+from firth.paper.fits import Choice
+from firth.paper.generation import GENERATOR
 from firth.reproduce.ablation import Ablation, check_stages, fixed_size
 from firth.reproduce.corpus_cut import Part, part_of, run_over
 from firth.reproduce.derived import generator_changes, with_generator
@@ -20,7 +18,9 @@ from firth.reproduce.published_sun import TABLE5
 from firth.reproduce.rated import Floats, Rated, cells, dice, interval, rated_pairs
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Lines, Report, Row
-from firth.run import Run
+from firth.run.errors import ConfigError
+from firth.run.progress import note
+from firth.run.run import Run
 
 SIZES = ("1%", "10%", "100%")
 

@@ -18,23 +18,25 @@ from sentence_transformers.cross_encoder import (
 from sentence_transformers.cross_encoder.losses import MSELoss
 from transformers import PrinterCallback
 
-from firth.artifacts import SCRATCH, Outcome, Stage, write_json
-from firth.baselines.protocol import TextPair
 from firth.corpus import CORPUS, TOKENIZER
-from firth.errors import InputError
 from firth.harvest import HARVEST
-from firth.progress import bar
-from firth.reach import hub_in_reach
-from firth.run import Run
-from firth.seeds import derive_seed
-from firth.settings import SurrogateConfig
-from firth.silence import silence
+from firth.lexical.scorer import TextPair
+from firth.run.errors import InputError
+from firth.run.files import write_json
+from firth.run.hub import hub_is_reachable
+from firth.run.pretrained import open_cross_encoder
+from firth.run.progress import bar
+from firth.run.quiet import quiet_libraries
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import SCRATCH, Outcome, Stage
+from firth.run.training import History
 from firth.surrogate.base import BaseKind, base_inputs, calibration
 from firth.surrogate.calibration import LabelMap
 from firth.surrogate.encoder import scratch_encoder
 from firth.surrogate.figures import measure
+from firth.surrogate.settings import SurrogateConfig
 from firth.surrogate.training import Progress, history_of, labelled_pairs, schedule, total_steps
-from firth.training import History
 
 CROSS_ENCODER = Stage(
     name="cross-encoder",
@@ -96,7 +98,7 @@ def build_cross_encoder(run: Run) -> Outcome:
 
 def open_cross_encoder(folder: Path) -> CrossEncoder:
     """A model that `build_cross_encoder` left."""
-    model: CrossEncoder = CrossEncoder(str(folder), device="cpu", local_files_only=True)
+    model: CrossEncoder = open_cross_encoder(str(folder))
     return model
 
 
@@ -107,7 +109,7 @@ def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
     tables = {split: pq.read_table(harvest / f"{split}.parquet") for split in ("train", "test")}
     scores = {split: t["score"].to_numpy().astype(np.float64) for split, t in tables.items()}
     labels = LabelMap.fit(scores["train"], calibration(config))
-    with silence():
+    with quiet_libraries():
         model = _start(run, scratch)
         pairs = labelled_pairs(harvest / "train.parquet", labels, scratch)
         seed = derive_seed(run.config.seed, "surrogate", "distillation")
@@ -137,7 +139,7 @@ def _start(run: Run, scratch: Path) -> CrossEncoder:
         scratch_encoder(run, scratch)
         return _loaded(str(scratch / "encoder"), local=True)
     try:
-        return _loaded(base, local=Path(base).is_dir() or not hub_in_reach())
+        return _loaded(base, local=Path(base).is_dir() or not hub_is_reachable())
     except _FAILURES as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(f"--base: cannot load a Transformer from {base!r}: {first}") from error

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from firth.artifacts import Manifest, Stage
 from firth.reproduce.options import Options
-from firth.run import Run
+from firth.run.run import Run
+from firth.run.stage import Manifest, Stage
 
 FOLDER = "reproduce"
 
@@ -52,7 +52,7 @@ def with_generator(run: Run, options: Options) -> Run:
     """
     if options.model is None:
         return run
-    from firth.generation.build import train_generator
+    from firth.paper.generation.build import train_generator
 
     derived = Derived(run, f"causal-lm/{_label(options)}", generator_changes(options))
     train_generator(derived)

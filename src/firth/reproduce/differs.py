@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from firth.origin.terms import Terms
-from firth.origin_settings import Weights
+from firth.origin.settings import Weights
+from firth.paper.terms import Terms
 from firth.reproduce.context_fits import ContextFits
 
 TERMS = ("coherence", "sentence", "left", "right")

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 
-from firth.origin.fits import Choice
-from firth.origin_settings import Measure, Weights
-from firth.progress import note
+from firth.origin.settings import Measure, Weights
+from firth.paper.fits import Choice
 from firth.reproduce.ablation import Ablation, fixed_size
 from firth.reproduce.context_fits import alone, without
 from firth.reproduce.published_sun import TABLE8
 from firth.reproduce.rated import cells, interval
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Lines, Report, Row
+from firth.run.progress import note
 
 FULL = "Full"
 

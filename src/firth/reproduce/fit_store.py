@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from firth.artifacts import write_atomically
-from firth.origin.fits import PairFits
-from firth.origin.terms import Terms
+from firth.paper.fits import PairFits
+from firth.paper.terms import Terms
+from firth.run.files import write_atomically
 
 _SIDES = ("own1", "own2", "cross1", "cross2")
 _TERMS = ("coherence", "sentence", "left", "right")

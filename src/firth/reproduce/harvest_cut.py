@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from firth.artifacts import Stage, write_atomically
 from firth.harvest import HARVEST
 from firth.reproduce.derived import Derived
-from firth.run import Run
-from firth.seeds import derive_seed
+from firth.run.files import write_atomically
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import Stage
 
 _STAGE = Stage(HARVEST.name, ("reproduce/harvest_cut", "seeds"), HARVEST.command, ("pyarrow",))
 

@@ -5,13 +5,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firth.baselines.protocol import Scorer
-from firth.errors import FirthError, InputError
 from firth.evaluate.evaluate import evaluate
 from firth.evaluate.load import load_set
 from firth.evaluate.results import Result
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.task import find_task
+from firth.lexical.scorer import Scorer
+from firth.run.errors import FirthError, InputError
 
 Key = tuple[str, str]
 """(task, subtask)."""

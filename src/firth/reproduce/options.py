@@ -3,8 +3,8 @@
 from collections.abc import Set
 from dataclasses import dataclass, fields
 
-from firth.errors import ConfigError
-from firth.origin_settings import Weights
+from firth.origin.settings import Weights
+from firth.run.errors import ConfigError
 
 RUN_WEIGHTS = "run"
 _NAMES = ("coherence", "sentence", "left", "right")

@@ -8,19 +8,21 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from firth.corpus import CORPUS, TOKENIZER
-from firth.errors import ConfigError
 from firth.evaluate.metrics import Difference, Estimate
 from firth.evaluate.models import EncoderScorer
 from firth.harvest import HARVEST
-from firth.origin_settings import Method
-from firth.progress import note, without_foreign_bars
+from firth.origin.settings import Method
 from firth.reproduce.harvest_cut import training_pairs, with_training_pairs
 from firth.reproduce.options import parse_size
 from firth.reproduce.published_sun import TABLE7
 from firth.reproduce.rated import Floats, Rated, cells, interval, rated_pairs
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Lines, Report, Row
-from firth.run import Run
+from firth.run.errors import ConfigError
+from firth.run.pretrained import open_encoder
+from firth.run.progress import note
+from firth.run.quiet import quiet_libraries
+from firth.run.run import Run
 from firth.surrogate.distill import Distilled, build_surrogate
 from firth.surrogate.figures import ALL
 from firth.surrogate.start import start_model
@@ -124,8 +126,8 @@ class _Measured:
 def _measured(rated: Rated, run: Run) -> _Measured:
     distilled = Distilled.open(run)
     before, after = (distilled.report[when]["test"][ALL] for when in ("before", "after"))
-    with without_foreign_bars():
-        model = SentenceTransformer(str(distilled.path), device="cpu", local_files_only=True)
+    with quiet_libraries():
+        model = open_encoder(str(distilled.path))
     similarities = _similarities(rated, model)
     return _Measured(
         rated.spearman(similarities),

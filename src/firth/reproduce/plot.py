@@ -4,8 +4,8 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from firth.errors import MissingExtraError
 from firth.reproduce.report import Lines
+from firth.run.errors import MissingExtraError
 
 try:
     import matplotlib as mpl

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from firth.artifacts import fingerprint_value
 from firth.baselines.dice import Dice
-from firth.baselines.idf import fit_idf_on_run
-from firth.baselines.protocol import TextPair
-from firth.baselines.tfidf import TfIdf
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Difference, Estimate, Metric, estimate, paired_difference
 from firth.evaluate.task import find_task
+from firth.lexical.idf import fit_idf_on_run
+from firth.lexical.scorer import TextPair
+from firth.lexical.tfidf import TfIdf
 from firth.reproduce.registry import Request
-from firth.run import Run
+from firth.run.files import fingerprint_value
+from firth.run.run import Run
 
 Floats = npt.NDArray[np.float64]
 TASK = "sts-b"

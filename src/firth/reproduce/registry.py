@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
-from firth.artifacts import Stage
 from firth.corpus import CORPUS
-from firth.errors import InputError
 from firth.reproduce.options import Options
 from firth.reproduce.report import Report
 from firth.reproduce.str_2021.request import StrRequest
-from firth.run import Run
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.run.stage import Stage
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import firth
-from firth.artifacts import write_atomically, write_json
-from firth.errors import InputError
+from firth.run.errors import InputError
+from firth.run.files import write_atomically, write_json
 
 RESULTS, TABLE, PLOT = "results.json", "table.md", "plot"
 SCHEMA = 1

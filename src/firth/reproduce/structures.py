@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from firth.corpus import CORPUS, TOKENIZER
-from firth.errors import ConfigError, MissingExtraError
 from firth.evaluate.models import EncoderScorer
 from firth.harvest import HARVEST
-from firth.progress import note, without_foreign_bars
 from firth.reproduce.derived import Derived
 from firth.reproduce.published_sun import STRUCTURES
 from firth.reproduce.rated import cells, flat, interval, rated_pairs
 from firth.reproduce.registry import Request
 from firth.reproduce.report import Lines, Report, Row
+from firth.run.errors import ConfigError, MissingExtraError
+from firth.run.pretrained import open_encoder
+from firth.run.progress import note
+from firth.run.quiet import quiet_libraries
 from firth.surrogate.base import BaseKind
 from firth.surrogate.distill import Distilled, build_surrogate
 from firth.surrogate.figures import ALL
@@ -46,7 +48,6 @@ def siamese_vs_cross(request: Request) -> Report:
         import_module("datasets")
     except ImportError:
         raise MissingExtraError("training the Surrogate", "train") from None
-    from sentence_transformers import SentenceTransformer
 
     from firth.reproduce.cross_encoder import (
         CROSS_ENCODER,
@@ -59,8 +60,8 @@ def siamese_vs_cross(request: Request) -> Report:
     for name, outcome in outcomes.items():
         note(f"{name}: {'unchanged' if outcome.reused else 'trained'}")
     distilled = Distilled.open(derived)
-    with without_foreign_bars():
-        siamese = SentenceTransformer(str(distilled.path), device="cpu", local_files_only=True)
+    with quiet_libraries():
+        siamese = open_encoder(str(distilled.path))
         cross = open_cross_encoder(derived.folder(CROSS_ENCODER))
     scores = {
         SIAMESE: EncoderScorer(siamese, SIAMESE).similarities(rated.pairs),

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
-from firth.artifacts import fingerprint_file
-from firth.errors import InputError
-from firth.settings import Calibration, SurrogateConfig
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file
+from firth.surrogate.settings import Calibration, SurrogateConfig
 
 _MARKERS = ("modules.json", "config.json")
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from firth.errors import InputError
-from firth.settings import Calibration
+from firth.run.errors import InputError
+from firth.surrogate.settings import Calibration
 
 Values = npt.NDArray[np.float64]
 KNOTS = 1001

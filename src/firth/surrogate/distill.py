@@ -10,27 +10,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from firth.artifacts import SCRATCH, Outcome, Stage, read_json, write_atomically, write_json
+from firth.context import CONTEXT
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
-from firth.errors import InputError, MissingExtraError
-from firth.fit import FIT
+from firth.corpus.settings import LIMITS
 from firth.harvest import HARVEST
-from firth.origin import READS
-from firth.run import Run
-from firth.seeds import derive_seed
-from firth.settings import Calibration
+from firth.origin.origin import Origin
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.files import read_json, write_atomically, write_json
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.surrogate import SURROGATE
 from firth.surrogate.base import BaseKind, base_inputs, batch_size, calibration, learning_rate
 from firth.surrogate.calibration import LabelMap
 from firth.surrogate.card import model_card
-from firth.surrogate.figures import (
-    ALL,
-    Values,
-    cautions,
-    measure_by_kind,
-    rank_correlation,
-)
+from firth.surrogate.figures import ALL, Values, cautions, measure_by_kind, rank_correlation
+from firth.surrogate.settings import Calibration, SurrogateConfig
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -123,29 +119,23 @@ def build_surrogate(run: Run) -> Outcome:
         import_module("datasets")
     except ImportError:
         raise MissingExtraError("training the Surrogate", "train") from None
-    config = run.config
-    return run.execute(
+    return run.build(
         SURROGATE,
-        inputs=run.inputs(*_stages(run)) | base_inputs(config.surrogate.base),
-        config={
-            "seed": config.seed,
-            "min_words": config.corpus.min_words,
-            "max_words": config.corpus.max_words,
-            "bag": config.fit.bag.model_dump(mode="json"),
-            **config.surrogate.model_dump(mode="json"),
-        },
-        build=lambda workspace: _build(workspace, run),
+        _build,
+        reads=_stages(run),
+        settings=[*LIMITS, "seed", "context.bag", "surrogate"],
+        inputs=base_inputs(run.config.surrogate.base),
     )
 
 
 def _stages(run: Run) -> list[Stage]:
-    start = (FIT,) if FIT in READS[run.config.origin.method] else ()
+    start = (CONTEXT,) if CONTEXT in Origin.reads(run) else ()
     is_static = BaseKind.of(run.config.surrogate.base) is BaseKind.STATIC
     return [CORPUS, TOKENIZER, *(start if is_static else ()), HARVEST]
 
 
-def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
-    from firth.silence import silence
+def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
+    from firth.run.quiet import quiet_libraries
     from firth.surrogate.best import Best
     from firth.surrogate.start import build_start
     from firth.surrogate.training import labelled_pairs, total_steps, train_siamese
@@ -158,7 +148,7 @@ def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
     if empty := [split for split, table in held_out.items() if not len(table)]:
         raise InputError(f"{harvest}: no pair in {' and '.join(empty)}. Harvest more pairs.")
 
-    with silence():
+    with quiet_libraries():
         start = build_start(run, scratch)
         model = start.model
         labels = LabelMap.fit(scores, calibration(config), _scale(model, harvest))

@@ -9,7 +9,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from firth.corpus.tokenizer import open_tokenizer
-from firth.run import Run
+from firth.run.run import Run
 
 LAYERS = 4
 HEAD_SIZE = 32

@@ -7,14 +7,14 @@ from pathlib import Path
 import torch
 from sentence_transformers import SentenceTransformer
 
-from firth.encoders import pretrained_encoder
-from firth.run import Run
-from firth.seeds import derive_seed
-from firth.silence import silence
+from firth.run.pretrained import open_encoder
+from firth.run.quiet import quiet_libraries
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.training import History
 from firth.surrogate.base import BaseKind
 from firth.surrogate.encoder import scratch_encoder
 from firth.surrogate.static import static_start
-from firth.training import History
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def build_start(run: Run, scratch: Path) -> Start:
         case BaseKind.TRANSFORMER:
             return Start(scratch_encoder(run, scratch), [])
         case BaseKind.PRETRAINED:
-            return Start(pretrained_encoder(config.base), [])
+            return Start(open_encoder(config.base), [])
 
 
 def start_model(run: str | Path | Run) -> SentenceTransformer:
@@ -64,5 +64,5 @@ def start_model(run: str | Path | Run) -> SentenceTransformer:
         >>> start_model("run").encode(["The ship left the harbour."]).shape[0]
         1
     """
-    with tempfile.TemporaryDirectory() as folder, silence():
+    with tempfile.TemporaryDirectory() as folder, quiet_libraries():
         return build_start(Run.open(run), Path(folder)).model

@@ -17,18 +17,17 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from firth.artifacts import read_json
-from firth.baselines.bag import learn
-from firth.baselines.idf import Idf, fit_idf_on_run
-from firth.baselines.stem import stems
-from firth.baselines.word_bag import WordBag
+from firth.context import CONTEXT
+from firth.context.bag import learn
+from firth.context.open import IDF
 from firth.corpus.tokenizer import open_tokenizer
-from firth.fit import FIT
-from firth.fit.open import IDF
-from firth.origin import READS
-from firth.run import Run
-from firth.seeds import derive_seed
-from firth.training import History
+from firth.lexical.idf import Idf, fit_idf_on_run
+from firth.lexical.stem import stems
+from firth.lexical.word_vectors import WordBag
+from firth.run.files import read_json
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.training import History
 
 UNKNOWN = "<unk>"
 """Token 0: a word that no pieces can spell. It counts as nothing."""
@@ -138,7 +137,7 @@ def learned_vectors(bag: WordBag, words: list[str], dimensions: int) -> Vectors:
 
 
 def word_tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
-    r"""Lowercased runs of `\w` (as `firth.words.words`), numbered from 1.
+    r"""Lowercased runs of `\w` (as `firth.lexical.words.words`), numbered from 1.
 
     A word that is not in the vocabulary is spelled, always with the longest piece that fits; 0 if
     that cannot be.
@@ -153,9 +152,9 @@ def word_tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
 
 
 def _idf(run: Run) -> Idf:
-    if FIT not in READS[run.config.origin.method]:
+    if not run.has(CONTEXT):
         return fit_idf_on_run(run)
-    stored = read_json(run.folder(FIT) / IDF)
+    stored = read_json(run.folder(CONTEXT) / IDF)
     return Idf(stored["frequencies"], stored["sentences"], "the corpus")
 
 
@@ -163,9 +162,9 @@ def _bag(run: Run, scratch: Path, seed: int) -> tuple[WordBag | None, History]:
     config = run.config
     if not config.surrogate.start_epochs:
         return None, []
-    if FIT in READS[config.origin.method]:
-        return WordBag.load(run.folder(FIT)), []
-    settings = config.fit.bag.model_copy(update={"epochs": config.surrogate.start_epochs})
+    if run.has(CONTEXT):
+        return WordBag.load(run.folder(CONTEXT)), []
+    settings = config.context.bag.model_copy(update={"epochs": config.surrogate.start_epochs})
     bag, _, history = learn(run, settings, seed, scratch, "Surrogate: first vectors")
     return bag, history
 

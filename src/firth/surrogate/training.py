@@ -23,12 +23,12 @@ from transformers import (
     TrainingArguments,
 )
 
-from firth.progress import Bar, bar
-from firth.settings import SurrogateConfig
+from firth.run.progress import Bar, bar
+from firth.run.training import History
 from firth.surrogate.base import batch_size, learning_rate
 from firth.surrogate.best import Best, Looks
 from firth.surrogate.calibration import LabelMap
-from firth.training import History
+from firth.surrogate.settings import SurrogateConfig
 
 REPORTS = 40
 """Entries of the history."""

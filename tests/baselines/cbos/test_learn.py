@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firth.baseline_settings import CbosConfig, Likeness, Optimiser
 from firth.baselines.cbos import learn as module
 from firth.baselines.cbos.examples import Order, context_predicts_centre
 from firth.baselines.cbos.learn import first_state, learn, step
 from firth.baselines.cbos.softmax import loss_and_gradient
-from firth.baselines.sentences import WordSentences, read_sentences
-from firth.run import Run
+from firth.baselines.settings import CbosConfig, Likeness, Optimiser
+from firth.corpus.numbered import WordSentences, read_sentences
+from firth.run.run import Run
 
 CONFIG = CbosConfig(dimensions=6, epochs=3, batch=8, min_count=1, learning_rate=0.2)
 

@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from firth.baseline_settings import Likeness
-from firth.baselines.cbos.examples import (
-    Batch,
-    centre_predicts_neighbours,
-    context_predicts_centre,
-)
+from firth.baselines.cbos.examples import Batch, centre_predicts_neighbours, context_predicts_centre
 from firth.baselines.cbos.softmax import loss_and_gradient
+from firth.baselines.settings import Likeness
 
 DOCUMENTS = np.array([0] * 5 + [1] * 2 + [2] * 4)
 CENTRES = np.array([0, 2, 2, 5, 10])

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.errors import InputError
 from firth.relatedness.bws.answers import Fault, sort_answers
 from firth.relatedness.bws.records import Annotation, Gold, Tuple
+from firth.run.errors import InputError
 
 TUPLES = [Tuple(f"t{n}", tuple("abcd")) for n in range(12)]
 GOLD = [Gold(f"t{n}", "a", "d") for n in range(10)]

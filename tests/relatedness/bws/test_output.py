@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from firth.artifacts import Outcome
-from firth.errors import InputError
 from firth.relatedness.bws.output import write_folder
+from firth.run.errors import InputError
+from firth.run.stage import Outcome
 
 
 def write(out: Path, seed: int, replace: bool = True) -> Outcome:

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.errors import InputError
 from firth.relatedness.bws.records import (
     Annotation,
     Gold,
@@ -21,6 +20,7 @@ from firth.relatedness.bws.records import (
     write_items,
     write_tuples,
 )
+from firth.run.errors import InputError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
     lambda text: text.strip() and not text.startswith("\ufeff")

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.stats import norm, spearmanr
 
-from firth.errors import InputError
 from firth.relatedness.bws.answers import Fault, sort_answers
 from firth.relatedness.bws.calibrate import calibrate_noise, evenly_spread, like
 from firth.relatedness.bws.design import design_tuples
@@ -19,6 +18,7 @@ from firth.relatedness.bws.records import Item, Tuple
 from firth.relatedness.bws.simulate import Crowd, Noise, choose, draw_noise, simulate_judgements
 from firth.relatedness.bws.simulation import simulate_answers, with_random_truth
 from firth.relatedness.bws.split_half import split_half
+from firth.run.errors import InputError
 
 from .conftest import truth_of
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
-from firth.errors import InputError
 from firth.relatedness.bws.judgements import Judgements
 from firth.relatedness.bws.reliability import measure_reliability
 from firth.relatedness.bws.split_half import (
@@ -19,6 +18,7 @@ from firth.relatedness.bws.split_half import (
     draw_halves,
     split_half,
 )
+from firth.run.errors import InputError
 
 from .conftest import judged
 

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from firth.cli import app
-from firth.errors import InputError
+from firth.cli.main import app
 from firth.relatedness.features.features import measure_features
+from firth.run.errors import InputError
 
 FILES = {"results.json", "features.parquet", "table.md", "table.tex", "scatter.png", "scatter.svg"}
 

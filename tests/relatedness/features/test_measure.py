@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import spearmanr
 
 from firth.baselines.dice import Dice
-from firth.baselines.vectors import WordVectors
-from firth.errors import InputError
 from firth.evaluate.rows import EvaluationSet, Row
+from firth.lexical.vector_files import WordVectors
 from firth.relatedness.features.feature import FEATURES, OVERLAP, Question
 from firth.relatedness.features.measure import check_scores, correlate, pair_features
 from firth.relatedness.features.parse import Parsed
 from firth.relatedness.features.roles import Role
 from firth.relatedness.scored import file_task
+from firth.run.errors import InputError
 
 NOUNS, VERBS = ("ship", "sea", "cow", "barn", "judge"), ("sailed", "left", "saw")
 

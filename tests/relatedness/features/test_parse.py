@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from firth.errors import InputError, MissingExtraError
 from firth.relatedness.features import parse as module
 from firth.relatedness.features.parse import open_pipeline, parse
+from firth.run.errors import InputError, MissingExtraError
 
 
 def test_a_pipeline_without_a_parser_is_refused(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.baselines.registry import open_baseline
-from firth.baselines.vectors import WordVectors
-from firth.errors import InputError, MissingStageError
+from firth.lexical.vector_files import WordVectors
+from firth.lexical.words import words
 from firth.relatedness.features.vectors import WordTable, open_word_vectors, relatedness
-from firth.words import words
+from firth.run.errors import InputError, MissingStageError
 
 TABLE = WordTable(
     WordVectors.of("toy", ["sea", "Sea", "ship", "anti"], np.array(

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
-from firth.cli import app
-from firth.errors import InputError
+from firth.cli.main import app
 from firth.relatedness.models.bins import compare_in_bins
+from firth.run.errors import InputError
 
 RELATED = [  # relatedness, similarity
     (0.1, 0.0), (0.3, 0.5), (0.2, 1.0), (0.5, 1.2), (0.4, 1.9), (0.6, 2.0),

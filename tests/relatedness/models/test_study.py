@@ -10,11 +10,11 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
 from firth.baselines.dice import Dice
-from firth.cli import app
-from firth.errors import InputError
+from firth.cli.main import app
 from firth.evaluate.aggregate import Scheme, divide
 from firth.evaluate.rows import EvaluationSet
 from firth.relatedness.models.study import Setting, study_models
+from firth.run.errors import InputError
 
 
 def test_figures_are_means_over_folds(scored: EvaluationSet) -> None:
@@ -71,7 +71,7 @@ def test_the_folder(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
 def test_what_is_left_out(scored: EvaluationSet, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing named: what is installed is measured. What is named must be installed."""
     from firth.baselines import glove
-    from firth.errors import MissingExtraError
+    from firth.run.errors import MissingExtraError
 
     monkeypatch.setattr(glove, "glove_files", list)
     study = study_models(scored, setting=Setting(folds=2, resamples=5))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from firth.words import words
+from firth.lexical.words import words
 
 VOCABULARY = words(
     """the a of and ship harbour wave sailor storm sail captain anchor island tide farmer field

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from firth.baselines.dice import Dice
-from firth.cli import app
-from firth.errors import ConfigError, InputError
+from firth.cli.main import app
+from firth.lexical.words import words
 from firth.relatedness.bws.records import read_items
 from firth.relatedness.pairs import draw
 from firth.relatedness.pairs.result import Sample
 from firth.relatedness.pairs.sample import sample_pairs
 from firth.relatedness.pairs.settings import Growth, Measure, Pool, Settings, Strategy
-from firth.words import words
+from firth.run.errors import ConfigError, InputError
 
 POOLS = pytest.mark.parametrize("pool", list(Pool))
 

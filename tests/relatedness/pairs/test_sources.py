@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from firth.errors import InputError
 from firth.relatedness.pairs.sources import LeftOut, Origin, Read
+from firth.run.errors import InputError
 
 TEXTS = ["The ship, sailed.", 'A "storm" came\tup.', "Zoë — naïve 漢字 🚢", "last one here"]
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from firth.errors import InputError
 from firth.relatedness.pairs.sample import sample_pairs
 from firth.relatedness.pairs.settings import Settings, Strategy
 from firth.relatedness.pairs.synonyms import FileTable, open_table, replacements
+from firth.run.errors import InputError
 
 
 def test_the_most_frequent_synonym_stands_for_all(tmp_path: Path) -> None:

@@ -7,14 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from firth.relatedness.bws.records import (
-    Gold,
-    Item,
-    Tuple,
-    write_gold,
-    write_items,
-    write_tuples,
-)
+from firth.relatedness.bws.records import Gold, Item, Tuple, write_gold, write_items, write_tuples
 from firth.relatedness.questionnaire.plan import Questionnaire, Rules, plan
 
 AWKWARD = (

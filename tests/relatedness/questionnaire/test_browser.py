@@ -69,7 +69,7 @@ class Server:
     def __init__(self, files: dict[str, Path], database: Path) -> None:
         options = [f"--{name}={path}" for name, path in files.items()]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "firth.cli", "bws", "serve", *options, f"--db={database}",
+            [sys.executable, "-m", "firth.cli.main", "bws", "serve", *options, f"--db={database}",
              "--port=0", "--gold-every=3", "--annotations=1"],
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -187,7 +187,7 @@ def test_by_mouse_with_a_wrong_gold_answer(page: Any, servers: Any, tmp_path: Pa
     """Clicks do what keys do; a wrong gold answer is told at once, beside the right one."""
     from typer.testing import CliRunner
 
-    from firth.cli import app
+    from firth.cli.main import app
 
     server = servers()
     page.goto(server.address)

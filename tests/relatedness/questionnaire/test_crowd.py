@@ -5,7 +5,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from firth.cli import app
+from firth.cli.main import app
 
 from .conftest import N_TUPLES, gold, items, tuples
 

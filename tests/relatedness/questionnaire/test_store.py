@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firth.errors import ConfigError, InputError
 from firth.relatedness.bws.records import Annotation, Item, Tuple, read_annotations
 from firth.relatedness.questionnaire.plan import Rules, plan
 from firth.relatedness.questionnaire.question import NotAskedError, Question, UnusableAnswerError
 from firth.relatedness.questionnaire.store import Store
+from firth.run.errors import ConfigError, InputError
 
 from .conftest import N_GOLD, N_TUPLES, gold, items, small, tuples
 
@@ -299,7 +299,7 @@ def test_answers_come_out_as_annotations(folder: Path) -> None:
     """In the order given, with name and time, in the format that scoring reads."""
     from typer.testing import CliRunner
 
-    from firth.cli import app
+    from firth.cli.main import app
 
     answer_all(folder / "db", "Zoë")
     store = Store.open(folder / "db")

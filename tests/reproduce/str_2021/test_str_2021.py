@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from firth.cli import app
-from firth.errors import FirthError
+from firth.cli.main import app
 from firth.evaluate import readers
 from firth.evaluate.evaluate import evaluate
 from firth.reproduce.registry import EXPERIMENTS, find_experiment, reproduce
 from firth.reproduce.report import Report
 from firth.reproduce.str_2021 import models
 from firth.reproduce.str_2021.published import BINS, TABLE2, TABLE4, TABLE5, TABLE6
+from firth.run.errors import FirthError
 
 FILES = {"results.json", "table.md", "plot.png", "plot.svg"}
 NOUNS = ("ship", "harbour", "wave", "judge", "lawyer", "trial", "cow", "barn", "field")
@@ -24,8 +24,8 @@ KINDS = {"Formality_pp": "Formality", "Formality_r": "Formality", "STS": "STS", 
 
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "hub_in_reach", lambda: False)
-    monkeypatch.setattr(models, "hub_in_reach", lambda: False)
+    monkeypatch.setattr(readers, "hub_is_reachable", lambda: False)
+    monkeypatch.setattr(models, "hub_is_reachable", lambda: False)
 
 
 def cells(report: Report) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from firth.baselines.sentences import Ints
-from firth.seeds import derive_seed
+from firth.corpus.numbered import Ints
+from firth.run.seeds import derive_seed
 
 
 @dataclass(frozen=True)

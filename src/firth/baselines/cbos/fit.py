@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firth.artifacts import SCRATCH
-from firth.baseline_settings import Likeness, NeighbourSection
 from firth.baselines.cbos.examples import centre_predicts_neighbours, context_predicts_centre
 from firth.baselines.cbos.learn import Compose, learn
-from firth.baselines.sentences import read_sentences
-from firth.baselines.word_bag import WordBag, load
-from firth.errors import InputError
-from firth.run import Run
-from firth.seeds import derive_seed
+from firth.baselines.settings import Likeness, NeighbourSection
+from firth.corpus.numbered import read_sentences
+from firth.lexical.word_vectors import WordBag, load
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import SCRATCH
 
 __all__ = ["fit", "load"]
 

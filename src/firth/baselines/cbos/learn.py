@@ -11,13 +11,13 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 from scipy import sparse
 
-from firth.artifacts import write_atomically
-from firth.baseline_settings import Likeness, NeighbourSection, Optimiser
 from firth.baselines.cbos.examples import Batch, Order
 from firth.baselines.cbos.softmax import Floats, loss_and_gradient
-from firth.baselines.sentences import Ints, WordSentences
-from firth.progress import bar
-from firth.seeds import derive_seed
+from firth.baselines.settings import Likeness, NeighbourSection, Optimiser
+from firth.corpus.numbered import Ints, WordSentences
+from firth.run.files import write_atomically
+from firth.run.progress import bar
+from firth.run.seeds import derive_seed
 
 Compose = Callable[[Ints, Ints, Ints, int], Batch]
 

@@ -7,8 +7,8 @@ compute; `tests/baselines/cbos` compares with automatic differentiation.
 import numpy as np
 import numpy.typing as npt
 
-from firth.baseline_settings import Likeness
 from firth.baselines.cbos.examples import Batch
+from firth.baselines.settings import Likeness
 
 Floats = npt.NDArray[np.float32]
 _TINY = np.float32(1e-12)

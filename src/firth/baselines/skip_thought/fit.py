@@ -9,17 +9,17 @@ import numpy.typing as npt
 import torch
 from safetensors.torch import load_file, save_file
 
-from firth.artifacts import SCRATCH, read_json, write_atomically, write_json
-from firth.baseline_settings import Stemmer
-from firth.baselines.cosine import CosineScorer
-from firth.baselines.sentences import Ints, WordSentences, read_sentences
 from firth.baselines.skip_thought.model import Padded, Sampled, SkipThought
-from firth.baselines.stem import stems
-from firth.errors import InputError
-from firth.run import Run
-from firth.seeds import derive_seed
-from firth.training import Schedule, train
-from firth.words import words
+from firth.corpus.numbered import Ints, WordSentences, read_sentences
+from firth.lexical.cosine import CosineScorer
+from firth.lexical.stem import Stemmer, stems
+from firth.lexical.words import words
+from firth.run.errors import InputError
+from firth.run.files import read_json, write_atomically, write_json
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import SCRATCH
+from firth.run.training import Schedule, train
 
 SETTINGS, WEIGHTS = "settings.json", "model.safetensors"
 _ENCODER = ("embedding.", "encoder.")

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from firth.errors import InputError
 from firth.relatedness.bws.records import Annotation, Gold, Tuple
+from firth.run.errors import InputError
 
 THRESHOLD = 0.7
 """Share of gold questions to be answered rightly (Abdalla et al., §3.2.1)."""

@@ -4,9 +4,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from firth.errors import InputError
 from firth.relatedness.bws.design import Ints
 from firth.relatedness.bws.judgements import Floats, Judgements
+from firth.run.errors import InputError
 
 PRIOR = 1.5
 """On simulated answers as reliable as STR-2021's anything from 1 to 8 is as good."""

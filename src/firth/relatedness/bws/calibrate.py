@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from firth.errors import InputError
-from firth.progress import bar
 from firth.relatedness.bws.design import Ints, design_tuples
 from firth.relatedness.bws.judgements import Floats
 from firth.relatedness.bws.simulate import Crowd, simulate_judgements
 from firth.relatedness.bws.split_half import split_half
+from firth.run.errors import InputError
+from firth.run.progress import bar
 
 STR_ITEMS, STR_FACTOR, STR_ANSWERS, STR_SHR = 5_500, 2.0, 2, 0.84
 """STR-2021: pairs, tuples a pair, answers to a tuple, split-half reliability (Abdalla et al.,

@@ -14,10 +14,10 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from firth.errors import InputError
-from firth.progress import bar
 from firth.relatedness.bws.records import SMALLEST
-from firth.seeds import derive_seed
+from firth.run.errors import InputError
+from firth.run.progress import bar
+from firth.run.seeds import derive_seed
 
 Ints = npt.NDArray[np.int64]
 _PROPOSALS, _IN_VAIN = 150_000, 50

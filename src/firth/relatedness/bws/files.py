@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from firth.artifacts import write_atomically
-from firth.errors import InputError
+from firth.run.errors import InputError
+from firth.run.files import write_atomically
 
 _SHOWN = 20
 

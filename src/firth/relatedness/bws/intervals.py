@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from firth.progress import bar
 from firth.relatedness.bws.design import Ints
 from firth.relatedness.bws.judgements import Floats, Judgements, to_scores
+from firth.run.progress import bar
 
 RESAMPLES = 1_000
 _BLOCK = 1 << 22

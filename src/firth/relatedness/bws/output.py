@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from firth.artifacts import MANIFEST, Build, Manifest, Outcome, Stage, execute, fingerprint_file
-from firth.errors import FirthError, InputError
+from firth.run.errors import FirthError, InputError
+from firth.run.files import fingerprint_file
+from firth.run.stage import MANIFEST, Build, Manifest, Outcome, Stage, execute
 
 
 def write_folder(

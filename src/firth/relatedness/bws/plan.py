@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from firth.errors import InputError
-from firth.progress import bar
 from firth.relatedness.bws.calibrate import calibrate_noise, evenly_spread, like
 from firth.relatedness.bws.design import design_tuples
 from firth.relatedness.bws.judgements import Floats, Judgements
 from firth.relatedness.bws.reliability import Figure
 from firth.relatedness.bws.simulate import Crowd, simulate_judgements
 from firth.relatedness.bws.split_half import split_half
-from firth.seeds import derive_seed
+from firth.run.errors import InputError
+from firth.run.progress import bar
+from firth.run.seeds import derive_seed
 
 FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0)
 ANSWERS = (1, 2, 3, 4, 6, 8)

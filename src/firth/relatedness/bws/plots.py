@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from firth.artifacts import write_atomically
-from firth.errors import MissingExtraError
 from firth.relatedness.bws.reliability import Reliability
+from firth.run.errors import MissingExtraError
+from firth.run.files import write_atomically
 
 try:
     import matplotlib as mpl

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from firth.errors import InputError
 from firth.relatedness.bws.files import Problems, read_lines, read_rows, write_rows
+from firth.run.errors import InputError
 
 T = TypeVar("T")
 ID, SCORE, SENTENCES = "id", "score", ("sentence1", "sentence2")

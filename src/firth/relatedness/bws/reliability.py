@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from firth.artifacts import write_json
-from firth.errors import MissingExtraError
-from firth.progress import note
 from firth.relatedness.bws.files import write_rows
 from firth.relatedness.bws.judgements import Floats, Judgements
 from firth.relatedness.bws.split_half import SPLITS, Correlations, split_half
+from firth.run.errors import MissingExtraError
+from firth.run.files import write_json
+from firth.run.progress import note
 
 RESULTS, SPLITS_FILE = "reliability.json", "splits.csv"
 

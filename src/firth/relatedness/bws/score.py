@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from firth.artifacts import write_json
-from firth.errors import InputError
 from firth.relatedness.bws.answers import THRESHOLD, Answers, sort_answers
 from firth.relatedness.bws.balance import measure_balance
 from firth.relatedness.bws.bradley_terry import PRIOR, chances, fit_strengths
@@ -16,7 +14,9 @@ from firth.relatedness.bws.files import write_rows
 from firth.relatedness.bws.intervals import RESAMPLES, score_intervals
 from firth.relatedness.bws.judgements import Counts, Floats, Judgements
 from firth.relatedness.bws.records import Annotation, Gold, Tuple
-from firth.seeds import derive_seed
+from firth.run.errors import InputError
+from firth.run.files import write_json
+from firth.run.seeds import derive_seed
 
 SCORES, SUMMARY, ANNOTATORS, LEFT_OUT = (
     "scores.csv",

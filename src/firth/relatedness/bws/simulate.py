@@ -10,11 +10,11 @@ from enum import StrEnum
 
 import numpy as np
 
-from firth.errors import InputError
 from firth.relatedness.bws.design import Ints
 from firth.relatedness.bws.judgements import Floats, Judgements
 from firth.relatedness.bws.records import Annotation, Gold
-from firth.seeds import derive_seed
+from firth.run.errors import InputError
+from firth.run.seeds import derive_seed
 
 
 class Noise(StrEnum):

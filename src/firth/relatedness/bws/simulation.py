@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from firth.artifacts import write_json
-from firth.errors import InputError
 from firth.relatedness.bws.balance import number_items
 from firth.relatedness.bws.calibrate import calibrate_noise, evenly_spread
 from firth.relatedness.bws.files import write_rows
@@ -29,7 +27,9 @@ from firth.relatedness.bws.simulate import (
     true_gold,
 )
 from firth.relatedness.bws.split_half import split_half
-from firth.seeds import derive_seed
+from firth.run.errors import InputError
+from firth.run.files import write_json
+from firth.run.seeds import derive_seed
 
 ANNOTATIONS, GOLD, TRUTH, SUMMARY = "annotations.csv", "gold.csv", "truth.csv", "summary.json"
 _SPLITS = 100

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.stats import rankdata
 
-from firth.errors import InputError
-from firth.progress import bar
 from firth.relatedness.bws.judgements import Floats, Judgements, to_scores
-from firth.seeds import derive_seed
+from firth.run.errors import InputError
+from firth.run.progress import bar
+from firth.run.seeds import derive_seed
 
 SPLITS = 1_000
 Halves = npt.NDArray[np.int8]

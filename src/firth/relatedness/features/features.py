@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firth.artifacts import fingerprint_value
 from firth.baselines.registry import PREFIX, identify_baseline
 from firth.relatedness.features.findings import Findings
 from firth.relatedness.features.measure import (
@@ -17,6 +16,7 @@ from firth.relatedness.features.measure import (
 from firth.relatedness.features.parse import Parsed, open_pipeline, parse
 from firth.relatedness.features.vectors import open_word_vectors
 from firth.relatedness.scored import DOMAIN, load_pairs
+from firth.run.files import fingerprint_value
 
 if TYPE_CHECKING:
     from firth.evaluate.rows import EvaluationSet

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import firth
-from firth.artifacts import write_atomically
-from firth.errors import InputError, MissingExtraError
 from firth.evaluate.metrics import CONFIDENCE, Floats
 from firth.evaluate.results import write_document
 from firth.evaluate.rows import EvaluationSet
-from firth.progress import note
 from firth.relatedness.features.feature import OVERLAP, Question
 from firth.relatedness.features.measure import Measured
 from firth.relatedness.table import Table, figure
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.files import write_atomically
+from firth.run.progress import note
 
 RESULTS, PAIRS, SCATTER = "results.json", "features.parquet", "scatter"
 SCHEMA = 1

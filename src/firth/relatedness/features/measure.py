@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from firth.baselines.dice import Dice
-from firth.errors import InputError
 from firth.evaluate.figures import bootstrap_seed
 from firth.evaluate.metrics import Estimate, Floats, Metric, estimate
 from firth.evaluate.rows import EvaluationSet
-from firth.progress import track
 from firth.relatedness.features.feature import FEATURES, OVERLAP, Question
 from firth.relatedness.features.parse import Parsed
 from firth.relatedness.features.vectors import Vector, WordTable, relatedness
+from firth.run.errors import InputError
+from firth.run.progress import track
 
 if TYPE_CHECKING:
-    from firth.baselines.vectors import WordVectors
+    from firth.lexical.vector_files import WordVectors
 
 MIN_SHARE = 0.1
 """Parts of speech in no more than this share of the pairs are not shown (footnote 10)."""

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from firth.errors import InputError, MissingExtraError
-from firth.progress import track
 from firth.relatedness.features.roles import Role, roles_of
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.progress import track
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from firth.errors import MissingExtraError
 from firth.evaluate.metrics import Floats
 from firth.evaluate.rows import EvaluationSet
+from firth.run.errors import MissingExtraError
 
 try:
     import matplotlib as mpl

@@ -11,11 +11,11 @@ from firth.baselines.averaged import without_stop_words
 from firth.baselines.glove import installed_glove
 from firth.baselines.registry import PREFIX
 from firth.baselines.spec import Spec
-from firth.baselines.stem import stems
 from firth.baselines.trained import TRAINED, trained_folder
-from firth.baselines.vectors import WordVectors, read_vectors
-from firth.baselines.word_bag import VECTORS, WORDS, WordBag
-from firth.errors import InputError
+from firth.lexical.stem import stems
+from firth.lexical.vector_files import WordVectors, read_vectors
+from firth.lexical.word_vectors import VECTORS, WORDS, WordBag
+from firth.run.errors import InputError
 
 Vector = npt.NDArray[np.float64]
 _SMALLEST = 1e-12

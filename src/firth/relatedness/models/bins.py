@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 import firth
-from firth.artifacts import write_atomically
-from firth.errors import InputError
 from firth.evaluate.figures import bootstrap_seed
 from firth.evaluate.metrics import CONFIDENCE, Estimate, Floats, Metric, estimate
 from firth.evaluate.results import write_document
 from firth.evaluate.rows import EvaluationSet
+from firth.lexical.words import normal_form
 from firth.relatedness.scored import DOMAIN, load_pairs
 from firth.relatedness.table import Table, figure
-from firth.words import normal_form
+from firth.run.errors import InputError
+from firth.run.files import write_atomically
 
 RESULTS = "results.json"
 SCHEMA = 1

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import firth
-from firth.artifacts import write_atomically
-from firth.errors import InputError
 from firth.evaluate.metrics import CONFIDENCE, Estimate, Floats
 from firth.evaluate.results import write_document
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.task import ALL
 from firth.relatedness.table import Table, figure
+from firth.run.errors import InputError
+from firth.run.files import write_atomically
 
 RESULTS, SIMILARITIES = "results.json", "similarities.parquet"
 SCHEMA = 1

@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from firth.errors import MissingExtraError
 from firth.evaluate.aggregate import Fold, Scheme, divide, mean_over_parts
 from firth.evaluate.cache import Cache
 from firth.evaluate.metrics import Estimate, Floats, Metric
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.score import score, system_of
 from firth.evaluate.task import ALL
-from firth.progress import bar, note
 from firth.relatedness.features.measure import check_scores
 from firth.relatedness.models.report import Answers, Study
 from firth.relatedness.models.tune import FOLDS, Recipe, Tuned, check_recipe, tune
 from firth.relatedness.scored import DOMAIN, load_pairs
+from firth.run.errors import MissingExtraError
+from firth.run.progress import bar, note
 
 DEFAULT_MODELS = ("baseline:dice", "baseline:tfidf", "baseline:glove", "baseline:glove+max")
 """What is measured when nothing is named; those that are not installed are left out."""

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.artifacts import SCRATCH, Stage, execute, fingerprint_value, write_atomically
 from firth.baselines.registry import PREFIX
-from firth.errors import InputError, MissingExtraError
 from firth.evaluate.aggregate import Fold, Scheme, divide
 from firth.evaluate.metrics import Floats
 from firth.evaluate.models import EncoderScorer, fingerprint_model, resolve_model
 from firth.evaluate.rows import EvaluationSet
-from firth.progress import note
-from firth.seeds import derive_seed
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.files import fingerprint_value, write_atomically
+from firth.run.progress import note
+from firth.run.seeds import derive_seed
+from firth.run.stage import SCRATCH, Stage, execute
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -157,14 +158,14 @@ def _builder(data: EvaluationSet, fold: Fold, recipe: Recipe, title: str) -> Any
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        from firth.settings import SurrogateConfig
-        from firth.silence import silence
+        from firth.run.quiet import quiet_libraries
+        from firth.surrogate.settings import SurrogateConfig
         from firth.surrogate.training import train_siamese
 
         scratch = workspace / SCRATCH
         scratch.mkdir(exist_ok=True)
         seed = derive_seed(recipe.seed, "relatedness", "fine-tuning", fold.name)
-        with silence():
+        with quiet_libraries():
             model = _open(recipe.base)
             rate = recipe.learning_rate or learning_rate(model)
             config = SurrogateConfig(

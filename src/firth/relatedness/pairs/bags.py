@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from firth.lexical.words import words
 from firth.relatedness.pairs.settings import Measure
-from firth.words import words
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -37,7 +37,7 @@ class Bags:
     def weights(self, measure: Measure) -> Floats:
         """What each word counts, shape (n_words,): 1, or ln((1 + n) / (1 + df)) + 1.
 
-        The latter is `firth.baselines.idf` over these sentences.
+        The latter is `firth.lexical.idf` over these sentences.
         """
         if measure is not Measure.IDF:
             return np.ones(len(self.frequencies))
@@ -125,7 +125,7 @@ def _numbered_by_rarity(
 
 
 def tokens_of(text: str) -> list[str]:
-    """The words of a sentence, as everywhere in firth (`firth.words.words`)."""
+    """The words of a sentence, as everywhere in firth (`firth.lexical.words.words`)."""
     return words(text)
 
 

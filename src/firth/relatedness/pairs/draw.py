@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firth.progress import bar
 from firth.relatedness.pairs.bags import Floats, Ints, close_in_length
 from firth.relatedness.pairs.choose import Picker, one_of
 from firth.relatedness.pairs.collect import Sentences
 from firth.relatedness.pairs.index import Index, Partners
 from firth.relatedness.pairs.settings import Settings
 from firth.relatedness.pairs.sources import LeftOut
+from firth.run.progress import bar
 
 FLOOR = 0.05
 """Least overlap that the index looks for where no other is asked for."""

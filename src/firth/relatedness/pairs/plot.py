@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.errors import MissingExtraError
+from firth.run.errors import MissingExtraError
 
 try:
     import matplotlib as mpl

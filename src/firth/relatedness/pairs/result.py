@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 import firth
-from firth.artifacts import fingerprint_file, write_atomically, write_json
-from firth.errors import InputError, MissingExtraError
-from firth.progress import note
 from firth.relatedness.pairs.choose import Bucket
 from firth.relatedness.pairs.settings import Settings
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.files import fingerprint_file, write_atomically, write_json
+from firth.run.progress import note
 
 SCHEMA = 1
 BINS = 20

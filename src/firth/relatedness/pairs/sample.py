@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.errors import InputError
 from firth.relatedness.pairs.choose import (
     Bucket,
     Picker,
@@ -23,7 +22,8 @@ from firth.relatedness.pairs.result import Pair, Sample
 from firth.relatedness.pairs.settings import Growth, Pool, Settings, Strategy
 from firth.relatedness.pairs.sources import LeftOut, Origin
 from firth.relatedness.pairs.synonyms import open_table
-from firth.seeds import derive_seed
+from firth.run.errors import InputError
+from firth.run.seeds import derive_seed
 
 
 def sample_pairs(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from firth.errors import ConfigError
+from firth.run.errors import ConfigError
 
 
 class Strategy(StrEnum):

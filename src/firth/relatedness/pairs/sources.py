@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from firth.artifacts import fingerprint_file
 from firth.corpus.inputs import Format, Source, resolve_inputs
 from firth.corpus.lines import Advance, read_lines
-from firth.errors import InputError
-from firth.progress import bar
-from firth.run import CONFIG
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file
+from firth.run.progress import bar
+from firth.run.run import CONFIG
 
 SENTENCE_COLUMNS = ("sentence", "text")
 PAIR_COLUMNS = ("sentence1", "sentence2")
@@ -95,9 +95,9 @@ class Origin:
     def fingerprint(self) -> dict[str, str]:
         """Name → BLAKE2b-160 of each file; of a run, the digest of its corpus."""
         if self.is_run:
-            from firth.artifacts import Manifest
             from firth.corpus import CORPUS
-            from firth.run import Run
+            from firth.run.run import Run
+            from firth.run.stage import Manifest
 
             manifest = Manifest.read(Run.open(self.path).folder(CORPUS))
             return {"corpus": manifest.digest if manifest else ""}

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from firth.errors import InputError
-from firth.words import words
+from firth.lexical.words import words
+from firth.run.errors import InputError
 
 WORDNET = "wordnet"
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from firth.errors import InputError, MissingExtraError
+from firth.lexical.words import words
 from firth.relatedness.pairs.synonyms import WORDNET
-from firth.words import words
+from firth.run.errors import InputError, MissingExtraError
 
 try:
     from nltk.corpus.reader.wordnet import WordNetCorpusReader

@@ -4,7 +4,7 @@ import time
 from sqlite3 import Connection
 
 from firth.relatedness.questionnaire.plan import Rules
-from firth.seeds import derive_seed
+from firth.run.seeds import derive_seed
 
 OPEN = """
 SELECT t.place FROM tuples AS t

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
-from firth.errors import InputError
+from firth.run.errors import InputError
 
 SCHEMA = "1"
 _TABLES = """

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from firth.artifacts import fingerprint_value
-from firth.errors import ConfigError, InputError
 from firth.relatedness.bws.records import Gold, Item, Tuple, read_gold, read_items, read_tuples
-from firth.seeds import derive_seed
+from firth.run.errors import ConfigError, InputError
+from firth.run.files import fingerprint_value
+from firth.run.seeds import derive_seed
 
 INSTRUCTIONS = """\
 Each question shows a few numbered items. Choose the one that is **most related** in meaning and the

@@ -4,8 +4,8 @@ import contextlib
 import socket
 from collections.abc import Callable
 
-from firth.errors import InputError, MissingExtraError
 from firth.relatedness.questionnaire.store import Store
+from firth.run.errors import InputError, MissingExtraError
 
 HOST = "127.0.0.1"
 

@@ -7,15 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import Connection, Row
 
-from firth.errors import InputError
 from firth.relatedness.bws.records import Annotation
-from firth.relatedness.questionnaire.assign import (
-    OPEN,
-    choose,
-    is_stopped,
-    open_to,
-    stop_if_needed,
-)
+from firth.relatedness.questionnaire.assign import OPEN, choose, is_stopped, open_to, stop_if_needed
 from firth.relatedness.questionnaire.database import SCHEMA, Database
 from firth.relatedness.questionnaire.plan import Questionnaire, Rules, Wording
 from firth.relatedness.questionnaire.question import (
@@ -26,6 +19,7 @@ from firth.relatedness.questionnaire.question import (
     Question,
     UnusableAnswerError,
 )
+from firth.run.errors import InputError
 
 LONGEST_NAME = 64
 

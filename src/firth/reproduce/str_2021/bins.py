@@ -3,13 +3,13 @@
 from contextlib import suppress
 from dataclasses import asdict
 
-from firth.errors import FirthError, InputError
 from firth.evaluate.rows import EvaluationSet
 from firth.relatedness.models.bins import compare_in_bins
 from firth.relatedness.scored import load_pairs
 from firth.reproduce.report import Lines, Report, Row
 from firth.reproduce.str_2021.published import BINS
 from firth.reproduce.str_2021.request import RESAMPLES, StrRequest
+from firth.run.errors import FirthError, InputError
 
 _SPLITS = ("sts-b:train", "sts-b:dev", "sts-b:test")
 _DOMAIN = "STS"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from firth.baselines.glove import glove_files
 from firth.baselines.trained import TRAINED, stage_of
-from firth.reach import hub_in_reach
 from firth.reproduce.str_2021.request import StrRequest
+from firth.run.hub import hub_is_reachable
 from firth.surrogate import SURROGATE
 
 _POOLS = ("mean", "max", "cls")
@@ -49,7 +49,7 @@ def lines_of(request: StrRequest) -> tuple[list[Line], list[str]]:
             for name in TRAINED
             if request.run.has(stage_of(name))
         ]
-    if hub_in_reach():
+    if hub_is_reachable():
         for title, model in _HUB.items():
             short = model.partition("-")[0]
             lines += [Line(f"{title} ({pool})", f"baseline:{short}+{pool}@{model}",
@@ -70,7 +70,7 @@ def base_of(request: StrRequest) -> str | None:
         return request.base
     if (surrogate := _surrogate(request)) is not None:
         return str(surrogate)
-    return _HUB["RoBERTa-base"] if hub_in_reach() else None
+    return _HUB["RoBERTa-base"] if hub_is_reachable() else None
 
 
 def _surrogate(request: StrRequest) -> Path | None:

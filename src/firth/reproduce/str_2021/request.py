@@ -5,7 +5,7 @@ from pathlib import Path
 
 from firth.evaluate.rows import EvaluationSet
 from firth.relatedness.scored import load_pairs
-from firth.run import Run
+from firth.run.run import Run
 
 NAME = "str-2021"
 _FILE = Path("STR-2021") / "pairs.tsv"

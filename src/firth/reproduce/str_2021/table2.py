@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from firth.baselines.dice import Dice
 from firth.evaluate.rows import EvaluationSet
+from firth.lexical.words import words
 from firth.reproduce.report import Lines, Report, Row
 from firth.reproduce.str_2021.published import TABLE2
 from firth.reproduce.str_2021.request import StrRequest
-from firth.words import words
 
 _PARTS = {"Formality": "Formality_", "ParaNMT": "ParaNMT_", "Wikipedia": "Wiki_"}
 _SHORTEST, _LONGEST = 5, 25

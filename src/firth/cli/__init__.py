@@ -1,0 +1,1 @@
+"""The command line: parse, call the library, show the result; a file a group of commands."""

@@ -1,0 +1,228 @@
+"""Commands that build: each brings stages of a run up to date."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from firth.cli.options import (
+    Changes,
+    DataDir,
+    PresetOption,
+    Quiet,
+    RunFolder,
+    Seed,
+    Settings,
+    changed_run,
+    parse_settings,
+    start,
+    with_preset,
+)
+from firth.cli.show import show_summary
+from firth.context import CONTEXT
+from firth.context.settings import Encoder
+from firth.corpus import CORPUS, TOKENIZER
+from firth.harvest import HARVEST
+from firth.paper.coherence import COHERENCE
+from firth.paper.generation import GENERATOR
+from firth.paper.retrieve import RETRIEVE
+from firth.paper.settings import Backend
+from firth.run.config import Config
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.run.screen import say
+from firth.run.stage import Stage
+from firth.surrogate import SURROGATE
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder of the run.", file_okay=False)] = Path(
+        "runs/demo"
+    ),
+    data_dir: DataDir = None,
+    size: Annotated[
+        float, typer.Option(min=0.01, max=1.0, help="Share of the text and pairs to use.")
+    ] = 1.0,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run the whole way on real text from installed packages, and show what comes out."""
+    start(quiet)
+    from firth.demo.demo import run_demo
+
+    say(run_demo(out, data_dir=data_dir, size=size, seed=seed).text())
+
+
+def run(
+    config: Annotated[Path, typer.Argument(help="YAML file of the run.", show_default=False)],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--run", help="Folder of the run; overrides `run:` in the file."),
+    ] = None,
+    preset: PresetOption = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Bring every stage of a run up to date, skipping those whose inputs, config and code agree."""
+    start(quiet)
+    from firth.pipeline import bring_up_to_date, check
+
+    changes = with_preset(preset, parse_settings(settings, seed))
+    changed = Config.load(config).changed(changes, str(config))
+    path = folder or Path(changed.run or Path("runs") / config.stem)
+    check(changed, str(config))
+    found = Run(path, changed.changed({"run": str(path)}, str(config)))
+    for name, outcome in bring_up_to_date(found).items():
+        show_summary(name, outcome.manifest.summary)
+
+
+def corpus_build(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="INPUT...", help="Files, folders, globs, or hub:NAME."),
+    ],
+    folder: RunFolder,
+    text_field: Annotated[
+        str | None, typer.Option(help="Field of the text in records. Default: text.")
+    ] = None,
+    id_field: Annotated[
+        str | None, typer.Option(help="Field of a document's name. Default: id, if there is one.")
+    ] = None,
+    strict: Annotated[
+        bool | None,
+        typer.Option("--strict/--skip-bad", help="Stop at the first bad record, or skip them all."),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Read documents: corpus, tokenizer and retrieval index of a run."""
+    start(quiet)
+    from firth.corpus.inputs import resolve_inputs
+
+    resolve_inputs(inputs)
+    named: Changes = {
+        "inputs": list(inputs),
+        "text_field": text_field,
+        "id_field": id_field,
+        "strict": strict,
+    }
+    changes = parse_settings(settings, seed, corpus=named)
+    _build(changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE)
+
+
+def train_coherence(
+    folder: RunFolder, settings: Settings = None, seed: Seed = None, quiet: Quiet = False
+) -> None:
+    """Train the coherence model p(y=1 | c_<, s, c_>) and cache the vectors of all sentences."""
+    start(quiet)
+    _build(changed_run(folder, parse_settings(settings, seed)), COHERENCE)
+
+
+def train_generator(
+    folder: RunFolder,
+    backend: Annotated[
+        Backend | None, typer.Option(help="Train from scratch, or take a pretrained model.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Folder or hub name of a language model; means --backend causal-lm."),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train or adopt the model of the three likelihoods p(s | c), p(c_< | s), p(c_> | s)."""
+    start(quiet)
+    if model is not None and backend is Backend.SEQ2SEQ:
+        raise InputError(
+            f"got --model {model} with --backend seq2seq, which starts from no model; expected "
+            "--backend causal-lm, or no --model"
+        )
+    chosen = Backend.CAUSAL_LM if model is not None else backend
+    named: Changes = {"backend": chosen.value if chosen else None, "model": model}
+    _build(changed_run(folder, parse_settings(settings, seed, generator=named)), GENERATOR)
+
+
+def build_context(
+    folder: RunFolder,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder or hub name of a causal language model to tune. Default: none, a bag of "
+            "words learned from the corpus alone.",
+            show_default=False,
+        ),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train what Origin compares by default: which words and sentences fit into which contexts."""
+    start(quiet)
+    named: Changes = {"encoder": Encoder.CAUSAL_LM.value, "model": model} if model else {}
+    _build(changed_run(folder, parse_settings(settings, seed, context=named)), CONTEXT)
+
+
+def train_baseline(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Which; see docs/baselines.md.")
+    ],
+    folder: RunFolder,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME_OR_PATH",
+            help="Encoder that simcse, tsdae and ct start from: a folder or a hub name.",
+            show_default=False,
+        ),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train baselines on the run's corpus, to be scored as baseline:NAME@RUN."""
+    start(quiet)
+    from firth.baselines.trained import base_settings, build_baseline, find_trained
+
+    for name in names:
+        find_trained(name)
+    more = base_settings(names, base) if base else {}
+    run = changed_run(folder, parse_settings(settings, seed)).changed(more)
+    for name in names:
+        show_summary(f"baseline {name}", build_baseline(run, name).manifest.summary)
+
+
+def harvest(
+    folder: RunFolder,
+    pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to score.")] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Score pairs of corpus sentences with Origin: training data for the Surrogate."""
+    start(quiet)
+    _build(changed_run(folder, parse_settings(settings, seed, harvest={"pairs": pairs})), HARVEST)
+
+
+def distill(
+    folder: RunFolder,
+    base: Annotated[
+        str | None,
+        typer.Option(help="`static`, `transformer`, or folder or hub name of an encoder."),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train the Surrogate on the harvest: a sentence-transformers model in RUN/surrogate."""
+    start(quiet)
+    _build(changed_run(folder, parse_settings(settings, seed, surrogate={"base": base})), SURROGATE)
+
+
+def _build(run: Run, *stages: Stage) -> None:
+    from firth.pipeline import bring_up_to_date
+
+    for name, outcome in bring_up_to_date(run, *stages).items():
+        show_summary(name, outcome.manifest.summary)

@@ -1,0 +1,38 @@
+"""The command that runs tasks of MTEB."""
+
+from typing import Annotated
+
+import typer
+
+from firth.cli.evaluate import Force, JsonFile
+from firth.cli.options import Quiet, start
+from firth.cli.show import show_table
+
+
+def mteb(
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL...", help="As for firth evaluate.", show_default=False),
+    ],
+    task: Annotated[
+        list[str],
+        typer.Option(metavar="NAME...", help="Tasks of MTEB of type STS.", show_default=False),
+    ],
+    json_file: JsonFile = None,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run tasks of MTEB (type STS) on our models, by MTEB's own code."""
+    start(quiet, json_file, force)
+    from firth.evaluate.mteb import evaluate_mteb
+    from firth.evaluate.results import write_document
+
+    figures = [figure for model in models for figure in evaluate_mteb(model, task)]
+    header = ("task", "split", "subset", "model", "spearman", "pearson", "main score")
+    rows = []
+    for one in figures:
+        values = (one.spearman, one.pearson, one.main_score)
+        rows.append([one.task, one.split, one.subset, one.model, *(f"{v:.1f}" for v in values)])
+    show_table(header, rows)
+    if json_file is not None:
+        write_document(json_file, [one.to_dict() for one in figures])

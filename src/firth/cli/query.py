@@ -1,0 +1,248 @@
+"""Commands that ask: they read a run and leave it as it is."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from firth.cli.options import (
+    AsJson,
+    Force,
+    Preset,
+    PresetOption,
+    Quiet,
+    RunFolder,
+    Seed,
+    Settings,
+    parse_settings,
+    start,
+    with_preset,
+)
+from firth.cli.show import show_explanation, show_json, show_summary, show_table
+from firth.run.errors import ConfigError, DamagedError, InputError
+from firth.run.files import write_text
+from firth.run.progress import note
+from firth.run.run import Run
+from firth.run.screen import say
+
+if TYPE_CHECKING:
+    from firth.origin.origin import Origin
+
+_COLUMN = re.compile(r"(sentence|text|sent|s|question|q)[ _-]?([12ab]|one|two)", re.IGNORECASE)
+
+
+def corpus_stats(folder: RunFolder, as_json: AsJson = False, quiet: Quiet = False) -> None:
+    """Show what a corpus consists of, and what was skipped when it was read."""
+    start(quiet)
+    from firth.corpus.stats import corpus_stats as count
+
+    found = count(Run.open(folder)).as_dict()
+    if as_json:
+        show_json(found)
+    else:
+        sources = found.pop("sources")
+        show_summary("corpus", found)
+        say()
+        header = ("source", "documents", "sentences", "words", "duplicates", "skipped")
+        show_table(header, [[str(source[name]) for name in header] for source in sources])
+
+
+def check_run(
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Folder of the run.", show_default=False)
+    ],
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read every file of a run and say whether it is as it was written."""
+    start(quiet)
+    found = Run.open(folder).check()
+    if as_json:
+        show_json(found)
+    else:
+        for stage, problems in found.items():
+            say(f"{stage}: {'; '.join(problems) or 'whole'}")
+    if damaged := [stage for stage, problems in found.items() if problems]:
+        raise DamagedError(
+            f"{folder}: damaged: {', '.join(damaged)}. The command that builds a stage, or "
+            "firth run, builds it again"
+        )
+
+
+def contexts(
+    sentence: Annotated[str, typer.Argument(help="The sentence.", show_default=False)],
+    folder: RunFolder,
+    top: Annotated[int, typer.Option(min=1, help="Contexts to show (of each part).")] = 10,
+    as_json: AsJson = False,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show the contexts a sentence fits into, best first: C_s of the paper (§3.3).
+
+    Needs the coherence model and the generator, whatever origin.method is.
+    """
+    start(quiet)
+    _need_text(sentence)
+    from firth.paper.coherence import COHERENCE
+    from firth.paper.origin import PaperOrigin
+
+    if not Run.open(folder).has(COHERENCE):
+        raise InputError(
+            f"{folder}: has no context sets: they belong to the method as printed, whose models "
+            f"are built by: firth train coherence --run {folder}, firth train generator --run "
+            f"{folder}. What a score of this run's Origin comes from, is said by: firth explain"
+        )
+    origin = PaperOrigin.open(folder, seed=seed, **_origin_settings(settings, seed))
+    found = origin.context_set(sentence)
+    fits = found.terms.fit(origin.config.weights)
+    documents = origin.corpus.document_of(found.slots)
+    rows = [
+        {
+            "fit": float(fits[c]),
+            "slot": int(slot),
+            "document": origin.corpus.document_id(int(documents[c])),
+            "left": " ".join(origin.corpus.context(int(slot)).left),
+            "right": " ".join(origin.corpus.context(int(slot)).right),
+        }
+        for c, slot in enumerate(found.slots[:top])
+    ]
+    if as_json:
+        show_json({"sentence": sentence, "size": len(found.slots), "contexts": rows})
+        return
+    for row in rows:
+        say(f"fit {row['fit']:.3f}   {row['document']}")
+        say(f"    {row['left']}\n    [ … ]\n    {row['right']}\n")
+
+
+def similarity(
+    folder: RunFolder,
+    a: Annotated[str | None, typer.Argument(help="First sentence.", show_default=False)] = None,
+    b: Annotated[str | None, typer.Argument(help="Second sentence.", show_default=False)] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help="File of pairs instead: two tab-separated sentences a line."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the scores of --pairs to this TSV file.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON; of two sentences, the whole explanation.")
+    ] = False,
+    force: Force = False,
+    preset: PresetOption = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Print the Origin similarity of two sentences, or of every pair in a file."""
+    start(quiet, out, force)
+    if pairs is None:
+        if a is None or b is None:
+            raise InputError("expected two sentences A B, or --pairs FILE")
+        if out is not None:
+            raise InputError(f"got --out {out} with two sentences; expected it with --pairs FILE")
+        _need_text(a, b)
+        origin = _open_origin(folder, preset, settings, seed)
+        if as_json:
+            show_json(origin.explain(a, b).as_dict())
+        else:
+            say(f"{origin.similarity(a, b):.6f}")
+        return
+    if a is not None:
+        raise InputError("got both sentences and --pairs FILE; expected one of them")
+    read = read_pairs_file(pairs)
+    scores = _open_origin(folder, preset, settings, seed).similarities(read).tolist()
+    if as_json:
+        scored = zip(scores, read, strict=True)
+        show_json([{"similarity": score, "a": one, "b": two} for score, (one, two) in scored])
+        return
+    rows = [f"{score:.6f}\t{one}\t{two}" for score, (one, two) in zip(scores, read, strict=True)]
+    if out is not None:
+        write_text(out, "".join(f"{row}\n" for row in rows))
+    else:
+        for row in rows:
+            say(row)
+
+
+def explain(
+    a: Annotated[str, typer.Argument(help="First sentence.", show_default=False)],
+    b: Annotated[str, typer.Argument(help="Second sentence.", show_default=False)],
+    folder: RunFolder,
+    top: Annotated[int, typer.Option(min=1, help="Contexts to show (of each part).")] = 10,
+    as_json: AsJson = False,
+    preset: PresetOption = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show which contexts a score comes from, and what each adds to it."""
+    start(quiet)
+    _need_text(a, b)
+    found = _open_origin(folder, preset, settings, seed).explain(a, b)
+    if as_json:
+        show_json(found.as_dict())
+    else:
+        show_explanation(found, top)
+
+
+def read_pairs_file(path: Path) -> list[tuple[str, str]]:
+    """Read a TSV of pairs, UTF-8, two cells a line; further cells are ignored.
+
+    A first line that names columns (`sentence1`, `text_b`, …) is left out, and said.
+
+    Raises:
+        InputError: The file cannot be read or is empty, or all its broken lines at once.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 ({error})") from error
+    pairs: list[tuple[str, str]] = []
+    problems = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if not line.strip():
+            continue
+        if len(cells) < 2 or not all(cells[:2]):
+            problems.append(f"line {number}: expected two tab-separated texts, got {line!r:.80}")
+        elif not pairs and all(_COLUMN.fullmatch(cell) for cell in cells[:2]):
+            note(f"{path}, line {number}: names of columns, not a pair")
+        else:
+            pairs.append((cells[0], cells[1]))
+    if problems:
+        more = [f"and {len(problems) - 10} more"] if len(problems) > 10 else []
+        raise InputError(f"{path}:\n  " + "\n  ".join([*problems[:10], *more]))
+    if not pairs:
+        raise InputError(f"{path}: no pairs; expected two tab-separated sentences a line")
+    return pairs
+
+
+def _need_text(*sentences: str) -> None:
+    for sentence in sentences:
+        if not sentence.strip():
+            raise InputError(f"got the empty sentence {sentence!r}; expected some words")
+
+
+def _open_origin(
+    folder: Path, preset: Preset | None, settings: Sequence[str] | None, seed: int | None
+) -> "Origin":
+    from firth.origin.origin import Origin
+
+    # Whatever else a preset sets is fixed by the run.
+    chosen: dict[str, Any] = with_preset(preset, {}).get("origin", {})
+    return Origin.open(folder, seed=seed, **{**chosen, **_origin_settings(settings, seed)})
+
+
+def _origin_settings(settings: Sequence[str] | None, seed: int | None) -> dict[str, Any]:
+    changes = parse_settings(settings, seed)
+    if other := sorted(changes.keys() - {"origin", "seed"}):
+        raise ConfigError(
+            "--set", [f"{name}: fixed by the run; only origin.* can differ here" for name in other]
+        )
+    found: dict[str, Any] = changes.get("origin", {})
+    return found

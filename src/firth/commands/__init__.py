@@ -1,1 +1,0 @@
-"""Commands of the command line: parse, call the library, show the result."""

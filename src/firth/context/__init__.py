@@ -1,0 +1,9 @@
+"""What contexts tell of words and sentences: encoders learned from what stands side by side."""
+
+from firth.run.stage import Stage
+
+CONTEXT = Stage(
+    "context",
+    "firth train context --run",
+    libraries=("snowballstemmer", "torch", "transformers"),
+)

@@ -1,0 +1,74 @@
+"""Settings of the context fits that Origin compares by default (`fit` in the configuration)."""
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from firth.corpus.settings import WordSection
+from firth.run.section import Count, Precision, Rate, Section
+
+
+class BagConfig(WordSection):
+    """The contrastive bag of words."""
+
+    dimensions: Count = 200
+    epochs: Count = 1
+    batch: Annotated[int, Field(ge=2)] = 1024
+    """Pairs a step; each first sentence is told from the batch's other second ones."""
+    learning_rate: Rate = 0.01
+    """Adam's, at its peak."""
+    temperature: Rate = 0.07
+    by_source: bool = False
+    """Take each batch from one file of the corpus, so that its subject does not give pairs away."""
+
+
+class Encoder(StrEnum):
+    """What gives a sentence its vector, by which it fits into contexts."""
+
+    BAG = "bag"
+    """The sum of word vectors learned from the corpus alone."""
+    CAUSAL_LM = "causal-lm"
+    """A pretrained left-to-right language model, tuned on the corpus."""
+
+
+class TuneConfig(Section):
+    """How a language model learns which sentences of the corpus stand next to each other.
+
+    Chosen on STSb dev, with SmolLM2-135M (docs/research/origin.md).
+    """
+
+    layers: Count = 8
+    """Layers tuned, from the top; the others stay as they are."""
+    steps: Annotated[int, Field(ge=0)] = 120
+    """0 leaves the model as it is."""
+    batch: Annotated[int, Field(ge=2)] = 48
+    """Pairs a step; each sentence is told from the batch's other second ones."""
+    learning_rate: Rate = 2e-4
+    temperature: Rate = 0.05
+    max_tokens: Annotated[int, Field(ge=4)] = 32
+    """Of a sentence, in training."""
+    checkpoint_steps: Count = 25
+
+
+class ContextConfig(Section):
+    """The contrastive coherence models: which sentences stand in the same contexts."""
+
+    encoder: Encoder = Encoder.BAG
+    model: str | None = None
+    """causal-lm: folder or hub name of the model."""
+    gguf_file: str | None = None
+    """causal-lm: the GGUF file inside `model`, where the weights come as one."""
+    precision: Precision = Precision.AUTO
+    """causal-lm: number format of the matrix products."""
+    bag: BagConfig = BagConfig(by_source=True)
+    tune: TuneConfig = TuneConfig()
+    contexts: Count | None = None
+    """Corpus sentences that explanations are made of; None takes 20,000 for a bag and 2,000 for a
+    language model. They change no score."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.encoder is Encoder.CAUSAL_LM and self.model is None:
+            raise ValueError("encoder causal-lm needs `model`: a folder or a hub name")
+        return self

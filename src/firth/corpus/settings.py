@@ -1,0 +1,50 @@
+"""Settings of the corpus: how documents become sentences, tokens and numbered words."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from firth.lexical.stem import Stemmer
+from firth.run.section import Count, Section
+
+LIMITS = ("corpus.max_words", "corpus.min_words")
+"""Settings of the sentences that models learn from and contexts are made of."""
+
+
+class CorpusConfig(Section):
+    """Documents in, sentences and chunks out."""
+
+    inputs: tuple[str, ...] = ()
+    """Files, folders, globs or `hub:NAME`, in the order in which they are read."""
+    text_field: str = "text"
+    id_field: str | None = None
+    """Field of the document's name; by default `id` where a record has it, else file and line."""
+    strict: bool = False
+    """Stop at the first bad record instead of skipping and counting it."""
+    max_record_bytes: Count = 32 << 20
+    """A longer record (or line of a text file) is bad; a longer text file is split in parts."""
+    chunk_sentences: Count = 8
+    """Longest chunk, the unit of retrieval; a paragraph border ends a chunk that is half full."""
+    window: Count = 1
+    """Sentences on each side of a slot that make its context (the paper: 1)."""
+    min_words: Count = 3
+    max_words: Count = 60
+    """Shorter and longer sentences are stored, but are neither slots nor training centres."""
+
+
+class TokenizerConfig(Section):
+    """Byte-level BPE learned on the corpus, shared by every model trained from scratch."""
+
+    vocabulary: Annotated[int, Field(ge=300)] = 16_000
+    lowercase: bool = True
+
+
+class WordSection(Section):
+    """How sentences become words; the values of the CBOS paper (§IV-B)."""
+
+    stemmer: Stemmer = Stemmer.PORTER
+    min_count: Count = 5
+    """Words seen less often are dropped."""
+    max_words: Count = 120
+    """A longer sentence is cut into pieces of this many words, which follow one another."""
+    dimensions: Count = 100

@@ -1,0 +1,1 @@
+"""Words: stems, rarity, vectors, and what can be said of sentences by them alone."""

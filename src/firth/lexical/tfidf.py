@@ -1,0 +1,98 @@
+"""tf-idf: the words two texts share, rare ones counting more."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.preprocessing import normalize
+
+from firth.lexical.idf import Idf, fit_idf
+from firth.lexical.scorer import TextPair
+from firth.lexical.words import words
+
+
+class TfIdf:
+    r"""Cosine of tf-idf vectors of single words (lowercased `\w+`), in [0, 1].
+
+    A word that occurs f times in a text weighs (1 + ln f) · idf(w): sublinear term frequency.
+    Scores equal those of scikit-learn's `TfidfVectorizer(sublinear_tf=True)` fitted on the
+    sentences of the idf, so words it never saw are dropped. A text of which nothing is left has
+    similarity 0, except to a text of the same words: 1.
+
+    Args:
+        idf: Learned beforehand (`fit_idf`), or None: learned from the distinct texts of the pairs
+            in each call, so that scores depend on the set they are part of.
+        count_unseen: Let words the idf never saw count as the rarest, instead of dropping them.
+
+    Example:
+        >>> tfidf = TfIdf(fit_idf(["A ship sailed.", "A storm came."], source="two sentences"))
+        >>> shared_rare, shared_common = tfidf.similarities(
+        ...     [("A ship.", "My ship."), ("A ship.", "A storm.")]
+        ... )
+        >>> bool(shared_rare > shared_common)
+        True
+    """
+
+    def __init__(self, idf: Idf | None = None, *, count_unseen: bool = False) -> None:
+        self._idf = idf
+        self._count_unseen = count_unseen
+
+    @property
+    def name(self) -> str:
+        """tf-idf, and where its idf comes from."""
+        source = self._idf.source if self._idf else "the evaluated set's own sentences"
+        unseen = ", unseen words counted" if self._count_unseen else ""
+        return f"tf-idf, idf from {source}{unseen}"
+
+    def similarities(self, pairs: Sequence[TextPair]) -> npt.NDArray[np.float64]:
+        """Cosines of `pairs`, shape (n,)."""
+        index = {text: i for i, text in enumerate(dict.fromkeys(t for pair in pairs for t in pair))}
+        texts = list(index)
+        idf = self._idf or fit_idf(texts, source="the evaluated set's own sentences")
+        vectors = _vectors(texts, idf, self._count_unseen)
+        left, right = (
+            np.array([index[pair[side]] for pair in pairs], dtype=int) for side in (0, 1)
+        )
+        cosines = np.asarray(vectors[left].multiply(vectors[right]).sum(axis=1)).ravel()
+        empty = np.diff(vectors.indptr) == 0
+        for i in np.flatnonzero(empty[left] & empty[right]).tolist():
+            cosines[i] = float(words(pairs[i][0]) == words(pairs[i][1]))
+        clipped: npt.NDArray[np.float64] = np.clip(cosines, 0.0, 1.0)
+        return clipped
+
+    def weights(self, text: str) -> dict[str, float]:
+        """Word → its weight in the unit vector of `text`; for an idf learned beforehand.
+
+        Raises:
+            ValueError: The idf is that of the evaluated set.
+        """
+        if self._idf is None:
+            raise ValueError("tf-idf of the evaluated set: a text alone has no idf")
+        weights = {
+            word: (1.0 + math.log(count)) * self._idf.weight(word)
+            for word, count in Counter(words(text)).items()
+            if self._count_unseen or word in self._idf.frequencies
+        }
+        length = math.sqrt(math.fsum(weight**2 for weight in weights.values()))
+        return {word: weight / length for word, weight in weights.items()}
+
+
+def _vectors(texts: list[str], idf: Idf, count_unseen: bool) -> sparse.csr_matrix:
+    """L2-normalised tf-idf vectors, shape (n texts, n words among them)."""
+    counter = CountVectorizer(analyzer=words, dtype=np.float64)
+    try:
+        counts = counter.fit_transform(texts)
+    except ValueError:  # scikit-learn refuses texts that have no word at all
+        return sparse.csr_matrix((len(texts), 1), dtype=np.float64)
+    counts.data = 1.0 + np.log(counts.data)
+    weights = [
+        idf.weight(word) if count_unseen or word in idf.frequencies else 0.0
+        for word in counter.get_feature_names_out()
+    ]
+    vectors = (counts @ sparse.diags(np.array(weights))).tocsr()
+    vectors.eliminate_zeros()
+    return normalize(vectors, copy=False)

@@ -1,0 +1,142 @@
+"""Word vectors from a file: word2vec, GloVe and fastText formats, told apart by their bytes."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.run.errors import InputError, MissingExtraError
+
+_FASTTEXT = struct.pack("<i", 793_712_314)
+"""First bytes of a fastText model file."""
+_SAMPLE = 1 << 20
+
+
+class Format(StrEnum):
+    """How a file of word vectors is written."""
+
+    TEXT = "word2vec text"
+    """A line `words dimensions`, then a word and its numbers a line; fastText's .vec too."""
+    BINARY = "word2vec binary"
+    """The same first line, then a word, a blank and its float32 numbers."""
+    GLOVE = "GloVe text"
+    """As TEXT without the first line."""
+    FASTTEXT = "fastText model"
+    """A .bin file with subwords, so that it has a vector for words it never saw."""
+
+
+@dataclass(frozen=True, eq=False)
+class WordVectors:
+    """Word vectors that can be looked up.
+
+    Attributes:
+        name: What they are, for people.
+        dimensions: Length of a vector.
+        look_up: Word → float32 vector of that length, or None where there is none.
+    """
+
+    name: str
+    dimensions: int
+    look_up: Callable[[str], npt.NDArray[np.float32] | None]
+
+    @classmethod
+    def of(cls, name: str, words: list[str], vectors: npt.NDArray[np.float32]) -> "WordVectors":
+        """The vectors (n, d) of `words`; of a word given twice the first counts."""
+        rows = {word: i for i, word in reversed(list(enumerate(words)))}
+
+        def look_up(word: str) -> npt.NDArray[np.float32] | None:
+            row = rows.get(word)
+            return None if row is None else vectors[row]
+
+        return cls(name, vectors.shape[1], look_up)
+
+
+def read_vectors(path: Path) -> WordVectors:
+    """Read a file of word vectors; .gz and .bz2 are read too (not for fastText models).
+
+    Words are UTF-8; broken bytes in a word are replaced. Pickled files (gensim's own `.save`) are
+    refused.
+
+    Raises:
+        InputError: The file is missing, of none of the known formats, or broken.
+        MissingExtraError: gensim is not installed.
+    """
+    try:
+        from gensim.models import KeyedVectors
+        from gensim.models.fasttext import load_facebook_vectors
+    except ImportError:
+        raise MissingExtraError(f"Reading word vectors ({path})", "baselines") from None
+    found = detect_format(path)
+    try:
+        if found is Format.FASTTEXT:
+            vectors: Any = load_facebook_vectors(str(path))
+        else:
+            vectors = KeyedVectors.load_word2vec_format(
+                str(path),
+                binary=found is Format.BINARY,
+                no_header=found is Format.GLOVE,
+                unicode_errors="replace",
+            )
+    except (ValueError, EOFError, OSError, IndexError, struct.error, AssertionError) as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"{path}: begins like {found}, but cannot be read: {first}. Expected as many words and "
+            "numbers as the file says it has; download or export it again"
+        ) from error
+    if not len(vectors) or not np.isfinite(vectors.vectors).all():
+        raise InputError(f"{path}: {found} without words, or with numbers that are not finite")
+
+    def look_up(word: str) -> npt.NDArray[np.float32] | None:
+        if word not in vectors:  # of a fastText model: no subword either
+            return None
+        found: npt.NDArray[np.float32] = vectors[word]
+        return found
+
+    return WordVectors(f"{path.name} ({found})", vectors.vector_size, look_up)
+
+
+def detect_format(path: Path) -> Format:
+    """Tell the format from the first bytes.
+
+    Raises:
+        InputError: It cannot be read, or is none of `Format`.
+    """
+    from smart_open import open as open_any
+
+    try:
+        with open_any(str(path), "rb") as file:
+            sample: bytes = file.read(_SAMPLE)
+    except (OSError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read ({reason})") from error
+    if sample.startswith(_FASTTEXT):
+        return Format.FASTTEXT
+    if sample.startswith(b"\x80"):
+        raise InputError(
+            f"{path}: a pickled file, which could run anything. Export the vectors with gensim's "
+            "save_word2vec_format and name that file"
+        )
+    first, _, rest = sample.partition(b"\n")
+    header = first.split()
+    if len(header) == 2 and all(field.isdigit() for field in header):
+        line = rest.partition(b"\n")[0]
+        return Format.TEXT if _numbers(line) == int(header[1]) else Format.BINARY
+    if _numbers(first) >= 2:
+        return Format.GLOVE
+    raise InputError(
+        f"{path}: no word vectors: the first line is {first[:60].decode('utf-8', 'replace')!r}. "
+        f"Expected one of: {', '.join(Format)}"
+    )
+
+
+def _numbers(line: bytes) -> int:
+    """How many numbers follow the word of a text line; -1 if anything else does."""
+    try:
+        return len([float(value) for value in line.split()[1:]])
+    except ValueError:
+        return -1

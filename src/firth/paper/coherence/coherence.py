@@ -1,0 +1,194 @@
+"""The trained coherence model: the first term of Eq. 3, and the ranking of contexts (§3.3)."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from firth.corpus.context import Context
+from firth.corpus.corpus import Corpus
+from firth.corpus.tokenizer import open_tokenizer
+from firth.paper.coherence import COHERENCE
+from firth.paper.coherence.encode import encode
+from firth.paper.coherence.model import CoherenceModel
+from firth.paper.coherence.neighbours import Rows, Sides, mean_rows, sides_of
+from firth.paper.coherence.store import VECTORS, Settings, load_model
+from firth.paper.coherence.tokens import tokenize
+from firth.run.run import Run
+
+Vectors = npt.NDArray[np.float32]
+Pairs = npt.NDArray[np.int64]
+
+PAIRS_AT_ONCE = 8_192
+
+
+class Coherence:
+    """p(y=1 | s, c): how well a sentence s stands in a context c = (c_<, c_>).
+
+    Each sentence is read on its own; those of the corpus were read when the model was trained, and
+    their vectors are memory-mapped.
+
+    Args:
+        model: In evaluation mode.
+        settings: How it reads text.
+        tokenizer: The run's tokenizer.
+        vectors: Of all sentences of the corpus, float16 of shape (n_sentences, 2 * hidden).
+        document_bounds: As in `Corpus`.
+
+    Example:
+        >>> from firth.corpus.context import Context
+        >>> coherence = Coherence.open("run")
+        >>> context = Context(("It rained all night.",), ("We stayed at home.",))
+        >>> pairs = np.array([[0, 0], [1, 0]])
+        >>> scores = coherence.log_probabilities(
+        ...     ["The streets were flooded."] * 2, [context], pairs
+        ... )
+        >>> scores.shape, bool(scores[0] == scores[1])
+        ((2,), True)
+    """
+
+    def __init__(
+        self,
+        model: CoherenceModel,
+        settings: Settings,
+        tokenizer: Tokenizer,
+        vectors: npt.NDArray[np.float16],
+        document_bounds: Rows,
+    ) -> None:
+        self._model = model
+        self._settings = settings
+        self._tokenizer = tokenizer
+        self._vectors = vectors
+        self._document_bounds = document_bounds
+
+    @classmethod
+    def open(cls, run: str | Path | Run) -> "Coherence":
+        """The model of a run; raise `MissingStageError` if it is not trained."""
+        run = Run.open(run)
+        folder = run.folder(COHERENCE)
+        model, settings = load_model(folder)
+        vectors = np.load(folder / VECTORS, mmap_mode="r")
+        bounds = Corpus.open(run).document_bounds
+        return cls(model, settings, open_tokenizer(run), vectors, bounds)
+
+    def encode(self, sentences: Sequence[str]) -> Vectors:
+        """Vectors of `sentences`, float32 of shape (n, 2 * hidden).
+
+        Only the first `max_tokens` word pieces of a sentence are read. A vector does not depend on
+        the other sentences, beyond rounding.
+        """
+        return self._encode(sentences).numpy()
+
+    def rank_scores(self, sentence_vectors: Vectors, slots: Rows) -> Vectors:
+        """Logits of p(y=1 | s, c) of every sentence in the context of every slot.
+
+        One product of two matrices: the queries of the sentences, and the cached vectors of the
+        sentences around the slots. Reading those vectors takes longer than the product, so that
+        many sentences and the union of their slots are far cheaper at once than one by one.
+
+        Args:
+            sentence_vectors: From `encode`, float32 of shape (n_sentences, 2 * hidden).
+            slots: Sentence numbers in the corpus, int64 of shape (n_slots,).
+
+        Returns:
+            float32 of shape (n_sentences, n_slots); higher means more coherent. The log
+            probability is log sigmoid of it.
+        """
+        if not len(slots) or not len(sentence_vectors):
+            return np.zeros((len(sentence_vectors), len(slots)), np.float32)
+        with torch.inference_mode():
+            query, constant = self._model.query(torch.from_numpy(sentence_vectors))
+            sides, table = self._around(slots)
+            left, right = query.chunk(2, dim=1)
+            products = table @ torch.cat([left, right]).T
+            on_left, on_right = products.chunk(2, dim=1)
+            logits = mean_rows(on_left, sides.left) + mean_rows(on_right, sides.right)
+            scores: Vectors = (logits + constant).T.contiguous().numpy()
+            return scores
+
+    def log_probabilities(
+        self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs
+    ) -> Vectors:
+        """log p(y=1 | s, c) of each pair, the first term of Eq. 3.
+
+        Args:
+            sentences: Every distinct sentence once.
+            contexts: Every distinct context once. An empty side counts as the zero vector.
+            pairs: Rows of (index of a sentence, index of a context), int64 of shape (n, 2).
+
+        Returns:
+            Natural logarithms, ≤ 0, float32 of shape (n,), in the order of `pairs`.
+        """
+        number: dict[str, int] = {}
+        window = max((len(s) for c in contexts for s in (c.left, c.right)), default=0)
+        rows = np.full((2, len(contexts), max(1, window)), -1, np.int64)
+        for c, context in enumerate(contexts):
+            for side, texts in enumerate((context.left, context.right)):
+                rows[side, c, : len(texts)] = [number.setdefault(t, len(number)) for t in texts]
+        with torch.inference_mode():
+            return self._scored(sentences, Sides(*rows), self._encode(list(number)), pairs)
+
+    def slot_log_probabilities(
+        self, sentences: Sequence[str], slots: Rows, pairs: Pairs
+    ) -> Vectors:
+        """`log_probabilities` for the contexts of `slots`, from cached vectors.
+
+        The cache holds float16: figures differ from those of `log_probabilities` by up to about
+        0.005.
+
+        Args:
+            sentences: Every distinct sentence once.
+            slots: Every distinct slot once: sentence numbers in the corpus.
+            pairs: Rows of (index of a sentence, index of a slot), int64 of shape (n, 2).
+        """
+        with torch.inference_mode():
+            return self._scored(sentences, *self._around(slots), pairs)
+
+    def _encode(self, sentences: Sequence[str]) -> Tensor:
+        if not len(sentences):
+            return torch.zeros(0, 2 * self._settings.hidden)
+        tokens = tokenize(sentences, self._tokenizer, self._settings.max_tokens)
+        with torch.inference_mode():
+            return encode(self._model.encoder, tokens, np.arange(len(tokens)))
+
+    def _around(self, slots: Rows) -> tuple[Sides, Tensor]:
+        """The sides of slots as rows of a table of the cached vectors that they need."""
+        slots = np.asarray(slots, np.int64)
+        sides = sides_of(slots, self._document_bounds, self._settings.window)
+        if not len(slots):
+            return sides, torch.zeros(0, 2 * self._settings.hidden)
+        # Neighbouring slots share sentences: each is fetched once, in the order of the file.
+        first = max(0, int(slots.min()) - self._settings.window)
+        wanted = np.zeros(int(slots.max()) + self._settings.window + 1 - first, bool)
+        for side in (sides.left, sides.right):
+            wanted[side[side >= 0] - first] = True
+        row = np.cumsum(wanted) - 1
+        renumbered = (
+            np.where(side >= 0, row[np.maximum(side - first, 0)], -1)
+            for side in (sides.left, sides.right)
+        )
+        table = torch.from_numpy(self._vectors[np.flatnonzero(wanted) + first]).float()
+        return Sides(*renumbered), table
+
+    def _scored(
+        self, sentences: Sequence[str], sides: Sides, table: Tensor, pairs: Pairs
+    ) -> Vectors:
+        vectors = self._encode(sentences)
+        contexts = sides.vectors(table)
+        parts = [
+            logsigmoid(self._model.logits(vectors[s], contexts[c]))
+            for s, c in _columns(pairs, PAIRS_AT_ONCE)
+        ]
+        return torch.cat(parts).numpy() if parts else np.zeros(0, np.float32)
+
+
+def _columns(pairs: Pairs, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """The two columns of `pairs`, `size` rows at a time."""
+    columns = torch.from_numpy(np.ascontiguousarray(np.asarray(pairs, np.int64).T))
+    for start in range(0, columns.shape[1], size):
+        yield columns[0, start : start + size], columns[1, start : start + size]

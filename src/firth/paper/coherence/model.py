@@ -1,0 +1,126 @@
+"""The coherence model: a BiLSTM reads sentences one by one, a last layer judges them together.
+
+The last layer turns the sentence in the slot into a *query* over contexts, so that the logits of
+one sentence with any number of contexts are one matrix product over cached sentence vectors.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from firth.paper.settings import Interaction
+
+
+class SentenceEncoder(nn.Module):
+    """One-layer BiLSTM; a sentence is the last states of both directions (§3.2.1).
+
+    The concatenated states are normalised to mean 0 and variance 1 (layer normalisation without
+    weights): a bilinear form of raw states, all near 0 at first, hardly starts to train.
+
+    Args:
+        vocabulary: Number of word pieces.
+        embedding: Size of a word piece's vector.
+        hidden: Size of the hidden state of each direction.
+    """
+
+    def __init__(self, vocabulary: int, embedding: int, hidden: int) -> None:
+        super().__init__()
+        self.pieces = nn.Embedding(vocabulary, embedding)
+        nn.init.normal_(self.pieces.weight, std=0.1)
+        self.rightward = _lstm(embedding, hidden)
+        self.leftward = _lstm(embedding, hidden)
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Vectors of sentences.
+
+        Args:
+            tokens: Piece numbers, int64 of shape (n, longest), padded on the right.
+            lengths: Pieces of each sentence, at least 1, int64 of shape (n,).
+
+        Returns:
+            float32 of shape (n, 2 * hidden).
+        """
+        # Each direction is an LSTM of its own over text padded on the right, the leftward one
+        # over reversed sentences: padding comes after the last real piece in both, and states
+        # there are never read. PyTorch's packed sequences do the same three times slower.
+        places = torch.arange(tokens.shape[1])
+        reversed_places = (lengths[:, None] - 1 - places).clamp(min=0)
+        last = (lengths - 1)[:, None, None].expand(-1, 1, self.rightward.hidden_size)
+        states = []
+        for lstm, read in (
+            (self.rightward, tokens),
+            (self.leftward, tokens.gather(1, reversed_places)),
+        ):
+            every, _ = lstm(self.pieces(read))
+            states.append(every.gather(1, last)[:, 0].float())
+        vectors = torch.cat(states, dim=1)
+        return nn.functional.layer_norm(vectors, vectors.shape[1:])
+
+
+def _lstm(embedding: int, hidden: int) -> nn.LSTM:
+    lstm = nn.LSTM(embedding, hidden, batch_first=True)
+    with torch.no_grad():
+        # Remember by default (Jozefowicz et al., 2015): what counts is said all along a sentence,
+        # and is read off at its end. Gates are in the order input, forget, cell, output.
+        lstm.get_parameter("bias_ih_l0")[hidden : 2 * hidden] += 1.0
+    return lstm
+
+
+class AdditiveQuery(nn.Module):
+    """Eq. 1 as printed: h·[h_<; h_s; h_>] + b. The query is the same for every sentence."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.context = nn.Parameter(torch.zeros(2 * size))
+        self.centre = nn.Parameter(torch.zeros(size))
+        self.bias = nn.Parameter(torch.zeros(()))
+
+    def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries of shape (n, 2 * size) and constants of shape (n,) of sentences (n, size)."""
+        return self.context.expand(len(vectors), -1), vectors @ self.centre + self.bias
+
+
+class BilinearQuery(AdditiveQuery):
+    """Eq. 1 with an interaction: h_<ᵀ W_< h_s + h_>ᵀ W_> h_s is added to its logit."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        # Vectors have length sqrt(size): each of the two products starts with deviation 1/2.
+        self.interaction = nn.Parameter(torch.randn(2 * size, size) / (2 * size))
+
+    def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries of shape (n, 2 * size) and constants of shape (n,) of sentences (n, size)."""
+        query, constant = super().forward(vectors)
+        return query + vectors @ self.interaction.T, constant
+
+
+class CoherenceModel(nn.Module):
+    """p(y=1 | c_<, s, c_>), the probability that s stands between c_< and c_>.
+
+    Args:
+        vocabulary: Number of word pieces.
+        embedding: Size of a word piece's vector.
+        hidden: Hidden size of each LSTM direction.
+        interaction: The last layer.
+    """
+
+    def __init__(
+        self, vocabulary: int, embedding: int, hidden: int, interaction: Interaction
+    ) -> None:
+        super().__init__()
+        layer = {Interaction.BILINEAR: BilinearQuery, Interaction.ADDITIVE: AdditiveQuery}
+        self.encoder = SentenceEncoder(vocabulary, embedding, hidden)
+        self.query: AdditiveQuery = layer[interaction](2 * hidden)
+
+    def logits(self, sentences: Tensor, contexts: Tensor) -> Tensor:
+        """Logits of n sentences, each with the context in its own row.
+
+        Args:
+            sentences: h_s, float32 of shape (n, 2 * hidden).
+            contexts: [h_<; h_>], float32 of shape (n, 4 * hidden).
+
+        Returns:
+            float32 of shape (n,); the sigmoid is p(y=1 | s, c).
+        """
+        query, constant = self.query(sentences)
+        logits: Tensor = (query * contexts).sum(1) + constant
+        return logits

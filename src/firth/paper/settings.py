@@ -1,0 +1,94 @@
+"""Settings of the method as printed: screening, coherence, likelihoods, context sets."""
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from firth.run.section import Count, Fraction, Precision, Section
+
+
+class RetrieveConfig(Section):
+    """TF-IDF screening of chunks (§3.3)."""
+
+    chunks: Count = 20_000
+    """Chunks retrieved for a sentence (the paper: 20,000)."""
+    features_log2: Annotated[int, Field(ge=8, le=28)] = 20
+    """Uni- and bi-grams are hashed to 2 to this power features."""
+
+
+class Interaction(StrEnum):
+    """The last layer of the coherence model."""
+
+    BILINEAR = "bilinear"
+    """Sentence and context vectors multiply: a context's rank depends on the sentence."""
+    ADDITIVE = "additive"
+    """Eq. 1 as printed: the order of contexts is the same for every sentence."""
+
+
+class CoherenceConfig(Section):
+    """The discriminative model p(y=1 | c_<, s, c_>) (§3.2.1)."""
+
+    hidden: Count = 300
+    """Hidden size of each LSTM direction (the paper: 300); a sentence vector has twice as many."""
+    embedding: Count = 300
+    interaction: Interaction = Interaction.BILINEAR
+    batch: Count = 128
+    """Slots a step. Each gives one positive example; the other centres of the batch are its
+    negatives, half of their weight on sentences of its document, half on random ones."""
+    steps: Count = 2_000
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    max_tokens: Count = 48
+    """Tokens read of a sentence; the rest is cut off."""
+    held_out: Annotated[float, Field(gt=0, lt=0.5)] = 0.02
+    """Fraction of the documents kept from training, for the reported accuracy."""
+    checkpoint_steps: Count = 200
+
+
+class Backend(StrEnum):
+    """What computes the likelihoods of Eq. 3."""
+
+    SEQ2SEQ = "seq2seq"
+    """Encoder-decoder Transformer trained from scratch on the corpus (§3.2.2)."""
+    CAUSAL_LM = "causal-lm"
+    """Any pretrained left-to-right language model, by the chain rule."""
+
+
+class GeneratorConfig(Section):
+    """The conditional likelihoods of §3.2.2."""
+
+    backend: Backend = Backend.SEQ2SEQ
+    model: str | None = None
+    """causal-lm: folder or hub name of the pretrained model."""
+    gguf_file: str | None = None
+    """causal-lm: the GGUF file inside `model`, where the weights come as one."""
+    shared: bool = True
+    """seq2seq: one model for the three directions; false trains three."""
+    layers: Count = 3
+    """seq2seq: layers of the encoder and of the decoder ("Transformer-large": 6)."""
+    width: Count = 256
+    """seq2seq: size of the hidden states ("Transformer-large": 1024)."""
+    heads: Count = 4
+    feedforward: Count = 1024
+    dropout: Fraction = 0.1
+    drop_neighbour: Fraction = 0.15
+    """seq2seq: how often one input sentence is left out in training, for the baseline terms."""
+    steps: Count = 4_000
+    batch_tokens: Count = 8_192
+    """Tokens of a batch, padding included, in training and in scoring."""
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    """Peak, after a linear warm-up (the paper: 1e-4 at full size)."""
+    warmup: Count = 200
+    max_tokens: Count = 48
+    """Tokens read of a sentence, and of each side of a context; the rest is cut off."""
+    held_out: Annotated[float, Field(gt=0, lt=0.5)] = 0.02
+    precision: Precision = Precision.AUTO
+    checkpoint_steps: Count = 200
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.backend is Backend.CAUSAL_LM and self.model is None:
+            raise ValueError("backend causal-lm needs `model`: a folder or a hub name")
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} is not divisible by {self.heads} heads")
+        return self

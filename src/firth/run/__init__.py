@@ -1,0 +1,1 @@
+"""Runs: stages on disk, configuration, and what all packages share."""

@@ -1,0 +1,151 @@
+"""One typed tree = one YAML file = one run."""
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import yaml
+from pydantic import Field, ValidationError
+
+from firth.baselines.settings import BaselinesConfig
+from firth.context.settings import ContextConfig
+from firth.corpus.settings import CorpusConfig, TokenizerConfig
+from firth.evaluate.settings import EvaluateConfig
+from firth.harvest.settings import HarvestConfig
+from firth.origin.settings import OriginConfig
+from firth.paper.settings import CoherenceConfig, GeneratorConfig, RetrieveConfig
+from firth.run.errors import ConfigError
+from firth.run.section import Section
+from firth.surrogate.settings import SurrogateConfig
+
+
+class Config(Section):
+    """The whole of a run."""
+
+    run: str | None = None
+    """Folder of the run; relative to the working directory. Set by `--run` elsewhere."""
+    seed: Annotated[int, Field(ge=0)] = 13
+    corpus: CorpusConfig = CorpusConfig()
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    retrieve: RetrieveConfig = RetrieveConfig()
+    coherence: CoherenceConfig = CoherenceConfig()
+    generator: GeneratorConfig = GeneratorConfig()
+    context: ContextConfig = ContextConfig()
+    origin: OriginConfig = OriginConfig()
+    harvest: HarvestConfig = HarvestConfig()
+    surrogate: SurrogateConfig = SurrogateConfig()
+    baselines: BaselinesConfig = BaselinesConfig()
+    evaluate: EvaluateConfig = EvaluateConfig()
+
+    @classmethod
+    def parse(cls, values: object, source: str) -> Self:
+        """Check a tree of plain values; raise `ConfigError` with every problem at once."""
+        if not isinstance(values, dict):
+            got = type(values).__name__
+            raise ConfigError(source, [f"expected a mapping of sections, got {got}"])
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise ConfigError(source, [_problem(item) for item in error.errors()]) from None
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a YAML file; raise `ConfigError` if it is absent, broken or wrong."""
+        try:
+            values = read_yaml(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ConfigError(str(path), ["no such file"]) from None
+        except OSError as error:
+            raise ConfigError(str(path), [f"cannot be read ({error.strerror})"]) from error
+        except ValueError as error:
+            raise ConfigError(str(path), [f"not valid YAML: {error}"]) from error
+        if values is None:
+            raise ConfigError(str(path), ["got an empty file; expected sections, as `seed: 13`"])
+        return cls.parse(values, str(path))
+
+    def changed(self, changes: dict[str, Any], source: str) -> Self:
+        """A copy with `changes` (section → field → value) laid over it; None changes nothing.
+
+        Raises:
+            ConfigError: The result is not a configuration; `source` is named as its origin.
+        """
+        tree = self.model_dump(mode="json")
+        _lay_over(tree, changes)
+        return self.parse(tree, source)
+
+    def values(self, paths: Sequence[str]) -> dict[str, Any]:
+        """Dotted path → plain value of each section or field named."""
+        tree = self.model_dump(mode="json")
+        return {path: reduce(getitem, path.split("."), tree) for path in sorted(paths)}
+
+    def handed(self, paths: Sequence[str], to: str) -> "_Handed":
+        """This configuration as `to` sees it: only the sections and fields named."""
+        return _Handed(self, tuple(tuple(path.split(".")) for path in paths), to)
+
+    def to_yaml(self) -> str:
+        """The whole tree as YAML, in the order of this file."""
+        text: str = yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False)
+        return text
+
+
+class _Handed:
+    """A section of which only the declared parts can be read."""
+
+    def __init__(self, section: Any, paths: tuple[tuple[str, ...], ...], to: str) -> None:
+        self._section, self._paths, self._to = section, paths, to
+
+    def __getattr__(self, name: str) -> Any:
+        inner = tuple(path[1:] for path in self._paths if path[0] == name)
+        if not inner:
+            raise RuntimeError(f"{self._to} reads the setting {name}, which it does not declare")
+        value = getattr(self._section, name)
+        return value if () in inner else _Handed(value, inner, self._to)
+
+    def changed(self, changes: dict[str, Any], source: str) -> "_Handed":
+        """As `Config.changed`."""
+        return _Handed(self._section.changed(changes, source), self._paths, self._to)
+
+
+# What the constructors of odd scalars (a date that is none, an integer of letters) can raise.
+_ODD = (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain values only: no aliases, whose expansion has no bound."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases (&, *) are not read")
+        return super().compose_node(parent, index)
+
+
+def read_yaml(text: str) -> Any:
+    """The plain value of a YAML text; raise `ValueError` for anything else, however odd."""
+    try:
+        return yaml.load(text, _Loader)  # a SafeLoader
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except _ODD as error:
+        raise ValueError(str(error) or type(error).__name__) from error
+
+
+def _lay_over(tree: dict[str, Any], changes: dict[str, Any]) -> None:
+    for name, change in changes.items():
+        if isinstance(change, dict) and isinstance(tree.get(name), dict):
+            _lay_over(tree[name], change)
+        elif change is not None:
+            tree[name] = change
+
+
+def _problem(item: Any) -> str:
+    where = ".".join(str(part) for part in item["loc"]) or "configuration"
+    message = str(item["msg"]).removeprefix("Value error, ")
+    if item["type"] == "extra_forbidden":
+        return f"{where}: no such setting"
+    if item["type"] == "tuple_type":
+        return f"{where}: got {item['input']!r}; expected a list, as [ONE, TWO]"
+    if isinstance(item["input"], str | int | float | bool):
+        return f"{where}: got {item['input']!r}; {message[0].lower()}{message[1:]}"
+    return f"{where}: {message}"

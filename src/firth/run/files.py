@@ -1,0 +1,98 @@
+"""Files: claimed before work, written beside, synced and renamed; known again by content."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from firth.run.errors import InputError
+
+_BLOCK = 1 << 20
+
+
+def claim_file(path: Path, force: bool = False) -> None:
+    """Find out before any work starts whether the file `path` may and can be written at its end.
+
+    Args:
+        path: Named by a user.
+        force: Whether a file that is there may be replaced.
+
+    Raises:
+        InputError: `path` is a folder, or is there already and not to be replaced, or its own
+            folder does not exist or cannot be written to.
+    """
+    folder = path.parent
+    if path.is_dir():
+        raise InputError(f"{path}: a folder; expected the name of a file")
+    if path.exists() or path.is_symlink():
+        if not path.is_file():
+            raise InputError(f"{path}: no ordinary file, so that it cannot be replaced")
+        if not force:
+            raise InputError(f"{path}: there already. Name another file, or replace it: --force")
+    if not folder.is_dir():
+        raise InputError(f"{path}: cannot be written: no such folder {folder}. Make it first")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{path}: cannot be written: no permission to change {folder}")
+
+
+@contextmanager
+def write_atomically(path: Path) -> Iterator[Path]:
+    """Yield a path beside `path` to write to; sync it and rename it onto `path` on success."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        sync(partial)
+        os.replace(partial, path)
+        sync(path.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` atomically as UTF-8."""
+    with write_atomically(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write `value` atomically as UTF-8 JSON; equal values give equal bytes."""
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    write_text(path, text + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file; raise `InputError` naming the file and line where it is broken."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", "?")
+        raise InputError(f"{path}, line {line}: not valid JSON ({error})") from error
+
+
+def fingerprint_file(path: Path) -> str:
+    """BLAKE2b-160 of a file's bytes, hexadecimal."""
+    digest = hashlib.blake2b(digest_size=20)
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def fingerprint_value(value: object) -> str:
+    """BLAKE2b-160 of a value's canonical JSON, hexadecimal."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Have the system write a file or a folder's entries to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

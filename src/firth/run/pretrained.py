@@ -1,0 +1,362 @@
+"""The one loader of models that firth did not just make: looked at first, then opened, known again.
+
+A folder can hold pickles, or name code of its own; libraries run either. So every model, of a hub
+or of a folder, is first a folder of files that is looked at, and only then given to a library.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.files import fingerprint_file, fingerprint_value
+from firth.run.hub import hub_is_reachable
+from firth.run.quiet import quiet_libraries
+
+if TYPE_CHECKING:
+    import torch
+    from sentence_transformers import CrossEncoder, SentenceTransformer
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+T = TypeVar("T")
+_WEIGHTS = ".safetensors"
+_KEPT = (_WEIGHTS, ".json", ".model", ".txt", ".jinja")
+_OTHER_FORMATS = ("onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot", "*.pt")
+_OWN = "sentence_transformers."
+_FAILURES = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, AttributeError)
+
+
+@dataclass(frozen=True)
+class PretrainedFiles:
+    """The files that decide what a pretrained model answers.
+
+    Attributes:
+        model: Absolute path of its folder, or its name on the hub.
+        gguf_file: The GGUF file inside it, if the weights come as one.
+        files: Path inside the folder → fingerprint of the file's bytes.
+    """
+
+    model: str
+    gguf_file: str | None
+    files: Mapping[str, str]
+
+    @classmethod
+    def find(cls, model: str, gguf_file: str | None = None) -> "PretrainedFiles":
+        """Find and fingerprint the files of a model; from the hub they are downloaded if need be.
+
+        Raises:
+            InputError: There is no such model, or it is refused by `look`.
+        """
+        folder = find_model(model, gguf_file)
+        look(folder, gguf_file)
+        deciding = {path for path in _files(folder) if path.suffix in _KEPT}
+        if gguf_file is not None:
+            deciding = {p for p in deciding if p.suffix != _WEIGHTS} | {folder / gguf_file}
+        files = {
+            path.relative_to(folder).as_posix(): fingerprint_file(path) for path in sorted(deciding)
+        }
+        return cls(str(Path(model).resolve()) if Path(model).is_dir() else model, gguf_file, files)
+
+    @property
+    def fingerprint(self) -> str:
+        """One fingerprint of all files."""
+        return fingerprint_value(dict(self.files))
+
+    def check(self) -> None:
+        """Raise `InputError` if a file is gone or has other bytes than it had."""
+        folder = find_model(self.model, self.gguf_file)
+        for name, known in self.files.items():
+            path = folder / name
+            if not path.is_file() or fingerprint_file(path) != known:
+                found = "has other bytes than it had" if path.is_file() else "is gone"
+                raise InputError(
+                    f"{path} {found}: the model is not the one that this run was built with. "
+                    "Put it back, or build the stage again with the new one: firth train"
+                )
+
+
+def find_model(model: str, gguf_file: str | None = None) -> Path:
+    """Where the files of a model lie; those of the hub are downloaded where they are not.
+
+    Raises:
+        InputError: There is no such folder, and no such model on the hub.
+    """
+    try:
+        if Path(model).is_dir():
+            return Path(model)
+    except OSError:
+        pass
+    from huggingface_hub import snapshot_download
+
+    wanted = [f"*{ending}" for ending in _KEPT if not (gguf_file and ending == _WEIGHTS)]
+    if gguf_file:
+        wanted.append(gguf_file)
+    expected = "Expected a folder, or the name of a model on the hub"
+    offline = not hub_is_reachable()
+    try:
+        return Path(
+            snapshot_download(
+                model,
+                allow_patterns=wanted,
+                ignore_patterns=list(_OTHER_FORMATS),
+                local_files_only=offline,
+            )
+        )
+    except _FAILURES as error:
+        reach = " in the hub's cache, and the hub cannot be reached" if offline else " on the hub"
+        raise InputError(
+            f"{model!r}: neither a folder nor a model{reach} ({_reason(error)}). {expected}"
+        ) from error
+
+
+def look(folder: Path, gguf_file: str | None = None) -> None:
+    """Look at a model's files before any library does.
+
+    Raises:
+        InputError: With everything that speaks against opening it: no weights as safetensors (or
+            as the GGUF file named), modules that are not sentence-transformers' own or lie outside
+            the folder, settings that name code.
+    """
+    problems = []
+    if gguf_file is not None and not (folder / gguf_file).is_file():
+        problems.append(f"no {gguf_file} in it; GGUF files in it: {_gguf_files(folder) or 'none'}")
+    elif gguf_file is None and not any(p.suffix == _WEIGHTS for p in _files(folder)):
+        hint = f". Set gguf_file to one of its GGUF files: {found}" if (
+            found := _gguf_files(folder)
+        ) else ""  # fmt: skip
+        problems.append(f"no .safetensors file in it (pickled weights are never opened){hint}")
+    for path in _files(folder):
+        if path.suffix == ".json" and path.name != "tokenizer.json":
+            problems += [
+                f"{path.relative_to(folder)}: {problem}" for problem in _problems_in(path, folder)
+            ]
+    if (folder / "adapter_config.json").is_file():
+        problems.append("an adapter, whose base model lies elsewhere. Merge the two first")
+    if problems:
+        raise InputError(f"{folder.resolve()}: this model is not opened: {'; '.join(problems)}")
+
+
+def open_encoder(name: str, device: str = "cpu") -> "SentenceTransformer":
+    """A sentence encoder by folder or hub name, in float32.
+
+    A sentence-transformers model is used as it is, with its own pooling; any other encoder gets
+    mean pooling of its last layer.
+
+    Raises:
+        InputError: It is refused by `look`, is no sentence encoder, or cannot be loaded.
+    """
+    folder = _looked_at(name)
+    if kind := _other_kind(folder):
+        raise InputError(f"{name}: {kind}, which gives sentences no vectors of their own. "
+                         "Expected a sentence encoder")  # fmt: skip
+
+    def load() -> "SentenceTransformer":
+        import torch
+        from sentence_transformers import SentenceTransformer
+
+        options = {"dtype": torch.float32, "use_safetensors": True}
+        return SentenceTransformer(
+            str(folder), model_kwargs=options, local_files_only=True, device=device
+        )
+
+    return _opened(name, "a sentence encoder, such as roberta-base", load)
+
+
+def open_cross_encoder(name: str, device: str = "cpu") -> "CrossEncoder":
+    """A cross-encoder by folder or hub name, in float32; errors as in `open_encoder`."""
+    folder = _looked_at(name)
+
+    def load() -> "CrossEncoder":
+        import torch
+        from sentence_transformers import CrossEncoder
+
+        options = {"dtype": torch.float32, "use_safetensors": True}
+        found: CrossEncoder = CrossEncoder(
+            str(folder), model_kwargs=options, local_files_only=True, device=device
+        )
+        return found
+
+    return _opened(name, "a cross-encoder", load)
+
+
+def open_transformer(name: str) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+    """A Transformer without a task, and its tokenizer, by folder or hub name, in float32.
+
+    Raises:
+        InputError: It is refused by `look`, or cannot be loaded.
+    """
+    folder = _looked_at(name)
+
+    def load() -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+        import torch
+        from transformers import AutoModel, AutoTokenizer
+
+        model: Any = AutoModel
+        network = model.from_pretrained(
+            folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
+        )
+        return network.eval(), AutoTokenizer.from_pretrained(folder, local_files_only=True)
+
+    return _opened(name, "a BERT, RoBERTa or the like", load)
+
+
+def open_causal_lm(
+    name: str, gguf_file: str | None, dtype: "torch.dtype", device: "torch.device"
+) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+    """A causal language model and its tokenizer by folder or hub name.
+
+    Args:
+        name: Folder or hub name.
+        gguf_file: A GGUF file in it; its weights are turned back into floating-point numbers.
+        dtype: Number format of the weights.
+        device: Where to put them.
+
+    Raises:
+        InputError: It is refused by `look`, or cannot be loaded.
+        MissingExtraError: A GGUF file needs the package gguf.
+    """
+    folder = _looked_at(name, gguf_file)
+
+    def load() -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+        import transformers
+
+        hub: Any = transformers  # mypy: parts of it are untyped
+        more = {"gguf_file": gguf_file} if gguf_file else {}
+        tokenizer = hub.AutoTokenizer.from_pretrained(folder, local_files_only=True, **more)
+        if gguf_file:
+            return _dequantised(folder, gguf_file), tokenizer
+        network = hub.AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, use_safetensors=True, local_files_only=True
+        )
+        return network, tokenizer
+
+    what = "a causal language model" + (f" as GGUF file {gguf_file}" if gguf_file else "")
+    model, tokenizer = _opened(name, what, load, "gguf" if gguf_file else None)
+    network: Any = model
+    return network.to(dtype=dtype, device=device).eval(), tokenizer
+
+
+def _dequantised(folder: Path, gguf_file: str) -> "PreTrainedModel":
+    """A GGUF model as an ordinary one: the loaded one remembers that it was quantised."""
+    import torch
+    import transformers
+
+    hub: Any = transformers
+    loaded = hub.AutoModelForCausalLM.from_pretrained(
+        folder, gguf_file=gguf_file, dtype=torch.float32, local_files_only=True
+    )
+    config = loaded.config
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config
+    plain: PreTrainedModel = hub.AutoModelForCausalLM.from_config(config)
+    plain.load_state_dict(loaded.state_dict())
+    plain.tie_weights()
+    return plain
+
+
+def _looked_at(name: str, gguf_file: str | None = None) -> Path:
+    folder = find_model(name, gguf_file)
+    look(folder, gguf_file)
+    return folder
+
+
+def _opened(name: str, what: str, load: Callable[[], T], extra: str | None = None) -> T:
+    from safetensors import SafetensorError
+
+    try:
+        with quiet_libraries():
+            return load()
+    except (*_FAILURES, SafetensorError) as error:
+        if extra and isinstance(error, ImportError):
+            raise MissingExtraError(f"loading {what}", extra) from error
+        raise InputError(
+            f"{name}: cannot be opened: {_reason(error)}. Expected the folder or hub name of {what}"
+        ) from error
+
+
+def _other_kind(folder: Path) -> str | None:
+    """What a model is that has vectors for no single sentence; None for all others."""
+    settings = _json(folder / "config_sentence_transformers.json")
+    kind = settings.get("model_type") if isinstance(settings, dict) else None
+    if kind == "CrossEncoder":
+        return "a cross-encoder"
+    config = _json(folder / "config.json")
+    names = config.get("architectures") if isinstance(config, dict) else None
+    classifies = isinstance(names, list) and any("SequenceClassification" in str(n) for n in names)
+    if classifies and not (folder / "modules.json").is_file():
+        return "a cross-encoder or another classifier"
+    return None
+
+
+def _problems_in(path: Path, folder: Path) -> Iterator[str]:
+    """What in a JSON file of a model's settings would have a library run or read other things."""
+    value = _json(path)
+    if path.name == "modules.json":
+        modules = value if isinstance(value, list) else [value]
+        for module in modules:
+            if not isinstance(module, dict):
+                yield "not a list of modules"
+                continue
+            yield from _foreign_class(module.get("type"))
+            yield from _outside(module.get("path"))
+    for key, inner in _pairs(value):
+        if key == "auto_map" or (key == "trust_remote_code" and inner):
+            yield f"names code of its own ({key})"
+        elif key in (
+            "activation_function",
+            "activation_fn",
+            "sbert_ce_default_activation_function",
+        ):
+            if isinstance(inner, str) and "." in inner and not inner.startswith("torch.nn."):
+                yield f"{key} {inner}: not torch's own"
+        elif key == "tokenizer_class" and isinstance(inner, str) and "." in inner:
+            yield from _foreign_class(inner)
+        elif key == "types" and path.name in ("router_config.json", "config.json"):
+            for name, kind in inner.items() if isinstance(inner, dict) else ():
+                yield from _foreign_class(kind)
+                yield from _outside(name)
+
+
+def _foreign_class(name: object) -> Iterator[str]:
+    if not (isinstance(name, str) and name.startswith(_OWN)):
+        yield f"module {name!r} is not sentence-transformers' own"
+
+
+def _outside(path: object) -> Iterator[str]:
+    parts = PurePosixPath(path.replace("\\", "/")) if isinstance(path, str) else None
+    if parts is None or parts.is_absolute() or ".." in parts.parts:
+        yield f"module in {path!r}, outside the folder"
+
+
+def _pairs(value: object) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key, inner
+            yield from _pairs(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _pairs(inner)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of a model: those of its folder and of its modules' folders, one level down."""
+    skipped = ("onnx", "openvino", "checkpoints")
+    inner = [f for f in sorted(folder.iterdir()) if f.is_dir() and f.name not in skipped]
+    return [p for place in (folder, *inner) for p in sorted(place.iterdir()) if p.is_file()]
+
+
+def _gguf_files(folder: Path) -> str:
+    return ", ".join(sorted(file.name for file in folder.glob("*.gguf")))
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -1,0 +1,30 @@
+"""Everything printed: results, and messages; what came from a file cannot command a terminal."""
+
+import re
+import sys
+
+_COMMANDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def escaped(text: str) -> str:
+    r"""`text` with characters that act on a terminal spelt out; line breaks and tabs stay.
+
+    They are control characters, changes of writing direction, and halves of surrogate pairs.
+
+    Example:
+        >>> print(escaped("\x1b[2Jgone"))
+        \x1b[2Jgone
+    """
+    return _COMMANDING.sub(lambda found: repr(found.group())[1:-1], text)
+
+
+def say(text: str = "") -> None:
+    """Print a result, a line, on standard output."""
+    sys.stdout.write(escaped(text) + "\n")
+    sys.stdout.flush()
+
+
+def complain(text: str) -> None:
+    """Print a message, a line, on standard error."""
+    sys.stderr.write(escaped(text) + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,25 @@
+"""What every section of a configuration is, and the ranges that settings share."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1, le=10**15)]
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Section(BaseModel):
+    """A part of the configuration: immutable, and strict about names it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Precision(StrEnum):
+    """Number format of the matrix products when scoring."""
+
+    AUTO = "auto"
+    """bfloat16 where the processor multiplies it in hardware, else float32."""
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"

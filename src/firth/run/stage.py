@@ -1,0 +1,260 @@
+"""Stages on disk: built beside, synced, described by a manifest, renamed; resumed, verified, kept.
+
+A stage is built in a hidden workspace beside its final folder. When it is complete, every file is
+synced, `manifest.json` is written last, and the workspace is renamed into place. A stage whose
+manifest asks for the same inputs, settings and code is reused if its bytes are what they were; a
+workspace left behind by an interrupted run with the same request is continued. A folder that firth
+did not write is never replaced.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from firth.run.errors import DamagedError, InputError
+from firth.run.files import fingerprint_file, fingerprint_value, read_json, sync, write_json
+from firth.run.progress import note
+
+MANIFEST = "manifest.json"
+SCRATCH = "scratch"
+"""Folder of checkpoints in a workspace; gone when the stage is complete."""
+_REQUEST = "request.json"
+_LEFT_BY_SYSTEMS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a run.
+
+    Attributes:
+        name: Folder of the stage inside the run; `baselines/cbos` is a folder in a folder.
+        command: What a user types to build the stage, for error messages.
+        libraries: Distributions whose versions are part of the fingerprint.
+    """
+
+    name: str
+    command: str
+    libraries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a finished stage was made from, and what it consists of. Written last.
+
+    Attributes:
+        stage: Name of the stage.
+        inputs: Name → fingerprint of everything read.
+        config: Setting → value, of the settings that the stage was handed.
+        code: Fingerprint of the import closure of what built it.
+        libraries: Distribution → version.
+        request: Fingerprint of all the above together.
+        outputs: Relative path → {"bytes", "blake2b"} of each file.
+        summary: Figures worth showing (counts, losses); never times, which would differ by run.
+    """
+
+    stage: str
+    inputs: Mapping[str, str]
+    config: Mapping[str, Any]
+    code: str
+    libraries: Mapping[str, str]
+    request: str = ""
+    outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """Fingerprint of the outputs: what later stages name as their input."""
+        return fingerprint_value({name: dict(known) for name, known in self.outputs.items()})
+
+    def requested(self) -> "Manifest":
+        """The same with its `request` worked out."""
+        return replace(self, request=fingerprint_value(asdict(replace(self, request=""))))
+
+    @classmethod
+    def read(cls, folder: Path) -> "Manifest | None":
+        """Read the manifest of a stage folder; None when the stage is absent or incomplete.
+
+        Raises:
+            DamagedError: The file is no manifest of firth's.
+        """
+        path = folder / MANIFEST
+        if not path.is_file():
+            return None
+        try:
+            stored = read_json(path)
+        except InputError as error:
+            raise DamagedError(str(error)) from error
+        kinds = {"stage": str, "code": str, "request": str}
+        names = {each.name for each in fields(cls)}
+        whole = isinstance(stored, dict) and set(stored) == names
+        if not whole or not all(isinstance(stored[n], kinds.get(n, dict)) for n in names):
+            raise DamagedError(f"{path}: not a manifest of firth's")
+        if not all(isinstance(known, dict) for known in stored["outputs"].values()):
+            raise DamagedError(f"{path}: not a manifest of firth's")
+        return cls(**stored)
+
+    def damage(self, folder: Path, *, bytes_too: bool = False) -> list[str]:
+        """What of the outputs is not as it was written, a line each.
+
+        Args:
+            folder: Of the stage.
+            bytes_too: Read every byte, instead of comparing sizes.
+        """
+        found = []
+        for name, known in self.outputs.items():
+            path = folder / name
+            size = path.stat().st_size if path.is_file() else None
+            if size is None:
+                found.append(f"{name} is gone")
+            elif size != known.get("bytes"):
+                found.append(f"{name} has {size:,} bytes, not {known.get('bytes'):,}")
+            elif bytes_too and fingerprint_file(path) != known.get("blake2b"):
+                found.append(f"{name} has other bytes than were written")
+        return found
+
+    def foreign(self, folder: Path) -> list[str]:
+        """Files in a stage's folder that firth did not write."""
+        known = {*self.outputs, MANIFEST}
+        files = (path for path in sorted(folder.rglob("*")) if not path.is_dir())
+        names = (path.relative_to(folder).as_posix() for path in files)
+        return [n for n in names if n not in known and Path(n).name not in _LEFT_BY_SYSTEMS]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A stage that is in place: its manifest, and whether it was already there."""
+
+    manifest: Manifest
+    reused: bool
+
+
+Build = Callable[[Path], Mapping[str, Any]]
+"""Fills a workspace and returns the summary. Checkpoints go to `workspace / SCRATCH`."""
+
+
+def up_to_date(final: Path, wanted: Manifest) -> Manifest | None:
+    """The manifest of the stage in `final` if it is what `wanted` asks for, byte for byte."""
+    try:
+        found = Manifest.read(final)
+    except DamagedError:
+        return None
+    if found is None or found.request != wanted.request:
+        return None
+    return None if found.damage(final, bytes_too=True) else found
+
+
+def execute(final: Path, wanted: Manifest, build: Build) -> Outcome:
+    """Bring the stage in the folder `final` up to date: reuse it, continue it, or build it.
+
+    `build(workspace)` must be deterministic given inputs and settings, and may continue from what
+    an interrupted call left in `workspace` (files it finds there belong to the same request).
+
+    Raises:
+        InputError: `final` holds something that firth did not write. Nothing was built.
+    """
+    workspace = final.with_name(f".{final.name}.work")
+    if found := up_to_date(final, wanted):
+        _discard(workspace)
+        return Outcome(found, reused=True)
+    _claim(final)
+    finished = Manifest.read(workspace) if workspace.is_dir() else None
+    if finished is None or finished.request != wanted.request:
+        finished = _build(workspace, wanted, build)
+    shutil.rmtree(workspace / SCRATCH, ignore_errors=True)
+    (workspace / _REQUEST).unlink(missing_ok=True)
+    _move_into_place(workspace, final)
+    return Outcome(finished, reused=False)
+
+
+def _build(workspace: Path, wanted: Manifest, build: Build) -> Manifest:
+    marker = workspace / _REQUEST
+    if not marker.is_file() or read_json(marker) != wanted.request:
+        _discard(workspace)
+        workspace.mkdir(parents=True)
+        write_json(marker, wanted.request)
+    for torn in workspace.rglob(".*.partial"):
+        torn.unlink()
+    summary = dict(build(workspace))
+    # Checkpoints and marker stay until the manifest is written: a full disk costs no work.
+    outputs = {}
+    for path in sorted(p for p in workspace.rglob("*") if p.is_file() and p != marker):
+        name = path.relative_to(workspace)
+        if name.parts[0] == SCRATCH:
+            continue
+        path.chmod(0o644)  # some libraries write files that only their owner can read
+        sync(path)
+        size = path.stat().st_size
+        outputs[name.as_posix()] = {"bytes": size, "blake2b": fingerprint_file(path)}
+    manifest = replace(wanted, outputs=outputs, summary=summary)
+    write_json(workspace / MANIFEST, asdict(manifest))
+    return manifest
+
+
+def _claim(final: Path) -> None:
+    """Raise `InputError` where putting a stage to `final` would cost the user something.
+
+    A stage whose manifest is damaged is set aside, for nobody can tell whose files are in it.
+    """
+    if final.is_symlink() or (final.exists() and not final.is_dir()):
+        what = "a link" if final.is_symlink() else "a file"
+        raise InputError(f"{final}: {what}, which firth did not write. Move it, or name another "
+                         "folder for the run: --run")  # fmt: skip
+    if not final.is_dir():
+        return
+    try:
+        found = Manifest.read(final)
+    except DamagedError as error:
+        aside = _free(final.with_name(f"{final.name}.damaged"))
+        os.replace(final, aside)
+        note(f"{error}. The folder is kept as {aside}; delete it if nothing in it is yours")
+        return
+    if found is None:
+        if any(final.iterdir()):
+            raise InputError(
+                f"{final}: a folder with files that firth did not write; it would be replaced. "
+                "Move it, or name another folder for the run: --run"
+            )
+        return
+    if foreign := found.foreign(final):
+        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+        raise InputError(
+            f"{final}: holds {', '.join(foreign[:3])}{more}, which firth did not write; the "
+            "folder would be replaced. Move what is yours out of it"
+        )
+    if damage := found.damage(final, bytes_too=True):
+        note(f"{final}: damaged ({'; '.join(damage)}); it is built again")
+
+
+def _free(path: Path) -> Path:
+    number = 1
+    while (found := path if number == 1 else path.with_name(f"{path.name}-{number}")).exists():
+        number += 1
+    return found
+
+
+def _discard(folder: Path) -> None:
+    """Remove a workspace or what a rename left over; raise `InputError` if it is not firth's."""
+    if not folder.exists():
+        return
+    names = {path.name for path in folder.iterdir()}
+    # A marker that was being written when the machine stopped is firth's too.
+    own = {name for name in names if name.startswith(f".{_REQUEST}.")}
+    if names - own and not names & {_REQUEST, MANIFEST}:
+        raise InputError(
+            f"{folder}: holds files that firth did not write, where it works. Move them"
+        )
+    shutil.rmtree(folder)
+
+
+def _move_into_place(workspace: Path, final: Path) -> None:
+    stale = final.with_name(f".{final.name}.stale")
+    _discard(stale)
+    _claim(final)
+    if final.exists():
+        os.replace(final, stale)
+    os.replace(workspace, final)
+    sync(final.parent)
+    shutil.rmtree(stale, ignore_errors=True)

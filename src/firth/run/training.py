@@ -1,0 +1,149 @@
+"""The training loop of the models learned from scratch: stateless batches, exact resumption.
+
+A batch is a function of its step number and dropout is seeded by step, so the only state of a
+training run is weights, Adam's moments and the step: one safetensors file. A run continued from
+such a checkpoint ends with the same bytes as an uninterrupted one.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from firth.run.files import write_atomically
+from firth.run.progress import bar
+from firth.run.seeds import derive_seed
+
+Batch = TypeVar("Batch")
+History = list[dict[str, float]]
+"""One entry each `report_steps`: {"step", "loss"}, and what the evaluation added."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to train.
+
+    Attributes:
+        steps: Number of updates.
+        learning_rate: Peak, reached linearly after `warmup` steps, then falling linearly to 0.
+        warmup: Steps of the rise.
+        checkpoint_steps: Steps between two checkpoints.
+        seed: Seeds dropout, together with the step.
+        report_steps: Steps between two history entries.
+        clip: Largest norm of the gradient.
+        bfloat16: Run the forward pass under bfloat16 autocast.
+    """
+
+    steps: int
+    learning_rate: float
+    warmup: int
+    checkpoint_steps: int
+    seed: int
+    report_steps: int = 50
+    clip: float = 1.0
+    bfloat16: bool = False
+
+    def rate(self, step: int) -> float:
+        """Learning rate at `step`, counted from 0."""
+        rise = (step + 1) / max(1, self.warmup)
+        fall = (self.steps - step) / max(1, self.steps - self.warmup)
+        return self.learning_rate * min(1.0, rise, fall)
+
+
+def train(
+    model: nn.Module,
+    batch_at: Callable[[int], Batch],
+    loss_of: Callable[[Batch], Tensor],
+    schedule: Schedule,
+    scratch: Path,
+    title: str,
+    evaluate: Callable[[], dict[str, float]] | None = None,
+) -> History:
+    """Train `model` in place with Adam (0.9, 0.999), continuing from `scratch` if it can.
+
+    Args:
+        model: Trained in place; left in evaluation mode.
+        batch_at: The batch of a step, a function of the step alone.
+        loss_of: Mean loss of a batch, a scalar.
+        schedule: Length, rates, checkpoints.
+        scratch: Folder of the checkpoint.
+        title: Shown beside the bar.
+        evaluate: Figures added to each history entry; called in evaluation mode.
+
+    Returns:
+        The history, checkpointed together with the weights.
+    """
+    optimiser = torch.optim.Adam(model.parameters(), lr=schedule.learning_rate)
+    scratch.mkdir(parents=True, exist_ok=True)
+    checkpoint = scratch / "checkpoint.safetensors"
+    start, history, running = _resume(checkpoint, model, optimiser)
+    where = next(model.parameters()).device.type
+    with bar(title, schedule.steps) as shown:
+        shown.advance(start)
+        for step in range(start, schedule.steps):
+            model.train()
+            torch.manual_seed(derive_seed(schedule.seed, "step", step))
+            for group in optimiser.param_groups:
+                group["lr"] = schedule.rate(step)
+            with torch.autocast(where, torch.bfloat16, enabled=schedule.bfloat16):
+                loss = loss_of(batch_at(step))
+            optimiser.zero_grad(set_to_none=True)
+            torch.autograd.backward(loss)
+            nn.utils.clip_grad_norm_(model.parameters(), schedule.clip)
+            optimiser.step()
+            running.append(loss.item())
+
+            done = step + 1
+            if done % schedule.report_steps == 0 or done == schedule.steps:
+                model.eval()
+                entry = {"step": float(done), "loss": sum(running) / len(running)}
+                history.append(entry | (evaluate() if evaluate else {}))
+                running = []
+                shown.advance(0, f"loss {entry['loss']:.3f}")
+            if done % schedule.checkpoint_steps == 0 and done < schedule.steps:
+                _save(checkpoint, model, optimiser, done, history, running)
+            shown.advance()
+    model.eval()
+    return history
+
+
+def _save(
+    path: Path,
+    model: nn.Module,
+    optimiser: torch.optim.Adam,
+    step: int,
+    history: History,
+    running: list[float],
+) -> None:
+    tensors = {}
+    for name, parameter in model.named_parameters():
+        tensors[f"weight/{name}"] = parameter.detach().contiguous()
+        for moment in ("exp_avg", "exp_avg_sq"):
+            tensors[f"{moment}/{name}"] = optimiser.state[parameter][moment].contiguous()
+    state = json.dumps({"step": step, "history": history, "running": running})
+    with write_atomically(path) as partial:
+        save_file(tensors, partial, metadata={"state": state})
+
+
+def _resume(
+    path: Path, model: nn.Module, optimiser: torch.optim.Adam
+) -> tuple[int, History, list[float]]:
+    if not path.is_file():
+        return 0, [], []
+    with safe_open(path, framework="pt") as stored, torch.no_grad():
+        state = json.loads(stored.metadata()["state"])
+        for name, parameter in model.named_parameters():
+            parameter.copy_(stored.get_tensor(f"weight/{name}"))
+            # Beside the parameter: on its device, in its number format.
+            optimiser.state[parameter] = {
+                "step": torch.tensor(float(state["step"])),
+                "exp_avg": stored.get_tensor(f"exp_avg/{name}").to(parameter),
+                "exp_avg_sq": stored.get_tensor(f"exp_avg_sq/{name}").to(parameter),
+            }
+    return state["step"], state["history"], state["running"]

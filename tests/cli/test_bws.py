@@ -1,0 +1,137 @@
+"""`firth bws …` as a user types it: from items to reliability, and what stops it."""
+
+import csv
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from firth.cli.main import main
+from firth.run import progress
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def bws(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs `firth bws ARGUMENTS…`; returns exit status, standard output, standard error."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["firth", "bws", *map(str, arguments)])
+        status = 0
+        try:
+            main()
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        finally:
+            progress.set_quiet(True)
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return call
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.tsv"
+    rows = "".join(f"one {n}\tother {n}\t{n / 79}\n" for n in range(80))
+    path.write_text("sentence1\tsentence2\tscore\n" + rows)
+    return path
+
+
+def test_the_whole_way(bws: Command, items: Path, tmp_path: Path) -> None:
+    """Items, tuples, answers, scores, reliability; a second call finds everything done."""
+    out = {name: tmp_path / name for name in ("tuples", "answers", "scores", "reliability")}
+    tuples = out["tuples"] / "tuples.csv"
+    answers = ("--tuples", tuples, "--annotations", out["answers"] / "annotations.csv")
+    gold = ("--gold", out["answers"] / "gold.csv")
+    commands = [
+        ("tuples", items, "--out", out["tuples"]),
+        ("simulate", items, "--tuples", tuples, "--out", out["answers"], "--shr", "0.8",
+         "--gold", "10", "--annotators", "20", "--careless", "0.1"),
+        ("score", *answers, *gold, "--items", items, "--out", out["scores"], "--resamples", "50"),
+        ("reliability", *answers, *gold, "--out", out["reliability"], "--splits", "30"),
+    ]  # fmt: skip
+    printed = []
+    for command in commands:
+        status, shown, error = bws(*command, "--quiet")
+        assert status == 0, error
+        printed.append(shown)
+    assert "160 tuples of 4, of 80 items" in printed[0]
+    assert "below the gold threshold: w01" in printed[2]
+    assert "split-half reliability over 30 random splits" in printed[3]
+    assert json.loads((out["tuples"] / "balance.json").read_text())["meetings"]["most"] == 1
+    rows = list(csv.DictReader((out["scores"] / "scores.csv").open()))
+    assert [row["item"] for row in rows] == [f"{n:02}" for n in range(1, 81)]
+    assert (out["reliability"] / "reliability.svg").is_file()
+    found = json.loads((out["reliability"] / "reliability.json").read_text())
+    assert [level["answers"] for level in found["by answers per tuple"]] == [1, 2]
+    for command, before in zip(commands, printed, strict=True):
+        status, again, _ = bws(*command, "--quiet")
+        assert status == 0
+        assert again == before.replace(": written", ": up to date")
+
+
+def test_plan(bws: Command, tmp_path: Path) -> None:
+    """The table is printed, and written as JSON."""
+    few = ("--factor", "1", "--factor", "2", "--answers", "2", "--answers", "4")
+    status, out, error = bws(
+        "plan", "--items", 100, "--target-shr", 0.7, "--noise", 0.2, *few, "--json",
+        tmp_path / "plan.json", "--quiet",
+    )  # fmt: skip
+    assert status == 0, error
+    assert "cheapest with 0.7 or more" in out
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert len(plan["options"]) == 4
+    assert plan["cheapest"]["shr"]["mean"] >= 0.7
+
+
+def test_a_plan_from_a_pilot(bws: Command, items: Path, tmp_path: Path) -> None:
+    """The noise is that of the pilot, found without knowing it."""
+    bws("tuples", items, "--out", tmp_path / "t", "--quiet")
+    tuples = tmp_path / "t" / "tuples.csv"
+    bws("simulate", items, "--tuples", tuples, "--out", tmp_path / "a", "--noise", 0.2, "--quiet")
+    status, out, error = bws(
+        "plan", "--items", 100, "--tuples", tuples, "--annotations",
+        tmp_path / "a" / "annotations.csv", "--scores", items, "--factor", 2, "--answers", 2,
+        "--quiet",
+    )  # fmt: skip
+    assert status == 0, error
+    assert "fits the pilot's reliability" in out
+    assert 0.1 < float(out.split("noise ")[1].split()[0]) < 0.3
+
+
+def test_problems_stop_before_anything_is_written(
+    bws: Command, items: Path, tmp_path: Path
+) -> None:
+    """Each with a message; no folder appears."""
+    broken = tmp_path / "broken.csv"
+    broken.write_text("tuple,item1,item2,item3\nt,a,b,c\n")
+    out = ("--out", tmp_path / "out", "--quiet")
+    simulate = ("simulate", items, "--tuples", broken, *out)
+    for arguments, message in [
+        (("tuples", tmp_path / "none.tsv", *out), "cannot be read"),
+        (("tuples", items, "--size", 90, *out), "too few for tuples of 90"),
+        (("score", "--tuples", broken, "--annotations", broken, *out), "no column annotator"),
+        (simulate, "no such item: a, b, c"),
+        ((*simulate, "--noise", 1, "--shr", 0.8), "both --noise and --shr"),
+        ((*simulate, "--noise-kind", "uniform"), "expected normal or gumbel"),
+        (("plan", "--items", 50, "--tuples", broken, "--quiet"), "got one of them"),
+        (("plan", "--items", 50, "--target-shr", 84, "--noise", 1, "--quiet"), "between 0 and 1"),
+    ]:
+        status, _, error = bws(*arguments)
+        assert status == 1
+        assert message in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_tuples_in_use_are_not_replaced(bws: Command, items: Path, tmp_path: Path) -> None:
+    """Another seed would make answers to the old ones worthless."""
+    command = ("tuples", items, "--out", tmp_path / "t", "--quiet")
+    assert bws(*command)[0] == 0
+    status, _, error = bws(*command, "--seed", 14)
+    assert status == 1
+    assert "--replace" in error
+    assert bws(*command, "--seed", 14, "--replace")[0] == 0

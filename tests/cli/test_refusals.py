@@ -1,0 +1,169 @@
+"""What a user may get wrong: one message, before any work, and nothing left over."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from firth.cli import main as cli
+from firth.run import progress
+from firth.run.config import Config
+from firth.run.run import CONFIG
+
+A, B = "The ship reached the harbour.", "The sailor found the island."
+
+
+def call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object
+) -> tuple[int, str, str]:
+    """Run `firth ARGUMENTS…`; exit status, standard output, standard error."""
+    monkeypatch.setattr(sys, "argv", ["firth", *map(str, arguments)])
+    status = 0
+    try:
+        cli.main()
+    except SystemExit as stop:
+        status = int(stop.code or 0)
+    finally:
+        progress.set_quiet(True)
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+_TWICE = ("origin.contexts=3", "--set", "origin.contexts.more=4")
+REFUSED = [
+    (("similarity", A, B, "--out", "{tmp}/scores.tsv", "--run", "{run}"), "with --pairs"),
+    (
+        ("similarity", "--pairs", "{pairs}", "--out", "{tmp}/no/scores.tsv", "--run", "{run}"),
+        "no such folder",
+    ),
+    (("similarity", "--pairs", "{pairs}", "--out", "{tmp}", "--run", "{run}"), "a folder"),
+    (("evaluate", "baseline:dice", "--task", "lee", "--json", "{tmp}/no/x.json"), "no such folder"),
+    (("run", "{tmp}"), "cannot be read"),
+    (("similarity", A, B, "--run", "{run}", "--set", "origin", "--set", *_TWICE), "2 problems"),
+    (("harvest", "--run", "{run}", "--set", "harvest.exclude=file.txt"), "expected a list"),
+    (("train", "generator", "--run", "{run}", "--model", "{tmp}"), ".safetensors"),
+    (("train", "context", "--run", "{run}", "--model", "{tmp}"), ".safetensors"),
+    (
+        ("train", "generator", "--run", "{run}", "--model", "{tmp}", "--backend", "seq2seq"),
+        "starts from no model",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "part"), REFUSED, ids=lambda x: " ".join(x)[:60])
+def test_one_message_and_nothing_changes(
+    tiny_run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    part: str,
+) -> None:
+    """Exit status 1, nothing on standard output, no bar: refused before any work is done."""
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text(f"{A}\t{B}\n")
+    before = (tiny_run / CONFIG).read_bytes()
+    names = {"run": tiny_run, "tmp": tmp_path, "pairs": pairs}
+    given = [argument.format(**names) for argument in arguments]
+    status, out, err = call(monkeypatch, capsys, *given)
+    assert (status, out) == (1, "")
+    assert err.startswith("firth: ")
+    assert part in err
+    assert (tiny_run / CONFIG).read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]
+
+
+def test_a_refused_corpus_leaves_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Inputs without a document start no run, so that later commands say what is missing."""
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    run = tmp_path / "run"
+    status, _, err = call(monkeypatch, capsys, "corpus", "build", empty, "--run", run, "-q")
+    assert status == 1
+    assert "no document" in err
+    status, _, err = call(monkeypatch, capsys, "similarity", A, B, "--run", run)
+    assert status == 1
+    assert "not a run" in err
+
+
+def test_a_model_means_the_backend_that_takes_one(
+    tiny_run: Path, tiny_llm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """`train generator --model` adopts the model; it does not train another one beside it."""
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / CONFIG).write_bytes((tiny_run / CONFIG).read_bytes())
+    assert Config.load(run / CONFIG).generator.model is None
+    given = ("train", "generator", "--run", run, "--model", tiny_llm, "-q")
+    status, out, err = call(monkeypatch, capsys, *given)
+    assert status == 0, err
+    assert "causal-lm" in out or "Llama" in out
+    assert Config.load(run / CONFIG).generator.model == str(tiny_llm)
+
+
+def test_what_the_system_refuses_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A full disk or a read-only folder is told with the file's name, and without a trace."""
+
+    def full(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "runs/mine/config.yaml")
+
+    monkeypatch.setattr(cli, "app", full)
+    status, out, err = call(monkeypatch, capsys)
+    assert (status, out) == (1, "")
+    assert "runs/mine/config.yaml: cannot be read or written (Permission denied)" in err
+
+
+def test_a_full_disk_in_numpys_words_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """NumPy raises an OSError without a number; it is no traceback either."""
+
+    def full(*_: object) -> None:
+        raise OSError("401554 requested and 19424 written")
+
+    monkeypatch.setattr(cli, "app", full)
+    status, out, err = call(monkeypatch, capsys)
+    assert (status, out) == (1, "")
+    assert "19424 written" in err
+    assert "space on its disk" in err
+
+
+def test_a_closed_pipe_is_no_error_message(tiny_run: Path) -> None:
+    """`firth … | head` ends without a word when the reader has seen enough."""
+    command = [
+        sys.executable,
+        "-m",
+        "firth.cli.main",
+        "corpus",
+        "stats",
+        "--run",
+        str(tiny_run),
+        "--json",
+    ]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert done.stderr == b""
+
+
+def test_an_interruption_says_how_to_go_on(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C ends with the shell's usual status, one line and no trace."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("firth.corpus.stats.corpus_stats", interrupted)
+    status, out, err = call(monkeypatch, capsys, "corpus", "stats", "--run", tiny_run)
+    assert (status, out) == (130, "")
+    assert err == "firth: interrupted; the same command continues where it stopped\n"

@@ -1,0 +1,85 @@
+"""The contrastive bag against plain loops."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.context.bag import Bag, Pairs, batched, contrast, inverse_frequencies
+from firth.corpus.numbered import WordSentences, read_sentences
+from firth.corpus.settings import WordSection
+from firth.run.run import Run
+
+
+def test_the_loss_is_its_definition() -> None:
+    """-log of exp(cos/t) of the own second over the sum over all seconds, averaged."""
+    rng = np.random.default_rng(1)
+    one, two = (rng.standard_normal((5, 3)) for _ in range(2))
+    one, two = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (one, two))
+    expected = []
+    for i in range(5):
+        odds = [np.exp(one[i] @ two[j] / 0.07) for j in range(5)]
+        expected.append(-np.log(odds[i] / sum(odds)))
+    found = contrast(torch.tensor(one), torch.tensor(two), 0.07).item()
+    np.testing.assert_allclose(found, np.mean(expected))
+
+
+def test_sentence_vectors_are_sums_of_the_saved_word_vectors(trained_run: Path) -> None:
+    """What is trained and what is saved agree: unit(Σ a_w v_w)."""
+    sentences = read_sentences(Run.open(trained_run), WordSection())
+    model = Bag(inverse_frequencies(sentences), 6, seed=2)
+    pieces, offsets = sentences.gather(np.array([3, 9]))
+    found = model(torch.from_numpy(pieces), torch.from_numpy(offsets)).detach().numpy()
+    words = model.word_vectors()
+    for row, i in zip(found, (3, 9), strict=True):
+        total = words[sentences.pieces[sentences.bounds[i] : sentences.bounds[i + 1]]].sum(axis=0)
+        np.testing.assert_allclose(row, total / np.linalg.norm(total), atol=1e-6)
+
+
+def test_weights_start_as_inverse_document_frequencies(trained_run: Path) -> None:
+    """A word counts once a sentence."""
+    sentences = read_sentences(Run.open(trained_run), WordSection())
+    texts = [set(text) for text in sentences.texts()]
+    found = inverse_frequencies(sentences)
+    for number, word in enumerate(sentences.vocabulary):
+        frequency = sum(word in text for text in texts)
+        np.testing.assert_allclose(found[number], np.log((len(texts) + 1) / (frequency + 1)), 1e-5)
+
+
+def test_pairs_are_neighbours_and_an_epoch_meets_each_once() -> None:
+    """Second = first + 1, in one document; nothing twice in an epoch."""
+    sizes = np.array([9, 1, 30, 2, 40])
+    documents = np.repeat(np.arange(5), sizes)
+    n = len(documents)
+    # Sentence i is the one word i, so that words tell which sentence is which.
+    sentences = WordSentences(
+        tuple(map(str, range(n))),
+        np.ones(n, np.int64),
+        np.arange(n, dtype=np.int32),
+        np.arange(n + 1),
+        documents,
+        np.zeros(n, np.int64),
+    )
+    pairs = Pairs(sentences, 7, seed=3)
+    assert len(pairs) == (sizes - 1).sum()
+    seen: list[int] = []
+    for step in range(pairs.steps):
+        (firsts, offsets), (seconds, _) = pairs(step)
+        assert offsets.tolist() == list(range(7))
+        assert (seconds == firsts + 1).all()
+        assert (documents[firsts] == documents[seconds]).all()
+        seen += firsts.tolist()
+    assert len(seen) == len(set(seen)) == len(pairs) // 7 * 7
+    assert pairs(pairs.steps)[0][0].tolist() != pairs(0)[0][0].tolist(), "a new order each epoch"
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(1, 9))
+def test_batches_hold_one_source_as_far_as_it_goes(sources: list[int], size: int) -> None:
+    """Every place at most once; all but what sources leave over in batches of one source."""
+    found = batched(np.array(sources), size, np.random.default_rng(3))
+    assert found.shape == (len(sources) // size, size)
+    assert len(np.unique(found)) == found.size
+    mixed = sum(len({sources[place] for place in batch}) > 1 for batch in found.tolist())
+    assert mixed <= sum(sources.count(k) % size for k in set(sources)) // size

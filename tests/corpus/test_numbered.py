@@ -1,0 +1,47 @@
+"""The corpus as numbered words, against loops in plain Python."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from firth import Corpus
+from firth.corpus.numbered import read_sentences
+from firth.corpus.settings import WordSection
+from firth.lexical.stem import Stemmer, stems
+from firth.lexical.words import words
+from firth.run.run import Run
+
+
+@pytest.mark.parametrize("max_words", [3, 120])
+@pytest.mark.parametrize("stemmer", [Stemmer.NONE, Stemmer.PORTER])
+def test_equals_the_plain_way(trained_run: Path, max_words: int, stemmer: Stemmer) -> None:
+    """Stem, drop what is rare, cut what is long: the same sentences, in the same order."""
+    run, min_count = Run.open(trained_run), 40
+    corpus = Corpus.open(run)
+    plain = [stems(words(text), stemmer) for text in corpus.texts(np.arange(len(corpus)))]
+    counts: dict[str, int] = {}
+    for word in (word for sentence in plain for word in sentence):
+        counts[word] = counts.get(word, 0) + 1
+    assert 0 < sum(count < min_count for count in counts.values()) < len(counts), "premise"
+    expected = []
+    for number, sentence in enumerate(plain):
+        kept = [word for word in sentence if counts[word] >= min_count]
+        document = int(corpus.document_of([number])[0])
+        expected += [(document, kept[i : i + max_words]) for i in range(0, len(kept), max_words)]
+
+    section = WordSection(stemmer=stemmer, min_count=min_count, max_words=max_words)
+    found = read_sentences(run, section)
+    assert list(zip(found.documents.tolist(), found.texts(), strict=True)) == expected
+    assert found.counts.tolist() == [counts[word] for word in found.vocabulary]
+    assert (np.diff(found.counts) <= 0).all()
+
+
+def test_gather_is_slicing(trained_run: Path) -> None:
+    """Chosen sentences one after the other, repeats included."""
+    found = read_sentences(Run.open(trained_run), WordSection(min_count=1))
+    chosen = np.array([5, 0, 5, len(found) - 1])
+    pieces, offsets = found.gather(chosen)
+    parts = np.split(pieces, offsets[1:])
+    for i, part in zip(chosen, parts, strict=True):
+        assert part.tolist() == found.pieces[found.bounds[i] : found.bounds[i + 1]].tolist()

@@ -1,0 +1,74 @@
+"""`firth.run.training`: a run that was stopped ends where it would have ended."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from firth.run.training import History, Schedule, train
+
+SCHEDULE = Schedule(
+    steps=20, learning_rate=0.05, warmup=3, checkpoint_steps=4, seed=3, report_steps=5
+)
+
+
+WIDTH, ROWS = 256, 192
+"""Large enough for torch to share a layer's values out to threads: more than 32,768 of them."""
+
+
+@pytest.fixture
+def one_thread_again() -> Iterator[None]:
+    """Puts back the number of threads that all other tests have."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def new_model() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, WIDTH), nn.Dropout(0.5), nn.Linear(WIDTH, 1))
+
+
+def batch_at(step: int) -> Tensor:
+    generator = torch.Generator().manual_seed(step)
+    return torch.randn(ROWS, 4, generator=generator)
+
+
+def run(model: nn.Module, folder: Path, stop_at: int | None = None) -> History:
+    def loss_of(batch: Tensor) -> Tensor:
+        target: Tensor = batch.sum(dim=1, keepdim=True)
+        loss: Tensor = ((model(batch) - target) ** 2).mean()
+        return loss
+
+    def batches(step: int) -> Tensor:
+        if step == stop_at:
+            raise KeyboardInterrupt
+        return batch_at(step)
+
+    return train(model, batches, loss_of, SCHEDULE, folder, "test")
+
+
+@pytest.mark.usefixtures("one_thread_again")
+@pytest.mark.parametrize(("stop_at", "threads"), [(3, 1), (4, 1), (9, 1), (19, 1), (9, 2)])
+def test_resumed_equals_uninterrupted(tmp_path: Path, stop_at: int, threads: int) -> None:
+    """Stopped at any step and started again: the same weights and the same history, bit by bit."""
+    torch.set_num_threads(threads)
+    whole, resumed = new_model(), new_model()
+    expected = run(whole, tmp_path / "whole")
+    assert expected[-1]["loss"] < expected[0]["loss"]
+    with pytest.raises(KeyboardInterrupt):
+        run(resumed, tmp_path / "resumed", stop_at)
+    resumed = new_model()
+    assert run(resumed, tmp_path / "resumed") == expected
+    for one, two in zip(whole.parameters(), resumed.parameters(), strict=True):
+        assert torch.equal(one, two)
+
+
+def test_the_rate_rises_and_falls() -> None:
+    """The learning rate is positive, peaks after the warm-up and never exceeds its peak."""
+    rates = [SCHEDULE.rate(step) for step in range(SCHEDULE.steps)]
+    assert all(0 < rate <= SCHEDULE.learning_rate for rate in rates)
+    assert max(rates) == rates[2]
+    assert rates[3:] == sorted(rates[3:], reverse=True)
