@@ -1,6 +1,7 @@
 """From a name to a scorer, or to an error that helps."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
