@@ -431,14 +431,20 @@ def test_files_of_others_are_never_replaced(saved: Callable[..., Path], tmp_path
 
     other = tmp_path / "other"
     other.mkdir()
-    for name in ("table.md", "manifest.json"):
+    for name in ("table.md", "manifest.json", "thesis.txt"):
         (other / name).write_text("mine")
-        with pytest.raises(InputError, match=f"{name} there is not known as firth's"):
+        with pytest.raises(InputError, match=f"holds {name}, which firth did not write"):
             claim_folder(other, force=False)
-        with pytest.raises(InputError, match=f"{name} there is not known as firth's"):
+        with pytest.raises(InputError, match=f"holds {name}, which firth did not write"):
             saved("other", MODELS)
         assert [path.name for path in other.iterdir()] == [name]
         (other / name).unlink()
+    (folder / "table.tex").write_text("mine")
+    listed = json.loads((folder / "manifest.json").read_text())
+    listed["files"].remove("table.tex")
+    (folder / "manifest.json").write_text(json.dumps(listed))
+    with pytest.raises(InputError, match=r"holds table\.tex"):
+        claim_folder(folder, force=False)
     (other / "table.md").write_text("mine")
     claim_folder(other, force=True)
     (tmp_path / "file").write_text("mine")

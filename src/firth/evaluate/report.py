@@ -143,14 +143,14 @@ def claim_folder(folder: Path, force: bool, names: Collection[str] = ()) -> set[
 
     Args:
         folder: Of the report; it need not be there.
-        force: Replace files of the names needed, whoever wrote them.
+        force: Write to a folder that firth did not make, and replace files of the names needed.
         names: The files needed; none stands for all that a report may write.
 
     Returns:
         What firth wrote there before, relative to the folder.
 
     Raises:
-        InputError: It is a file, or holds files of others in the way.
+        InputError: It is a file, a folder of others, or holds files of others in the way.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--out {folder}: a file; expected a folder")
@@ -160,16 +160,17 @@ def claim_folder(folder: Path, force: bool, names: Collection[str] = ()) -> set[
         known = {name for name in listed if isinstance(name, str) and _OURS.fullmatch(name)}
     except (InputError, OSError, LookupError, TypeError):
         pass  # absent, damaged, or a manifest of another kind: then nothing there is ours
-    ours = known | ({MANIFEST} if known else set())
-    there = {path.relative_to(folder).as_posix() for path in folder.glob("*")}
-    there |= {path.relative_to(folder).as_posix() for path in (folder / PLOTS).glob("*")}
-    needed = {MANIFEST, *names} if names else {name for name in there if _OURS.fullmatch(name)}
-    if (foreign := sorted((there & needed) - ours)) and not force:
+    found = [*folder.glob("*"), *(folder / PLOTS).glob("*")]
+    there = {path.relative_to(folder).as_posix() for path in found}
+    needed = {*names} or {name for name in there if _OURS.fullmatch(name)}
+    foreign = sorted((there & needed) - known - {MANIFEST} if known else there - {PLOTS})
+    if foreign and not force:
+        shown = ", ".join(foreign[:3]) + (", …" if len(foreign) > 3 else "")
         raise InputError(
-            f"{folder}: {', '.join(foreign)} there is not known as firth's (by {MANIFEST} in it), "
-            "and would be replaced. Name another folder, or overwrite: --force"
+            f"{folder}: holds {shown}, which firth did not write as far as it knows (by {MANIFEST} "
+            "there). Name another folder, or write to it all the same: --force"
         )
-    for name in there & needed:
+    for name in there & {*needed, MANIFEST}:
         if (folder / name).is_dir():
             raise InputError(f"{folder / name}: a folder; expected the name of a file")
     return known
