@@ -33,12 +33,12 @@ from firth.corpus.context import Context
 from firth.run.files import write_atomically, write_json
 
 if TYPE_CHECKING:
-    from firth.paper.fits import PairFits
+    from firth.paper.pair_fits import PairFits
 
 PAIRS, CONTEXTS, SETTINGS, FITS = "pairs.parquet", "contexts.parquet", "job.json", "fits"
 TERMS = ("sentence", "left", "right")
-SIDES = (("sentence1", "slots1"), ("sentence2", "slots2"), ("sentence1", "slots2"),
-         ("sentence2", "slots1"))  # fmt: skip
+SIDES = (("sentence1", "positions1"), ("sentence2", "positions2"), ("sentence1", "positions2"),
+         ("sentence2", "positions1"))  # fmt: skip
 """Whose fits over whose shortlist, in the order in which a block keeps them."""
 
 Row = dict[str, Any]
@@ -55,17 +55,17 @@ def prepare(given: argparse.Namespace) -> None:
     from firth.corpus.corpus import Corpus
     from firth.evaluate.load import load_set
     from firth.evaluate.task import find_task
-    from firth.origin.settings import OriginConfig
     from firth.paper.candidates import Candidates
     from firth.paper.coherence.coherence import Coherence
     from firth.paper.retrieve.index import ChunkIndex
+    from firth.paper.settings import PaperConfig
     from firth.run.run import Run
 
     if (given.job / FITS).exists():
         raise SystemExit(f"{given.job}: has likelihoods of an earlier job; name another folder")
     run = Run.open(given.run)
     seed, corpus = run.config.seed, Corpus.open(run)
-    config = OriginConfig(contexts=given.shortlist, shortlist=given.shortlist)
+    config = PaperConfig(contexts=given.shortlist, shortlist=given.shortlist)
     candidates = Candidates(
         corpus, ChunkIndex.open(run), Coherence.open(run), config, run.config.retrieve.chunks, seed
     )
@@ -77,9 +77,9 @@ def prepare(given: argparse.Namespace) -> None:
         texts = sorted({text for pair in data.pairs for text in pair})
         print(f"{name}: {len(data.pairs)} pairs, {len(texts)} sentences", flush=True)
         found = {
-            text: slots
+            text: positions
             for start in range(0, len(texts), 64)
-            for text, slots in zip(
+            for text, positions in zip(
                 texts[start : start + 64],
                 candidates.shortlists(texts[start : start + 64]),
                 strict=True,
@@ -88,21 +88,23 @@ def prepare(given: argparse.Namespace) -> None:
         for row, (one, two) in zip(data.rows, data.pairs, strict=True):
             rows.append(
                 {"set": name, "sentence1": one, "sentence2": two, "gold": row.score,
-                 "slots1": found[one], "slots2": found[two]}
+                 "positions1": found[one], "positions2": found[two]}
             )  # fmt: skip
-    slots = np.unique(np.concatenate([row[key] for row in rows for key in ("slots1", "slots2")]))
-    contexts = corpus.contexts(slots)
+    positions = np.unique(
+        np.concatenate([row[key] for row in rows for key in ("positions1", "positions2")])
+    )
+    contexts = corpus.contexts(positions)
     given.job.mkdir(parents=True, exist_ok=True)
     write(
         given.job / CONTEXTS,
-        [{"slot": slot, "left": c.left, "right": c.right}
-         for slot, c in zip(slots.tolist(), contexts, strict=True)],
+        [{"position": position, "left": c.left, "right": c.right}
+         for position, c in zip(positions.tolist(), contexts, strict=True)],
     )  # fmt: skip
     write(given.job / PAIRS, rows)
     settings = {"seed": seed, "shortlist": given.shortlist, "max_tokens": given.max_tokens,
                 "block": given.block}  # fmt: skip
     write_json(given.job / SETTINGS, settings)
-    print(f"{len(rows)} pairs, {len(slots)} contexts in {given.job}")
+    print(f"{len(rows)} pairs, {len(positions)} contexts in {given.job}")
 
 
 def blocks(job: Path, size: int) -> Iterator[tuple[Path, list[Row]]]:
@@ -130,9 +132,9 @@ def score(given: argparse.Namespace) -> None:
     )
     columns = pq.read_table(given.job / CONTEXTS).to_pydict()
     known = {
-        slot: Context(tuple(left), tuple(right))
-        for slot, left, right in zip(
-            columns["slot"], columns["left"], columns["right"], strict=True
+        position: Context(tuple(left), tuple(right))
+        for position, left, right in zip(
+            columns["position"], columns["left"], columns["right"], strict=True
         )
     }
     (given.job / FITS).mkdir(exist_ok=True)
@@ -149,14 +151,17 @@ def score(given: argparse.Namespace) -> None:
 
 def likelihoods(generator: Any, rows: Sequence[Row], known: dict[int, Context]) -> list[Row]:
     """For each pair its three terms over `SIDES`, one after the other; nothing is read twice."""
-    asked = [[(row[text], slot) for text, slots in SIDES for slot in row[slots]] for row in rows]
+    asked = [
+        [(row[text], position) for text, positions in SIDES for position in row[positions]]
+        for row in rows
+    ]
     wanted = sorted(set(itertools.chain.from_iterable(asked)))
     texts = sorted({text for text, _ in wanted})
-    slots = sorted({slot for _, slot in wanted})
+    positions = sorted({position for _, position in wanted})
     row_of = {text: i for i, text in enumerate(texts)}
-    column_of = {slot: i for i, slot in enumerate(slots)}
-    pairs = np.array([(row_of[text], column_of[slot]) for text, slot in wanted], np.int64)
-    found = generator.likelihoods(texts, [known[slot] for slot in slots], pairs)
+    column_of = {position: i for i, position in enumerate(positions)}
+    pairs = np.array([(row_of[text], column_of[position]) for text, position in wanted], np.int64)
+    found = generator.likelihoods(texts, [known[position] for position in positions], pairs)
     place = {key: i for i, key in enumerate(wanted)}
     at = [np.array([place[key] for key in keys]) for keys in asked]
     return [{term: getattr(found, term)[index] for term in TERMS} for index in at]
@@ -197,34 +202,34 @@ def read_scored(job: Path, coherence: Any) -> dict[str, Scored]:
 
 def pair_fits(row: Row, terms: Row, coherence: Any) -> "PairFits":
     """The terms of one pair over both shortlists, the coherence term computed here."""
-    from firth.paper.fits import PairFits
-    from firth.paper.terms import Terms
+    from firth.paper.context_fit import Terms
+    from firth.paper.pair_fits import PairFits
 
     texts = [row["sentence1"], row["sentence2"]]
-    slots = [np.array(row[key], np.int64) for key in ("slots1", "slots2")]
+    positions = [np.array(row[key], np.int64) for key in ("positions1", "positions2")]
     places = [(row[text], row[of]) for text, of in SIDES]
     every, column = np.unique(np.concatenate([of for _, of in places]), return_inverse=True)
     who = np.repeat([texts.index(text) for text, _ in places], [len(of) for _, of in places])
     asked = np.column_stack((who, column)).astype(np.int64)
     whole = Terms(
-        coherence.slot_log_probabilities(texts, every, asked),
+        coherence.log_probabilities_at(texts, every, asked),
         *(np.array(terms[term], np.float32) for term in TERMS),
     )
     ends = np.cumsum([0, *(len(of) for _, of in places)]).tolist()
     sides = [whole[slice(start, end)] for start, end in itertools.pairwise(ends)]
-    return PairFits(*texts, *slots, *sides)
+    return PairFits(*texts, *positions, *sides)
 
 
 def report(given: argparse.Namespace) -> None:
     """Print what the likelihoods make of human scores."""
     from firth.baselines.dice import Dice
     from firth.corpus.corpus import Corpus
+    from firth.corpus.statistics import fit_idf_on_run
     from firth.evaluate.metrics import Metric, estimate
-    from firth.lexical.idf import fit_idf_on_run
     from firth.lexical.tfidf import TfIdf
-    from firth.origin.settings import Measure, Selection
     from firth.paper.coherence.coherence import Coherence
-    from firth.paper.fits import Choice
+    from firth.paper.context_set import Choice
+    from firth.paper.settings import Measure, Selection
     from firth.reproduce.context_fits import ContextFits, alone, deviations
     from firth.reproduce.differs import differing, differing_note
     from firth.reproduce.options import all_ones

@@ -24,9 +24,8 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.coherence import COHERENCE, build
 from firth.paper.coherence.coherence import Coherence
-from firth.paper.coherence.encode import encode
-from firth.paper.coherence.store import load_model
-from firth.paper.coherence.tokens import tokenize
+from firth.paper.coherence.model import load_model
+from firth.paper.coherence.reading import encode, tokenize
 from firth.run.run import Run
 
 
@@ -116,19 +115,19 @@ def speed(run: Run) -> None:
     for name, one, two in rows:
         print(f"{name:32}{1000 * one:12.1f}{1000 * two:12.1f}{two / one:14.1f}")
 
-    slots = np.sort(rng.permutation(corpus.slots())[:20_000])
-    print(f"\nranking against {len(slots):,} slots{'ms a sentence':>24}")
+    positions = np.sort(rng.permutation(corpus.slots())[:20_000])
+    print(f"\nranking against {len(positions):,} positions{'ms a sentence':>24}")
     for count in (1, 8, 64):
         vectors = coherence.encode(sentences[:count])
-        took = seconds(partial(coherence.rank_scores, vectors, slots)) / count
+        took = seconds(partial(coherence.rank_scores, vectors, positions)) / count
         print(f"{count:4} sentences at once{1000 * took:27.2f}")
-    pairs = np.stack([np.zeros(len(slots), np.int64), np.arange(len(slots))], 1)
-    took = seconds(lambda: coherence.slot_log_probabilities(sentences[:1], slots, pairs))
+    pairs = np.stack([np.zeros(len(positions), np.int64), np.arange(len(positions))], 1)
+    took = seconds(lambda: coherence.log_probabilities_at(sentences[:1], positions, pairs))
     print(f"pair by pair, from the cache{1000 * took:19.2f}")
-    some = slots[:500]
+    some = positions[:500]
     contexts = corpus.contexts(some)
     took = seconds(lambda: coherence.log_probabilities(sentences[:1], contexts, pairs[:500]), 1)
-    print(f"reading every context anew{1000 * took * len(slots) / 500:21.0f}  (500, scaled)")
+    print(f"reading every context anew{1000 * took * len(positions) / 500:21.0f}  (500, scaled)")
 
 
 def main() -> None:

@@ -61,13 +61,11 @@ class PaddedLoop:
 
     def __call__(self, sentences: Any, contexts: Any, pairs: Pairs) -> None:
         """Score all pairs."""
-        tokens = self._reader.sentences(sentences)
-        lefts, rights = self._reader.lefts(contexts), self._reader.rights(contexts)
-        start = (self._reader.start,)
-        whole = [(*start, *lefts[c], *tokens[s], *rights[c]) for s, c in pairs.tolist()]
-        self._score(whole)
+        triples = self._reader.triples(sentences, contexts, pairs)
+        start = self._reader.start
+        self._score([(start, *left, *s, *right) for left, s, right in triples])
         if self._passes == 2:
-            self._score([(*start, *tokens[s], *rights[c]) for s, c in pairs.tolist()])
+            self._score([(start, *s, *right) for _, s, right in triples])
 
     def _score(self, texts: list[tuple[int, ...]]) -> list[torch.Tensor]:
         found = []

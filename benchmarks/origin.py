@@ -1,8 +1,12 @@
-"""What each term of Eq. 3 is worth on human ratings, raw and baseline-corrected, by both measures.
+"""What each term of Eq. 3 is worth on human ratings, raw and as PMI, by both measures.
 
+    firth corpus build INPUT... --run RUN
+    firth train coherence --run RUN
+    firth train generator --run RUN
     python benchmarks/origin.py RUN DATA_DIR [--task sts-b:dev] [--pairs 250] [--seed 13]
 
-Chooses contexts as the run is configured, for a fixed random sample of pairs, and prints Spearman's
+RUN needs what the printed method reads, which a default run lacks: the coherence model and a
+generator, built by the commands above (`--model NAME` for a pretrained one instead). Chooses contexts as the run is configured, for a fixed random sample of pairs, and prints Spearman's
 correlation × 100 with its bootstrap interval for each choice of terms (weight 1 each), next to Dice
 and tf-idf (idf of the run's corpus) on the same pairs.
 """
@@ -16,10 +20,10 @@ from firth.baselines.registry import open_baseline
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric, estimate
 from firth.evaluate.task import find_task
-from firth.origin.settings import Measure, Weights
+from firth.paper.context_fit import Terms
 from firth.paper.origin import PaperOrigin
+from firth.paper.settings import Measure, Weights
 from firth.paper.similarity import compare
-from firth.paper.terms import Terms
 
 CHOICES = {
     "all four": (1, 1, 1, 1),
@@ -40,28 +44,28 @@ def weights(choice: tuple[float, float, float, float]) -> Weights:
 
 
 def both_forms(run: str, pairs: list[tuple[str, str]]) -> dict[bool, Sides]:
-    """Corrected? → the terms of both sentences of each pair over the contexts the run chooses."""
+    """PMI? → the terms of both sentences of each pair over the contexts the run chooses."""
     chooser = PaperOrigin.open(run)
     every = weights((1, 1, 1, 1)).model_dump()
     scorers = {
-        corrected: PaperOrigin.open(run, weights=every, baseline_corrected=corrected)
-        for corrected in (False, True)
+        pmi: PaperOrigin.open(run, weights=every, pmi=pmi).context_fit for pmi in (False, True)
     }
     found: dict[bool, Sides] = {False: [], True: []}
     for (a, b), profile in zip(pairs, chooser.profiles(pairs), strict=True):
-        slots = np.unique(profile.slots)
-        where = np.searchsorted(slots, profile.slots)
-        n = len(slots)
-        asked = np.column_stack((np.repeat([0, 1], n), np.tile(np.arange(n), 2)))
-        for corrected, scorer in scorers.items():
-            terms = scorer.fit([a, b], slots, asked.astype(np.int64))
-            found[corrected].append((terms[where], terms[n + where]))
+        positions = profile.positions.tolist()
+        for pmi, scorer in scorers.items():
+            terms = scorer.terms([(text, place) for text in (a, b) for place in positions])
+            found[pmi].append((terms[: len(positions)], terms[len(positions) :]))
     return found
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        epilog="RUN needs a coherence model and a generator: firth train coherence --run RUN; "
+        "firth train generator --run RUN (or with --model NAME)",
+    )
     parser.add_argument("run")
     parser.add_argument("data_dir")
     parser.add_argument("--task", default="sts-b:dev")
@@ -82,14 +86,14 @@ def main() -> None:
     print(f"{options.task}, {len(pairs)} pairs, seed {options.seed}")
     show("Dice", open_baseline("baseline:dice").similarities(pairs))
     show("tf-idf", open_baseline(f"baseline:tfidf@{options.run}").similarities(pairs))
-    for corrected, sides in both_forms(options.run, pairs).items():
+    for pmi, sides in both_forms(options.run, pairs).items():
         for name, choice in CHOICES.items():
             for measure in Measure:
                 scores = [
                     compare(one.fit(weights(choice)), two.fit(weights(choice)), measure)
                     for one, two in sides
                 ]
-                form = "corrected" if corrected else "raw"
+                form = "PMI" if pmi else "raw"
                 show(f"{name}, {form}, {measure}", np.array(scores))
 
 

@@ -20,8 +20,7 @@ from firth.corpus.corpus import Corpus
 from firth.lexical.words import words
 from firth.paper.retrieve import RETRIEVE
 from firth.paper.retrieve.build import build_index
-from firth.paper.retrieve.index import ChunkIndex
-from firth.paper.retrieve.shards import open_shards
+from firth.paper.retrieve.index import ChunkIndex, open_shards
 from firth.run.run import Run
 
 

@@ -18,7 +18,6 @@ from firth.paper.coherence import COHERENCE
 from firth.paper.generation import GENERATOR
 from firth.paper.retrieve import RETRIEVE
 from firth.paper.settings import Backend
-from firth.run.config import Config
 from firth.run.errors import ConfigError, FirthError
 from firth.run.progress import note
 from firth.run.run import Run
@@ -85,19 +84,19 @@ def bring_up_to_date(run: Run, *stages: Stage) -> dict[str, Outcome]:
     return outcomes
 
 
-def check(config: Config, source: str) -> None:
+def check(run: Run, source: str) -> None:
     """Look at everything the configuration names outside itself, before any work starts.
 
     Args:
-        config: What is to be run.
+        run: What is to be brought up to date.
         source: Where it comes from, for the message.
 
     Raises:
         ConfigError: Every input, file, folder and model that cannot be used, and every unknown
             task, at once.
     """
-    problems = []
-    for question in _questions(config):
+    config, problems = run.config, []
+    for question in _questions(run):
         try:
             question()
         except FirthError as error:
@@ -116,14 +115,15 @@ def check(config: Config, source: str) -> None:
         raise ConfigError(source, problems)
 
 
-def _questions(config: Config) -> Iterator[Callable[[], object]]:
+def _questions(run: Run) -> Iterator[Callable[[], object]]:
     from firth.corpus.inputs import resolve_inputs
     from firth.evaluate.task import find_task
     from firth.run.pretrained import PretrainedFiles
     from firth.surrogate.base import base_inputs
 
+    config = run.config
     if config.corpus.inputs:
-        yield partial(resolve_inputs, config.corpus.inputs)
+        yield partial(resolve_inputs, config.corpus.inputs, run.path)
     yield from (partial(find_task, name) for name in config.evaluate.tasks)
     if config.origin.method is Method.ENSEMBLE and config.context.encoder is Encoder.CAUSAL_LM:
         yield partial(PretrainedFiles.find, str(config.context.model), config.context.gguf_file)

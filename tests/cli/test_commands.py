@@ -114,7 +114,7 @@ def test_the_preset_is_origin_as_printed(firth: Command, run: Path) -> None:
     assert found["measure"] == "cosine"
     assert set(found["weights"].values()) == {1.0}
     assert len(found["evidence"]) > 4, "more contexts than the run's configuration has"
-    more = ("--set", "origin.contexts=2", "--set", "origin.measure=centred")
+    more = ("--set", "paper.contexts=2", "--set", "paper.measure=centred")
     _, out, _ = firth("similarity", A, B, "--run", run, "--preset", "paper", "--json", *more)
     fewer = json.loads(out)
     assert len(fewer["evidence"]) <= 4
@@ -183,7 +183,7 @@ def test_settings_for_one_question_leave_the_run_alone(firth: Command, run: Path
     """`--set origin.…` changes the answer and not the configuration on disk."""
     before = (run / CONFIG).read_bytes()
     _, usual, _ = firth("similarity", A, B, "--run", run)
-    _, other, _ = firth("similarity", A, B, "--run", run, "--set", "origin.measure=cosine")
+    _, other, _ = firth("similarity", A, B, "--run", run, "--set", "paper.measure=cosine")
     assert usual != other
     assert (run / CONFIG).read_bytes() == before
 
@@ -331,7 +331,7 @@ BAD = [
     (("similarity", "--pairs", "{tmp}/none.tsv", "--run", "{run}"), "none.tsv"),
     (("similarity", "--pairs", "{bad}", "--run", "{run}"), "line 2"),
     (("similarity", A, B, "--pairs", "{bad}", "--run", "{run}"), "expected one of them"),
-    (("similarity", A, B, "--run", "{run}", "--set", "origin.contexts=0"), "origin.contexts"),
+    (("similarity", A, B, "--run", "{run}", "--set", "paper.contexts=0"), "paper.contexts"),
     (("similarity", A, B, "--run", "{run}", "--set", "origin.colour=red"), "no such setting"),
     (("similarity", A, B, "--run", "{run}", "--set", "corpus.window=2"), "only origin"),
     (("similarity", A, B, "--run", "{run}", "--set", "contexts"), "SECTION.NAME=VALUE"),

@@ -31,7 +31,7 @@ def call(
     return status, printed.out, printed.err
 
 
-_TWICE = ("origin.contexts=3", "--set", "origin.contexts.more=4")
+_TWICE = ("paper.contexts=3", "--set", "paper.contexts.more=4")
 REFUSED = [
     (("similarity", A, B, "--out", "{tmp}/scores.tsv", "--run", "{run}"), "with --pairs"),
     (

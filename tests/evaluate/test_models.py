@@ -1,6 +1,7 @@
 """From a name to a scorer, or to an error that helps; and to what identifies it."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -207,8 +208,8 @@ def test_a_runs_fingerprint_follows_what_origin_reads(tiny_run: Path, tmp_path: 
     assert len(found) == 4
     manifest = run.path / "corpus" / "manifest.json"
     values = json.loads(manifest.read_text())
-    values["outputs"] = dict.fromkeys(values["outputs"], "0" * 40)
-    manifest.write_text(json.dumps(values))
+    others = re.sub(r"[0-9a-f]{40}", "0" * 40, json.dumps(values["outputs"]))
+    manifest.write_text(json.dumps({**values, "outputs": json.loads(others)}))
     assert fingerprint_model(run.path) not in found
     assert fingerprint_model(f"baseline:tfidf@{run.path}") != idf
 

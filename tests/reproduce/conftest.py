@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from firth.evaluate import readers
-from firth.reproduce.options import Options
-from firth.reproduce.registry import Request
+from firth.reproduce.options import Options, Request
 from firth.run.config import Config
 from firth.run.run import CONFIG, Run
 
@@ -48,4 +47,5 @@ def whole_run(tiny_run: Path, tmp_path: Path) -> Run:
 
 def request_of(run: Run, data_dir: Path, **options: object) -> Request:
     """What an experiment is given."""
-    return Request(run, data_dir, options=Options(**options))  # type: ignore[arg-type]
+    asked = Options(**options)  # type: ignore[arg-type]
+    return Request("trial", run.path / "out", run, data_dir, asked, run.config.seed)

@@ -9,13 +9,18 @@ from firth.origin.settings import Measure, Selection
 from firth.paper.fits import Choice, Fitter
 from firth.paper.origin import PaperOrigin
 from firth.reproduce import context_fits as module
-from firth.reproduce.context_fits import alone, context_fits, without
+from firth.reproduce.ablation import Rated, rated_pairs
+from firth.reproduce.context_fits import ContextFits, alone, context_fits, without
 from firth.reproduce.options import all_ones
-from firth.reproduce.rated import rated_pairs
 from firth.run.errors import InputError
 from firth.run.run import Run
 
 from .conftest import request_of
+
+
+def fits_of(run: Run, rated: Rated, selection: Selection = Selection.TWO_STEP) -> ContextFits:
+    return context_fits(run, rated.name, rated.pairs, 8, selection)
+
 
 FILE = "reproduce/fits/sts-b-test-10-seed13-two-step-8/fits.parquet"
 
@@ -43,7 +48,7 @@ def test_the_paper_not_the_run_decides(whole_run: Run, stsb: Path, selection: Se
         max_jaccard=0.5, weights=all_ones().model_dump(), baseline_corrected=False,
         measure="cosine",
     )  # fmt: skip
-    found = context_fits(whole_run, rated, 8, selection)
+    found = fits_of(whole_run, rated, selection)
     kept = found.kept(Choice(4, all_ones()))
     scores = found.similarities(kept, 4, all_ones())
     assert scores == pytest.approx(literal.similarities(rated.pairs), abs=1e-6)
@@ -57,7 +62,7 @@ def test_a_stopped_computation_goes_on(
     """What was on disk is not computed again, and the bytes are those of one go."""
     rated = rated_pairs(request_of(whole_run, stsb, pairs=10))
     monkeypatch.setattr(module, "_SHARD", 4 * 8 * 2)
-    context_fits(whole_run, rated, 8)
+    fits_of(whole_run, rated)
     whole = (whole_run.path / FILE).read_bytes()
     (whole_run.path / FILE).unlink()
     asked = []
@@ -71,12 +76,12 @@ def test_a_stopped_computation_goes_on(
 
     monkeypatch.setattr(Fitter, "fits", counted)
     with pytest.raises(KeyboardInterrupt):
-        context_fits(whole_run, rated, 8)
+        fits_of(whole_run, rated)
     assert not (whole_run.path / FILE).exists()
-    context_fits(whole_run, rated, 8)
+    fits_of(whole_run, rated)
     assert asked == [2, 2, 2, 2, 2, 2], "five shards of two pairs, one of them tried twice"
     assert (whole_run.path / FILE).read_bytes() == whole
-    context_fits(whole_run, rated, 8)
+    fits_of(whole_run, rated)
     assert len(asked) == 6
 
 
@@ -86,7 +91,7 @@ def test_a_corpus_without_contexts_is_named(
     """The error is that of Origin, and nothing is left in place of the fits."""
     monkeypatch.setattr("firth.corpus.corpus.Corpus.slots", lambda *_: np.empty(0, np.int64))
     with pytest.raises(InputError, match="no context"):
-        context_fits(whole_run, rated_pairs(request_of(whole_run, stsb, pairs=10)), 8)
+        fits_of(whole_run, rated_pairs(request_of(whole_run, stsb, pairs=10)))
     assert not (whole_run.path / FILE).exists()
 
 
@@ -100,7 +105,7 @@ def test_weights_of_single_terms() -> None:
 def test_spread_is_that_of_the_terms(whole_run: Run, stsb: Path) -> None:
     """Means and deviations by hand, of a sentence over its own shortlist."""
     rated = rated_pairs(request_of(whole_run, stsb, pairs=10))
-    found = context_fits(whole_run, rated, 8)
+    found = fits_of(whole_run, rated)
     own = [t.right for one in found.pairs for t in (one.own1, one.own2)]
     assert found.spread["right"][1] == pytest.approx(np.mean([v.std() for v in own]), abs=1e-4)
     assert found.similarities(found.kept(Choice(2, all_ones())), 2, alone("right"),

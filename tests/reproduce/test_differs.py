@@ -9,8 +9,7 @@ import pytest
 from firth.origin.settings import Selection, Weights
 from firth.paper.fits import PairFits
 from firth.paper.terms import Terms
-from firth.reproduce.context_fits import ContextFits
-from firth.reproduce.differs import SUM, TERMS, differing, differing_note
+from firth.reproduce.context_fits import SUM, TERMS, ContextFits, differing, differing_note
 from firth.reproduce.options import all_ones
 
 Values = npt.NDArray[np.float32]

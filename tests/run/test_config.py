@@ -10,12 +10,12 @@ from firth.run.errors import ConfigError
 
 def test_yaml_round_trip(tmp_path: Path) -> None:
     """A configuration written and read again is the same."""
-    config = Config().changed({"seed": 7, "origin": {"weights": {"left": 0.25}}}, "test")
+    config = Config().changed({"seed": 7, "paper": {"weights": {"left": 0.25}}}, "test")
     path = tmp_path / "config.yaml"
     path.write_text(config.to_yaml())
     assert Config.load(path) == config
-    assert config.origin.weights.left == 0.25
-    assert config.origin.weights.right == Config().origin.weights.right
+    assert config.paper.weights.left == 0.25
+    assert config.paper.weights.right == Config().paper.weights.right
 
 
 def test_all_problems_are_raised_together(tmp_path: Path) -> None:

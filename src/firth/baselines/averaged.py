@@ -4,20 +4,19 @@ import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from firth.baselines.spec import Spec
-from firth.lexical.cosine import CosineScorer
-from firth.lexical.frequencies import Frequencies, fit_frequencies, fit_frequencies_on_run
-from firth.lexical.idf import fit_idf, fit_idf_on_run
-from firth.lexical.scorer import Scorer, TextPair
-from firth.lexical.vector_files import WordVectors
+from firth.corpus.statistics import fit_frequencies_on_run, fit_idf_on_run
+from firth.lexical.arrays import Floats, Singles
+from firth.lexical.idf import Frequencies, fit_frequencies, fit_idf
+from firth.lexical.scorer import CosineScorer, Scorer, TextPair
+from firth.lexical.tfidf import OWN
+from firth.lexical.word_vectors import WordVectors
+from firth.run.errors import InputError
 
-Floats = npt.NDArray[np.float64]
 Weight = Callable[[str], float]
 """Weight of a lowercased word."""
 
-OWN = "the evaluated set's own sentences"
 SIF_A = 1e-3
 """Arora et al. (2017) find 1e-4 to 1e-3 equally good."""
 _WORD = re.compile(r"\w+")
@@ -45,7 +44,7 @@ class Averager:
         largest: bool = False,
     ) -> None:
         self._vectors, self._weight, self._largest = vectors, weight, largest
-        self._known: dict[str, npt.NDArray[np.float32] | None] = {}
+        self._known: dict[str, Singles | None] = {}
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Vectors (n, d) of `texts`; zero where no word is known."""
@@ -66,7 +65,7 @@ class Averager:
         mean: Floats = weights @ stack / len(stack)
         return mean
 
-    def _look_up(self, word: str) -> npt.NDArray[np.float32] | None:
+    def _look_up(self, word: str) -> Singles | None:
         if word not in self._known:
             found = self._vectors.look_up(word)
             self._known[word] = self._vectors.look_up(word.lower()) if found is None else found
@@ -93,6 +92,13 @@ class FromSet:
         return CosineScorer(self.name, self._learn(texts)).similarities(pairs)
 
 
+def check(spec: Spec) -> None:
+    """Raise `InputError` for options of `spec` that do not go together."""
+    spec.one_of("mean", "mean", "max", "idf", "sif")
+    if "set-component" in spec.options and not spec.options.get("sif"):
+        raise InputError(f"{spec}: +set-component only goes with +sif=RUN")
+
+
 def average(vectors: WordVectors, spec: Spec) -> Scorer:
     """The scorer that the options of `spec` ask for, over `vectors`.
 
@@ -116,7 +122,7 @@ def without_stop_words(vectors: WordVectors) -> WordVectors:
     """The same vectors, but none for a stop word (scikit-learn's English list), however written."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    def look_up(word: str) -> npt.NDArray[np.float32] | None:
+    def look_up(word: str) -> Singles | None:
         return None if word.lower() in ENGLISH_STOP_WORDS else vectors.look_up(word)
 
     return WordVectors(f"{vectors.name}, stop words left out", vectors.dimensions, look_up)

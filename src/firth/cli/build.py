@@ -71,8 +71,8 @@ def run(
     changes = with_preset(preset, parse_settings(settings, seed))
     changed = Config.load(config).changed(changes, str(config))
     path = folder or Path(changed.run or Path("runs") / config.stem)
-    check(changed, str(config))
     found = Run(path, changed.changed({"run": str(path)}, str(config)))
+    check(found, str(config))
     for name, outcome in bring_up_to_date(found).items():
         show_summary(name, outcome.manifest.summary)
 
@@ -101,7 +101,7 @@ def corpus_build(
     start(quiet)
     from firth.corpus.inputs import resolve_inputs
 
-    resolve_inputs(inputs)
+    resolve_inputs(inputs, folder)
     named: Changes = {
         "inputs": list(inputs),
         "text_field": text_field,
@@ -222,7 +222,7 @@ def distill(
 
 
 def _build(run: Run, *stages: Stage) -> None:
-    from firth.pipeline import bring_up_to_date
+    from firth.pipeline import bring_up_to_date, check
 
     for name, outcome in bring_up_to_date(run, *stages).items():
         show_summary(name, outcome.manifest.summary)

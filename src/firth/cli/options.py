@@ -56,15 +56,15 @@ PRESETS: dict[Preset, Changes] = {
     Preset.PAPER: {
         "corpus": {"window": 1},
         "retrieve": {"chunks": 20_000},
-        "origin": {
-            "method": "paper",
+        "origin": {"method": "paper"},
+        "paper": {
             "contexts": 500,
             "shortlist": 1_000,
             "selection": "two-step",
             "diverse": True,
             "max_jaccard": 0.5,
             "weights": {"coherence": 1.0, "sentence": 1.0, "left": 1.0, "right": 1.0},
-            "baseline_corrected": False,
+            "pmi": False,
             "measure": "cosine",
         },
     }
@@ -90,7 +90,7 @@ def start(quiet: bool, out: Path | None = None, force: bool = False) -> None:
 def parse_settings(
     settings: Sequence[str] | None, seed: int | None = None, **named: Changes
 ) -> Changes:
-    """`["origin.contexts=16"]` → {"origin": {"contexts": 16}}; values are YAML.
+    """`["paper.contexts=16"]` → {"paper": {"contexts": 16}}; values are YAML.
 
     Args:
         settings: As given to `--set`.
@@ -107,7 +107,7 @@ def parse_settings(
         path, equals, value = setting.partition("=")
         keys = path.split(".")
         if not equals or len(keys) < 2 or not all(keys):
-            problems.append(f"got {setting!r}; expected SECTION.NAME=VALUE, as origin.contexts=16")
+            problems.append(f"got {setting!r}; expected SECTION.NAME=VALUE, as paper.contexts=16")
             continue
         section: Any = changes
         for key in keys[:-1]:

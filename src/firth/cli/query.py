@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -95,22 +95,22 @@ def contexts(
             f"are built by: firth train coherence --run {folder}, firth train generator --run "
             f"{folder}. What a score of this run's Origin comes from, is said by: firth explain"
         )
-    origin = PaperOrigin.open(folder, seed=seed, **_origin_settings(settings, seed))
+    origin = PaperOrigin.open(_changed(folder, None, settings), seed=seed)
     found = origin.context_set(sentence)
     fits = found.terms.fit(origin.config.weights)
-    documents = origin.corpus.document_of(found.slots)
+    documents = origin.corpus.document_of(found.positions)
     rows = [
         {
             "fit": float(fits[c]),
-            "slot": int(slot),
+            "position": int(position),
             "document": origin.corpus.document_id(int(documents[c])),
-            "left": " ".join(origin.corpus.context(int(slot)).left),
-            "right": " ".join(origin.corpus.context(int(slot)).right),
+            "left": " ".join(origin.corpus.context(int(position)).left),
+            "right": " ".join(origin.corpus.context(int(position)).right),
         }
-        for c, slot in enumerate(found.slots[:top])
+        for c, position in enumerate(found.positions[:top])
     ]
     if as_json:
-        show_json({"sentence": sentence, "size": len(found.slots), "contexts": rows})
+        show_json({"sentence": sentence, "size": len(found.positions), "contexts": rows})
         return
     for row in rows:
         say(f"fit {row['fit']:.3f}   {row['document']}")
@@ -233,16 +233,15 @@ def _open_origin(
 ) -> "Origin":
     from firth.origin.origin import Origin
 
+    return Origin.open(_changed(folder, preset, settings), seed=seed)
+
+
+def _changed(folder: Path, preset: Preset | None, settings: Sequence[str] | None) -> Run:
+    """The run with what can differ for one question: the sections `origin` and `paper`."""
+    changes = parse_settings(settings)
+    if other := sorted(changes.keys() - {"origin", "paper"}):
+        fixed = "fixed by the run; only origin.* and paper.* can differ here"
+        raise ConfigError("--set", [f"{name}: {fixed}" for name in other])
     # Whatever else a preset sets is fixed by the run.
-    chosen: dict[str, Any] = with_preset(preset, {}).get("origin", {})
-    return Origin.open(folder, seed=seed, **{**chosen, **_origin_settings(settings, seed)})
-
-
-def _origin_settings(settings: Sequence[str] | None, seed: int | None) -> dict[str, Any]:
-    changes = parse_settings(settings, seed)
-    if other := sorted(changes.keys() - {"origin", "seed"}):
-        raise ConfigError(
-            "--set", [f"{name}: fixed by the run; only origin.* can differ here" for name in other]
-        )
-    found: dict[str, Any] = changes.get("origin", {})
-    return found
+    chosen = with_preset(preset, changes)
+    return Run.open(folder).changed({name: chosen.get(name, {}) for name in ("origin", "paper")})

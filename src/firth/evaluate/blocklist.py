@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.corpus.sentences import split_sentences
+from firth.corpus.split import split_sentences
 from firth.evaluate.readers import COLUMNS, gensim_files, read_lee
 from firth.harvest.blocklist import MIN_WORDS, Hashes, long_enough, sentence_hashes
 from firth.run.errors import InputError

@@ -274,10 +274,9 @@ def _pairs(path: Path) -> Iterator[list[str]]:
 def _documents(source: str) -> Iterator[list[str]]:
     """The sentences of documents, split as a corpus is; broken records are left out."""
     from firth.corpus.inputs import resolve_inputs
-    from firth.corpus.readers import read_source
-    from firth.corpus.records import Record
-    from firth.corpus.sentences import split_paragraphs
+    from firth.corpus.read import Record, read_source
     from firth.corpus.settings import CorpusConfig
+    from firth.corpus.split import split_paragraphs
 
     sentences = (
         sentence
@@ -429,7 +428,7 @@ def _restored(data: EvaluationSet, value: Any) -> tuple[SetLeakage, tuple[Match,
 
 def _texts(data: EvaluationSet) -> dict[str, tuple[str, ...]]:
     """Each text of a set → itself and, where it holds several, its sentences."""
-    from firth.corpus.sentences import split_sentences
+    from firth.corpus.split import split_sentences
 
     return {
         text: tuple(dict.fromkeys((text, *split_sentences(text)))) if _several(text) else (text,)

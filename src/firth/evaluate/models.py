@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firth.baselines.registry import PREFIX, identify_baseline, open_baseline
+from firth.baselines.registry import identify_baseline, open_baseline
+from firth.baselines.spec import PREFIX
 from firth.evaluate.metrics import Floats
 from firth.lexical.scorer import Scorer, TextPair
 from firth.origin.origin import Origin

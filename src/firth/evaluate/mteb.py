@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firth.baselines.registry import BASELINES, PREFIX
+from firth.baselines.registry import BASELINES
+from firth.baselines.spec import PREFIX
 from firth.evaluate.metrics import Floats
 from firth.evaluate.models import EncoderScorer, fingerprint_model, resolve_model
 from firth.lexical.scorer import Scorer

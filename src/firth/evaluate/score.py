@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.baselines.registry import BASELINES, PREFIX
+from firth.baselines.registry import BASELINES
+from firth.baselines.spec import PREFIX
 from firth.evaluate.cache import Cache
 from firth.evaluate.load import EVERYTHING, LeftOut
 from firth.evaluate.metrics import Floats

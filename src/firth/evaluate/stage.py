@@ -7,6 +7,7 @@ from typing import Any
 
 from firth.baselines.dice import Dice
 from firth.corpus.settings import LIMITS
+from firth.corpus.statistics import fit_idf_on_run
 from firth.evaluate import EVALUATION
 from firth.evaluate.cache import Cache
 from firth.evaluate.evaluate import evaluate, with_leaks
@@ -18,7 +19,6 @@ from firth.evaluate.report import Report
 from firth.evaluate.results import tabulate
 from firth.evaluate.settings import EvaluateConfig
 from firth.evaluate.task import ALL, find_task
-from firth.lexical.idf import fit_idf_on_run
 from firth.lexical.scorer import Scorer, TextPair
 from firth.lexical.tfidf import TfIdf
 from firth.origin.origin import Origin

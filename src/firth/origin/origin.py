@@ -55,7 +55,7 @@ class Explanation(Protocol):
         """The score and what it is made of, in a line."""
 
     def shown(self, top: int) -> list[Shown]:
-        """The `top` weightiest pieces of evidence (of each part, where there are parts)."""
+        """The `top` weightiest pieces of evidence (of each component, where there are any)."""
 
     def as_dict(self) -> Mapping[str, Any]:
         """Everything as plain values, for JSON."""
@@ -81,16 +81,17 @@ class Origin(ABC):
         Args:
             run: Folder of the run.
             seed: Seed of random contexts (method `paper`); None takes the run's.
-            **changes: Settings of `OriginConfig` that differ from the run's, for this object only.
+            **changes: Settings that differ from the run's, for this object only: `method`, and
+                those of the method's section (`paper`, or `origin` for the ensemble).
 
         Raises:
             MissingStageError: A stage is not built; the message names the command.
             ConfigError: A changed setting is unknown or out of range.
         """
         run = Run.open(run)
-        config = run.config.changed({"origin": changes}, "Origin.open")
+        method = {"method": changes.pop("method", None)}
         # Either loads libraries that the other does without.
-        if config.origin.method is Method.PAPER:
+        if run.config.changed({"origin": method}, "Origin.open").origin.method is Method.PAPER:
             from firth.paper.origin import PaperOrigin
 
             return PaperOrigin.open(run, seed, **changes)
@@ -110,8 +111,8 @@ class Origin(ABC):
         """Dotted paths of the settings that the run's kind of Origin follows."""
         if run.config.origin.method is Method.PAPER:
             generator = ("generator.batch_tokens", "generator.precision")
-            return ("origin", "retrieve.chunks", "seed", *generator)
-        return ("context.precision", "origin.method", "origin.parts")
+            return ("origin.method", "paper", "retrieve.chunks", "seed", *generator)
+        return ("context.precision", "origin.method", "origin.weights")
 
     @staticmethod
     def identity(run: Run) -> str:
@@ -140,6 +141,13 @@ class Origin(ABC):
         Raises:
             InputError: An item of `pairs` is not two texts.
         """
+
+    def unknown(self, text: str) -> list[str]:
+        """The distinct words of `text` that the corpus never had, in order.
+
+        Scores say nothing of them. None are named by a kind that keeps no list of words.
+        """
+        return []
 
     @abstractmethod
     def explain(self, a: str, b: str) -> Explanation:

@@ -1,4 +1,4 @@
-"""From the whole corpus to a shortlist of slots for each sentence: screening and ranking (§3.3)."""
+"""From the whole corpus to a shortlist of positions for each sentence: screen and rank (§3.3)."""
 
 from collections.abc import Sequence
 
@@ -7,24 +7,26 @@ import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
 from firth.lexical.words import normal_form
-from firth.origin.settings import OriginConfig, Selection
 from firth.paper.coherence.coherence import Coherence
 from firth.paper.retrieve.index import ChunkIndex
+from firth.paper.settings import PaperConfig, Selection
+from firth.run.errors import InputError
 from firth.run.seeds import derive_seed
 
-Slots = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int64]
+"""Sentence numbers in a corpus."""
 
 
 class Candidates:
-    """Shortlists of slots by TF-IDF screening and coherence, or at random.
+    """Shortlists of positions by TF-IDF screening and coherence, or at random.
 
     Args:
         corpus: Where contexts come from.
         index: Screening of its chunks; not used by random selection.
-        coherence: Ranking of slots; not used by random selection nor without coherence.
+        coherence: Ranking of positions; not used by random selection nor without coherence.
         config: Selection, size of the shortlist.
         chunks: Chunks screened for a sentence.
-        seed: Seeds random slots, together with the sentence.
+        seed: Seeds random positions, together with the sentence.
     """
 
     def __init__(
@@ -32,60 +34,67 @@ class Candidates:
         corpus: Corpus,
         index: ChunkIndex,
         coherence: Coherence,
-        config: OriginConfig,
+        config: PaperConfig,
         chunks: int,
         seed: int,
     ) -> None:
-        self._corpus = corpus
         self._index = index
         self._coherence = coherence
         self._config = config
         self._chunks = chunks
         self._seed = seed
-        self._slots = corpus.slots()
-        # Slots of chunk k are self._slots[first_slot[k]:first_slot[k + 1]].
-        self._first_slot = np.searchsorted(self._slots, corpus.chunk_bounds)
+        self._positions = corpus.slots()
+        # Positions of chunk k are self._positions[first[k]:first[k + 1]].
+        self._first = np.searchsorted(self._positions, corpus.chunk_bounds)
 
-    def shortlists(self, sentences: Sequence[str]) -> list[Slots]:
-        """For each sentence at most `shortlist` distinct slots, the most promising first.
+    def shortlists(self, sentences: Sequence[str]) -> list[Positions]:
+        """For each sentence at most `shortlist` distinct positions, the most promising first.
 
-        Where screening finds too few (unknown words, a small corpus), slots drawn at random follow
-        the ranked ones, so that every sentence has a context set.
+        Where screening finds too few (unknown words, a small corpus), positions drawn at random
+        follow the ranked ones, so that every sentence has a context set.
+
+        Raises:
+            InputError: The corpus offers no context at all.
         """
+        if not len(self._positions):
+            raise InputError(
+                "The corpus has no context: no document of it has three consecutive sentences. "
+                "Build the corpus from running text, not from single lines."
+            )
         if self._config.selection is Selection.RANDOM:
             return [self._filled(np.empty(0, np.int64), sentence) for sentence in sentences]
         screened = self._index.screen(sentences, self._chunks)
-        lists = [self._slots_of(found.chunks) for found in screened]
+        lists = [self._positions_of(found.chunks) for found in screened]
         if self._config.selection is Selection.TWO_STEP:
             vectors = self._coherence.encode(sentences)
             lists = [
-                self._ranked(vector, slots) if len(slots) else slots
-                for vector, slots in zip(vectors, lists, strict=True)
+                self._ranked(vector, positions) if len(positions) else positions
+                for vector, positions in zip(vectors, lists, strict=True)
             ]
         return [
-            self._filled(slots[: self._config.shortlist], sentence)
-            for slots, sentence in zip(lists, sentences, strict=True)
+            self._filled(positions[: self._config.shortlist], sentence)
+            for positions, sentence in zip(lists, sentences, strict=True)
         ]
 
-    def _slots_of(self, chunks: npt.NDArray[np.int64]) -> Slots:
-        starts, ends = self._first_slot[chunks], self._first_slot[chunks + 1]
+    def _positions_of(self, chunks: npt.NDArray[np.int64]) -> Positions:
+        starts, ends = self._first[chunks], self._first[chunks + 1]
         lengths = ends - starts
         offsets = np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
-        return self._slots[offsets + np.arange(lengths.sum())]
+        return self._positions[offsets + np.arange(lengths.sum())]
 
-    def _ranked(self, vector: npt.NDArray[np.float32], slots: Slots) -> Slots:
-        scores = self._coherence.rank_scores(vector[None, :], slots)[0]
-        keep = min(self._config.shortlist, len(slots))
+    def _ranked(self, vector: npt.NDArray[np.float32], positions: Positions) -> Positions:
+        scores = self._coherence.rank_scores(vector[None, :], positions)[0]
+        keep = min(self._config.shortlist, len(positions))
         cut = np.partition(scores, len(scores) - keep)[len(scores) - keep]
         near = np.flatnonzero(scores >= cut)
-        return slots[near[np.lexsort((slots[near], -scores[near]))][:keep]]
+        return positions[near[np.lexsort((positions[near], -scores[near]))][:keep]]
 
-    def _filled(self, slots: Slots, sentence: str) -> Slots:
-        missing = min(self._config.shortlist, len(self._slots)) - len(slots)
+    def _filled(self, positions: Positions, sentence: str) -> Positions:
+        missing = min(self._config.shortlist, len(self._positions)) - len(positions)
         if missing <= 0:
-            return slots
+            return positions
         rng = np.random.default_rng(derive_seed(self._seed, "slots", normal_form(sentence)))
-        wanted = min(len(self._slots), missing + len(slots))
-        drawn = self._slots[rng.choice(len(self._slots), size=wanted, replace=False)]
-        fresh = drawn[~np.isin(drawn, slots)][:missing]
-        return np.concatenate((slots, fresh))
+        wanted = min(len(self._positions), missing + len(positions))
+        drawn = self._positions[rng.choice(len(self._positions), size=wanted, replace=False)]
+        fresh = drawn[~np.isin(drawn, positions)][:missing]
+        return np.concatenate((positions, fresh))

@@ -9,10 +9,9 @@ import numpy as np
 from firth.corpus.context import Context
 from firth.corpus.corpus import Corpus
 from firth.origin.origin import Shown
-from firth.origin.settings import OriginConfig
-from firth.paper.profile import PairProfile
-from firth.paper.similarity import influence
-from firth.paper.terms import Terms
+from firth.paper.context_fit import TERMS, Terms
+from firth.paper.settings import PaperConfig
+from firth.paper.similarity import PairProfile, influence
 
 
 @dataclass(frozen=True)
@@ -20,8 +19,8 @@ class Evidence:
     """One context of a pair.
 
     Attributes:
-        context: Left and right neighbours of the slot.
-        slot: Number of the corpus sentence that stands in the slot.
+        context: Left and right neighbours of the position.
+        position: Number of the corpus sentence that stands there.
         document: Name of its document.
         chosen_for: (1,) if the context is of C_{s1}, (2,) if of C_{s2}, (1, 2) if of both.
         fit1: S(s1, c).
@@ -33,7 +32,7 @@ class Evidence:
     """
 
     context: Context
-    slot: int
+    position: int
     document: str
     chosen_for: tuple[int, ...]
     fit1: float
@@ -87,31 +86,32 @@ class PaperExplanation:
         return asdict(self)
 
 
-def explain(corpus: Corpus, profile: PairProfile, config: OriginConfig) -> PaperExplanation:
+def explain(corpus: Corpus, profile: PairProfile, config: PaperConfig) -> PaperExplanation:
     """Explain the similarity of a pair."""
     v1, v2 = profile.vectors(config.weights)
-    slots, first, where = np.unique(profile.slots, return_index=True, return_inverse=True)
+    positions, first, where = np.unique(profile.positions, return_index=True, return_inverse=True)
     moved = influence(v1, v2, config.measure, groups=where)
-    documents = corpus.document_of(slots)
+    documents = corpus.document_of(positions)
     chosen = [
-        (number, set(of.slots.tolist())) for number, of in ((1, profile.set1), (2, profile.set2))
+        (number, set(of.positions.tolist()))
+        for number, of in ((1, profile.set1), (2, profile.set2))
     ]
     terms1, terms2 = profile.terms1, profile.terms2
     evidence = [
         Evidence(
-            context=corpus.context(slot),
-            slot=slot,
+            context=corpus.context(position),
+            position=position,
             document=corpus.document_id(int(documents[i])),
-            chosen_for=tuple(number for number, of in chosen if slot in of),
+            chosen_for=tuple(number for number, of in chosen if position in of),
             fit1=float(v1[c]),
             fit2=float(v2[c]),
             influence=float(moved[i]),
             terms1=_named(terms1, c),
             terms2=_named(terms2, c),
         )
-        for i, (slot, c) in enumerate(zip(slots.tolist(), first.tolist(), strict=True))
+        for i, (position, c) in enumerate(zip(positions.tolist(), first.tolist(), strict=True))
     ]
-    evidence.sort(key=lambda item: (-abs(item.influence), item.slot))
+    evidence.sort(key=lambda item: (-abs(item.influence), item.position))
     return PaperExplanation(
         sentence1=profile.set1.sentence,
         sentence2=profile.set2.sentence,
@@ -123,9 +123,4 @@ def explain(corpus: Corpus, profile: PairProfile, config: OriginConfig) -> Paper
 
 
 def _named(terms: Terms, c: int) -> dict[str, float]:
-    return {
-        "coherence": float(terms.coherence[c]),
-        "sentence": float(terms.sentence[c]),
-        "left": float(terms.left[c]),
-        "right": float(terms.right[c]),
-    }
+    return {name: float(getattr(terms, name)[c]) for name in TERMS}

@@ -1,4 +1,4 @@
-"""Settings of the method as printed: screening, coherence, likelihoods, context sets."""
+"""Settings of the method as printed: screening, coherence, likelihoods, contexts, similarity."""
 
 from enum import StrEnum
 from typing import Annotated, Self
@@ -34,14 +34,21 @@ class CoherenceConfig(Section):
     embedding: Count = 300
     interaction: Interaction = Interaction.BILINEAR
     batch: Count = 128
-    """Slots a step. Each gives one positive example; the other centres of the batch are its
+    """Positions a step. Each gives one positive example; the other centres of the batch are its
     negatives, half of their weight on sentences of its document, half on random ones."""
+    per_document: Count = 8
+    """Positions of one document that stand together in a batch."""
     steps: Count = 2_000
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    """Peak, after a linear warm-up."""
+    warmup: Fraction = 0.1
+    """Share of the steps in which the learning rate rises."""
     max_tokens: Count = 48
     """Tokens read of a sentence; the rest is cut off."""
     held_out: Annotated[float, Field(gt=0, lt=0.5)] = 0.02
     """Fraction of the documents kept from training, for the reported accuracy."""
+    precision: Precision = Precision.AUTO
+    """Of the matrix products in training."""
     checkpoint_steps: Count = 200
 
 
@@ -91,4 +98,67 @@ class GeneratorConfig(Section):
             raise ValueError("backend causal-lm needs `model`: a folder or a hub name")
         if self.width % self.heads:
             raise ValueError(f"width {self.width} is not divisible by {self.heads} heads")
+        return self
+
+
+class Selection(StrEnum):
+    """How C_s is built (§3.3, §5.4)."""
+
+    TWO_STEP = "two-step"
+    """TF-IDF screening, coherence ranking, greedy selection by Eq. 3."""
+    WITHOUT_COHERENCE = "without-coherence"
+    """The same, the screening's order standing in for the coherence ranking."""
+    RANDOM = "random"
+    """Positions drawn at random from the corpus."""
+
+
+class Measure(StrEnum):
+    """How two vectors of context fits are compared (Eq. 4)."""
+
+    COSINE = "cosine"
+    """Eq. 4 as printed."""
+    CENTRED = "centred"
+    """The same after subtracting each vector's mean: Pearson's correlation."""
+
+
+class Weights(Section):
+    """λ1 … λ4 of Eq. 3. The paper gives none."""
+
+    coherence: Annotated[float, Field(ge=0)] = 1.0
+    """λ1, of log p(y=1 | s, c)."""
+    sentence: Annotated[float, Field(ge=0)] = 1.0
+    """λ2, of log p(s | c) / |s|."""
+    left: Annotated[float, Field(ge=0)] = 1.0
+    """λ3, of log p(c_< | s, c_>) / |c_<|."""
+    right: Annotated[float, Field(ge=0)] = 1.0
+    """λ4, of log p(c_> | c_<, s) / |c_>|."""
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if not any((self.coherence, self.sentence, self.left, self.right)):
+            raise ValueError("all four weights are 0: no term of Eq. 3 is left")
+        return self
+
+
+class PaperConfig(Section):
+    """Context sets (§3.3), context fit (Eq. 3) and similarity (Eq. 4)."""
+
+    contexts: Count = 64
+    """|C_s| (the paper: 500)."""
+    shortlist: Count = 128
+    """Contexts kept by the coherence ranking, to be scored by Eq. 3; at least `contexts`."""
+    selection: Selection = Selection.TWO_STEP
+    diverse: bool = True
+    """At most one context a chunk, and preceding sentences with Jaccard < `max_jaccard`."""
+    max_jaccard: Fraction = 0.5
+    weights: Weights = Weights()
+    pmi: bool = False
+    """Subtract from each log-likelihood the same one with the sentence left out: a pointwise mutual
+    information."""
+    measure: Measure = Measure.CENTRED
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.shortlist < self.contexts:
+            raise ValueError(f"shortlist {self.shortlist} is below contexts {self.contexts}")
         return self

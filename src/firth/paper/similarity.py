@@ -1,13 +1,56 @@
 """Comparing two sentences by their fits to the same contexts (Eq. 4)."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from firth.origin.settings import Measure
+from firth.paper.context_fit import Indices, Terms
+from firth.paper.context_set import ContextSet
+from firth.paper.settings import Measure, Weights
 
 Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PairProfile:
+    """Everything the similarity of one pair is computed from: all terms over C_{s1} + C_{s2}.
+
+    Attributes:
+        set1: C_{s1} with the terms of s1.
+        set2: C_{s2} with the terms of s2.
+        cross1: Terms of s1 in the contexts of s2.
+        cross2: Terms of s2 in the contexts of s1.
+    """
+
+    set1: ContextSet
+    set2: ContextSet
+    cross1: Terms
+    cross2: Terms
+
+    @property
+    def positions(self) -> Indices:
+        """Positions of C_{s1} + C_{s2}; one in both sets stands twice, as in the paper."""
+        return np.concatenate((self.set1.positions, self.set2.positions))
+
+    @property
+    def terms1(self) -> Terms:
+        """Terms of s1 over C_{s1} + C_{s2}."""
+        return Terms.concatenate([self.set1.terms, self.cross1])
+
+    @property
+    def terms2(self) -> Terms:
+        """Terms of s2 over C_{s1} + C_{s2}."""
+        return Terms.concatenate([self.cross2, self.set2.terms])
+
+    def vectors(self, weights: Weights) -> tuple[Vector, Vector]:
+        """v_{s1} and v_{s2}, float64 of shape (|C_{s1}| + |C_{s2}|,)."""
+        return self.terms1.fit(weights), self.terms2.fit(weights)
+
+    def similarity(self, weights: Weights, measure: Measure) -> float:
+        """sim(s1, s2) of Eq. 4, in [-1, 1]."""
+        return compare(*self.vectors(weights), measure)
 
 
 def compare(v1: Vector, v2: Vector, measure: Measure) -> float:
@@ -31,7 +74,7 @@ def compare(v1: Vector, v2: Vector, measure: Measure) -> float:
     return max(-1.0, min(1.0, math.fsum(x * y) / norm))
 
 
-def influence(v1: Vector, v2: Vector, measure: Measure, groups: npt.NDArray[np.int64]) -> Vector:
+def influence(v1: Vector, v2: Vector, measure: Measure, groups: Indices) -> Vector:
     """How much each context moved the score: sim over all contexts − sim without that one.
 
     Args:

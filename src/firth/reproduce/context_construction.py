@@ -2,17 +2,16 @@
 
 import numpy as np
 
-from firth.origin.settings import Measure, Selection
+from firth.origin.settings import Selection
 from firth.paper.fits import Choice
 from firth.reproduce.ablation import Ablation, fixed_size
-from firth.reproduce.context_fits import ContextFits, context_fits
-from firth.reproduce.published_sun import CONSTRUCTION
-from firth.reproduce.rated import Floats, cells, flat, interval
-from firth.reproduce.registry import Request
-from firth.reproduce.report import Lines, Report, Row
+from firth.reproduce.context_fits import ContextFits, Floats
+from firth.reproduce.options import Request
+from firth.reproduce.published import CONSTRUCTION
+from firth.reproduce.report import UNKNOWN, Lines, Report, flat, intervals, row
 from firth.run.progress import note
 
-TWO_STEP = "two-step"
+TWO_STEP, GREEDY, RANDOM = "two-step", "without diversity", "random"
 
 
 def context_construction(request: Request) -> Report:
@@ -27,40 +26,32 @@ def context_construction(request: Request) -> Report:
         InputError: STSb cannot be found.
         MissingStageError: The run lacks a stage that Origin needs.
     """
-    contexts, shortlist = fixed_size(request, "context-construction")
+    contexts, shortlist = fixed_size(request)
     ablation = Ablation.start(request, shortlist)
     rated, weights = ablation.rated, ablation.weights
-    chosen = ablation.fits()
-    drawn = context_fits(ablation.run, rated, contexts, Selection.RANDOM)
+    chosen, drawn = ablation.fits(), ablation.fits(Selection.RANDOM, contexts)
+    greedy = chosen.kept(Choice(contexts, weights, diverse=False))
     built = {
         TWO_STEP: (chosen, chosen.kept(Choice(contexts, weights))),
-        "without diversity": (chosen, chosen.kept(Choice(contexts, weights, diverse=False))),
-        "random": (drawn, drawn.kept(Choice(contexts, weights))),
+        GREEDY: (chosen, greedy),
+        RANDOM: (drawn, drawn.kept(Choice(contexts, weights))),
     }
-    scores = {
-        name: fits.similarities(kept, contexts, weights) for name, (fits, kept) in built.items()
-    }
-    found = {name: rated.spearman(values) for name, values in scores.items()}
-    centred = {
-        name: rated.spearman(fits.similarities(kept, contexts, weights, Measure.CENTRED))
-        for name, (fits, kept) in built.items()
-    }
-    changes = {
-        name: rated.difference(scores[TWO_STEP], values)
-        for name, values in scores.items()
-        if name != TWO_STEP
+    found = {name: ablation.measured(*sets, contexts) for name, sets in built.items()}
+    ahead = {
+        name: rated.difference(found[TWO_STEP].similarities, found[name].similarities)
+        for name in (GREEDY, RANDOM)
     }
     rows = []
     for name, one in found.items():
-        note(f"{name}: {one}")
-        change = changes.get(name)
-        ahead = (change.value, change.low, change.high) if change else (None, None, None)
+        note(f"{name}: {one.cosine}")
         printed = CONSTRUCTION[name]
         gap = None if name == TWO_STEP else CONSTRUCTION[TWO_STEP] - printed
-        rows.append(Row(name, (*cells(one), *ahead, centred[name].value, printed, gap)))
+        rows.append(
+            row(name, one.cosine, ahead.get(name, UNKNOWN), one.centred.value, printed, gap)
+        )
     shared = rated.spearman(_shared(chosen))
-    rows.append(Row("shared contexts alone", (*cells(shared), *[None] * 6)))
-    rows += ablation.overlap_rows(columns=9)
+    rows.append(row("shared contexts alone", shared))
+    rows += [row(name, one) for name, one in ablation.overlap.items()]
 
     places = [size for size in (2, 4, 8, 16, 32, 64, 128, 256, 512) if size < contexts]
     places.append(contexts)
@@ -72,11 +63,11 @@ def context_construction(request: Request) -> Report:
         "first contexts of C_s",
         "Spearman (%), STSb",
         [str(size) for size in places],
-        curves | {name: flat(one, places) for name, one in ablation.overlap.items()},
+        {**curves, **{name: flat(one, places) for name, one in ablation.overlap.items()}},
     )
     alike = sum(
         len(set(chosen.corpus.chunk_of(slots[kept]).tolist())) < len(kept)
-        for pair, pair_kept in zip(chosen.pairs, built["without diversity"][1], strict=True)
+        for pair, pair_kept in zip(chosen.pairs, greedy, strict=True)
         for slots, kept in zip((pair.slots1, pair.slots2), pair_kept, strict=True)
     ) / (2 * len(chosen.pairs))
     notes = (
@@ -87,18 +78,15 @@ def context_construction(request: Request) -> Report:
         "Shared contexts alone: pairs ranked by how many contexts both two-step shortlists hold, "
         "without any fit.",
         f"Without diversity, {100 * alike:.0f} % of the sets hold two contexts of one chunk.",
-        *(
-            f"{name}: {look}"
-            for name, of in ((TWO_STEP, chosen), ("random", drawn))
-            for look in ablation.looks(of)
-        ),
+        *(f"{TWO_STEP}: {look}" for look in ablation.looks(chosen)),
+        *(f"{RANDOM}: {look}" for look in ablation.looks(drawn)),
     )
     details = ablation.details(chosen, drawn) | {
         "contexts": contexts,
-        "intervals": {name: interval(one) for name, one in found.items()},
-        "centred": {name: interval(one) for name, one in centred.items()},
-        "shared_contexts": interval(shared),
-        "differences": {name: interval(one) for name, one in changes.items()},
+        "intervals": intervals({name: one.cosine for name, one in found.items()}),
+        "centred": intervals({name: one.centred for name, one in found.items()}),
+        "shared_contexts": [shared.value, shared.low, shared.high, shared.n],
+        "differences": intervals(ahead),
         "curves": {"sizes": places, **curves},
         "sets_with_a_chunk_twice": round(alike, 4),
     }
@@ -107,7 +95,7 @@ def context_construction(request: Request) -> Report:
         "printed", "printed: ahead by",
     )  # fmt: skip
     title = "Sun et al., §5.4: how C is built (Spearman, %)"
-    return Report("context-construction", title, columns, tuple(rows), plot, notes, details)
+    return Report(request.name, title, columns, rows, plot, notes, details)
 
 
 def _shared(fits: ContextFits) -> Floats:

@@ -2,15 +2,12 @@
 
 from itertools import pairwise
 
-from firth.evaluate.metrics import Estimate
 from firth.origin.settings import Measure
 from firth.paper.fits import Choice
 from firth.reproduce.ablation import Ablation
-from firth.reproduce.options import parse_size
-from firth.reproduce.published_sun import TABLE6
-from firth.reproduce.rated import cells, flat, interval
-from firth.reproduce.registry import Request
-from firth.reproduce.report import Lines, Report, Row
+from firth.reproduce.options import Request, parse_size
+from firth.reproduce.published import SUN_TABLE6
+from firth.reproduce.report import UNKNOWN, Lines, Report, flat, intervals, row
 from firth.run.errors import ConfigError
 from firth.run.progress import note
 
@@ -29,66 +26,57 @@ def table6(request: Request) -> Report:
         MissingStageError: The run lacks a stage that Origin needs.
     """
     sizes = _sizes(request)
-    ablation = Ablation.start(request, shortlist=request.options.shortlist or 2 * sizes[-1])
+    largest = sizes[-1]
+    ablation = Ablation.start(request, request.options.shortlist or 2 * largest)
     fits = ablation.fits()
-    kept = fits.kept(Choice(sizes[-1], ablation.weights))
-    scores = {
-        (size, measure): fits.similarities(kept, size, ablation.weights, measure)
-        for size in sizes
-        for measure in Measure
-    }
-    found = {key: ablation.rated.spearman(values) for key, values in scores.items()}
-    for size in sizes:
-        note(f"|C_s| = {size}: {found[size, Measure.COSINE]}")
+    kept = fits.kept(Choice(largest, ablation.weights))
+    found = {size: ablation.measured(fits, kept, size) for size in sizes}
+    for size, one in found.items():
+        note(f"|C_s| = {size}: {one.cosine}")
 
-    places = sorted({*sizes, *TABLE6})
-    rows = []
-    for size in places:
-        ours = found.get((size, Measure.COSINE), Estimate(None, None, None, 0))
-        centred = found.get((size, Measure.CENTRED))
-        rows.append(
-            Row(str(size), (*cells(ours), centred.value if centred else None, TABLE6.get(size)))
-        )
-    rows += ablation.overlap_rows(columns=5)
-    words = ablation.overlap
+    places = sorted({*sizes, *SUN_TABLE6})
+    cosine = [found[size].cosine if size in found else UNKNOWN for size in places]
+    centred = [found[size].centred.value if size in found else None for size in places]
+    printed = [SUN_TABLE6.get(size) for size in places]
+    rows = [row(str(size), *of) for size, *of in zip(places, cosine, centred, printed, strict=True)]
+    rows += [row(name, one) for name, one in ablation.overlap.items()]
     plot = Lines(
         "contexts of each sentence",
         "Spearman (%), STSb",
         [str(size) for size in places],
         {
-            "Origin, cosine": [_value(found, size, Measure.COSINE) for size in places],
-            "Origin, centred": [_value(found, size, Measure.CENTRED) for size in places],
-            **{name: flat(one, places) for name, one in words.items()},
-            "Origin, printed": [TABLE6.get(size) for size in places],
+            "Origin, cosine": cosine,
+            "Origin, centred": centred,
+            **{name: flat(one, places) for name, one in ablation.overlap.items()},
+            "Origin, printed": printed,
         },
-        frozenset({"Origin, printed"}),
-        {"Origin, cosine": [_bounds(found, size) for size in places]},
     )
-    steps = {
-        f"{larger} minus {smaller}": interval(
-            ablation.rated.difference(
-                scores[larger, Measure.COSINE], scores[smaller, Measure.COSINE]
-            )
-        )
-        for smaller, larger in pairwise(sizes)
-    }
-    short = sum(len(one) < sizes[-1] for pair in kept for one in pair) / (2 * len(kept))
+    short = sum(len(one) < largest for pair in kept for one in pair) / (2 * len(kept))
     notes = [*ablation.notes(), f"Shortlist: {fits.shortlist}.", *ablation.looks(fits)]
     if short:
         notes.append(
-            f"{100 * short:.0f} % of the sentences got fewer than {sizes[-1]} contexts: the others "
+            f"{100 * short:.0f} % of the sentences got fewer than {largest} contexts: the others "
             "of the shortlist are too like those chosen. A longer --shortlist gives more."
         )
+    by_measure = {
+        f"{size} {measure.value}": getattr(one, measure.value)
+        for size, one in found.items()
+        for measure in Measure
+    }
+    steps = {
+        f"{larger} minus {smaller}": ablation.rated.difference(
+            found[larger].similarities, found[smaller].similarities
+        )
+        for smaller, larger in pairwise(sizes)
+    }
     details = ablation.details(fits) | {
-        "intervals": {
-            f"{size} {measure.value}": interval(one) for (size, measure), one in found.items()
-        },
-        "differences": steps,
+        "intervals": intervals(by_measure),
+        "differences": intervals(steps),
         "short_sets": round(short, 4),
     }
     columns = ("contexts", "ours", "low", "high", "ours, centred", "printed")
     title = "Sun et al., Table 6: the size of C_s (Spearman, %)"
-    return Report("table6", title, columns, tuple(rows), plot, tuple(notes), details)
+    return Report(request.name, title, columns, rows, plot, notes, details)
 
 
 def _sizes(request: Request) -> list[int]:
@@ -98,17 +86,5 @@ def _sizes(request: Request) -> list[int]:
     if shortlist is not None and shortlist < sizes[-1]:
         problems.append(f"--shortlist: got {shortlist}, below the largest size {sizes[-1]}")
     if problems:
-        raise ConfigError("table6", problems)
+        raise ConfigError(request.name, problems)
     return sizes
-
-
-def _value(found: dict[tuple[int, Measure], Estimate], size: int, measure: Measure) -> float | None:
-    one = found.get((size, measure))
-    return one.value if one else None
-
-
-def _bounds(
-    found: dict[tuple[int, Measure], Estimate], size: int
-) -> tuple[float | None, float | None]:
-    one = found.get((size, Measure.COSINE))
-    return (one.low, one.high) if one else (None, None)

@@ -8,20 +8,19 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from firth.corpus import CORPUS, TOKENIZER
-from firth.evaluate.metrics import Difference, Estimate
+from firth.evaluate.metrics import Estimate
 from firth.evaluate.models import EncoderScorer
 from firth.harvest import HARVEST
 from firth.origin.settings import Method
-from firth.reproduce.harvest_cut import training_pairs, with_training_pairs
-from firth.reproduce.options import parse_size
-from firth.reproduce.published_sun import TABLE7
-from firth.reproduce.rated import Floats, Rated, cells, interval, rated_pairs
-from firth.reproduce.registry import Request
-from firth.reproduce.report import Lines, Report, Row
+from firth.reproduce.ablation import Rated, rated_pairs
+from firth.reproduce.context_fits import Floats
+from firth.reproduce.derived import training_pairs, with_training_pairs
+from firth.reproduce.options import Request, parse_size
+from firth.reproduce.published import SUN_TABLE7
+from firth.reproduce.report import UNKNOWN, Lines, Report, intervals, percent, row
 from firth.run.errors import ConfigError
 from firth.run.pretrained import open_encoder
 from firth.run.progress import note
-from firth.run.quiet import quiet_libraries
 from firth.run.run import Run
 from firth.surrogate.distill import Distilled, build_surrogate
 from firth.surrogate.figures import ALL
@@ -41,13 +40,15 @@ def table7(request: Request) -> Report:
         ConfigError: A size that is no number, below 30 or above the training pairs of the harvest.
         InputError: STSb or the base cannot be found.
         MissingStageError: The run has no harvest, corpus or tokenizer.
-        MissingExtraError: A library that training needs is not installed.
     """
-    rated = rated_pairs(request)
-    run = request.run
-    run.inputs(CORPUS, TOKENIZER, HARVEST)
+    rated, run = rated_pairs(request), request.run
+    stages = run.inputs(CORPUS, TOKENIZER, HARVEST)
     sizes = _sizes(request)
     changes = {"surrogate": {"base": request.options.base}}
+    varied = run.changed(changes)
+    # The start comes first: a base that cannot be opened is refused before anything is made.
+    unlearned = _similarities(rated, start_model(varied))
+    start = rated.spearman(unlearned)
     found = {}
     for size in sizes:
         derived = with_training_pairs(run, f"table7/{size}", size, changes)
@@ -55,87 +56,66 @@ def table7(request: Request) -> Report:
         note(f"{size} pairs: {'unchanged' if outcome.reused else 'trained'}")
         found[size] = _measured(rated, derived)
         note(f"{size} pairs: {found[size].stsb}")
-    similarities = _similarities(rated, start_model(derived))
-    start = rated.spearman(similarities)
-    changed = {
-        size: rated.difference(one.similarities, similarities) for size, one in found.items()
-    }
+    changed = {size: rated.difference(one.similarities, unlearned) for size, one in found.items()}
     overlap = rated.word_overlap(run)
 
-    first = next(iter(found.values()))
-    rows = [Row(START, (*cells(start), None, None, None, first.before, None))]
-    rows += [
-        Row(f"{size:,}", (*cells(one.stsb), *_bounds(changed[size]), one.agreement, None))
-        for size, one in found.items()
-    ]
-    rows += [Row(f"{size:,}", (*[None] * 7, printed)) for size, printed in TABLE7.items()]
-    rows += [Row(name, (*cells(one), *[None] * 5)) for name, one in overlap.items()]
+    before = percent(next(iter(found.values())).before["spearman"])
+    rows = [row(START, start, UNKNOWN, before)]
+    rows += [row(f"{size:,}", one.stsb, changed[size], percent(one.after["spearman"]))
+             for size, one in found.items()]  # fmt: skip
+    rows += [row(f"{size:,}", *[None] * 7, printed) for size, printed in SUN_TABLE7.items()]
+    rows += [row(name, one) for name, one in overlap.items()]
     ours = [start, *(one.stsb for one in found.values())]
-    gap: list[float | None] = [None] * len(TABLE7)
+    gap = [None] * len(SUN_TABLE7)
     plot = Lines(
         "harvested pairs",
         "Spearman (%), STSb",
-        [START, *(f"{size:,}" for size in (*sizes, *TABLE7))],
+        [START, *(f"{size:,}" for size in (*sizes, *SUN_TABLE7))],
         {
-            "Surrogate": [one.value for one in ours] + gap,
+            "Surrogate": [*ours, *gap],
             **{name: [one.value] * len(ours) + gap for name, one in overlap.items()},
-            "Surrogate, printed": [None] * len(ours) + list(TABLE7.values()),
+            "Surrogate, printed": [*[None] * len(ours), *SUN_TABLE7.values()],
         },
-        frozenset({"Surrogate, printed"}),
-        {"Surrogate": [(one.low, one.high) for one in ours] + [(None, None)] * len(TABLE7)},
     )
+    config, harvest = varied.config.surrogate, run.manifest(HARVEST).config
     notes = (
-        f"Measured on {rated.described}; low and high: 95 % bootstrap interval.",
-        f"Base {derived.config.surrogate.base}, {derived.config.surrogate.epochs} epochs of the "
-        "pairs there are. The paper: RoBERTa, labels from an Origin with 500 contexts of a corpus "
-        "of 100 billion tokens.",
-        f"Labels of the run's harvest: {_labelled_by(run.manifest(HARVEST).config['origin'])}.",
+        rated.note,
+        f"Base {config.base}, {config.epochs} epochs of the pairs there are. The paper: RoBERTa, "
+        "labels from an Origin with 500 contexts of a corpus of 100 billion tokens.",
+        f"Labels of the run's harvest: {_labelled_by(harvest)}.",
         "Change: minus the start, on the same resamples. With Origin: rank correlation with the "
         "labels on the harvest's own test pairs.",
-        *rated.notes,
+        *rated.caveats,
     )
-    details = {
-        "seed": run.config.seed,
-        "split": rated.split,
-        "pairs": len(rated.pairs),
-        "stages": run.inputs(CORPUS, TOKENIZER, HARVEST),
-        "harvest": dict(run.manifest(HARVEST).config),
-        "surrogate": derived.config.surrogate.model_dump(mode="json"),
-        "intervals": {START: interval(start)}
-        | {str(size): interval(one.stsb) for size, one in found.items()},
-        "differences": {str(size): interval(one) for size, one in changed.items()},
-        "harvest_test": {str(size): one.report for size, one in found.items()},
-        "overlap": {name: interval(one) for name, one in overlap.items()},
+    details = rated.details | {
+        "stages": stages,
+        "harvest": dict(harvest),
+        "surrogate": config.model_dump(mode="json"),
+        "intervals": intervals({START: start} | {size: one.stsb for size, one in found.items()}),
+        "differences": intervals(changed),
+        "harvest_test": {str(size): dict(one.after) for size, one in found.items()},
+        "overlap": intervals(overlap),
     }
     columns = (
         "pairs", "ours", "low", "high", "change", "low", "high", "with Origin", "printed"
     )  # fmt: skip
     title = "Sun et al., Table 7: pairs for the Surrogate (Spearman, %)"
-    return Report("table7", title, columns, tuple(rows), plot, notes, details)
+    return Report(request.name, title, columns, rows, plot, notes, details)
 
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
     stsb: Estimate
     similarities: Floats
-    before: float | None
-    agreement: float | None
-    report: dict[str, Any]
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
 
 
 def _measured(rated: Rated, run: Run) -> _Measured:
     distilled = Distilled.open(run)
     before, after = (distilled.report[when]["test"][ALL] for when in ("before", "after"))
-    with quiet_libraries():
-        model = open_encoder(str(distilled.path))
-    similarities = _similarities(rated, model)
-    return _Measured(
-        rated.spearman(similarities),
-        similarities,
-        _percent(before["spearman"]),
-        _percent(after["spearman"]),
-        dict(after),
-    )
+    similarities = _similarities(rated, open_encoder(str(distilled.path)))
+    return _Measured(rated.spearman(similarities), similarities, before, after)
 
 
 def _similarities(rated: Rated, model: SentenceTransformer) -> Floats:
@@ -156,20 +136,13 @@ def _sizes(request: Request) -> list[int]:
         if not SMALLEST <= size <= total
     ]
     if problems:
-        raise ConfigError("table7", problems)
+        raise ConfigError(request.name, problems)
     return sorted(set(sizes.values()))
 
 
-def _bounds(change: Difference) -> tuple[float | None, float | None, float | None]:
-    return change.value, change.low, change.high
-
-
-def _percent(value: float | None) -> float | None:
-    return None if value is None else 100 * value
-
-
-def _labelled_by(origin: Mapping[str, Any]) -> str:
-    """The Origin of a harvest, in words."""
-    if origin["method"] == Method.PAPER:
+def _labelled_by(harvest: Mapping[str, Any]) -> str:
+    """The Origin of a harvest, from the settings of its manifest, in words."""
+    if harvest.get("origin.method", harvest.get("origin", {}).get("method")) == Method.PAPER:
+        origin = harvest["origin"]
         return f"Origin as printed, {origin['contexts']} contexts, measure {origin['measure']}"
     return "the default Origin, of sentences, words and terms"

@@ -15,7 +15,7 @@ from firth.corpus.settings import CorpusConfig, TokenizerConfig
 from firth.evaluate.settings import EvaluateConfig
 from firth.harvest.settings import HarvestConfig
 from firth.origin.settings import OriginConfig
-from firth.paper.settings import CoherenceConfig, GeneratorConfig, RetrieveConfig
+from firth.paper.settings import CoherenceConfig, GeneratorConfig, PaperConfig, RetrieveConfig
 from firth.run.errors import ConfigError
 from firth.run.section import Section
 from firth.surrogate.settings import SurrogateConfig
@@ -32,6 +32,7 @@ class Config(Section):
     retrieve: RetrieveConfig = RetrieveConfig()
     coherence: CoherenceConfig = CoherenceConfig()
     generator: GeneratorConfig = GeneratorConfig()
+    paper: PaperConfig = PaperConfig()
     context: ContextConfig = ContextConfig()
     origin: OriginConfig = OriginConfig()
     harvest: HarvestConfig = HarvestConfig()

@@ -61,7 +61,7 @@ def coherence(trained_run: Run) -> Coherence:
 
 @pytest.fixture(scope="session")
 def additive(base_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Coherence:
-    """Eq. 1 as printed, trained on the same slots."""
+    """Eq. 1 as printed, trained on the same positions."""
     folder = tmp_path_factory.mktemp("additive") / "run"
     run = again(base_run, folder, interaction=Interaction.ADDITIVE.value)
     train_coherence(run)

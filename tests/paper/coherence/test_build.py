@@ -12,12 +12,11 @@ import torch
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import open_tokenizer
-from firth.paper.coherence import COHERENCE, build
-from firth.paper.coherence import encode as encoding
-from firth.paper.coherence.build import train_coherence
+from firth.paper.coherence import COHERENCE, build, reading
+from firth.paper.coherence.build import HISTORY, train_coherence
 from firth.paper.coherence.coherence import Coherence
-from firth.paper.coherence.store import HISTORY, VECTORS, load_model, save_model
-from firth.paper.coherence.tokens import tokenize, tokenize_corpus
+from firth.paper.coherence.model import load_model, save_model
+from firth.paper.coherence.reading import VECTORS, tokenize, tokenize_corpus
 from firth.run.errors import MissingStageError
 from firth.run.files import write_json
 from firth.run.run import Run
@@ -78,7 +77,7 @@ def test_stopped_while_encoding(
     base_run: Run, trained_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped in the middle of the cache: nothing is trained again, encoded blocks are kept."""
-    monkeypatch.setattr(encoding, "BLOCK", 100)
+    monkeypatch.setattr(reading, "BLOCK", 100)
     run = again(base_run, tmp_path / "run")
     write = write_json
     marks: list[int] = []
@@ -89,11 +88,11 @@ def test_stopped_while_encoding(
         marks.append(value)
         write(path, value)
 
-    monkeypatch.setattr(encoding, "write_json", stop_at_second)
+    monkeypatch.setattr(reading, "write_json", stop_at_second)
     with pytest.raises(KeyboardInterrupt):
         train_coherence(run)
     assert marks == [100]
-    monkeypatch.setattr(encoding, "write_json", write)
+    monkeypatch.setattr(reading, "write_json", write)
     monkeypatch.setattr(build, "train", None)
     train_coherence(run)
     assert contents(run)["model.safetensors"] == contents(trained_run)["model.safetensors"]

@@ -30,12 +30,12 @@ def all_pairs(sentences: int, contexts: int) -> npt.NDArray[np.int64]:
 
 
 def test_cached_equals_read(coherence: Coherence, corpus: Corpus) -> None:
-    """Slots scored from cached float16 vectors equal their contexts read anew."""
-    slots = np.concatenate((corpus.slots()[::5], [0, len(corpus) - 1]))
+    """Positions scored from cached float16 vectors equal their contexts read anew."""
+    positions = np.concatenate((corpus.slots()[::5], [0, len(corpus) - 1]))
     sentences = [*corpus.texts([3, 50, 90]), "The ship feared the judge."]
-    pairs = all_pairs(len(sentences), len(slots))
-    cached = coherence.slot_log_probabilities(sentences, slots, pairs)
-    read = coherence.log_probabilities(sentences, corpus.contexts(slots), pairs)
+    pairs = all_pairs(len(sentences), len(positions))
+    cached = coherence.log_probabilities_at(sentences, positions, pairs)
+    read = coherence.log_probabilities(sentences, corpus.contexts(positions), pairs)
     assert cached.dtype == read.dtype == np.float32
     np.testing.assert_allclose(cached, read, atol=FLOAT16, rtol=0)
     assert read.std() > 10 * np.abs(cached - read).max(), "nothing to tell apart"
@@ -60,14 +60,14 @@ def test_ranking_is_the_log_probability(
         run = again(base_run, tmp_path_factory.mktemp("window") / "run")
     train_coherence(run)
     coherence, corpus = Coherence.open(run), Corpus.open(run)
-    slots = np.concatenate((corpus.slots()[::-3], [0]))
+    positions = np.concatenate((corpus.slots()[::-3], [0]))
     sentences = corpus.texts([3, 50, 90])
-    pairs = all_pairs(3, len(slots))
-    logits = coherence.rank_scores(coherence.encode(sentences), slots)
-    assert logits.shape == (3, len(slots))
-    singly = coherence.slot_log_probabilities(sentences, slots, pairs).reshape(3, -1)
+    pairs = all_pairs(3, len(positions))
+    logits = coherence.rank_scores(coherence.encode(sentences), positions)
+    assert logits.shape == (3, len(positions))
+    singly = coherence.log_probabilities_at(sentences, positions, pairs).reshape(3, -1)
     np.testing.assert_allclose(log_sigmoid(logits), singly, atol=1e-4)
-    read = coherence.log_probabilities(sentences, corpus.contexts(slots), pairs)
+    read = coherence.log_probabilities(sentences, corpus.contexts(positions), pairs)
     np.testing.assert_allclose(singly.ravel(), read, atol=FLOAT16)
 
 
@@ -79,12 +79,12 @@ def test_additive_ranks_alike_for_every_sentence(
     sigmoid(h·[h_<; h_s; h_>]) is a function of s plus a function of c: the best context of one
     sentence is the best context of all, so that it cannot choose contexts for a sentence.
     """
-    slots = corpus.slots()
-    sentences = corpus.texts(slots[[2, 40, 80, 120]])
+    positions = corpus.slots()
+    sentences = corpus.texts(positions[[2, 40, 80, 120]])
     # Training moves these weights hardly away from 0, since they cannot help it.
     torch.nn.init.normal_(additive._model.query.context, generator=torch.Generator().manual_seed(1))
-    printed = additive.rank_scores(additive.encode(sentences), slots)
-    bilinear = coherence.rank_scores(coherence.encode(sentences), slots)
+    printed = additive.rank_scores(additive.encode(sentences), positions)
+    bilinear = coherence.rank_scores(coherence.encode(sentences), positions)
     assert printed.std(axis=1).min() > 0.01, "contexts are not told apart at all"
     constant = printed - printed[0]
     assert np.abs(constant - constant.mean(axis=1, keepdims=True)).max() < 1e-4
@@ -108,18 +108,18 @@ def test_vectors_do_not_depend_on_the_batch(coherence: Coherence, corpus: Corpus
 
 def test_scores_do_not_depend_on_other_pairs(coherence: Coherence, corpus: Corpus) -> None:
     """Any subset of the pairs, in any order, has the same scores, up to rounding."""
-    slots, sentences = corpus.slots()[:30], corpus.texts([5, 6, 7])
+    positions, sentences = corpus.slots()[:30], corpus.texts([5, 6, 7])
     pairs = all_pairs(3, 30)
-    whole = coherence.slot_log_probabilities(sentences, slots, pairs)
+    whole = coherence.log_probabilities_at(sentences, positions, pairs)
     some = np.random.default_rng(1).permutation(90)[:40]
-    part = coherence.slot_log_probabilities(sentences, slots, pairs[some])
+    part = coherence.log_probabilities_at(sentences, positions, pairs[some])
     np.testing.assert_allclose(part, whole[some], atol=1e-6)
-    one = coherence.slot_log_probabilities(sentences[2:], slots[4:5], np.array([[0, 0]]))
+    one = coherence.log_probabilities_at(sentences[2:], positions[4:5], np.array([[0, 0]]))
     np.testing.assert_allclose(one, whole[2 * 30 + 4], atol=1e-5)
 
 
 def test_odd_sentences(coherence: Coherence) -> None:
-    """Empty, very long and odd text is read, in the slot and around it."""
+    """Empty, very long and odd text is read, in the middle and around it."""
     vectors = coherence.encode(ODD)
     assert vectors.shape == (len(ODD), 24)
     assert np.isfinite(vectors).all()
@@ -142,13 +142,13 @@ def test_only_the_first_pieces_are_read(coherence: Coherence) -> None:
 
 
 def test_nothing_asked_nothing_answered(coherence: Coherence) -> None:
-    """No sentence, no slot, no pair: arrays of the right shape without rows."""
+    """No sentence, no position, no pair: arrays of the right shape without rows."""
     none = np.empty((0, 2), np.int64)
     assert coherence.encode([]).shape == (0, 24)
     assert coherence.rank_scores(coherence.encode(["a"]), np.empty(0, np.int64)).shape == (1, 0)
     assert coherence.rank_scores(coherence.encode([]), np.array([1])).shape == (0, 1)
     assert coherence.log_probabilities([], [], none).shape == (0,)
-    assert coherence.slot_log_probabilities(["a"], np.empty(0, np.int64), none).shape == (0,)
+    assert coherence.log_probabilities_at(["a"], np.empty(0, np.int64), none).shape == (0,)
 
 
 def test_a_missing_model_is_named(base_run: Run) -> None:

@@ -1,11 +1,11 @@
-"""`firth.paper.coherence.neighbours`: the sides of a slot and their vectors."""
+"""`firth.paper.coherence.model`: the sides of a position and their vectors."""
 
 import numpy as np
 import pytest
 import torch
 
 from firth.corpus.corpus import Corpus
-from firth.paper.coherence.neighbours import mean_rows, sides_of
+from firth.paper.coherence.model import mean_rows, sides_of
 
 
 @pytest.mark.parametrize("window", [1, 2, 3])
@@ -14,10 +14,10 @@ def test_sides_are_the_sentences_of_the_context(corpus: Corpus, window: int) -> 
     every = np.arange(len(corpus))
     sides = sides_of(every, corpus.document_bounds, window)
     assert (sides.left == -1).any()
-    for slot in every.tolist():
-        context = corpus.context(slot, window)
-        left = [corpus.text(i) for i in sides.left[slot] if i >= 0]
-        right = [corpus.text(i) for i in sides.right[slot] if i >= 0]
+    for position in every.tolist():
+        context = corpus.context(position, window)
+        left = [corpus.text(i) for i in sides.left[position] if i >= 0]
+        right = [corpus.text(i) for i in sides.right[position] if i >= 0]
         assert tuple(reversed(left)) == context.left
         assert tuple(right) == context.right
 

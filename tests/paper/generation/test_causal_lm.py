@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from firth.corpus.context import Context
 from firth.paper.generation.causal_lm import CausalLM
 from firth.paper.generation.language_model import LanguageModel, Layout
-from firth.paper.generation.protocol import Likelihoods, Term
+from firth.paper.generation.protocol import Likelihoods, Role, Term
 from firth.run.errors import InputError
 
 from .conftest import CONTEXTS, SENTENCES, TERMS, all_pairs, causal_tokenizer, tiny_gpt2, tiny_llama
@@ -36,9 +36,7 @@ def reference(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """(likelihoods, baseline) of one pair by the formulae of the module, one text at a time."""
     start, reader = generator.start, generator._reader
-    (s,), (left,), (right,) = (
-        reader.sentences([sentence]), reader.lefts([context]), reader.rights([context])
-    )  # fmt: skip
+    ((left, s, right),) = reader.triples([sentence], [context], np.array([[0, 0]]))
     a, b, c = (
         log_p(model, start, left, s), log_p(model, start, left, s, right),
         log_p(model, start, left, right),
@@ -227,23 +225,23 @@ def test_odd_texts_have_finite_terms() -> None:
     assert np.isfinite(stack(generator.baseline(ODD, contexts, pairs))).all()
 
 
-def test_cutting_keeps_what_is_next_to_the_slot() -> None:
+def test_cutting_keeps_what_is_next_to_the_sentence() -> None:
     """A left side keeps its end; a sentence and a right side keep their beginning."""
     generator = CausalLM(tiny_llama(), causal_tokenizer(), max_tokens=5)
     reader = generator._reader
-    (whole,) = reader.tokens([SENTENCES[4]])
+    whole = tuple(reader.tokens([SENTENCES[4]])[0])
     assert len(whole) > 5, "premise"
     assert reader.sentences([SENTENCES[4]]) == [whole[:5]]
-    assert reader.lefts([Context((SENTENCES[4],), ())]) == [whole[-5:]]
-    assert reader.rights([Context((), (SENTENCES[4],))]) == [whole[:5]]
+    assert reader.sides([Context((SENTENCES[4],), ())], Role.LEFT) == [whole[-5:]]
+    assert reader.sides([Context((), (SENTENCES[4],))], Role.RIGHT) == [whole[:5]]
 
 
 def test_parts_have_the_tokens_of_running_text() -> None:
     """Tokenised by themselves and put together, the parts are the tokens of the filled context."""
     reader = CausalLM(tiny_llama(), causal_tokenizer())._reader
     context = CONTEXTS[0]
-    parts = reader.lefts([context])[0] + reader.sentences(SENTENCES[:1])[0]
-    assert parts + reader.rights([context])[0] == reader.tokens([context.filled(SENTENCES[0])])[0]
+    ((left, s, right),) = reader.triples(SENTENCES, [context], np.array([[0, 0]]))
+    assert [*left, *s, *right] == reader.tokens([context.filled(SENTENCES[0])])[0]
 
 
 def test_a_model_too_short_is_refused() -> None:

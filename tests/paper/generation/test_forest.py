@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.paper.generation.forest import ROOT, Forest, split
+from firth.paper.generation.language_model import ROOT, Forest, split
 
 texts = st.lists(
     st.lists(st.lists(st.integers(0, 3), max_size=4).map(tuple), min_size=1, max_size=3),

@@ -10,13 +10,20 @@ from hypothesis import strategies as st
 from firth.corpus.context import Context
 from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.generation import GENERATOR
-from firth.paper.generation.mixture import mixture_loss, mixture_scores
 from firth.paper.generation.open import open_seq2seq
-from firth.paper.generation.packed import Packed, collect, spread
-from firth.paper.generation.protocol import Likelihoods, Term
-from firth.paper.generation.roles import ROLES, Role
-from firth.paper.generation.seq2seq import Job, Seq2Seq, batches, evidence
-from firth.paper.generation.transformer import ContextTransformer, Memory, Prediction, Shape
+from firth.paper.generation.protocol import ROLE_OF, Likelihoods, Role, Term
+from firth.paper.generation.seq2seq import Job, Seq2Seq, batches
+from firth.paper.generation.transformer import (
+    ContextTransformer,
+    Memory,
+    Packed,
+    Prediction,
+    Shape,
+    collect,
+    mixture_loss,
+    mixture_scores,
+    spread,
+)
 from firth.paper.settings import GeneratorConfig
 from firth.run.run import Run
 
@@ -57,18 +64,12 @@ def test_equals_one_text_at_a_time(seq2seq: Seq2Seq, whole: bool) -> None:
     method = seq2seq.likelihoods if whole else seq2seq.baseline
     found = stack(method(SENTENCES, CONTEXTS, pairs))
     assert found.std(axis=1).min() > 0.1, "premise: terms differ between pairs"
-    reader = seq2seq._reader
-    for n, (s, c) in enumerate(pairs):
-        parts = {
-            Role.LEFT: reader.sides([CONTEXTS[c]], Role.LEFT)[0],
-            Role.SENTENCE: reader.sentences([SENTENCES[s]])[0],
-            Role.RIGHT: reader.sides([CONTEXTS[c]], Role.RIGHT)[0],
-        }
-        for row, role in ((0, Role.SENTENCE), (1, Role.LEFT), (2, Role.RIGHT)):
-            if not parts[role]:
+    for n, triple in enumerate(seq2seq._reader.triples(SENTENCES, CONTEXTS, pairs)):
+        for row, role in enumerate(ROLE_OF.values()):
+            if not triple[role]:
                 assert found[row, n] == 0
                 continue
-            job = Job.of(evidence(parts, role, whole=whole), role)
+            job = Job.of(triple, role, whole=whole)
             mean = one_by_one(seq2seq, job) / len(job.target)
             assert found[row, n] == pytest.approx(mean, abs=1e-3)
 
@@ -169,7 +170,7 @@ def test_loss_and_gradients_are_those_of_the_plain_mixture(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The sliced loss equals −log of the mixture written out, and so do all its gradients."""
-    monkeypatch.setattr("firth.paper.generation.mixture._LOSS_STEP", 3)
+    monkeypatch.setattr("firth.paper.generation.transformer._LOSS_STEP", 3)
     torch.manual_seed(0)
     model = ContextTransformer(Shape(11, 8, 1, 2, 8, 6))
     torch.nn.init.normal_(model.bias)
@@ -199,7 +200,7 @@ def test_loss_and_gradients_are_those_of_the_plain_mixture(
 def test_sentence_position_says_what_to_generate(trained: Run, seq2seq: Seq2Seq) -> None:
     """The same tokens from the same evidence have another probability as another part."""
     tokens = tuple(open_tokenizer(trained).encode("The ship met the tide.").ids)
-    scores = [seq2seq.score([Job(tokens, role, ())], role)[0] for role in ROLES]
+    scores = [seq2seq.score([Job(tokens, role, ())], role)[0] for role in Role]
     assert len({round(float(score), 4) for score in scores}) == 3
 
 

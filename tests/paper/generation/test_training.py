@@ -13,9 +13,16 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.generation import GENERATOR
 from firth.paper.generation.build import train_generator
-from firth.paper.generation.examples import BatchPlan, Indices, TokenizedCorpus, drop, split_slots
+from firth.paper.generation.examples import (
+    BatchPlan,
+    Indices,
+    TokenizedCorpus,
+    drop,
+    split_positions,
+)
 from firth.paper.generation.open import open_generator
-from firth.paper.generation.roles import ROLES, PartReader
+from firth.paper.generation.protocol import Role
+from firth.paper.generation.seq2seq import CorpusPartReader
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
 
@@ -48,7 +55,7 @@ def test_interrupted_training_ends_with_the_same_bytes(
     whole = prepare(tmp_path / "whole", tiny_folder, shared=shared, **SHORT)
     expected = train_generator(whole).manifest
     broken = prepare(tmp_path / "broken", tiny_folder, shared=shared, **SHORT)
-    choose, stop = BatchPlan.slots, {"at": 20 if not shared else 7}
+    choose, stop = BatchPlan.positions, {"at": 20 if not shared else 7}
 
     def failing(self: BatchPlan, step: int) -> Indices:
         stop["at"] -= 1
@@ -56,7 +63,7 @@ def test_interrupted_training_ends_with_the_same_bytes(
             raise KeyboardInterrupt
         return choose(self, step)
 
-    monkeypatch.setattr(BatchPlan, "slots", failing)
+    monkeypatch.setattr(BatchPlan, "positions", failing)
     with pytest.raises(KeyboardInterrupt):
         train_generator(broken)
     assert list(broken.path.glob(".generator.work/scratch/*/checkpoint.safetensors")), "premise"
@@ -66,7 +73,7 @@ def test_interrupted_training_ends_with_the_same_bytes(
         steps.append(step)
         return choose(self, step)
 
-    monkeypatch.setattr(BatchPlan, "slots", counting)
+    monkeypatch.setattr(BatchPlan, "positions", counting)
     found = train_generator(broken).manifest
     total = 12 if shared else 36
     assert 0 < len(steps) < total, "premise: it went on instead of starting again"
@@ -86,28 +93,28 @@ def test_three_models_serve_the_three_directions(tiny_folder: Path, tmp_path: Pa
     """`shared: false` leaves three files, and the generator uses all of them."""
     run = prepare(tmp_path / "run", tiny_folder, shared=False, **SHORT)
     outputs = train_generator(run).manifest.outputs
-    assert {f"{role.name.lower()}.safetensors" for role in ROLES} < set(outputs)
+    assert {f"{role.name.lower()}.safetensors" for role in Role} < set(outputs)
     found = open_generator(run).likelihoods(SENTENCES, CONTEXTS, all_pairs())
     assert np.isfinite(found.sentence).all()
     assert (found.right <= 0).all()
 
 
 def test_held_out_documents_are_not_trained_on(trained: Run) -> None:
-    """Train and held-out slots share no document, and together are all slots."""
+    """Train and held-out positions share no document, and together are all positions."""
     corpus = Corpus.open(trained)
-    split = split_slots(corpus, 0.2, 13)
-    held = set(corpus.document_of(split.held_out).tolist())
-    assert held.isdisjoint(corpus.document_of(split.train).tolist())
+    trained_on, held_out = split_positions(corpus, 0.2, 13)
+    held = set(corpus.document_of(held_out).tolist())
+    assert held.isdisjoint(corpus.document_of(trained_on).tolist())
     assert len(held) == 8
-    assert sorted([*split.train, *split.held_out]) == corpus.slots().tolist()
+    assert sorted([*trained_on, *held_out]) == corpus.slots().tolist()
 
 
 def test_a_corpus_of_one_document_holds_out_its_end(tmp_path: Path) -> None:
-    """With one document there is no other to hold out; with one slot there is nothing to learn."""
+    """With one document there is no other to hold out; with one position there is nothing to learn."""
     text = " ".join(f"The ship number {i} met the tide." for i in ["one", "two", "three", "four"])
     (tmp_path / "one.txt").write_text(text)
     run = prepare(tmp_path / "run", tmp_path / "one.txt", **SHORT)
-    assert train_generator(run).manifest.summary["train_slots"] == 1
+    assert train_generator(run).manifest.summary["train_positions"] == 1
     (tmp_path / "small.txt").write_text("The ship met. The tide met the ship. The ship met.")
     run = prepare(tmp_path / "small", tmp_path / "small.txt", **SHORT)
     with pytest.raises(InputError, match="Add documents"):
@@ -115,37 +122,36 @@ def test_a_corpus_of_one_document_holds_out_its_end(tmp_path: Path) -> None:
 
 
 def test_triples_are_the_corpus_contexts(trained: Run, tmp_path: Path) -> None:
-    """The stored tokens of a triple are those of the slot's context, cut the same way."""
-    corpus, reader = Corpus.open(trained), PartReader(open_tokenizer(trained), 6)
-    store = TokenizedCorpus(corpus, reader, tmp_path, 6)
-    slots = corpus.slots()[:40]
-    for slot, sizes in zip(slots.tolist(), store.sizes(slots).tolist(), strict=True):
-        context = corpus.context(slot)
-        expected = (
-            reader.sides([context], ROLES[0])[0],
-            reader.sentences([corpus.text(slot)])[0],
-            reader.sides([context], ROLES[2])[0],
-        )
-        assert store.triple(slot) == expected
-        assert sizes == [len(part) for part in expected]
+    """The stored tokens of a triple are those of the position's context, cut the same way."""
+    corpus, reader = Corpus.open(trained), CorpusPartReader(open_tokenizer(trained), 6)
+    store = TokenizedCorpus(corpus, reader, tmp_path)
+    positions = corpus.slots()[:40]
+    pairs = np.stack([np.arange(40)] * 2, axis=1)
+    expected = reader.triples(corpus.texts(positions), corpus.contexts(positions), pairs)
+    assert store.triples(positions) == expected
+    assert store.sizes(positions).tolist() == [
+        [len(part) for part in triple] for triple in expected
+    ]
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=60), st.integers(1, 200))
-def test_an_epoch_takes_each_slot_once_within_the_budget(lengths: list[int], budget: int) -> None:
-    """Batches follow from the step alone, tile the slots in each epoch, and keep the budget."""
-    slots, longest = np.arange(len(lengths)) + 100, np.array(lengths)
-    plan = BatchPlan(slots, longest, budget, seed=3)
+def test_an_epoch_takes_each_position_once_within_the_budget(
+    lengths: list[int], budget: int
+) -> None:
+    """Batches follow from the step alone, tile the positions in each epoch, and keep the budget."""
+    positions, longest = np.arange(len(lengths)) + 100, np.array(lengths)
+    plan = BatchPlan(positions, longest, budget, seed=3)
     for epoch in range(2):
         steps = range(epoch * plan.batches, (epoch + 1) * plan.batches)
-        batches = [plan.slots(step) for step in steps]
-        assert Counter(np.concatenate(batches).tolist()) == Counter(slots.tolist())
+        batches = [plan.positions(step) for step in steps]
+        assert Counter(np.concatenate(batches).tolist()) == Counter(positions.tolist())
         for batch in batches:
             size = 3 * len(batch) * longest[batch - 100].max()
             assert len(batch) == 1 or size <= budget
-    again = BatchPlan(slots, longest, budget, seed=3)
+    again = BatchPlan(positions, longest, budget, seed=3)
     step = plan.batches + plan.batches // 2
-    np.testing.assert_array_equal(again.slots(step), plan.slots(step))
+    np.testing.assert_array_equal(again.positions(step), plan.positions(step))
 
 
 def test_neighbours_are_dropped_as_often_as_asked() -> None:

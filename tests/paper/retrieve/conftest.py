@@ -11,9 +11,14 @@ from scipy.sparse import csr_matrix, hstack
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
 from firth.paper.retrieve.build import build_index
-from firth.paper.retrieve.features import Features, smooth_idf, weigh
-from firth.paper.retrieve.index import ChunkIndex, Screened
-from firth.paper.retrieve.shards import Shard
+from firth.paper.retrieve.index import (
+    ChunkIndex,
+    Features,
+    Screened,
+    Shard,
+    smooth_idf,
+    weigh,
+)
 from firth.run.config import Config
 from firth.run.run import Run
 

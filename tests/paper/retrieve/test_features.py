@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from firth.lexical.words import words
-from firth.paper.retrieve.features import Features, smooth_idf, weigh
+from firth.paper.retrieve.index import Features, smooth_idf, weigh
 
 TEXTS = ["The cat sat on the mat.", "A cat, a CAT; the dog!", "", "?!", "Émile naïve straße cat"]
 

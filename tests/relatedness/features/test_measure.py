@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from firth.baselines.dice import Dice
 from firth.evaluate.rows import EvaluationSet, Row
-from firth.lexical.vector_files import WordVectors
+from firth.lexical.word_vectors import WordVectors
 from firth.relatedness.features.feature import FEATURES, OVERLAP, Question
 from firth.relatedness.features.measure import check_scores, correlate, pair_features
 from firth.relatedness.features.parse import Parsed

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.baselines.registry import open_baseline
-from firth.lexical.vector_files import WordVectors
+from firth.lexical.word_vectors import WordVectors
 from firth.lexical.words import words
 from firth.relatedness.features.vectors import WordTable, open_word_vectors, relatedness
 from firth.run.errors import InputError, MissingStageError

@@ -14,15 +14,21 @@ from firth.corpus.context import Context
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.coherence import COHERENCE
-from firth.paper.coherence.encode import encode
-from firth.paper.coherence.model import CoherenceModel
-from firth.paper.coherence.neighbours import Rows, Sides, mean_rows, sides_of
-from firth.paper.coherence.store import VECTORS, Settings, load_model
-from firth.paper.coherence.tokens import tokenize
+from firth.paper.coherence.model import (
+    CoherenceModel,
+    Indices,
+    Settings,
+    Sides,
+    load_model,
+    mean_rows,
+    sides_of,
+)
+from firth.paper.coherence.reading import VECTORS, encode, tokenize
 from firth.run.run import Run
 
 Vectors = npt.NDArray[np.float32]
 Pairs = npt.NDArray[np.int64]
+"""Shape (n, 2): rows of (index of a sentence, index of a context)."""
 
 PAIRS_AT_ONCE = 8_192
 
@@ -58,7 +64,7 @@ class Coherence:
         settings: Settings,
         tokenizer: Tokenizer,
         vectors: npt.NDArray[np.float16],
-        document_bounds: Rows,
+        document_bounds: Indices,
     ) -> None:
         self._model = model
         self._settings = settings
@@ -84,26 +90,26 @@ class Coherence:
         """
         return self._encode(sentences).numpy()
 
-    def rank_scores(self, sentence_vectors: Vectors, slots: Rows) -> Vectors:
-        """Logits of p(y=1 | s, c) of every sentence in the context of every slot.
+    def rank_scores(self, sentence_vectors: Vectors, positions: Indices) -> Vectors:
+        """Logits of p(y=1 | s, c) of every sentence in the context of every position.
 
         One product of two matrices: the queries of the sentences, and the cached vectors of the
-        sentences around the slots. Reading those vectors takes longer than the product, so that
-        many sentences and the union of their slots are far cheaper at once than one by one.
+        sentences around the positions. Reading those vectors takes longer than the product, so that
+        many sentences and the union of their positions are far cheaper at once than one by one.
 
         Args:
             sentence_vectors: From `encode`, float32 of shape (n_sentences, 2 * hidden).
-            slots: Sentence numbers in the corpus, int64 of shape (n_slots,).
+            positions: Sentence numbers in the corpus, int64 of shape (n_positions,).
 
         Returns:
-            float32 of shape (n_sentences, n_slots); higher means more coherent. The log
+            float32 of shape (n_sentences, n_positions); higher means more coherent. The log
             probability is log sigmoid of it.
         """
-        if not len(slots) or not len(sentence_vectors):
-            return np.zeros((len(sentence_vectors), len(slots)), np.float32)
+        if not len(positions) or not len(sentence_vectors):
+            return np.zeros((len(sentence_vectors), len(positions)), np.float32)
         with torch.inference_mode():
             query, constant = self._model.query(torch.from_numpy(sentence_vectors))
-            sides, table = self._around(slots)
+            sides, table = self._around(positions)
             left, right = query.chunk(2, dim=1)
             products = table @ torch.cat([left, right]).T
             on_left, on_right = products.chunk(2, dim=1)
@@ -119,7 +125,7 @@ class Coherence:
         Args:
             sentences: Every distinct sentence once.
             contexts: Every distinct context once. An empty side counts as the zero vector.
-            pairs: Rows of (index of a sentence, index of a context), int64 of shape (n, 2).
+            pairs: Indices of (index of a sentence, index of a context), int64 of shape (n, 2).
 
         Returns:
             Natural logarithms, ≤ 0, float32 of shape (n,), in the order of `pairs`.
@@ -133,21 +139,21 @@ class Coherence:
         with torch.inference_mode():
             return self._scored(sentences, Sides(*rows), self._encode(list(number)), pairs)
 
-    def slot_log_probabilities(
-        self, sentences: Sequence[str], slots: Rows, pairs: Pairs
+    def log_probabilities_at(
+        self, sentences: Sequence[str], positions: Indices, pairs: Pairs
     ) -> Vectors:
-        """`log_probabilities` for the contexts of `slots`, from cached vectors.
+        """`log_probabilities` for the contexts of `positions`, from cached vectors.
 
         The cache holds float16: figures differ from those of `log_probabilities` by up to about
         0.005.
 
         Args:
             sentences: Every distinct sentence once.
-            slots: Every distinct slot once: sentence numbers in the corpus.
-            pairs: Rows of (index of a sentence, index of a slot), int64 of shape (n, 2).
+            positions: Every distinct position once: sentence numbers in the corpus.
+            pairs: Indices of (index of a sentence, index of a position), int64 of shape (n, 2).
         """
         with torch.inference_mode():
-            return self._scored(sentences, *self._around(slots), pairs)
+            return self._scored(sentences, *self._around(positions), pairs)
 
     def _encode(self, sentences: Sequence[str]) -> Tensor:
         if not len(sentences):
@@ -156,15 +162,15 @@ class Coherence:
         with torch.inference_mode():
             return encode(self._model.encoder, tokens, np.arange(len(tokens)))
 
-    def _around(self, slots: Rows) -> tuple[Sides, Tensor]:
-        """The sides of slots as rows of a table of the cached vectors that they need."""
-        slots = np.asarray(slots, np.int64)
-        sides = sides_of(slots, self._document_bounds, self._settings.window)
-        if not len(slots):
+    def _around(self, positions: Indices) -> tuple[Sides, Tensor]:
+        """The sides of positions as rows of a table of the cached vectors that they need."""
+        positions = np.asarray(positions, np.int64)
+        sides = sides_of(positions, self._document_bounds, self._settings.window)
+        if not len(positions):
             return sides, torch.zeros(0, 2 * self._settings.hidden)
-        # Neighbouring slots share sentences: each is fetched once, in the order of the file.
-        first = max(0, int(slots.min()) - self._settings.window)
-        wanted = np.zeros(int(slots.max()) + self._settings.window + 1 - first, bool)
+        # Neighbouring positions share sentences: each is fetched once, in the order of the file.
+        first = max(0, int(positions.min()) - self._settings.window)
+        wanted = np.zeros(int(positions.max()) + self._settings.window + 1 - first, bool)
         for side in (sides.left, sides.right):
             wanted[side[side >= 0] - first] = True
         row = np.cumsum(wanted) - 1

@@ -1,13 +1,23 @@
 """The coherence model: a BiLSTM reads sentences one by one, a last layer judges them together.
 
-The last layer turns the sentence in the slot into a *query* over contexts, so that the logits of
+The last layer turns the sentence in the middle into a *query* over contexts, so that the logits of
 one sentence with any number of contexts are one matrix product over cached sentence vectors.
 """
 
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from firth.paper.settings import Interaction
+from firth.run.files import read_json, write_atomically, write_json
+
+WEIGHTS, SETTINGS = "model.safetensors", "model.json"
+Indices = npt.NDArray[np.int64]
 
 
 class SentenceEncoder(nn.Module):
@@ -107,9 +117,9 @@ class CoherenceModel(nn.Module):
         self, vocabulary: int, embedding: int, hidden: int, interaction: Interaction
     ) -> None:
         super().__init__()
-        layer = {Interaction.BILINEAR: BilinearQuery, Interaction.ADDITIVE: AdditiveQuery}
         self.encoder = SentenceEncoder(vocabulary, embedding, hidden)
-        self.query: AdditiveQuery = layer[interaction](2 * hidden)
+        layer = BilinearQuery if interaction is Interaction.BILINEAR else AdditiveQuery
+        self.query: AdditiveQuery = layer(2 * hidden)
 
     def logits(self, sentences: Tensor, contexts: Tensor) -> Tensor:
         """Logits of n sentences, each with the context in its own row.
@@ -124,3 +134,91 @@ class CoherenceModel(nn.Module):
         query, constant = self.query(sentences)
         logits: Tensor = (query * contexts).sum(1) + constant
         return logits
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Rows of the sentences on each side of n contexts.
+
+    Attributes:
+        left: c_<, int64 of shape (n, window); -1 where the document ends.
+        right: c_>, likewise.
+    """
+
+    left: Indices
+    right: Indices
+
+    def vectors(self, table: Tensor) -> Tensor:
+        """[h_<; h_>]: each side is the mean of its sentences' vectors, 0 if it has none.
+
+        Args:
+            table: Sentence vectors of shape (rows, size).
+
+        Returns:
+            Shape (n, 2 * size).
+        """
+        return torch.cat([mean_rows(table, self.left), mean_rows(table, self.right)], dim=1)
+
+
+def sides_of(positions: Indices, document_bounds: Indices, window: int) -> Sides:
+    """The sentences around each position, in its document; rows are sentence numbers."""
+    documents = np.searchsorted(document_bounds, positions, side="right") - 1
+    reach = np.arange(1, window + 1)
+    left, right = positions[:, None] - reach, positions[:, None] + reach
+    left = np.where(left >= document_bounds[documents][:, None], left, -1)
+    right = np.where(right < document_bounds[documents + 1][:, None], right, -1)
+    return Sides(left, right)
+
+
+def mean_rows(table: Tensor, rows: Indices) -> Tensor:
+    """Mean of the `rows` (n, window) of `table` (m, size), -1 left out; shape (n, size)."""
+    if rows.shape[1] == 1 and (rows >= 0).all():
+        return table[torch.from_numpy(rows[:, 0])]
+    total = torch.zeros(len(rows), table.shape[1])
+    for column in torch.from_numpy(rows).unbind(1):
+        total += table[column.clamp(min=0)] * (column >= 0).unsqueeze(1)
+    present = torch.from_numpy((rows >= 0).sum(1, keepdims=True))
+    return total / present.clamp(min=1)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is needed to build the model and to read text as it was trained to.
+
+    Attributes:
+        vocabulary: Number of word pieces.
+        embedding: Size of a word piece's vector.
+        hidden: Hidden size of each LSTM direction.
+        interaction: The last layer.
+        max_tokens: Word pieces read of a sentence.
+        window: Sentences on each side of a position that make its context.
+    """
+
+    vocabulary: int
+    embedding: int
+    hidden: int
+    interaction: Interaction
+    max_tokens: int
+    window: int
+
+    def model(self, seed: int = 0) -> CoherenceModel:
+        """A model of this shape with random weights; torch's random state is left alone."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return CoherenceModel(self.vocabulary, self.embedding, self.hidden, self.interaction)
+
+
+def save_model(folder: Path, model: CoherenceModel, settings: Settings) -> None:
+    """Write weights and settings; the weights, written last, say that the model is complete."""
+    write_json(folder / SETTINGS, asdict(settings))
+    with write_atomically(folder / WEIGHTS) as partial:
+        save_file({name: value.contiguous() for name, value in model.state_dict().items()}, partial)
+
+
+def load_model(folder: Path) -> tuple[CoherenceModel, Settings]:
+    """The model that `save_model` wrote, in evaluation mode."""
+    values = read_json(folder / SETTINGS)
+    settings = Settings(**{**values, "interaction": Interaction(values["interaction"])})
+    model = settings.model()
+    model.load_state_dict(load_file(folder / WEIGHTS))
+    return model.eval(), settings

@@ -40,27 +40,76 @@ All are exact, but for the estimates of Z(c), of Z(s, c_>) and of p(c_>) ≈ G, 
 with c_>. An empty sentence has A = D = 0, B = C and E = G: it says nothing, and each difference
 is 0.
 
-Each log-likelihood is that of a segment in a forest (see `firth.paper.generation.forest`): c_< is read
-once for all sentences tried after it, s once for all right contexts tried after it.
+Each log-likelihood is that of a segment in a forest (see `firth.paper.generation.language_model`):
+c_< is read once for all sentences tried after it, s once for all right contexts tried after it.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 
 import numpy as np
-import numpy.typing as npt
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from firth.corpus.context import Context
-from firth.paper.generation.forest import ROOT, Forest, Tokens
-from firth.paper.generation.language_model import LanguageModel, Layout
-from firth.paper.generation.protocol import ALL_TERMS, Likelihoods, Pairs, Term
-from firth.paper.generation.reading import Reader
+from firth.paper.generation.language_model import ROOT, Forest, LanguageModel, Layout
+from firth.paper.generation.protocol import (
+    ROLE_OF,
+    Generator,
+    Likelihoods,
+    Pairs,
+    PartReader,
+    Term,
+    Tokens,
+)
 from firth.run.errors import InputError
 
-Values = npt.NDArray[np.float64]
+
+class Reader(PartReader):
+    """Turns parts into tokens of a causal language model that can be put one after another.
+
+    Each part is tokenised by itself, with the blank that divides it from the part before, so that
+    a sentence has the same tokens wherever it stands.
+
+    Args:
+        tokenizer: Of the model.
+        max_tokens: Most tokens of a sentence, and of one side of a context.
+        start: The token that begins every text; by default the tokenizer's
+            beginning-of-text token if it has one, else its end-of-text token.
+
+    Raises:
+        InputError: There is no such token.
+    """
+
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, max_tokens: int, start: str | None = None
+    ) -> None:
+        super().__init__(max_tokens)
+        self._tokenizer = tokenizer
+        token = start or tokenizer.bos_token or tokenizer.eos_token
+        known = token in tokenizer.get_vocab() if token else False
+        if not known:
+            raise InputError(
+                f"the tokenizer has no start-of-text token (got {token!r}): it defines neither a "
+                "bos nor an eos token of its vocabulary. Name the token to start texts with."
+            )
+        self.start = int(tokenizer.get_vocab()[token])
+        # What to put before a part so that its tokens are those it has in running text.
+        self._lead = ""
+        plain, blank, running = self._encode(["sea", " sea", "sea sea"])
+        if running != plain + plain and (running == plain + blank or blank != plain):
+            self._lead = " "
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        led = [self._lead + text for text in texts]
+        encoded = self._tokenizer(led, add_special_tokens=False, verbose=False)
+        return [list(ids) for ids in encoded["input_ids"]]
+
+    def _joined(self, sides: Sequence[Sequence[str]]) -> list[list[int]]:
+        return self.tokens([" ".join(side) for side in sides])
 
 
-class CausalLM:
+class CausalLM(Generator):
     """A `Generator` over a causal language model and its tokenizer.
 
     Args:
@@ -113,83 +162,57 @@ class CausalLM:
         """How texts are given to the model: as a forest unless its architecture forbids it."""
         return self._model.layout
 
-    def likelihoods(
+    def _terms(
         self,
         sentences: Sequence[str],
         contexts: Sequence[Context],
         pairs: Pairs,
-        terms: Set[Term] = ALL_TERMS,
+        terms: Set[Term],
+        whole: bool,
     ) -> Likelihoods:
-        """See `Generator.likelihoods`; the terms are derived above."""
-        texts = _Texts(self._reader, sentences, contexts, pairs)
+        """The terms derived above."""
+        triples = self._reader.triples(sentences, contexts, pairs)
         forest = Forest(self._reader.start)
-        bayes = Term.SENTENCE in terms or Term.LEFT in terms
-        rows: list[list[int]] = []
-        for s, left, right in texts:
-            # Added in one fixed order for any choice of terms; what is not needed is not read.
-            after = forest.add(ROOT, left, wanted=Term.LEFT in terms)
-            filled = forest.add(after, s, wanted=bayes)
-            row = [after, filled, forest.add(filled, right)]
-            row.append(forest.add(after, right) if Term.SENTENCE in terms else ROOT)
-            alone = forest.add(ROOT, s) if Term.LEFT in terms else ROOT
-            row += [alone, forest.add(alone, right) if Term.LEFT in terms else ROOT]
-            rows.append(row)
-        f, a, b, c, d, e = self._score(forest, rows, 6)
-        return texts.normalised(a + b - c, f + a + b - d - e, b, terms)
-
-    def baseline(
-        self,
-        sentences: Sequence[str],
-        contexts: Sequence[Context],
-        pairs: Pairs,
-        terms: Set[Term] = ALL_TERMS,
-    ) -> Likelihoods:
-        """See `Generator.baseline`; the terms are derived above."""
-        texts = _Texts(self._reader, sentences, contexts, pairs)
-        forest = Forest(self._reader.start)
-        sides = Term.LEFT in terms or Term.RIGHT in terms
-        rows: list[list[int]] = []
-        for s, left, right in texts:
-            row = [forest.add(ROOT, s) if Term.SENTENCE in terms else ROOT]
-            after = forest.add(ROOT, left, wanted=Term.LEFT in terms) if sides else ROOT
-            row += [after, forest.add(after, right) if sides else ROOT]
-            row.append(forest.add(ROOT, right) if Term.LEFT in terms else ROOT)
-            rows.append(row)
-        d, f, c, g = self._score(forest, rows, 4)
-        return texts.normalised(d, f + c - g, c, terms)
-
-    def _score(self, forest: Forest, rows: list[list[int]], width: int) -> list[Values]:
+        add = self._with_evidence if whole else self._without
+        rows = [add(forest, *triple, terms) for triple in triples]
         found = self._model.score(forest, self._batch_tokens)
-        nodes = np.array(rows, dtype=np.int64).reshape(-1, width)
-        return list(found[nodes].T)
-
-
-class _Texts:
-    """The tokens of the pairs asked for."""
-
-    def __init__(
-        self, reader: Reader, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs
-    ) -> None:
-        pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-        used_s, s = np.unique(pairs[:, 0], return_inverse=True)
-        used_c, c = np.unique(pairs[:, 1], return_inverse=True)
-        chosen = [contexts[i] for i in used_c]
-        tokens = reader.sentences([sentences[i] for i in used_s])
-        lefts, rights = reader.lefts(chosen), reader.rights(chosen)
-        self._rows = [
-            (tokens[i], lefts[j], rights[j]) for i, j in zip(s.tolist(), c.tolist(), strict=True)
-        ]
-
-    def __iter__(self) -> Iterator[tuple[Tokens, Tokens, Tokens]]:
-        return iter(self._rows)
-
-    def normalised(self, s: Values, left: Values, right: Values, terms: Set[Term]) -> Likelihoods:
-        """Sums of log-likelihoods divided by the number of tokens; 0 for an empty text."""
-        sums = dict(zip(Term, (s, left, right), strict=True))
-        found = {}
-        for part, term in enumerate(Term):
-            sizes = np.array([len(row[part]) for row in self._rows], dtype=np.float64)
+        nodes = np.array(rows, dtype=np.int64).reshape(-1, 6 if whole else 4)
+        if whole:
+            f, a, b, c, d, e = found[nodes].T
+            sums = {Term.SENTENCE: a + b - c, Term.LEFT: f + a + b - d - e, Term.RIGHT: b}
+        else:
+            d, f, c, g = found[nodes].T
+            sums = {Term.SENTENCE: d, Term.LEFT: f + c - g, Term.RIGHT: c}
+        means = {}
+        for term, values in sums.items():
+            sizes = np.array([len(triple[ROLE_OF[term]]) for triple in triples], dtype=np.float64)
             asked = (sizes > 0) & (term in terms)
-            value = np.where(asked, sums[term] / np.maximum(sizes, 1), 0.0)
-            found[term.value] = value.astype(np.float32)
-        return Likelihoods(**found)
+            mean = np.where(asked, values / np.maximum(sizes, 1), 0.0)
+            means[term.value] = mean.astype(np.float32)
+        return Likelihoods(**means)
+
+    # Segments are added in one fixed order for any choice of terms; what is not needed is not read.
+
+    @staticmethod
+    def _with_evidence(
+        forest: Forest, left: Tokens, s: Tokens, right: Tokens, terms: Set[Term]
+    ) -> list[int]:
+        """The nodes of F, A, B, C, D and E for one pair; the root's value is 0."""
+        bayes = Term.SENTENCE in terms or Term.LEFT in terms
+        after = forest.add(ROOT, left, wanted=Term.LEFT in terms)
+        filled = forest.add(after, s, wanted=bayes)
+        row = [after, filled, forest.add(filled, right)]
+        row.append(forest.add(after, right) if Term.SENTENCE in terms else ROOT)
+        alone = forest.add(ROOT, s) if Term.LEFT in terms else ROOT
+        return [*row, alone, forest.add(alone, right) if Term.LEFT in terms else ROOT]
+
+    @staticmethod
+    def _without(
+        forest: Forest, left: Tokens, s: Tokens, right: Tokens, terms: Set[Term]
+    ) -> list[int]:
+        """The nodes of D, F, C and G for one pair."""
+        sides = Term.LEFT in terms or Term.RIGHT in terms
+        row = [forest.add(ROOT, s) if Term.SENTENCE in terms else ROOT]
+        after = forest.add(ROOT, left, wanted=Term.LEFT in terms) if sides else ROOT
+        row += [after, forest.add(after, right) if sides else ROOT]
+        return [*row, forest.add(ROOT, right) if Term.LEFT in terms else ROOT]

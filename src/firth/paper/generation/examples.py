@@ -9,10 +9,9 @@ import numpy.typing as npt
 import torch
 
 from firth.corpus.corpus import Corpus
-from firth.paper.generation.forest import Tokens
-from firth.paper.generation.packed import Packed
-from firth.paper.generation.roles import ROLES, PartReader, Role, cut
-from firth.run.files import write_atomically
+from firth.paper.generation.protocol import PartReader, Role, Tokens, Triple, cut
+from firth.paper.generation.transformer import Packed
+from firth.paper.tokens import stored_tokens
 from firth.run.progress import track
 from firth.run.seeds import derive_seed
 
@@ -24,36 +23,40 @@ class TokenizedCorpus:
 
     Args:
         corpus: The sentences.
-        reader: Turns them into tokens.
+        reader: Turns them into tokens, and says how long a part may be.
         scratch: Folder for the tokens; what an interrupted training left there is used again.
-        max_tokens: Longest part.
     """
 
-    def __init__(self, corpus: Corpus, reader: PartReader, scratch: Path, max_tokens: int) -> None:
-        scratch.mkdir(parents=True, exist_ok=True)
-        self._max_tokens = max_tokens
-        self._window = corpus.window
+    def __init__(self, corpus: Corpus, reader: PartReader, scratch: Path) -> None:
+        self._most, self._window = reader.max_tokens, corpus.window
         self._documents = corpus.document_bounds
-        tokens, bounds = scratch / "tokens.bin", scratch / "bounds.npy"
-        if not bounds.is_file():
-            _write(corpus, reader, tokens, bounds)
-        self.bounds: Indices = np.load(bounds, mmap_mode="r")
-        empty = not int(self.bounds[-1])
-        self._tokens: npt.NDArray[np.int32] = (
-            np.zeros(0, np.int32) if empty else np.memmap(tokens, np.int32, mode="r")
-        )
+        batches = track(corpus.batches(), "Reading the corpus")
+        self._tokens, self.bounds = stored_tokens(batches, reader.tokens, scratch)
 
-    def triple(self, slot: int) -> tuple[Tokens, Tokens, Tokens]:
-        """c_<, s and c_> of a slot, each cut to `max_tokens`."""
-        document = int(np.searchsorted(self._documents, slot, side="right")) - 1
-        low = max(int(self._documents[document]), slot - self._window)
-        high = min(int(self._documents[document + 1]), slot + 1 + self._window)
-        spans = ((low, slot), (slot, slot + 1), (slot + 1, high))
-        left, centre, right = (
-            cut(self._tokens[self.bounds[a] : self.bounds[b]].tolist(), role, self._max_tokens)
-            for (a, b), role in zip(spans, ROLES, strict=True)
-        )
-        return left, centre, right
+    def _edges(self, positions: Indices) -> Indices:
+        """First tokens of c_<, s and c_> of each position, and the end of c_>: (n, 4)."""
+        document = np.searchsorted(self._documents, positions, side="right") - 1
+        low = np.maximum(self._documents[document], positions - self._window)
+        high = np.minimum(self._documents[document + 1], positions + 1 + self._window)
+        sentences = np.stack([low, positions, positions + 1, high], axis=1)
+        edges: Indices = self.bounds[sentences]
+        return edges
+
+    def triples(self, positions: Indices) -> list[Triple]:
+        """c_<, s and c_> of each position, each cut to `max_tokens`."""
+        return [
+            (
+                cut(self._tokens[a:b].tolist(), Role.LEFT, self._most),
+                cut(self._tokens[b:c].tolist(), Role.SENTENCE, self._most),
+                cut(self._tokens[c:d].tolist(), Role.RIGHT, self._most),
+            )
+            for a, b, c, d in self._edges(positions).tolist()
+        ]
+
+    def sizes(self, positions: Indices) -> Indices:
+        """Tokens of the three parts of each position, at most `max_tokens` each: (n, 3)."""
+        sizes: Indices = np.minimum(np.diff(self._edges(positions), axis=1), self._most)
+        return sizes
 
     def counts(self, sentences: Indices, vocabulary: int) -> torch.Tensor:
         """How often each token occurs in these sentences: (vocabulary,), float32."""
@@ -62,74 +65,41 @@ class TokenizedCorpus:
             np.bincount(np.concatenate(spans), minlength=vocabulary).astype(np.float32)
         )
 
-    def sizes(self, slots: Indices) -> Indices:
-        """Tokens of the three parts of each slot, at most `max_tokens` each: (n, 3)."""
-        document = np.searchsorted(self._documents, slots, side="right") - 1
-        low = np.maximum(self._documents[document], slots - self._window)
-        high = np.minimum(self._documents[document + 1], slots + 1 + self._window)
-        bounds = np.asarray(self.bounds)
-        edges = np.stack([bounds[low], bounds[slots], bounds[slots + 1], bounds[high]], axis=1)
-        sizes: Indices = np.minimum(np.diff(edges, axis=1), self._max_tokens)
-        return sizes
 
+def split_positions(corpus: Corpus, share: float, seed: int) -> tuple[Indices, Indices]:
+    """Positions to train on, and those of held-out documents: about `share`, at least one.
 
-def _write(corpus: Corpus, reader: PartReader, tokens: Path, bounds: Path) -> None:
-    counts: list[int] = []
-    with write_atomically(tokens) as partial, partial.open("wb") as file:
-        for batch in track(corpus.batches(), "Reading the corpus"):
-            rows = reader.tokens(batch)
-            counts.extend(len(row) for row in rows)
-            np.array([t for row in rows for t in row], np.int32).tofile(file)
-    with write_atomically(bounds) as partial, partial.open("wb") as file:
-        np.save(file, np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]))
-
-
-@dataclass(frozen=True)
-class Split:
-    """Slots to train on, and slots of held-out documents.
-
-    Attributes:
-        train: Sentence numbers.
-        held_out: Sentence numbers; none of their documents is trained on, if there are two.
+    No document is on both sides. A corpus with a single document that has positions gives up the
+    last `share` of these instead.
     """
-
-    train: Indices
-    held_out: Indices
-
-
-def split_slots(corpus: Corpus, share: float, seed: int) -> Split:
-    """Hold out about `share` of the documents that have slots, at least one.
-
-    A corpus with a single such document gives up the last `share` of its slots instead.
-    """
-    slots = corpus.slots()
-    documents = corpus.document_of(slots)
+    positions = corpus.slots()
+    documents = corpus.document_of(positions)
     distinct = np.unique(documents)
     if len(distinct) < 2:
-        cut_at = max(1, len(slots) - max(1, round(share * len(slots))))
-        return Split(slots[:cut_at], slots[cut_at:])
+        end = max(1, len(positions) - max(1, round(share * len(positions))))
+        return positions[:end], positions[end:]
     rng = np.random.default_rng(derive_seed(seed, "generator", "held-out"))
     held = rng.permutation(distinct)[: max(1, round(share * len(distinct)))]
     out = np.isin(documents, held)
-    return Split(slots[~out], slots[out])
+    return positions[~out], positions[out]
 
 
 class BatchPlan:
-    """Which slots each step trains on, a function of seed and step alone.
+    """Which positions each step trains on, a function of seed and step alone.
 
-    In each epoch the slots are shuffled, sorted by the length of their longest part, and cut into
-    batches; these are taken in random order. Equally long slots change places, the lengths of the
-    batches do not.
+    In each epoch the positions are shuffled, sorted by the length of their longest part, and cut
+    into batches; these are taken in random order. Equally long ones change places, the lengths of
+    the batches do not.
 
     Args:
-        slots: Slots to train on.
+        positions: Positions to train on.
         longest: Tokens of the longest part of each.
         batch_tokens: Tokens of a batch, the padding of three parts included.
         seed: Of the run.
     """
 
-    def __init__(self, slots: Indices, longest: Indices, batch_tokens: int, seed: int) -> None:
-        self._slots, self._longest, self._seed = slots, longest, seed
+    def __init__(self, positions: Indices, longest: Indices, batch_tokens: int, seed: int) -> None:
+        self._positions, self._longest, self._seed = positions, longest, seed
         self._cuts = [0]
         ordered = np.sort(longest, kind="stable")[::-1]
         while self._cuts[-1] < len(ordered):
@@ -145,17 +115,17 @@ class BatchPlan:
         """Batches of an epoch."""
         return len(self._cuts) - 1
 
-    def slots(self, step: int) -> Indices:
-        """Sentence numbers of the slots of a step, counted from 0."""
+    def positions(self, step: int) -> Indices:
+        """Sentence numbers of the positions of a step, counted from 0."""
         epoch, turn = divmod(step, self.batches)
         if epoch != self._epoch:
             rng = np.random.default_rng(derive_seed(self._seed, "generator", "epoch", epoch))
-            shuffled = rng.permutation(len(self._slots))
+            shuffled = rng.permutation(len(self._positions))
             self._order = shuffled[np.argsort(-self._longest[shuffled], kind="stable")]
             self._turn = rng.permutation(self.batches)
             self._epoch = epoch
         begin, end = self._cuts[self._turn[turn]], self._cuts[self._turn[turn] + 1]
-        return self._slots[self._order[begin:end]]
+        return self._positions[self._order[begin:end]]
 
 
 @dataclass(frozen=True)
@@ -181,7 +151,7 @@ class Example:
     @classmethod
     def of(
         cls,
-        triples: Sequence[tuple[Tokens, Tokens, Tokens]],
+        triples: Sequence[Triple],
         roles: Sequence[Role],
         dropped: npt.NDArray[np.bool_],
         start: int,
@@ -192,18 +162,14 @@ class Example:
         given = [role for role in Role if any(role is not other for other in roles)]
         texts = [triple[role] for role in given for triple in triples]
         marks: list[Tokens] = [(missing,) for _ in roles]
-        of_texts = [role for role in given for _ in triples]
         targets = [triple[role] for role in roles for triple in triples]
+        repeated = [[role for role in some for _ in triples] for some in (given, roles)]
         return cls(
             roles=roles,
-            read=Packed.of([*texts, *marks], [*of_texts, *roles], where),
+            read=Packed.of([*texts, *marks], [*repeated[0], *roles], where),
             given=given,
             dropped=torch.from_numpy(dropped),
-            inputs=Packed.of(
-                [(start, *tokens[:-1]) for tokens in targets],
-                [role for role in roles for _ in triples],
-                where,
-            ),
+            inputs=Packed.of([(start, *tokens[:-1]) for tokens in targets], repeated[1], where),
             targets=torch.tensor([t for tokens in targets for t in tokens]),
         )
 
@@ -223,9 +189,9 @@ def drop(n: int, share: float, rng: np.random.Generator) -> npt.NDArray[np.bool_
     return dropped
 
 
-def held_out_sample(slots: Indices, most: int, seed: int) -> Indices:
-    """At most `most` slots, drawn evenly, in ascending order."""
-    if len(slots) <= most:
-        return slots
+def sample(positions: Indices, most: int, seed: int) -> Indices:
+    """At most `most` positions, drawn evenly, in ascending order."""
+    if len(positions) <= most:
+        return positions
     rng = np.random.default_rng(derive_seed(seed, "generator", "sample"))
-    return np.sort(rng.choice(slots, most, replace=False))
+    return np.sort(rng.choice(positions, most, replace=False))

@@ -1,7 +1,21 @@
-"""Log-likelihoods of the segments of a forest under any causal language model of transformers."""
+"""Log-likelihoods of segments of text under any causal language model of transformers.
 
-from collections.abc import Iterator
+Every log-likelihood that a left-to-right model is asked for is that of a *segment* given the
+segments before it, back to the start of the text. Segments with a common beginning form a tree, as
+in a prefix cache: a left context is the parent of all sentences tried in it, a sentence the parent
+of all right contexts tried after it. Each distinct segment is read once.
+
+All tokens of a part of the forest lie one after another in one row, so that the linear layers, nine
+tenths of the work, meet neither padding nor a token twice. Only in the attention do the segments
+come apart: the queries of a segment attend to the keys of its ancestors and, causally, to its own.
+Segments of similar length are treated together. Any model that dispatches through the
+AttentionInterface of transformers can be given this attention, by the name `NAME`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -9,18 +23,271 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from transformers import PreTrainedModel
+from torch import Tensor, nn
+from transformers import AttentionInterface, PreTrainedModel
 
-from firth.paper.generation import tree_attention
-from firth.paper.generation.forest import ROOT, Forest, split
 from firth.paper.generation.next_token import next_token_scores
-from firth.paper.generation.tree_attention import attending, lay_out
+from firth.paper.generation.protocol import Tokens
 
+ROOT = 0
+"""The node of the start-of-text token."""
+NAME = "firth-forest"
+_SCORES_AT_ONCE = 1 << 20
+_QUERY_STEP, _KEY_STEP = 8, 16
 _CACHED_TOKENS = 2_048
 _LOGITS = 1 << 26
 _PROBE = ((3, 5, 7), (11, 13), (17, 19, 23), (29,))
 _TOLERANCE = {True: 1e-4, False: 0.03}
 _REFUSALS = (TypeError, ValueError, RuntimeError, LookupError, AttributeError)
+
+
+class Forest:
+    """Distinct segments, each with its parent; node 0 holds the start-of-text token.
+
+    Args:
+        start: The token that begins every text.
+
+    Example:
+        >>> forest = Forest(start=1)
+        >>> left = forest.add(ROOT, (5, 6))
+        >>> forest.add(left, (7,)) == forest.add(left, (7,))
+        True
+    """
+
+    def __init__(self, start: int) -> None:
+        self.tokens: list[Tokens] = [(start,)]
+        self.parents: list[int] = [-1]
+        self.wanted: list[bool] = [False]
+        self._found: dict[tuple[int, Tokens], int] = {}
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def add(self, parent: int, tokens: Tokens, *, wanted: bool = True) -> int:
+        """The node of `tokens` after `parent`, made if there is none.
+
+        An empty segment has log-likelihood 0. One that is not `wanted` is only read, not scored.
+        """
+        node = self._found.setdefault((parent, tokens), len(self.tokens))
+        if node == len(self.tokens):
+            self.tokens.append(tokens)
+            self.parents.append(parent)
+            self.wanted.append(wanted)
+        elif wanted:
+            self.wanted[node] = True
+        return node
+
+    def path(self, node: int) -> list[int]:
+        """The nodes from the root to `node`, both included."""
+        path = []
+        while node >= 0:
+            path.append(node)
+            node = self.parents[node]
+        return path[::-1]
+
+    def preorder(self) -> Iterator[int]:
+        """All nodes, parents before children, each subtree without a break."""
+        children: list[list[int]] = [[] for _ in self.tokens]
+        for node, parent in enumerate(self.parents):
+            if parent >= 0:
+                children[parent].append(node)
+        stack = [ROOT]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(children[node]))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a forest small enough to be read at once.
+
+    Attributes:
+        nodes: Nodes of the part, parents before children, closed under taking parents.
+        scored: For each of them, whether this part is the one that gives its log-likelihood.
+    """
+
+    nodes: Sequence[int]
+    scored: Sequence[bool]
+
+
+def split(forest: Forest, budget: int) -> Iterator[Part]:
+    """Cut a forest in parts of at most `budget` tokens.
+
+    Ancestors needed in several parts are read again in each. A part exceeds the budget only where
+    one path from the root does.
+    """
+    sizes = [len(tokens) for tokens in forest.tokens]
+    nodes: dict[int, bool] = {}
+    used = 0
+    for node in forest.preorder():
+        missing = [n for n in forest.path(node) if n not in nodes]
+        cost = sum(sizes[n] for n in missing)
+        if used + cost > budget and any(nodes.values()):
+            yield Part(list(nodes), list(nodes.values()))
+            nodes, used = {}, 0
+            missing = forest.path(node)
+            cost = sum(sizes[n] for n in missing)
+        for n in missing:
+            nodes[n] = n == node and forest.wanted[n]
+        used += cost
+    if any(nodes.values()):
+        yield Part(list(nodes), list(nodes.values()))
+
+
+@dataclass(frozen=True)
+class Group:
+    """n segments of similar length, padded to q queries and k keys.
+
+    Attributes:
+        queries: (n, q) places of the segments' tokens in the row; padding repeats place 0.
+        keys: (n, k) places of the tokens they may see: ancestors, padding, own tokens, padding.
+        mask: (n, 1, q, k) float32, 0 where a query sees a key and -inf where it does not.
+        real: (n·q,) which queries are no padding.
+    """
+
+    queries: Tensor
+    keys: Tensor
+    mask: Tensor
+    real: Tensor
+
+
+@dataclass(frozen=True)
+class Row:
+    """A part of a forest as one row of tokens, which lie one after another.
+
+    Attributes:
+        tokens: (t,) token ids.
+        positions: (t,) distance of each token from the start of its text.
+        groups: Which tokens see which; together they hold every token once.
+        sources: (m,) for each scored token, the place of the token before it in its text.
+        targets: (m,) ids of the scored tokens.
+        owners: (m,) nodes of the forest they belong to.
+    """
+
+    tokens: Tensor
+    positions: Tensor
+    groups: Sequence[Group]
+    sources: Tensor
+    targets: Tensor
+    owners: Tensor
+
+
+def lay_out(forest: Forest, part: Part, device: torch.device) -> Row:
+    """Place the tokens of `part` in a row and say which see which."""
+    placed: list[int] = []
+    positions: list[int] = []
+    above: dict[int, list[int]] = {-1: []}
+    sources: list[int] = []
+    owners: list[int] = []
+    targets: list[int] = []
+    shapes = defaultdict(list)
+    for node, scored in zip(part.nodes, part.scored, strict=True):
+        tokens, seen = forest.tokens[node], above[forest.parents[node]]
+        own = list(range(len(placed), len(placed) + len(tokens)))
+        above[node] = seen + own
+        placed.extend(tokens)
+        positions.extend(range(len(seen), len(seen) + len(own)))
+        if tokens:
+            shape = (-(-len(own) // _QUERY_STEP), -(-len(seen) // _KEY_STEP))
+            shapes[shape].append((seen, own))
+        if scored and tokens:
+            sources.extend((seen[-1], *own[:-1]))
+            targets.extend(tokens)
+            owners.extend([node] * len(tokens))
+    return Row(
+        tokens=torch.tensor(placed, device=device),
+        positions=torch.tensor(positions, device=device),
+        groups=[_group(members, device) for members in shapes.values()],
+        sources=torch.tensor(sources, dtype=torch.long, device=device),
+        targets=torch.tensor(targets, dtype=torch.long, device=device),
+        owners=torch.tensor(owners, dtype=torch.long, device=device),
+    )
+
+
+def _group(members: Sequence[tuple[list[int], list[int]]], device: torch.device) -> Group:
+    n_seen = max(len(seen) for seen, _ in members)
+    n_own = max(len(own) for _, own in members)
+    queries = torch.zeros(len(members), n_own, dtype=torch.long)
+    keys = torch.zeros(len(members), n_seen + n_own, dtype=torch.long)
+    visible = torch.zeros(len(members), 1, n_own, n_seen + n_own, dtype=torch.bool)
+    visible[..., n_seen:] = torch.ones(n_own, n_own, dtype=torch.bool).tril()
+    real = torch.zeros(len(members), n_own, dtype=torch.bool)
+    for i, (seen, own) in enumerate(members):
+        queries[i, : len(own)] = keys[i, n_seen : n_seen + len(own)] = torch.tensor(own)
+        keys[i, : len(seen)] = torch.tensor(seen, dtype=torch.long)
+        visible[i, :, :, : len(seen)] = True
+        real[i, : len(own)] = True
+    mask = torch.zeros(visible.shape).masked_fill_(~visible, float("-inf"))
+    return Group(queries.to(device), keys.to(device), mask.to(device), real.flatten().to(device))
+
+
+_current: ContextVar[Sequence[Group]] = ContextVar("groups")
+
+
+@contextmanager
+def attending(row: Row) -> Iterator[None]:
+    """Let the attention named `NAME` follow `row` inside the block."""
+    token = _current.set(row.groups)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def forest_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    **options: Any,
+) -> tuple[Tensor, None]:
+    """Attend as the current row says: every token sees the start of its own text, nothing else.
+
+    Args:
+        module: The calling layer; not used.
+        query: (1, heads, t, d).
+        key: (1, key heads, t, d); the number of key heads divides that of heads.
+        value: (1, key heads, t, d).
+        attention_mask: Must be None.
+        scaling: Factor of the scores; d ** -0.5 by default.
+        options: What else the model passes. Soft-capping and attention sinks are refused.
+
+    Returns:
+        (1, t, heads, d), and no weights.
+    """
+    if attention_mask is not None or options.get("softcap") or options.get("s_aux") is not None:
+        raise NotImplementedError("attention with a mask, soft-capping or sinks")
+    _, heads, length, d = query.shape
+    key_heads = key.shape[1]
+    scaling = d**-0.5 if scaling is None else scaling
+    q = query[0].transpose(0, 1) * scaling
+    k, v = key[0].transpose(0, 1), value[0].transpose(0, 1)
+    out = q.new_empty(length, heads, d)
+    for group in _current.get():
+        n_own, n_keys = group.queries.shape[1], group.keys.shape[1]
+        step = max(1, _SCORES_AT_ONCE // (heads * n_own * n_keys))
+        for i in range(0, len(group.queries), step):
+            queries, keys = group.queries[i : i + step], group.keys[i : i + step]
+            n = len(queries)
+            rows = (n * key_heads, heads // key_heads * n_own, d)
+            columns = (n * key_heads, n_keys, d)
+            own = q[queries].transpose(1, 2).reshape(rows)
+            seen = k[keys].transpose(1, 2).reshape(columns)
+            scores = torch.bmm(own, seen.transpose(1, 2)).float().view(n, heads, n_own, n_keys)
+            weights = scores.add_(group.mask[i : i + step]).softmax(-1).to(v.dtype)
+            mixed = torch.bmm(
+                weights.view(n * key_heads, -1, n_keys), v[keys].transpose(1, 2).reshape(columns)
+            )
+            mixed = mixed.view(n, heads, n_own, d).transpose(1, 2).reshape(-1, heads, d)
+            real = group.real[i * n_own : (i + n) * n_own]
+            out[queries.flatten()[real]] = mixed[real]
+    return out.unsqueeze(0), None
+
+
+AttentionInterface.register(NAME, forest_attention)
 
 
 class Layout(StrEnum):
@@ -88,18 +355,18 @@ class LanguageModel:
             budget = min(budget, _CACHED_TOKENS)
         with _forest_attention(self.model):
             for part in split(forest, budget):
-                layout = lay_out(forest, part, self.model.device)
-                with attending(layout):
+                row = lay_out(forest, part, self.model.device)
+                with attending(row):
                     hidden = self.model.base_model(
-                        input_ids=layout.tokens[None],
-                        position_ids=layout.positions[None],
+                        input_ids=row.tokens[None],
+                        position_ids=row.positions[None],
                         use_cache=False,
                     ).last_hidden_state[0]
-                places, rows = torch.unique(layout.sources, return_inverse=True)
+                places, rows = torch.unique(row.sources, return_inverse=True)
                 scores = next_token_scores(
-                    hidden[places], layout.targets, head.weight, head.bias, rows
+                    hidden[places], row.targets, head.weight, head.bias, rows
                 )
-                found.index_add_(0, layout.owners.cpu(), scores.double().cpu())
+                found.index_add_(0, row.owners.cpu(), scores.double().cpu())
         return found.numpy()
 
     def _score_rows(self, forest: Forest, budget: int) -> npt.NDArray[np.float64]:
@@ -142,7 +409,7 @@ def _vocabulary(model: Any) -> int:
 @contextmanager
 def _forest_attention(model: PreTrainedModel) -> Iterator[None]:
     before = model.config._attn_implementation
-    model.set_attn_implementation(tree_attention.NAME)
+    model.set_attn_implementation(NAME)
     try:
         yield
     finally:

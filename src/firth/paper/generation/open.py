@@ -1,15 +1,13 @@
 """Opening the generator of a run, whichever backend it has."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
 from firth.paper.generation import GENERATOR
-from firth.paper.generation.protocol import Generator
-from firth.paper.generation.roles import Role
+from firth.paper.generation.protocol import Generator, Role
 from firth.paper.generation.seq2seq import Seq2Seq
 from firth.paper.generation.transformer import ContextTransformer, Shape
 from firth.paper.settings import Backend, GeneratorConfig
@@ -17,9 +15,6 @@ from firth.run.files import read_json
 from firth.run.precision import device, number_format
 from firth.run.pretrained import PretrainedFiles, open_causal_lm
 from firth.run.run import Run
-
-if TYPE_CHECKING:
-    from firth.paper.generation.causal_lm import CausalLM
 
 CONFIG, TOKENIZER_FILE = "config.json", "tokenizer.json"
 
@@ -59,17 +54,14 @@ def open_seq2seq(folder: Path, config: GeneratorConfig) -> Seq2Seq:
     return Seq2Seq(models, tokenizer, batch_tokens=config.batch_tokens)
 
 
-def _open_causal(stored: dict[str, object], config: GeneratorConfig) -> "CausalLM":
+def _open_causal(stored: dict[str, Any], config: GeneratorConfig) -> Generator:
+    # Loads transformers, which the other backend does without.
     from firth.paper.generation.causal_lm import CausalLM
 
-    files = PretrainedFiles(**stored["model"])  # type: ignore[arg-type]
+    files = PretrainedFiles(**stored["model"])
     files.check()
     where = device()
-    dtype: torch.dtype = number_format(config.precision, where)
+    dtype = number_format(config.precision, where)
     model, tokenizer = open_causal_lm(files.model, files.gguf_file, dtype, where)
-    return CausalLM(
-        model,
-        tokenizer,
-        max_tokens=int(str(stored["max_tokens"])),
-        batch_tokens=config.batch_tokens,
-    )
+    limits = {"max_tokens": stored["max_tokens"], "batch_tokens": config.batch_tokens}
+    return CausalLM(model, tokenizer, **limits)

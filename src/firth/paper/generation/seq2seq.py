@@ -10,18 +10,57 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from firth.corpus.context import Context
-from firth.paper.generation.forest import Tokens
-from firth.paper.generation.mixture import mixture_scores
-from firth.paper.generation.packed import Packed
-from firth.paper.generation.protocol import ALL_TERMS, Likelihoods, Pairs, Term
-from firth.paper.generation.roles import PartReader, Role, special_tokens
-from firth.paper.generation.transformer import ContextTransformer, Memory
+from firth.paper.generation.protocol import (
+    ROLE_OF,
+    Generator,
+    Likelihoods,
+    Pairs,
+    PartReader,
+    Role,
+    Term,
+    Tokens,
+    Triple,
+)
+from firth.paper.generation.transformer import ContextTransformer, Memory, Packed, mixture_scores
+from firth.run.errors import InputError
 
-PART_OF = {Term.SENTENCE: Role.SENTENCE, Term.LEFT: Role.LEFT, Term.RIGHT: Role.RIGHT}
 _BLOCK = 1024
 """Pairs treated together: bounds the encoded sentences held at once."""
 
 Given = tuple[Role, Tokens]
+
+
+class CorpusPartReader(PartReader):
+    """Reads parts with the tokenizer of a run; sentences of one side are tokenised one by one.
+
+    Args:
+        tokenizer: Of the run.
+        max_tokens: Most tokens of a part.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
+        super().__init__(max_tokens)
+        self._tokenizer = tokenizer
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [each.ids for each in encoded]
+
+    def _joined(self, sides: Sequence[Sequence[str]]) -> list[list[int]]:
+        encoded = iter(self.tokens([text for side in sides for text in side]))
+        return [[token for _ in side for token in next(encoded)] for side in sides]
+
+
+def special_tokens(tokenizer: Tokenizer) -> tuple[int, int]:
+    """Ids of `<s>`, which begins a part to be generated, and `<mask>`, which stands for it.
+
+    Raises:
+        InputError: The tokenizer lacks them.
+    """
+    start, missing = tokenizer.token_to_id("<s>"), tokenizer.token_to_id("<mask>")
+    if start is None or missing is None:
+        raise InputError("the tokenizer lacks <s> or <mask>; expected the tokenizer of a run")
+    return start, missing
 
 
 @dataclass(frozen=True)
@@ -39,10 +78,18 @@ class Job:
     given: tuple[Given, ...]
 
     @classmethod
-    def of(cls, parts: Mapping[Role, Tokens], role: Role) -> "Job":
-        """Generate the part `role` from the others in `parts`."""
-        given = tuple((r, parts[r]) for r in Role if r is not role and parts.get(r))
-        return cls(parts[role], role, given)
+    def of(cls, triple: Triple, role: Role, *, whole: bool) -> "Job":
+        """Generate the part `role` from others.
+
+        Args:
+            triple: All three parts.
+            role: The part to be generated.
+            whole: Whether with the evidence of the likelihoods, which is the other two parts, or
+                with that of the baseline: the other side without the sentence, and for the sentence
+                nothing.
+        """
+        kept = [r for r in Role if r is not role and (whole or Role.SENTENCE not in (r, role))]
+        return cls(triple[role], role, tuple((r, triple[r]) for r in kept if triple[r]))
 
     @property
     def size(self) -> tuple[int, int]:
@@ -50,7 +97,7 @@ class Job:
         return len(self.target), sum(len(tokens) for _, tokens in self.given)
 
 
-class Seq2Seq:
+class Seq2Seq(Generator):
     """A `Generator` over trained Transformers.
 
     log p(target | given) is Eq. 2: the sum of the log-probabilities of the target's tokens. That a
@@ -70,29 +117,9 @@ class Seq2Seq:
         batch_tokens: int = 8_192,
     ) -> None:
         self._models = models
-        self._reader = PartReader(tokenizer, models[Role.SENTENCE].shape.max_tokens)
+        self._reader = CorpusPartReader(tokenizer, models[Role.SENTENCE].shape.max_tokens)
         self._start, self._missing = special_tokens(tokenizer)
         self._batch_tokens = batch_tokens
-
-    def likelihoods(
-        self,
-        sentences: Sequence[str],
-        contexts: Sequence[Context],
-        pairs: Pairs,
-        terms: Set[Term] = ALL_TERMS,
-    ) -> Likelihoods:
-        """See `Generator.likelihoods`."""
-        return self._terms(sentences, contexts, pairs, terms, whole=True)
-
-    def baseline(
-        self,
-        sentences: Sequence[str],
-        contexts: Sequence[Context],
-        pairs: Pairs,
-        terms: Set[Term] = ALL_TERMS,
-    ) -> Likelihoods:
-        """See `Generator.baseline`."""
-        return self._terms(sentences, contexts, pairs, terms, whole=False)
 
     def _terms(
         self,
@@ -102,40 +129,19 @@ class Seq2Seq:
         terms: Set[Term],
         whole: bool,
     ) -> Likelihoods:
-        pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-        found = {term: np.zeros(len(pairs), np.float32) for term in Term}
+        found = {term.value: np.zeros(len(pairs), np.float32) for term in Term}
         order = np.lexsort((pairs[:, 0], pairs[:, 1]))
         for begin in range(0, len(order), _BLOCK):
             block = order[begin : begin + _BLOCK]
-            parts = self._parts(sentences, contexts, pairs[block])
-            for term in Term:
-                if term in terms:
-                    role = PART_OF[term]
-                    kept = [evidence(p, role, whole=whole) for p in parts]
-                    found[term][block] = self._mean_scores(kept, role)
-        return Likelihoods(found[Term.SENTENCE], found[Term.LEFT], found[Term.RIGHT])
-
-    def _parts(
-        self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs
-    ) -> list[dict[Role, Tokens]]:
-        used_s, s = np.unique(pairs[:, 0], return_inverse=True)
-        used_c, c = np.unique(pairs[:, 1], return_inverse=True)
-        chosen = [contexts[i] for i in used_c]
-        tokens = self._reader.sentences([sentences[i] for i in used_s])
-        lefts = self._reader.sides(chosen, Role.LEFT)
-        rights = self._reader.sides(chosen, Role.RIGHT)
-        return [
-            {Role.LEFT: lefts[j], Role.SENTENCE: tokens[i], Role.RIGHT: rights[j]}
-            for i, j in zip(s.tolist(), c.tolist(), strict=True)
-        ]
-
-    def _mean_scores(
-        self, parts: Sequence[Mapping[Role, Tokens]], role: Role
-    ) -> npt.NDArray[np.float64]:
-        jobs = {Job.of(p, role): 0 for p in parts if p[role]}
-        scores = self.score(list(jobs), role)
-        mean = {job: s / len(job.target) for job, s in zip(jobs, scores.tolist(), strict=True)}
-        return np.array([mean[Job.of(p, role)] if p[role] else 0.0 for p in parts])
+            triples = self._reader.triples(sentences, contexts, pairs[block])
+            for term in (term for term in Term if term in terms):
+                role = ROLE_OF[term]
+                asked = [Job.of(t, role, whole=whole) if t[role] else None for t in triples]
+                jobs = list(dict.fromkeys(job for job in asked if job))
+                scores = self.score(jobs, role).tolist()
+                mean = {job: s / len(job.target) for job, s in zip(jobs, scores, strict=True)}
+                found[term.value][block] = [mean[job] if job else 0.0 for job in asked]
+        return Likelihoods(**found)
 
     def score(self, jobs: Sequence[Job], role: Role) -> npt.NDArray[np.float64]:
         """log p(target | given) of each job, in nats; all jobs generate the part `role`."""
@@ -193,21 +199,6 @@ class _Encoded:
         index = torch.from_numpy(places).to(self.device)
         *layers, tokens = (x[index] for x in self._layers)
         return Memory(layers, tokens, torch.from_numpy(real).to(self.device))
-
-
-def evidence(parts: Mapping[Role, Tokens], role: Role, *, whole: bool) -> dict[Role, Tokens]:
-    """What is used to generate the part `role`, and that part itself.
-
-    Args:
-        parts: All three parts.
-        role: The part to be generated.
-        whole: Whether with the evidence of the likelihoods, which is the other two parts, or with
-            that of the baseline: the other side without the sentence, and for the sentence nothing.
-    """
-    if whole:
-        return dict(parts)
-    kept = {role} if role is Role.SENTENCE else set(Role) - {Role.SENTENCE}
-    return {part: tokens for part, tokens in parts.items() if part in kept}
 
 
 def batches(sizes: Sequence[tuple[int, int]], budget: int) -> Iterator[list[int]]:

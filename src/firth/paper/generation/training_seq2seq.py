@@ -15,20 +15,21 @@ from firth.corpus.corpus import Corpus
 from firth.paper.generation.examples import (
     BatchPlan,
     Example,
-    Indices,
     TokenizedCorpus,
     drop,
-    held_out_sample,
-    split_slots,
+    sample,
+    split_positions,
 )
-from firth.paper.generation.forest import Tokens
-from firth.paper.generation.mixture import mixture_loss
 from firth.paper.generation.open import CONFIG, TOKENIZER_FILE
-from firth.paper.generation.packed import spread
-from firth.paper.generation.protocol import Term
-from firth.paper.generation.roles import ROLES, PartReader, Role, special_tokens
-from firth.paper.generation.seq2seq import PART_OF, Job, Seq2Seq, evidence
-from firth.paper.generation.transformer import ContextTransformer, Memory, Shape
+from firth.paper.generation.protocol import ROLE_OF, Role, Triple
+from firth.paper.generation.seq2seq import CorpusPartReader, Job, Seq2Seq, special_tokens
+from firth.paper.generation.transformer import (
+    ContextTransformer,
+    Memory,
+    Shape,
+    mixture_loss,
+    spread,
+)
 from firth.paper.settings import Backend, GeneratorConfig
 from firth.run.errors import InputError
 from firth.run.files import write_atomically, write_json
@@ -47,7 +48,7 @@ def train_seq2seq(
     """Train one Transformer for the three directions, or three, and save them in `workspace`.
 
     Args:
-        corpus: Its slots with their neighbours are the examples; some documents are held out.
+        corpus: Its positions with their neighbours are the examples; some documents are held out.
         tokenizer: Of the run.
         config: Sizes and schedule.
         seed: Of the run.
@@ -59,19 +60,15 @@ def train_seq2seq(
     Raises:
         InputError: The corpus is too small to hold anything out.
     """
-    scratch = workspace / SCRATCH
-    store = TokenizedCorpus(
-        corpus, PartReader(tokenizer, config.max_tokens), scratch, config.max_tokens
-    )
-    split = split_slots(corpus, config.held_out, seed)
-    slots, held_out = (s[store.sizes(s).min(axis=1) > 0] for s in (split.train, split.held_out))
-    if not len(slots) or not len(held_out):
+    reader = CorpusPartReader(tokenizer, config.max_tokens)
+    store = TokenizedCorpus(corpus, reader, workspace / SCRATCH)
+    both = split_positions(corpus, config.held_out, seed)
+    positions, held_out = (some[store.sizes(some).min(axis=1) > 0] for some in both)
+    if not len(positions) or not len(held_out):
         raise InputError(
             f"the corpus has {len(corpus.slots())} sentences with a neighbour on each side; to "
             "train a generator and to test it takes a few at least. Add documents."
         )
-    watched = [store.triple(s) for s in held_out_sample(held_out, _WATCHED, seed).tolist()]
-    directions = [ROLES] if config.shared else [(role,) for role in ROLES]
     shape = Shape(
         vocabulary=tokenizer.get_vocab_size(),
         width=config.width,
@@ -80,81 +77,68 @@ def train_seq2seq(
         feedforward=config.feedforward,
         max_tokens=config.max_tokens,
     )
+    longest = store.sizes(positions).max(axis=1)
+    plan = BatchPlan(positions, longest, config.batch_tokens, seed)
+    counts = store.counts(sample(positions, _COUNTED, seed), shape.vocabulary)
+    watched = store.triples(sample(held_out, _WATCHED, seed))
+    start, missing = special_tokens(tokenizer)
+
+    def trained(name: str, roles: Sequence[Role]) -> tuple[ContextTransformer, History]:
+        torch.manual_seed(derive_seed(seed, "generator", name, "start"))
+        model = ContextTransformer(shape, config.dropout)
+        model.start_from(counts)
+
+        def batch_at(step: int) -> Example:
+            triples = store.triples(plan.positions(step))
+            rng = np.random.default_rng(derive_seed(seed, "generator", name, "drop", step))
+            dropped = np.stack([drop(len(triples), config.drop_neighbour, rng) for _ in roles])
+            return Example.of(triples, roles, dropped, start, missing)
+
+        def evaluate() -> dict[str, float]:
+            generator = Seq2Seq(dict.fromkeys(Role, model), tokenizer)
+            found = held_out_losses(generator, watched, roles)
+            return {
+                f"{term}_{kind}": v for term, kinds in found.items() for kind, v in kinds.items()
+            }
+
+        schedule = Schedule(
+            steps=config.steps,
+            learning_rate=config.learning_rate,
+            warmup=min(config.warmup, config.steps),
+            checkpoint_steps=config.checkpoint_steps,
+            seed=derive_seed(seed, "generator", name),
+            report_steps=max(1, config.steps // _REPORTS),
+            bfloat16=number_format(config.precision, torch.device("cpu")) is torch.bfloat16,
+        )
+        title = "Training the generator" + ("" if config.shared else f": {name}")
+        scratch = workspace / SCRATCH / name
+        return model, train(model, batch_at, loss_of(model), schedule, scratch, title, evaluate)
+
     models: dict[Role, ContextTransformer] = {}
     histories: dict[str, History] = {}
     files: dict[str, list[int]] = {}
-    for roles in directions:
+    parameters = 0
+    for roles in [tuple(Role)] if config.shared else [(role,) for role in Role]:
         name = "shared" if config.shared else roles[0].name.lower()
-        model, histories[name] = _train_one(
-            name, roles, shape, store, slots, watched, tokenizer, config, seed, scratch
-        )
+        model, histories[name] = trained(name, roles)
         models |= dict.fromkeys(roles, model)
         files[f"{name}.safetensors"] = [int(role) for role in roles]
+        parameters += sum(p.numel() for p in model.parameters())
         with write_atomically(workspace / f"{name}.safetensors") as partial:
-            save_file(_weights(model), partial)
-    sample = [store.triple(s) for s in held_out_sample(held_out, _REPORTED, seed).tolist()]
-    losses = held_out_losses(Seq2Seq(models, tokenizer, batch_tokens=config.batch_tokens), sample)
+            save_file({n: t.detach().contiguous() for n, t in model.state_dict().items()}, partial)
+    generator = Seq2Seq(models, tokenizer, batch_tokens=config.batch_tokens)
+    losses = held_out_losses(generator, store.triples(sample(held_out, _REPORTED, seed)))
     write_json(workspace / HISTORY, histories)
     tokenizer.save(str(workspace / TOKENIZER_FILE))
-    write_json(
-        workspace / CONFIG,
-        {"backend": Backend.SEQ2SEQ, "shape": asdict(shape), "models": files},
-    )
+    stored = {"backend": Backend.SEQ2SEQ, "shape": asdict(shape), "models": files}
+    write_json(workspace / CONFIG, stored)
     return {
-        "parameters": len(directions) * sum(p.numel() for p in model.parameters()),
-        "train_slots": len(slots),
-        "held_out_slots": len(held_out),
-        "epochs": round(config.steps / _plan(store, slots, config, seed).batches, 3),
+        "parameters": parameters,
+        "train_positions": len(positions),
+        "held_out_positions": len(held_out),
+        "epochs": round(config.steps / plan.batches, 3),
         "held_out": losses,
     }
-
-
-def _plan(store: TokenizedCorpus, slots: Indices, config: GeneratorConfig, seed: int) -> BatchPlan:
-    return BatchPlan(slots, store.sizes(slots).max(axis=1), config.batch_tokens, seed)
-
-
-def _train_one(
-    name: str,
-    roles: Sequence[Role],
-    shape: Shape,
-    store: TokenizedCorpus,
-    slots: Indices,
-    watched: Sequence[tuple[Tokens, Tokens, Tokens]],
-    tokenizer: Tokenizer,
-    config: GeneratorConfig,
-    seed: int,
-    scratch: Path,
-) -> tuple[ContextTransformer, History]:
-    torch.manual_seed(derive_seed(seed, "generator", name, "start"))
-    model = ContextTransformer(shape, config.dropout)
-    model.start_from(store.counts(held_out_sample(slots, _COUNTED, seed), shape.vocabulary))
-    plan = _plan(store, slots, config, seed)
-    start, missing = special_tokens(tokenizer)
-
-    def batch_at(step: int) -> Example:
-        triples = [store.triple(slot) for slot in plan.slots(step).tolist()]
-        rng = np.random.default_rng(derive_seed(seed, "generator", name, "drop", step))
-        dropped = np.stack([drop(len(triples), config.drop_neighbour, rng) for _ in roles])
-        return Example.of(triples, roles, dropped, start, missing)
-
-    def evaluate() -> dict[str, float]:
-        generator = Seq2Seq(dict.fromkeys(ROLES, model), tokenizer)
-        losses = held_out_losses(generator, watched, roles)
-        return {f"{term}_{kind}": v for term, kinds in losses.items() for kind, v in kinds.items()}
-
-    bfloat16 = number_format(config.precision, torch.device("cpu")) is torch.bfloat16
-    schedule = Schedule(
-        steps=config.steps,
-        learning_rate=config.learning_rate,
-        warmup=min(config.warmup, config.steps),
-        checkpoint_steps=config.checkpoint_steps,
-        seed=derive_seed(seed, "generator", name),
-        report_steps=max(1, config.steps // _REPORTS),
-        bfloat16=bfloat16,
-    )
-    title = "Training the generator" + ("" if config.shared else f": {name}")
-    history = train(model, batch_at, loss_of(model), schedule, scratch / name, title, evaluate)
-    return model, history
 
 
 def loss_of(model: ContextTransformer) -> Callable[[Example], Tensor]:
@@ -171,35 +155,32 @@ def _memory(model: ContextTransformer, example: Example) -> Memory:
     """The memory of each part to be generated: `<mask>`, and its neighbours unless dropped."""
     read, marks, n = example.read, len(example.roles), example.dropped.shape[1]
     rows, longest, places = len(read.lengths), read.longest, read.places
+
+    def others(parts: Tensor, i: int) -> list[Tensor]:
+        given = zip(example.given, parts, strict=True)
+        return [part for role, part in given if role is not example.roles[i]]
+
     layers = []
     for flat in [*model.read(read), read.tokens[:, None]]:
         padded = spread(flat, places, rows * longest).view(rows, longest, -1)
         parts = padded[: rows - marks].view(-1, n, longest, flat.shape[1])
         masks = padded[rows - marks :, :1]
         memories = [
-            torch.cat([masks[i].expand(n, 1, -1), *_others(parts, example, i)], 1)
-            for i in range(marks)
+            torch.cat([masks[i].expand(n, 1, -1), *others(parts, i)], 1) for i in range(marks)
         ]
         layers.append(torch.cat(memories))
     real = read.real[: rows - marks].view(-1, n, longest)
     seen = []
     for i in range(marks):
         kept = ~example.dropped[i]
-        sides = [known & kept[:, j, None] for j, known in enumerate(_others(real, example, i))]
+        sides = [known & kept[:, j, None] for j, known in enumerate(others(real, i))]
         seen.append(torch.cat([torch.ones(n, 1, dtype=torch.bool), *sides], 1))
     *layers, tokens = layers
     return Memory(layers, tokens[..., 0], torch.cat(seen))
 
 
-def _others(parts: Tensor, example: Example, i: int) -> list[Tensor]:
-    role = example.roles[i]
-    return [part for given, part in zip(example.given, parts, strict=True) if given is not role]
-
-
 def held_out_losses(
-    generator: Seq2Seq,
-    triples: Sequence[tuple[Tokens, Tokens, Tokens]],
-    roles: Sequence[Role] = ROLES,
+    generator: Seq2Seq, triples: Sequence[Triple], roles: Sequence[Role] = tuple(Role)
 ) -> dict[str, dict[str, float]]:
     """Mean negative log-likelihood in nats a token of real triples.
 
@@ -207,20 +188,13 @@ def held_out_losses(
         Term → {"loss": with the evidence of `Generator.likelihoods`, "baseline": with that of
         `Generator.baseline`}. Their difference is what the evidence is worth.
     """
-    found = {}
-    for term in Term:
-        role = PART_OF[term]
-        if role not in roles:
-            continue
-        losses = {}
-        for kind, whole in (("loss", True), ("baseline", False)):
-            parts = [dict(zip(ROLES, triple, strict=True)) for triple in triples]
-            jobs = [Job.of(evidence(p, role, whole=whole), role) for p in parts]
-            total = generator.score(jobs, role).sum()
-            losses[kind] = round(-float(total) / sum(len(job.target) for job in jobs), 6)
-        found[term.value] = losses
+    found: dict[str, dict[str, float]] = {}
+    for term, role in ROLE_OF.items():
+        if role in roles:
+            found[term.value] = {}
+            for kind, whole in (("loss", True), ("baseline", False)):
+                jobs = [Job.of(triple, role, whole=whole) for triple in triples]
+                total = float(generator.score(jobs, role).sum())
+                mean = -total / sum(len(job.target) for job in jobs)
+                found[term.value][kind] = round(mean, 6)
     return found
-
-
-def _weights(model: ContextTransformer) -> dict[str, Tensor]:
-    return {name: value.detach().contiguous() for name, value in model.state_dict().items()}

@@ -23,11 +23,91 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from firth.paper.generation.packed import Packed, collect, spread
-from firth.paper.generation.roles import ROLES
+from firth.paper.generation.next_token import next_token_scores
+from firth.paper.generation.protocol import Role, Tokens
 
 _SENTINEL = 6.0
 """With 50 tokens to point at, pointing begins with a share of a tenth."""
+_LOSS_STEP = 512
+
+
+class _Collect(torch.autograd.Function):
+    """Rows of x at distinct places; faster to differentiate than general indexing."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, places: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(places)
+        ctx.size = len(x)
+        return x.index_select(0, places)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
+        (places,) = ctx.saved_tensors
+        return grad.new_zeros(ctx.size, *grad.shape[1:]).index_copy_(0, places, grad), None
+
+
+def spread(x: Tensor, places: Tensor, size: int) -> Tensor:
+    """An array of `size` rows that has those of `x` at `places`, all distinct, and zeros."""
+    return x.new_zeros(size, *x.shape[1:]).index_copy(0, places, x)
+
+
+def collect(x: Tensor, places: Tensor) -> Tensor:
+    """The rows of `x` at `places`, all distinct."""
+    found: Tensor = _Collect.apply(x, places)  # type: ignore[no-untyped-call]
+    return found
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Sentences one after another.
+
+    Attributes:
+        tokens: (t,) ids.
+        roles: (t,) sentence position of each token.
+        positions: (t,) position of each token in its sentence.
+        lengths: (n,) tokens of each sentence; all ≥ 1.
+    """
+
+    tokens: Tensor
+    roles: Tensor
+    positions: Tensor
+    lengths: Tensor
+
+    @classmethod
+    def of(
+        cls, sentences: Sequence[Tokens], roles: Sequence[Role], device: torch.device
+    ) -> "Packed":
+        """Pack non-empty sentences, each with its sentence position."""
+        lengths = [len(tokens) for tokens in sentences]
+        return cls.from_tensors(
+            torch.tensor([t for tokens in sentences for t in tokens], device=device),
+            torch.tensor([int(role) for role in roles], device=device),
+            torch.tensor(lengths, device=device),
+        )
+
+    @classmethod
+    def from_tensors(cls, tokens: Tensor, roles: Tensor, lengths: Tensor) -> "Packed":
+        """Pack tokens (t,) of sentences with the given roles (n,) and lengths (n,)."""
+        starts = lengths.cumsum(0) - lengths
+        positions = torch.arange(len(tokens), device=tokens.device)
+        positions = positions - starts.repeat_interleave(lengths)
+        return cls(tokens, roles.repeat_interleave(lengths), positions, lengths)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sentence."""
+        return int(self.lengths.max())
+
+    @property
+    def places(self) -> Tensor:
+        """(t,) place of each token in the padded (n · longest) array."""
+        rows = torch.arange(len(self.lengths), device=self.lengths.device)
+        return rows.repeat_interleave(self.lengths) * self.longest + self.positions
+
+    @property
+    def real(self) -> Tensor:
+        """(n, longest) which places hold a token."""
+        return torch.arange(self.longest, device=self.lengths.device) < self.lengths[:, None]
 
 
 @dataclass(frozen=True)
@@ -193,7 +273,7 @@ class ContextTransformer(nn.Module):
         super().__init__()
         self.shape = shape
         self.word = nn.Embedding(shape.vocabulary, shape.width)
-        self.sentence_position = nn.Embedding(len(ROLES), shape.width)
+        self.sentence_position = nn.Embedding(len(Role), shape.width)
         self.token_position = nn.Embedding(shape.max_tokens, shape.width)
         self.encoder = nn.ModuleList(_EncoderLayer(shape, dropout) for _ in range(shape.layers))
         self.decoder = nn.ModuleList(_DecoderLayer(shape, dropout) for _ in range(shape.layers))
@@ -272,3 +352,90 @@ class ContextTransformer(nn.Module):
         self.to(dtype=dtype, device=device)
         self.bias.data = bias.to(device)
         return self
+
+
+def mixture_scores(model: ContextTransformer, prediction: Prediction, targets: Tensor) -> Tensor:
+    """log p of each target, float32 of shape (t,)."""
+    own = next_token_scores(prediction.states, targets, model.word.weight, model.bias)
+    return torch.logaddexp(own + prediction.log_share, prediction.copied.log()).clamp_(max=0)
+
+
+class _MixtureLoss(torch.autograd.Function):
+    """Mean −log p, with its gradients computed on the way, slice by slice."""
+
+    @staticmethod
+    def forward(  # type: ignore[no-untyped-def]
+        ctx,
+        states: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        log_share: Tensor,
+        copied: Tensor,
+        targets: Tensor,
+        dtype: torch.dtype,
+    ) -> Tensor:
+        h, w, share = states.to(dtype), weight.to(dtype), log_share.exp()
+        total = states.new_zeros((), dtype=torch.float32)
+        for_states = torch.empty_like(states, dtype=torch.float32)
+        for_weight = torch.zeros_like(weight, dtype=torch.float32)
+        for_bias, for_share = torch.zeros_like(bias), torch.empty_like(share)
+        for_copied = torch.empty_like(copied)
+        for first in range(0, len(h), _LOSS_STEP):
+            now = slice(first, first + _LOSS_STEP)
+            rows, wanted = h[now], targets[now, None]
+            logits = functional.linear(rows, w).float().add_(bias)
+            shifted = logits.sub_(logits.logsumexp(-1, keepdim=True))
+            own = shifted.gather(1, wanted)[:, 0].exp_() * share[now]
+            whole = own + copied[now]
+            total -= whole.log().sum()
+            # The gradient with respect to the logits is that of −log softmax, times how much of
+            # the probability came from the vocabulary.
+            part = (own / whole)[:, None]
+            error = shifted.exp_().mul_(part).scatter_add_(1, wanted, -part)
+            for_bias += error.sum(0)
+            rounded = error.to(dtype)
+            for_states[now] = rounded @ w
+            for_weight += rounded.T @ rows
+            for_share[now] = -part[:, 0]
+            for_copied[now] = -whole.reciprocal()
+        ctx.save_for_backward(for_states, for_weight, for_bias, for_share, for_copied)
+        ctx.types = states.dtype, weight.dtype
+        return total / len(targets)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
+        states, weight, bias, share, copied = ctx.saved_tensors
+        scale = grad / len(states)
+        of_states, of_weight = ctx.types
+        return (
+            (states * scale).to(of_states),
+            (weight * scale).to(of_weight),
+            bias * scale,
+            share * scale,
+            copied * scale,
+            None,
+            None,
+        )
+
+
+def mixture_loss(model: ContextTransformer, prediction: Prediction, targets: Tensor) -> Tensor:
+    """Mean of −log p over the targets, for training.
+
+    The logits of a batch, a hundred times larger than all else, are never held at once. Computes in
+    bfloat16 under autocast, else in the number format of the states.
+    """
+    kind = targets.device.type
+    dtype = prediction.states.dtype
+    if torch.is_autocast_enabled(kind):
+        dtype = torch.get_autocast_dtype(kind)
+    with torch.autocast(kind, enabled=False):
+        loss: Tensor = _MixtureLoss.apply(  # type: ignore[no-untyped-call]
+            prediction.states,
+            model.word.weight,
+            model.bias,
+            prediction.log_share,
+            prediction.copied,
+            targets,
+            dtype,
+        )
+    return loss

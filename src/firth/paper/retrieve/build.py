@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix, load_npz, save_npz, vstack
 
 from firth.corpus import CORPUS
 from firth.corpus.corpus import Corpus
 from firth.paper.retrieve import RETRIEVE
-from firth.paper.retrieve.features import Features, smooth_idf, weigh
-from firth.paper.retrieve.shards import write_shard, write_table
+from firth.paper.retrieve.index import Features, smooth_idf, weigh, write_shard, write_table
 from firth.run.files import write_atomically
 from firth.run.progress import bar
 from firth.run.run import Run
@@ -50,7 +48,7 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
             path = scratch / f"counts-{number:06d}.npz"
             if not path.is_file():
                 _write_counts(path, features.counts(_chunk_texts(corpus, first, last)))
-            frequency += np.bincount(_read_counts(path).indices, minlength=features.number)
+            frequency += np.bincount(load_npz(path).indices, minlength=features.number)
             shown.advance(last - first)
 
     idf = smooth_idf(frequency, corpus.n_chunks)
@@ -89,28 +87,14 @@ def _chunk_texts(corpus: Corpus, first: int, last: int) -> list[str]:
 
 def _write_counts(path: Path, counts: csr_matrix) -> None:
     with write_atomically(path) as partial, partial.open("wb") as file:
-        np.savez(
-            file,
-            data=counts.data,
-            indices=counts.indices.astype(np.int32),
-            indptr=counts.indptr.astype(np.int32),
-            shape=np.array(counts.shape),
-        )
-
-
-def _read_counts(path: Path) -> csr_matrix:
-    with np.load(path, allow_pickle=False) as stored:
-        shape: npt.NDArray[np.int64] = stored["shape"]
-        return csr_matrix(
-            (stored["data"], stored["indices"], stored["indptr"]), shape=tuple(shape.tolist())
-        )
+        save_npz(file, counts, compressed=False)
 
 
 def _shards(paths: list[Path]) -> Iterator[csr_matrix]:
     """Blocks put together until they hold `SHARD_POSTINGS`."""
     parts: list[csr_matrix] = []
     for path in paths:
-        block = _read_counts(path)
+        block = load_npz(path)
         if parts and sum(part.nnz for part in parts) + block.nnz > SHARD_POSTINGS:
             yield vstack(parts, format="csr")
             parts = []

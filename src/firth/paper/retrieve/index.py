@@ -1,4 +1,8 @@
-"""Screening: the chunks nearest to a sentence by TF-IDF cosine (§3.3)."""
+"""Screening: the chunks nearest to a sentence by TF-IDF cosine (§3.3).
+
+Texts are sparse rows of hashed, weighted uni- and bi-grams. The inverted index lies on disk in
+shards of consecutive chunks, each three memory-mapped arrays.
+"""
 
 import os
 from collections.abc import Sequence
@@ -8,17 +12,111 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import HashingVectorizer
 from sparse_dot_topn import sp_matmul
 
+from firth.lexical.words import words
 from firth.paper.retrieve import RETRIEVE
-from firth.paper.retrieve.features import Features, Idf, weigh
-from firth.paper.retrieve.shards import Shard, open_shards
+from firth.run.files import read_json, write_json
 from firth.run.run import Run
 
 PRODUCTS_AT_ONCE = 1 << 22
 """Scores held for one batch of sentences and one shard: with chunk numbers, 32 MiB."""
 
+Idf = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint64]
+_INDEX, _IDF = "index.json", "idf.npy"
+
+
+class Features:
+    """Counts of uni- and bi-grams of words, hashed to a fixed number of features.
+
+    Args:
+        log2: The number of features is 2 to this power. N-grams that collide count as one.
+    """
+
+    def __init__(self, log2: int) -> None:
+        self.number = 1 << log2
+        self._vectorizer = HashingVectorizer(
+            tokenizer=words,
+            token_pattern=None,
+            lowercase=False,
+            ngram_range=(1, 2),
+            n_features=self.number,
+            alternate_sign=False,
+            norm=None,
+            dtype=np.float32,
+        )
+
+    def counts(self, texts: Sequence[str]) -> csr_matrix:
+        """Float32 counts of shape (len(texts), number), column numbers ascending in each row."""
+        counts = csr_matrix(self._vectorizer.transform(texts))
+        counts.sum_duplicates()
+        return counts
+
+
+def smooth_idf(document_frequency: npt.NDArray[np.int64], n: int) -> Idf:
+    """ln((1 + n) / (1 + df)) + 1: as if one more chunk held every feature once."""
+    idf: Idf = np.log((1.0 + n) / (1.0 + document_frequency)) + 1.0
+    return idf
+
+
+def weigh(counts: csr_matrix, idf: Idf) -> csr_matrix:
+    """Rows of (1 + ln tf) · idf, divided by their Euclidean length; float32, a row of 0 stays 0.
+
+    Weights are computed in float64 and rounded once, so that a row's weights do not depend on the
+    rows around it.
+    """
+    weights = (1.0 + np.log(counts.data.astype(np.float64))) * idf[counts.indices]
+    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    squares = np.bincount(row, weights * weights, minlength=counts.shape[0])
+    weights /= np.sqrt(squares)[row]
+    return csr_matrix((weights.astype(np.float32), counts.indices, counts.indptr), counts.shape)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The postings of consecutive chunks.
+
+    Attributes:
+        first_chunk: Number of the first chunk.
+        postings: Shape (features, chunks): row f lists the chunks that hold feature f, ascending,
+            with the feature's weight in each. Its arrays may be memory-mapped.
+    """
+
+    first_chunk: int
+    postings: csr_matrix
+
+
+def write_shard(folder: Path, number: int, rows: csr_matrix) -> None:
+    """Write the weighted `rows` (chunks × features) of a shard in inverted form."""
+    columns = rows.tocsc()
+    stem = folder / f"shard-{number:04d}"
+    np.save(f"{stem}-starts.npy", columns.indptr.astype(np.int32))
+    np.save(f"{stem}-chunks.npy", columns.indices.astype(np.int32))
+    np.save(f"{stem}-weights.npy", columns.data.astype(np.float32))
+
+
+def write_table(folder: Path, idf: Idf, shard_chunks: list[int]) -> None:
+    """Write what belongs to all shards: `shard_chunks` counts the chunks of each."""
+    np.save(folder / _IDF, idf)
+    write_json(folder / _INDEX, {"shard_chunks": shard_chunks})
+
+
+def open_shards(folder: Path) -> tuple[Idf, list[Shard]]:
+    """The inverse document frequencies and the shards of an index, memory-mapped."""
+    # Mode "c": sparse-dot-topn refuses read-only arrays. It never writes to them, and if it did,
+    # the file would stay as it is.
+    idf = np.load(folder / _IDF)
+    shards, first = [], 0
+    for number, chunks in enumerate(read_json(folder / _INDEX)["shard_chunks"]):
+        parts = [
+            np.load(folder / f"shard-{number:04d}-{part}.npy", mmap_mode="c")
+            for part in ("weights", "chunks", "starts")
+        ]
+        shards.append(Shard(first, csr_matrix(tuple(parts), shape=(len(idf), chunks))))
+        first += chunks
+    return idf, shards
 
 
 @dataclass(frozen=True)
@@ -49,9 +147,8 @@ class ChunkIndex:
 
     Example:
         >>> import pathlib, tempfile
-        >>> from firth.corpus import Corpus
-        >>> from firth.paper.retrieve import build_index
-        >>> from firth.run import Run
+        >>> from firth.corpus.corpus import Corpus
+        >>> from firth.paper.retrieve.build import build_index
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> _ = (folder / "sea.txt").write_text("The ship sank in the storm. Nobody drowned.")
         >>> _ = (folder / "farm.txt").write_text("The wheat was ripe. The harvest began.")
@@ -68,7 +165,7 @@ class ChunkIndex:
         self._idf = idf
         self._shards = shards
         self._default = default
-        self._threads = threads or len(os.sched_getaffinity(0))
+        self._threads = threads or _cores()
         self._features = Features(len(idf).bit_length() - 1)
 
     @classmethod
@@ -133,3 +230,10 @@ def _unpacked(keys: Keys) -> Screened:
     falling = (keys >> np.uint64(32)).astype(np.uint32)
     scores = (np.uint32(0xFFFFFFFF) - falling).view(np.float32)
     return Screened((keys & np.uint64(0xFFFFFFFF)).astype(np.int64), scores)
+
+
+def _cores() -> int:
+    """Cores that this process may use; where the system does not tell, all of them."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

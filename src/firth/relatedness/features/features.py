@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firth.baselines.registry import PREFIX, identify_baseline
+from firth.baselines.registry import identify_baseline
+from firth.baselines.spec import PREFIX
 from firth.relatedness.features.findings import Findings
 from firth.relatedness.features.measure import (
     MIN_SHARE,

@@ -17,7 +17,7 @@ from firth.run.errors import InputError
 from firth.run.progress import track
 
 if TYPE_CHECKING:
-    from firth.lexical.vector_files import WordVectors
+    from firth.lexical.word_vectors import WordVectors
 
 MIN_SHARE = 0.1
 """Parts of speech in no more than this share of the pairs are not shown (footnote 10)."""

@@ -9,12 +9,11 @@ import numpy.typing as npt
 
 from firth.baselines.averaged import without_stop_words
 from firth.baselines.glove import installed_glove
-from firth.baselines.registry import PREFIX
-from firth.baselines.spec import Spec
+from firth.baselines.spec import PREFIX, Spec
 from firth.baselines.trained import TRAINED, trained_folder
 from firth.lexical.stem import stems
-from firth.lexical.vector_files import WordVectors, read_vectors
-from firth.lexical.word_vectors import VECTORS, WORDS, WordBag
+from firth.lexical.vector_files import read_vectors
+from firth.lexical.word_vectors import VECTORS, WORDS, WordBag, WordVectors
 from firth.run.errors import InputError
 
 Vector = npt.NDArray[np.float64]

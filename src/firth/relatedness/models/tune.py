@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.baselines.registry import PREFIX
+from firth.baselines.spec import PREFIX
 from firth.evaluate.aggregate import Fold, Scheme, divide
 from firth.evaluate.metrics import Floats
 from firth.evaluate.models import EncoderScorer, fingerprint_model, resolve_model

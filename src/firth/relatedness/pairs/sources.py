@@ -83,7 +83,8 @@ class Origin:
             )
         self.is_run = (self.path / CONFIG).is_file()
         self._sources = () if self.is_run else tuple(resolve_inputs([str(path)]))
-        unread = [s.path for s in self._sources if s.format in (Format.PARQUET, Format.HUB)]
+        readable = (Format.TEXT, Format.JSON_LINES, Format.CSV, Format.TSV)
+        unread = [s.path for s in self._sources if s.format not in readable]
         if unread:
             raise InputError(f"{unread[0]}: expected .txt, .tsv, .csv or .jsonl, or a run")
         if (pairs or extra) and (
