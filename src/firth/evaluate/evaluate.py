@@ -103,9 +103,8 @@ def evaluate_models(
     left out; so are the baselines of `baseline:all` that cannot be opened.
 
     Args:
-        models: Models, and `baseline:all` and `baseline:all@RUN`, which stand for several.
-        tasks: As for `evaluate`.
-        data_dir: As for `evaluate`.
+        models: As `evaluate` takes them, and `baseline:all`, `baseline:all@RUN`: several each.
+        tasks: As for `evaluate`, as is `data_dir`.
         groups: Name → models that differ in their seed only, evaluated too, and summed up as one.
         against: The model (as named among `models`) to which all others are compared in pairs.
 

@@ -52,14 +52,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Match:
-    """A text and the sentence that is most like it.
-
-    Attributes:
-        kind: How it was found.
-        text: What was searched for.
-        sentence: What was found.
-        similarity: Jaccard similarity of their bigrams, in [threshold, 1].
-    """
+    """A text searched for, and the sentence that is most like it: Jaccard similarity of their
+    bigrams, in [threshold, 1]."""
 
     kind: Kind
     text: str
@@ -192,13 +186,8 @@ def _bigrams(normal: str) -> set[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Training:
-    """A training text as a stream.
-
-    Attributes:
-        source: What the caller calls it.
-        fingerprint: Of its content.
-        batches: Starts the stream of its sentences, some thousands at a time.
-    """
+    """A training text: what the caller calls it, the fingerprint of its content, and what starts
+    the stream of its sentences, some thousands at a time."""
 
     source: str
     fingerprint: str
@@ -298,8 +287,6 @@ class SetLeakage:
     """How much of one set stands in a training text.
 
     Attributes:
-        task: Its name.
-        split: Of it.
         texts: Distinct texts (and sentences within them) long enough to be looked for.
         exact: Of these, how many stand in the training text.
         near: How many others stand in it nearly.
@@ -330,13 +317,11 @@ class Leakage:
     """What a training text shares with evaluation sets.
 
     Attributes:
-        source: The training text, as named by the caller.
-        fingerprint: Of its content.
+        source: As `fingerprint`, of the `Training`.
         sets: One entry a set, those without any overlap included.
         examples: Task and split → some matches. They hold evaluation texts, which not every
             licence allows to be passed on, so `to_dict` leaves them out unless asked.
-        min_words: Words of the shortest text that was looked for.
-        threshold: Least Jaccard similarity that counts as near.
+        min_words: As `threshold`, what was given to `find_leakage`.
     """
 
     source: str

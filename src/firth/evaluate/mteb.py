@@ -32,12 +32,9 @@ OWNER = "firth"
 
 
 class PairModel:
-    """A `Scorer` as MTEB takes models: for tasks of type STS only.
+    """A `Scorer` of pairs, in [-1, 1], as MTEB takes models: for tasks of type STS only.
 
-    Args:
-        scorer: Scores pairs, in [-1, 1].
-        label: What it is called in MTEB's results, after `firth/`.
-        revision: What identifies it; None if nothing does.
+    MTEB's results call it `firth/LABEL`; `revision` identifies it, if anything does.
     """
 
     def __init__(self, scorer: Scorer, label: str, revision: str | None = None) -> None:
@@ -46,15 +43,9 @@ class PairModel:
         self._waiting: tuple[object, list[str]] | None = None
 
     def encode(
-        self,
-        inputs: Iterable[dict[str, Any]],
-        *,
-        task_metadata: Any,
-        hf_split: str,
-        hf_subset: str,
-        prompt_type: Any = None,
-        **kwargs: Any,
-    ) -> Floats:
+        self, inputs: Iterable[dict[str, Any]], *, task_metadata: Any, hf_split: str,
+        hf_subset: str, prompt_type: Any = None, **kwargs: Any,
+    ) -> Floats:  # fmt: skip
         """Vectors (n, 2) whose cosines are the similarities, as this module explains.
 
         Raises:
@@ -173,10 +164,7 @@ class MtebFigure:
 
 
 def evaluate_mteb(model: str | Path | Scorer, tasks: Sequence[Any]) -> list[MtebFigure]:
-    """Evaluate a model on tasks of type STS, by MTEB's own code and metrics.
-
-    Nothing is cached, neither by MTEB nor by firth. Intervals and paired differences are not
-    MTEB's business: `firth.evaluate` has them, for the sets that it reads itself.
+    """Evaluate a model on tasks of type STS, by MTEB's own code and metrics; nothing is cached.
 
     Args:
         model: As `firth.evaluate.evaluate.evaluate` takes it.

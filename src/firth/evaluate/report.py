@@ -52,11 +52,10 @@ class Report:
     """What several models scored on the same tasks.
 
     Attributes:
-        evaluations: One a model.
+        evaluations: One a model, all with one seed and one number of resamples.
         groups: Figures of models that differ in their seed only.
         differences: Paired differences to the model they were asked against.
         left_out: What `all` would have taken, and why it is not there.
-        command: The command line, if there was one.
     """
 
     evaluations: tuple[Evaluation, ...]
@@ -68,11 +67,7 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """The JSON document as plain values (see `firth.evaluate.results.document`)."""
         return document(
-            self.evaluations,
-            groups=self.groups,
-            differences=self.differences,
-            left_out=self.left_out,
-            command=self.command,
+            self.evaluations, self.groups, self.differences, self.left_out, self.command
         )
 
     def to_json(self, path: str | Path) -> None:
@@ -183,14 +178,8 @@ def _write_manifest(folder: Path, files: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class Saved:
-    """What a JSON of results and the file of similarities beside it hold.
-
-    Attributes:
-        path: The JSON.
-        seed: Of the resampling.
-        resamples: Bootstrap resamples behind each interval.
-        samples: Model → its samples.
-    """
+    """What the JSON of results at `path` and the file of similarities beside it hold; `samples` is
+    model → its samples."""
 
     path: Path
     seed: int

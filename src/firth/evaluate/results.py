@@ -30,15 +30,10 @@ class Sample:
     Two samples of one `data` fingerprint are about the same observations, row by row.
 
     Attributes:
-        task: Name of the task.
-        split: Which split.
-        metrics: What is reported of it.
-        data: Fingerprint of the rows.
-        x: Gold scores, or similarities of (anchor, positive); shape (n,).
-        y: Similarities, or similarities of (anchor, negative); shape (n,).
+        task: Name of the task; `split`, `metrics` and `data` (fingerprint of the rows) go with it.
+        x: As in `firth.evaluate.metrics`, shape (n,); so are `y` and `units`.
         subtask: Subtask of each row, or "".
         rows: Number of each row in its source, shape (n,).
-        units: As in `firth.evaluate.metrics`.
     """
 
     task: str
@@ -106,13 +101,11 @@ class Evaluation:
     """What one model scored on some tasks.
 
     Attributes:
-        model: What was evaluated, as named by the caller.
-        name: What that is, in words.
+        model: What was evaluated, as named by the caller; `name` says what that is.
         fingerprint: Identity of the model's files or code; None where there is none.
         results: The figures, in the order of the tasks; `all` before its subtasks.
         notes: What a reader of the figures must know.
-        seed: Of the resampling.
-        resamples: Bootstrap resamples behind each interval.
+        seed: Of the resampling, with so many `resamples` behind each interval.
         command: The command line, if there was one.
         scored: The data and similarities behind the figures; not part of the JSON.
         leakage: What the model's training text shares with the sets, one entry a run it learned
@@ -186,22 +179,10 @@ class Comparison:
 class GroupResult:
     """One figure of a group of models that differ in their seed only, all × 100.
 
-    Attributes:
-        group: Name of the group.
-        models: Its models.
-        task: Name of the task.
-        subtask: `all` or a subtask.
-        split: Which split.
-        metric: Which metric.
-        mean: Mean of the figure over the models; None if one of them is undefined.
-        deviation: Standard deviation over the models (n − 1): how much the seed of the training
-            matters.
-        lowest: Of the models' figures.
-        highest: Of the models' figures.
-        low: 2.5th percentile of the *mean* over bootstrap resamples, all models measured on the
-            same ones: how much the choice of pairs matters.
-        high: 97.5th percentile.
-        n: Number of rows.
+    `mean`, `deviation` (n − 1: how much the seed of the training matters), `lowest` and `highest`
+    are over the models' figures, None if one of them is undefined. `low` and `high` are the 95 %
+    interval of the *mean* over bootstrap resamples, all models measured on the same ones: how much
+    the choice of pairs matters.
     """
 
     group: str
@@ -232,7 +213,6 @@ class GroupResult:
 
 def document(
     evaluations: Sequence[Evaluation],
-    *,
     groups: Sequence[GroupResult] = (),
     differences: Sequence[Comparison] = (),
     left_out: Sequence[LeftOut] = (),
@@ -247,31 +227,22 @@ def document(
         for one in evaluations
         for item in one.scored
     }
+    models = [
+        {"spec": one.model, "name": one.name, "fingerprint": one.fingerprint,
+         "leakage": one.leakage and [found.to_dict() for found in one.leakage]}
+        for one in evaluations
+    ]  # fmt: skip
+    data = [
+        {"task": one.task.name, "split": one.split, "source": one.source, "rows": len(one.rows),
+         "skipped": one.skipped, "fingerprint": one.fingerprint, "licence": one.task.licence}
+        for one in sets.values()
+    ]  # fmt: skip
     return {
         "schema": SCHEMA,
         "results": [asdict(result) for one in evaluations for result in one.results],
         "notes": list(dict.fromkeys(note for one in evaluations for note in one.notes)),
-        "models": [
-            {
-                "spec": one.model,
-                "name": one.name,
-                "fingerprint": one.fingerprint,
-                "leakage": one.leakage and [found.to_dict() for found in one.leakage],
-            }
-            for one in evaluations
-        ],
-        "data": [
-            {
-                "task": data.task.name,
-                "split": data.split,
-                "source": data.source,
-                "rows": len(data.rows),
-                "skipped": data.skipped,
-                "fingerprint": data.fingerprint,
-                "licence": data.task.licence,
-            }
-            for data in sets.values()
-        ],
+        "models": models,
+        "data": data,
         "groups": [asdict(group) for group in groups],
         "differences": [difference.to_dict() for difference in differences],
         "left_out": [

@@ -36,8 +36,7 @@ class System:
     Attributes:
         label: What the caller calls it.
         fingerprint: What identifies it whatever it is called; None: it cannot be cached.
-        open: Opens it.
-        optional: Whether it is left out, with the reason, where it cannot be opened.
+        optional: Whether it is left out, with the reason, where `open` fails.
     """
 
     label: str
