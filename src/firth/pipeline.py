@@ -104,8 +104,8 @@ def check(run: Run, source: str) -> None:
     if not config.corpus.inputs:
         problems.append("corpus.inputs: got none; expected files, folders, globs or hub:NAME")
     problems += [
-        f"harvest.exclude: {name}: no such file"
-        for name in config.harvest.exclude
+        f"harvest.blocklist: {name}: no such file"
+        for name in config.harvest.blocklist
         if not Path(name).is_file()
     ]
     data_dir = config.evaluate.data_dir
@@ -119,7 +119,7 @@ def _questions(run: Run) -> Iterator[Callable[[], object]]:
     from firth.corpus.inputs import resolve_inputs
     from firth.evaluate.task import find_task
     from firth.run.pretrained import PretrainedFiles
-    from firth.surrogate.base import base_inputs
+    from firth.surrogate.distill import base_inputs
 
     config = run.config
     if config.corpus.inputs:

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from firth.origin.settings import Selection, Weights
+from firth.paper.settings import Selection, Weights
 from firth.paper.fits import PairFits
-from firth.paper.terms import Terms
+from firth.paper.context_fit import Terms
 from firth.reproduce.context_fits import SUM, TERMS, ContextFits, differing, differing_note
 from firth.reproduce.options import all_ones
 

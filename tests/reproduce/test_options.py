@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.origin.settings import Weights
+from firth.paper.settings import Weights
 from firth.reproduce.options import Options, all_ones, parse_size, parse_weights
 from firth.reproduce.registry import EXPERIMENTS, reproduce
 from firth.run.errors import ConfigError, InputError

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from firth.cli.main import app
 from firth.corpus.corpus import Corpus
 from firth.origin.origin import Origin
-from firth.origin.settings import Weights
+from firth.paper.settings import Weights
 from firth.paper.origin import PaperOrigin
 from firth.reproduce import context_fits as module
 from firth.reproduce.ablation import rated_pairs
@@ -98,7 +98,7 @@ def test_one_computation_serves_three_experiments(
     )
     rated = rated_pairs(request_of(whole_run, stsb))
     origin = PaperOrigin.open(whole_run, contexts=9, shortlist=9, diverse=False)
-    sets = [[set(origin.context_set(s).slots.tolist()) for s in pair] for pair in rated.pairs]
+    sets = [[set(origin.context_set(s).positions.tolist()) for s in pair] for pair in rated.pairs]
     shared = np.array([len(one & two) / min(len(one), len(two)) for one, two in sets])
     assert 0 < shared.min() + shared.std() < 1
     assert cells(built, "shared contexts alone")[0] == rated.spearman(shared).value

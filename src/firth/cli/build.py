@@ -222,7 +222,7 @@ def distill(
 
 
 def _build(run: Run, *stages: Stage) -> None:
-    from firth.pipeline import bring_up_to_date, check
+    from firth.pipeline import bring_up_to_date
 
     for name, outcome in bring_up_to_date(run, *stages).items():
         show_summary(name, outcome.manifest.summary)

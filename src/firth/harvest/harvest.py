@@ -155,8 +155,8 @@ def _table(corpus: Corpus, origin: Origin, planned: Sequence[PlannedPair], shard
         profiles = list(origin.profiles(pairs, "Harvest: shard"))
         weights, measure = origin.config.weights, origin.config.measure
         scores = [profile.similarity(weights, measure) for profile in profiles]
-        contexts = [[p.set1.slots.tolist() for p in profiles],
-                    [p.set2.slots.tolist() for p in profiles]]  # fmt: skip
+        contexts = [[p.set1.positions.tolist() for p in profiles],
+                    [p.set2.positions.tolist() for p in profiles]]  # fmt: skip
     else:
         scores = origin.similarities(pairs, "Harvest: shard").tolist()
     kinds, shards = [pair.kind.value for pair in planned], [shard] * len(planned)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from firth.baselines.dice import Dice
+from firth.corpus.statistics import fit_idf_on_run
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Difference, Estimate, Metric, estimate, paired_difference
 from firth.evaluate.task import find_task
-from firth.lexical.idf import fit_idf_on_run
 from firth.lexical.scorer import TextPair
 from firth.lexical.tfidf import TfIdf
-from firth.origin.settings import Measure, Selection, Weights
-from firth.paper.fits import Positions
+from firth.paper.context_fit import Indices
+from firth.paper.settings import Measure, Selection, Weights
 from firth.reproduce.context_fits import (
     READS,
     ContextFits,
@@ -172,7 +172,7 @@ class Ablation:
     @property
     def weights(self) -> Weights:
         """λ1 … λ4."""
-        return self.request.options.weights(self.request.run.config.origin.weights)
+        return self.request.options.weights(self.request.run.config.paper.weights)
 
     @cached_property
     def overlap(self) -> Mapping[str, Estimate]:
@@ -191,7 +191,7 @@ class Ablation:
     def measured(
         self,
         fits: ContextFits,
-        kept: Sequence[tuple[Positions, Positions]],
+        kept: Sequence[tuple[Indices, Indices]],
         size: int,
         weights: Weights | None = None,
     ) -> Measured:

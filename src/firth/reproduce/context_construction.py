@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from firth.origin.settings import Selection
-from firth.paper.fits import Choice
+from firth.paper.context_set import Choice
+from firth.paper.settings import Selection
 from firth.reproduce.ablation import Ablation, fixed_size
 from firth.reproduce.context_fits import ContextFits, Floats
 from firth.reproduce.options import Request
@@ -68,7 +68,7 @@ def context_construction(request: Request) -> Report:
     alike = sum(
         len(set(chosen.corpus.chunk_of(slots[kept]).tolist())) < len(kept)
         for pair, pair_kept in zip(chosen.pairs, greedy, strict=True)
-        for slots, kept in zip((pair.slots1, pair.slots2), pair_kept, strict=True)
+        for slots, kept in zip((pair.positions1, pair.positions2), pair_kept, strict=True)
     ) / (2 * len(chosen.pairs))
     notes = (
         *ablation.notes(),
@@ -102,8 +102,8 @@ def _shared(fits: ContextFits) -> Floats:
     """Contexts that stand in both shortlists of each pair, as a share of the shorter one."""
     return np.array(
         [
-            len(np.intersect1d(one.slots1, one.slots2)) / min(len(one.slots1), len(one.slots2))
-            for one in fits.pairs
+            len(np.intersect1d(*both)) / min(map(len, both))
+            for both in ((one.positions1, one.positions2) for one in fits.pairs)
         ],
         dtype=np.float64,
     )

@@ -18,16 +18,17 @@ import pyarrow.parquet as pq
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
 from firth.lexical.scorer import TextPair
-from firth.origin.settings import Measure, OriginConfig, Selection, Weights
 from firth.paper.candidates import Candidates
 from firth.paper.coherence import COHERENCE
 from firth.paper.coherence.coherence import Coherence
-from firth.paper.fits import Choice, Fitter, PairFits, Positions, choose
+from firth.paper.context_fit import Indices, Terms
+from firth.paper.context_set import Choice, choose
 from firth.paper.generation import GENERATOR
 from firth.paper.generation.open import open_generator
+from firth.paper.pair_fits import Fitter, PairFits
 from firth.paper.retrieve import RETRIEVE
 from firth.paper.retrieve.index import ChunkIndex
-from firth.paper.terms import Terms
+from firth.paper.settings import Measure, PaperConfig, Selection, Weights
 from firth.run.files import fingerprint_value, write_atomically
 from firth.run.progress import bar
 from firth.run.run import Run
@@ -47,12 +48,12 @@ _SCHEMA = pa.schema(
     [
         ("sentence1", pa.string()),
         ("sentence2", pa.string()),
-        ("slots1", pa.list_(pa.int64())),
-        ("slots2", pa.list_(pa.int64())),
+        ("positions1", pa.list_(pa.int64())),
+        ("positions2", pa.list_(pa.int64())),
         *((f"{side}_{term}", pa.list_(pa.float32())) for side in _SIDES for term in TERMS),
     ]
 )
-"""One row a pair; `own1` and `cross2` stand over `slots1`, `own2` and `cross1` over `slots2`."""
+"""One row a pair; `own1`, `cross2` stand over `positions1`, `own2`, `cross1` over `positions2`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +74,14 @@ class ContextFits:
     pairs: Sequence[PairFits]
     digest: str
 
-    def kept(self, choice: Choice) -> list[tuple[Positions, Positions]]:
+    def kept(self, choice: Choice) -> list[tuple[Indices, Indices]]:
         """For each pair, which of both shortlists make C_{s1} and C_{s2}, best first."""
         choice = replace(choice, selection=self.selection)
-        found: dict[str, Positions] = {}
+        found: dict[str, Indices] = {}
         for one in self.pairs:
             for sentence, slots, terms in (
-                (one.sentence1, one.slots1, one.own1),
-                (one.sentence2, one.slots2, one.own2),
+                (one.sentence1, one.positions1, one.own1),
+                (one.sentence2, one.positions2, one.own2),
             ):
                 if sentence not in found:
                     found[sentence] = choose(self.corpus, slots, terms, choice)
@@ -88,7 +89,7 @@ class ContextFits:
 
     def similarities(
         self,
-        kept: Sequence[tuple[Positions, Positions]],
+        kept: Sequence[tuple[Indices, Indices]],
         size: int,
         weights: Weights,
         measure: Measure = Measure.COSINE,
@@ -143,7 +144,7 @@ def context_fits(
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
         found = _computed(handed, pairs, shortlist, selection, workspace)
         write_fits(workspace / _FITS, found)
-        counts = [len(one.slots1) + len(one.slots2) for one in found]
+        counts = [len(one.positions1) + len(one.positions2) for one in found]
         return {"pairs": len(found), "fits": 2 * sum(counts)}
 
     asked = {"pairs": fingerprint_value([list(pair) for pair in pairs]),
@@ -156,7 +157,7 @@ def context_fits(
 def open_fitter(run: Run, shortlist: int, selection: Selection) -> Fitter:
     """What computes the paper's terms from the stages of a run."""
     corpus, coherence = Corpus.open(run), Coherence.open(run)
-    config = OriginConfig(contexts=shortlist, shortlist=shortlist, selection=selection)
+    config = PaperConfig(contexts=shortlist, shortlist=shortlist, selection=selection)
     chunks, seed = run.config.retrieve.chunks, run.config.seed
     candidates = Candidates(corpus, ChunkIndex.open(run), coherence, config, chunks, seed)
     return Fitter(corpus, candidates, coherence, open_generator(run))
@@ -186,7 +187,7 @@ def write_fits(path: Path, fits: Sequence[PairFits]) -> None:
     """Write terms as Parquet, atomically, in their order."""
     columns: dict[str, list[object]] = {
         name: [getattr(one, name) for one in fits]
-        for name in ("sentence1", "sentence2", "slots1", "slots2")
+        for name in ("sentence1", "sentence2", "positions1", "positions2")
     }
     for side in _SIDES:
         for term in TERMS:
@@ -208,8 +209,8 @@ def read_fits(path: Path) -> list[PairFits]:
         PairFits(
             columns["sentence1"][row].as_py(),
             columns["sentence2"][row].as_py(),
-            array("slots1", row).astype(np.int64),
-            array("slots2", row).astype(np.int64),
+            array("positions1", row).astype(np.int64),
+            array("positions2", row).astype(np.int64),
             *(
                 Terms(*(array(f"{side}_{term}", row).astype(np.float32) for term in TERMS))
                 for side in _SIDES

@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
-from firth.origin.settings import Measure
-from firth.paper.fits import Choice
+from firth.paper.context_set import Choice
+from firth.paper.settings import Measure
 from firth.reproduce.ablation import Ablation
 from firth.reproduce.options import Request, parse_size
 from firth.reproduce.published import SUN_TABLE6

@@ -7,7 +7,7 @@ from typing import Any
 from firth.corpus.corpus import Corpus
 from firth.evaluate.metrics import Estimate
 from firth.paper.coherence import COHERENCE
-from firth.paper.fits import Choice
+from firth.paper.context_set import Choice
 from firth.paper.generation import GENERATOR
 from firth.reproduce.ablation import (
     Ablation,

@@ -29,12 +29,12 @@ from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.run.training import History
-from firth.surrogate.base import BaseKind, base_inputs, calibration
 from firth.surrogate.calibration import LabelMap
-from firth.surrogate.encoder import scratch_encoder
-from firth.surrogate.figures import measure
-from firth.surrogate.settings import SurrogateConfig
-from firth.surrogate.training import Progress, history_of, labelled_pairs, schedule, total_steps
+from firth.surrogate.distill import base_inputs
+from firth.surrogate.report import measure
+from firth.surrogate.settings import BaseKind, SurrogateConfig
+from firth.surrogate.start import scratch_encoder
+from firth.surrogate.training import Progress, history_of, labelled_pairs, schedule
 
 CROSS_ENCODER = Stage(
     "cross-encoder",
@@ -79,7 +79,7 @@ def build_cross_encoder(run: Run) -> Outcome:
         MissingStageError: The run lacks its harvest, corpus or tokenizer.
     """
     base = run.config.surrogate.base
-    if BaseKind.of(base) is BaseKind.STATIC:
+    if run.config.surrogate.kind is BaseKind.STATIC:
         raise InputError(
             "surrogate.base: got static, which has no layer that could see two sentences; expected "
             "transformer, or the folder or hub name of an encoder (--base)"
@@ -99,7 +99,7 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
     scratch.mkdir(exist_ok=True)
     tables = {split: pq.read_table(harvest / f"{split}.parquet") for split in ("train", "test")}
     scores = {split: t["score"].to_numpy().astype(np.float64) for split, t in tables.items()}
-    labels = LabelMap.fit(scores["train"], calibration(config))
+    labels = LabelMap.fit(scores["train"], config.chosen_calibration)
     with quiet_libraries():
         model = _start(run, scratch)
         pairs = labelled_pairs(harvest / "train.parquet", labels, scratch)
@@ -125,7 +125,7 @@ def _start(run: Run, scratch: Path) -> CrossEncoder:
     base = run.config.surrogate.base
     # The seed of the Siamese encoder: both begin with the same weights below their heads.
     torch.manual_seed(derive_seed(run.config.seed, "surrogate", "weights"))
-    if BaseKind.of(base) is BaseKind.TRANSFORMER:
+    if run.config.surrogate.kind is BaseKind.TRANSFORMER:
         scratch_encoder(run, scratch)
         base = str(scratch / "encoder")
     model = open_cross_encoder(base)
@@ -140,7 +140,7 @@ def _train(
     model: CrossEncoder, pairs: Dataset, config: SurrogateConfig, seed: int, scratch: Path
 ) -> History:
     settings = schedule(config, len(pairs), seed, scratch)
-    with bar("Cross-encoder: training", total_steps(config, len(pairs))) as shown:
+    with bar("Cross-encoder: training", config.steps(len(pairs))) as shown:
         trainer = _Trainer(
             model=model,
             args=CrossEncoderTrainingArguments(**settings),

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from firth.origin.settings import Weights
-from firth.paper.fits import Choice
+from firth.paper.context_set import Choice
+from firth.paper.settings import Weights
 from firth.reproduce.ablation import Ablation, fixed_size
 from firth.reproduce.context_fits import TERMS, alone, without
 from firth.reproduce.options import Request

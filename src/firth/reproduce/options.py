@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from firth.baselines.glove import PACKAGE as GLOVE
-from firth.origin.settings import Weights
+from firth.paper.settings import Weights
 from firth.run.errors import ConfigError, InputError, MissingExtraError
 from firth.run.run import Run
 

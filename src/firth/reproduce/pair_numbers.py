@@ -23,7 +23,7 @@ from firth.run.pretrained import open_encoder
 from firth.run.progress import note
 from firth.run.run import Run
 from firth.surrogate.distill import Distilled, build_surrogate
-from firth.surrogate.figures import ALL
+from firth.surrogate.report import ALL
 from firth.surrogate.start import start_model
 
 SMALLEST = 30

@@ -17,9 +17,9 @@ from firth.reproduce.report import Lines, Report, flat, intervals, percent, row
 from firth.run.errors import ConfigError
 from firth.run.pretrained import open_cross_encoder, open_encoder
 from firth.run.progress import note
-from firth.surrogate.base import BaseKind
 from firth.surrogate.distill import Distilled, build_surrogate
-from firth.surrogate.figures import ALL
+from firth.surrogate.report import ALL
+from firth.surrogate.settings import BaseKind
 
 SIAMESE, CROSS = "Siamese", "cross-encoder"
 
@@ -102,8 +102,8 @@ def siamese_vs_cross(request: Request) -> Report:
 def _base(request: Request) -> str:
     asked, own = request.options.base, request.run.config.surrogate.base
     if asked is None:
-        return BaseKind.TRANSFORMER.value if BaseKind.of(own) is BaseKind.STATIC else own
-    if BaseKind.of(asked) is BaseKind.STATIC:
+        return BaseKind.TRANSFORMER.value if own == BaseKind.STATIC else own
+    if asked == BaseKind.STATIC:
         problem = (
             "--base: got static, which has no layer that could see two sentences; expected "
             "transformer, or the folder or hub name of an encoder"

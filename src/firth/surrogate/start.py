@@ -29,13 +29,12 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from firth.context import CONTEXT
 from firth.context.bag import learn
-from firth.context.open import IDF
+from firth.corpus.statistics import fit_idf_on_run
 from firth.corpus.tokenizer import open_tokenizer
-from firth.lexical.idf import Idf, fit_idf_on_run
+from firth.lexical.idf import Idf
 from firth.lexical.stem import stems
 from firth.lexical.word_vectors import WordBag
 from firth.origin.origin import Origin
-from firth.run.files import read_json
 from firth.run.pretrained import open_encoder
 from firth.run.quiet import quiet_libraries
 from firth.run.run import Run
@@ -213,8 +212,7 @@ def word_tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
 def _idf(run: Run, has_context: bool) -> Idf:
     if not has_context:
         return fit_idf_on_run(run)
-    stored = read_json(run.folder(CONTEXT) / IDF)
-    return Idf(stored["frequencies"], stored["sentences"], "the corpus")
+    return Idf.load(run.folder(CONTEXT))
 
 
 def _bag(run: Run, scratch: Path, seed: int, has_context: bool) -> tuple[WordBag | None, History]:
