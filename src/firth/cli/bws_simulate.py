@@ -146,7 +146,7 @@ def plan(
     start(quiet, json_file)
     from dataclasses import replace
 
-    from firth.evaluate.report import write_document
+    from firth.evaluate.results import write_document
     from firth.relatedness.bws.calibrate import noise_of_str
     from firth.relatedness.bws.plan import ANSWERS, FACTORS, make_plan, noise_of_pilot
 

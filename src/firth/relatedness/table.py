@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from firth.evaluate.metrics import Estimate
-from firth.evaluate.render import escape
+from firth.evaluate.tables import escape
 
 NONE = "\u2013"
 

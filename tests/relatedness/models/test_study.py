@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from firth.baselines.dice import Dice
 from firth.cli.main import app
-from firth.evaluate.folds import Scheme, divide
+from firth.evaluate.aggregate import Scheme, divide
 from firth.evaluate.rows import EvaluationSet
 from firth.relatedness.models.study import Setting, study_models
 from firth.run.errors import InputError

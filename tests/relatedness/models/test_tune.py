@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firth.evaluate.folds import Scheme, divide
+from firth.evaluate.aggregate import Scheme, divide
 from firth.evaluate.rows import EvaluationSet
 from firth.relatedness.models import tune as module
 from firth.relatedness.models.tune import Recipe, check_recipe, learning_rate, training_pairs, tune

@@ -8,7 +8,7 @@ from typing import Any
 
 import firth
 from firth.evaluate.metrics import CONFIDENCE, Floats
-from firth.evaluate.report import write_document
+from firth.evaluate.results import write_document
 from firth.evaluate.rows import EvaluationSet
 from firth.relatedness.features.feature import OVERLAP, Question
 from firth.relatedness.features.measure import Measured

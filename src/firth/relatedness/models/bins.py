@@ -14,7 +14,7 @@ import numpy as np
 import firth
 from firth.evaluate.figures import bootstrap_seed
 from firth.evaluate.metrics import CONFIDENCE, Estimate, Floats, Metric, estimate
-from firth.evaluate.report import write_document
+from firth.evaluate.results import write_document
 from firth.evaluate.rows import EvaluationSet
 from firth.lexical.words import normal_form
 from firth.relatedness.scored import DOMAIN, load_pairs

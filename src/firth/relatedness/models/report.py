@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import firth
-from firth.evaluate.definition import ALL
 from firth.evaluate.metrics import CONFIDENCE, Estimate, Floats
-from firth.evaluate.report import write_document
+from firth.evaluate.results import write_document
 from firth.evaluate.rows import EvaluationSet
+from firth.evaluate.task import ALL
 from firth.relatedness.table import Table, figure
 from firth.run.errors import InputError
 from firth.run.files import write_atomically

@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from firth.evaluate.aggregate import mean_over_parts
+from firth.evaluate.aggregate import Fold, Scheme, divide, mean_over_parts
 from firth.evaluate.cache import Cache
-from firth.evaluate.definition import ALL
-from firth.evaluate.folds import Fold, Scheme, divide
 from firth.evaluate.metrics import Estimate, Floats, Metric
 from firth.evaluate.rows import EvaluationSet
-from firth.evaluate.scoring import score, system_of
+from firth.evaluate.score import score, system_of
+from firth.evaluate.task import ALL
 from firth.relatedness.features.measure import check_scores
 from firth.relatedness.models.report import Answers, Study
 from firth.relatedness.models.tune import FOLDS, Recipe, Tuned, check_recipe, tune

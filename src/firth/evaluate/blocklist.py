@@ -1,27 +1,26 @@
-"""Seal the evaluation sets: hashes of their sentences, so that no harvest contains one.
+"""The blocklist that ships with firth: hashes of evaluation sentences, so that none is harvested.
 
-The list ships with firth as `harvest/evaluation_sentences.npy` (sorted 64-bit hashes, no text) and
-`.json` (what it covers). It is made again when a set is added:
+It lies in `harvest/evaluation_sentences.npy` (sorted 64-bit hashes, no text) and `.json` (what it
+covers), and is made again when a set is added:
 
-    seal(Path(DATA_DIR), BUILT_IN)
+    make_blocklist(Path(DATA_DIR), BUILT_IN)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from firth.corpus.split import split_sentences
-from firth.evaluate.lee import gensim_files, read_lee
-from firth.evaluate.tsv import COLUMNS
-from firth.harvest.blocklist import MIN_WORDS, long_enough, sentence_hashes
+from firth.evaluate.readers import COLUMNS, gensim_files, read_lee
+from firth.harvest.blocklist import MIN_WORDS, Hashes, long_enough, sentence_hashes
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file, write_atomically, write_json
 
 _TEXTS = {name for columns in COLUMNS.values() for name in columns if name != "score"}
 
 
-def seal(data_dir: Path, target: Path) -> dict[str, int]:
+def make_blocklist(data_dir: Path, target: Path) -> dict[str, int]:
     """Hash every evaluation text of at least three words, and every sentence within one.
 
     Args:
@@ -34,17 +33,16 @@ def seal(data_dir: Path, target: Path) -> dict[str, int]:
         the sets.
 
     Raises:
-        InputError: There is nothing to seal, or gensim (with Lee & Pincombe's texts) is missing.
+        InputError: There is nothing to hash, or gensim (with Lee & Pincombe's texts) is missing.
     """
     files = sorted(data_dir.glob("*/*.tsv"))
     if not files:
-        raise InputError(f"{data_dir}: no SET/*.tsv in it; nothing to seal")
+        raise InputError(f"{data_dir}: no SET/*.tsv in it; nothing to hash")
     bundled = gensim_files()
     if bundled is None:
         raise InputError("Lee & Pincombe's texts come with gensim, which is not installed")
     hashes = {file.parent.name: _hashes(_texts(file)) for file in files}
-    lee = (text for row in read_lee(bundled).rows for text in row.texts)
-    hashes["Lee & Pincombe"] = _hashes(lee)
+    hashes["Lee & Pincombe"] = _hashes(t for row in read_lee(bundled).rows for t in row.texts)
     together = np.unique(np.concatenate(list(hashes.values())))
     with write_atomically(target) as partial, partial.open("wb") as file:
         np.save(file, together, allow_pickle=False)
@@ -72,6 +70,6 @@ def _texts(file: Path) -> Iterator[str]:
         yield from (cells[i] for i in columns if i < len(cells))
 
 
-def _hashes(texts: Iterator[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def _hashes(texts: Iterable[str]) -> Hashes:
     distinct = {piece for text in set(texts) for piece in (text, *split_sentences(text))}
     return np.unique(sentence_hashes(filter(long_enough, distinct)))

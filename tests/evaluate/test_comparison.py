@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firth.evaluate.average import average, average_difference, choose
+from firth.evaluate.comparison import average, average_difference, choose, compare_saved
 from firth.evaluate.evaluate import evaluate_models
 from firth.evaluate.metrics import Difference, Estimate, Metric, estimate, paired_difference
-from firth.evaluate.sample import Sample
-from firth.evaluate.versus import compare_saved
+from firth.evaluate.results import Sample
 from firth.run.errors import InputError
 
 MODELS = ["baseline:dice", "baseline:tfidf"]
