@@ -126,7 +126,7 @@ def test_lambdas(whole_run: Run, stsb: Path) -> None:
     assert cells(report, "Full")[0] == cells(report, "sentence alone")[0]
     own = reproduce("table8", run, stsb, options=Options(lambdas="run", **some))  # type: ignore[arg-type]
     expected = Weights(coherence=0.1, left=2.0).model_dump()
-    assert own.details["lambdas"] == whole_run.config.origin.weights.model_dump() == expected
+    assert own.details["lambdas"] == whole_run.config.paper.weights.model_dump() == expected
 
 
 def test_a_language_model_in_the_place_of_the_generator(

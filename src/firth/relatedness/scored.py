@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from firth.evaluate.definition import ALL, Kind, Published, Task
-from firth.evaluate.load import load_set
+from firth.evaluate.load import load_set, oddities
 from firth.evaluate.metrics import Metric
-from firth.evaluate.oddities import oddities
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import TASKS, find_task
 from firth.evaluate.tsv import COLUMNS, row_of
