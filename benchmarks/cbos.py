@@ -17,8 +17,7 @@ from pathlib import Path
 
 from gensim.models import Word2Vec
 
-from firth.baselines.cbos.examples import context_predicts_centre
-from firth.baselines.cbos.learn import learn
+from firth.baselines.cbos import context_predicts_centre, learn
 from firth.baselines.settings import CbosConfig, Likeness
 from firth.corpus.numbered import WordSentences, read_sentences
 from firth.run.progress import set_quiet

@@ -1,14 +1,14 @@
-"""The choices behind Origin's default, measured again: bag, prompts and layers, weights of parts.
+"""The choices behind Origin's default, measured again: bag, prompts and layers, weights.
 
     python benchmarks/origin_choices.py bag RUN DATA_DIR
     python benchmarks/origin_choices.py prompts RUN DATA_DIR MODEL [--gguf-file FILE]
     python benchmarks/origin_choices.py weights RUN DATA_DIR
 
-RUN has a corpus; `weights` also needs its fit stage (firth train context --run RUN). `bag` trains the
-bag of words with one setting changed at a time; `prompts` compares states of an untuned language
-model by prompt and layer, z-scored over sentences of the corpus; `weights` tries weights of the
-parts of a run that is trained. Prints Spearman x 100 on STSb dev and STS12, the only sets on which
-anything is chosen. What tuning a language model is worth is seen with
+RUN has a corpus; `weights` also needs its context stage (firth train context --run RUN). `bag`
+trains the bag of words with one setting changed at a time; `prompts` compares states of an untuned
+language model by prompt and layer, z-scored over sentences of the corpus; `weights` tries weights
+of the components of a run that is trained. Prints Spearman x 100 on STSb dev and STS12, the only
+sets on which anything is chosen. What tuning a language model is worth is seen with
 `firth train context --model MODEL --set context.tune.steps=0` and `firth evaluate`.
 """
 
@@ -25,16 +25,17 @@ import numpy.typing as npt
 import torch
 
 from firth.context.bag import learn
-from firth.context.encoder import BagEncoder, WordVectors, unit
-from firth.context.open import open_components
-from firth.context.prompt import LONGEST, PromptStates
+from firth.context.encoder import BagEncoder, unit
+from firth.context.language_model import PromptStates
 from firth.corpus.corpus import Corpus
+from firth.corpus.statistics import fit_idf_on_run, usual_sentences
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric, estimate
 from firth.evaluate.task import find_task
-from firth.lexical.idf import fit_idf_on_run
+from firth.lexical.arrays import Floats
 from firth.lexical.tfidf import TfIdf
 from firth.origin.components import WordComponent
+from firth.origin.ensemble import EnsembleOrigin
 from firth.run import progress
 from firth.run.precision import device, number_format
 from firth.run.pretrained import open_causal_lm
@@ -42,7 +43,6 @@ from firth.run.run import Run
 from firth.run.section import Precision
 from firth.run.seeds import derive_seed
 
-Floats = npt.NDArray[np.float64]
 Pairs = Sequence[tuple[str, str]]
 TASKS = ("sts-b:dev", "sts12")
 BAGS: Mapping[str, dict[str, Any]] = {
@@ -111,29 +111,28 @@ def texts_of(sets: Sequence[Rated]) -> list[str]:
 
 
 def compare_bags(run: Run, sets: Sequence[Rated]) -> None:
-    """Cosine, overlap of words, and the blend, for each setting."""
+    """Cosine, overlap of words, and the ensemble, for each setting."""
     tfidf = TfIdf(fit_idf_on_run(run))
     terms = [tfidf.similarities(one.pairs) for one in sets]
     show("tf-idf", sets, [terms])
     print(f"{'bag':<52}{'cosine':>14}{'overlap':>14}{'2, 1, 1':>14}")
     texts = texts_of(sets)
     for label, changes in BAGS.items():
-        changed = run.config.changed({"fit": {"bag": changes}}, label)
+        changed = run.config.changed({"context": {"bag": changes}}, label)
         with tempfile.TemporaryDirectory() as scratch:
             seed = derive_seed(run.config.seed, "fit", "words")
             bag, _, _ = learn(run, changed.context.bag, seed, Path(scratch), label)
-        vectors = WordVectors(bag)
-        encoded = dict(zip(texts, BagEncoder(vectors, "").encode(texts), strict=True))
+        encoded = dict(zip(texts, BagEncoder(bag).encode(texts), strict=True))
         cosine = [cosines(encoded, one.pairs) for one in sets]
-        words = WordComponent(vectors)
+        words = WordComponent(bag)
         overlap = [words.similarities(one.pairs) for one in sets]
-        blend = [2 * c + o + t for c, o, t in zip(cosine, overlap, terms, strict=True)]
-        show(label, sets, [cosine, overlap, blend])
+        ensemble = [2 * c + o + t for c, o, t in zip(cosine, overlap, terms, strict=True)]
+        show(label, sets, [cosine, overlap, ensemble])
 
 
 def layer_states(states: PromptStates, texts: Sequence[str], layers: Sequence[int]) -> Floats:
     """States at the end of one prompt after some layers, shape (texts, layers, hidden size)."""
-    ids = states.tokens(texts, LONGEST)
+    ids = states.tokens(texts, states.longest)
     found = []
     for start in range(0, len(ids), 32):
         rows = ids[start : start + 32]
@@ -155,16 +154,15 @@ def compare_prompts(run: Run, sets: Sequence[Rated], model: str, gguf_file: str 
     network, tokenizer = open_causal_lm(model, gguf_file, torch.float32, where)
     count = int(network.config.num_hidden_layers)
     layers = [round(share * count) for share in (0.6, 0.75, 0.875)] + [count]
-    corpus, limits = Corpus.open(run), run.config.corpus
-    counts = corpus.word_counts
-    usual = np.flatnonzero((counts >= limits.min_words) & (counts <= limits.max_words))
+    corpus = Corpus.open(run)
+    usual = usual_sentences(corpus, run.config.corpus)
     rng = np.random.default_rng(run.config.seed)
     references = corpus.texts(np.sort(rng.choice(usual, min(REFERENCES, len(usual)), False)))
     texts = texts_of(sets)
     dtype = number_format(Precision.AUTO, where)
     print(f"{'prompt, layer':<52}{'raw':>14}{'z-scored':>14}")
     for prompt in PROMPTS:
-        states = PromptStates(network, tokenizer, dtype, [prompt])
+        states = PromptStates(network, tokenizer, dtype, [prompt], run.config.context.max_tokens)
         known = layer_states(states, references, layers)
         found = layer_states(states, texts, layers)
         for place, layer in enumerate(layers):
@@ -177,42 +175,45 @@ def compare_prompts(run: Run, sets: Sequence[Rated], model: str, gguf_file: str 
 
 
 def compare_weights(run: Run, sets: Sequence[Rated]) -> None:
-    """Each part alone, then the best weights by the sum of both sets."""
-    parts = open_components(run)
-    scores = {name: [part.similarities(one.pairs) for one in sets] for name, part in parts.items()}
+    """Each component alone, then the best weights by the sum of both sets."""
+    components = EnsembleOrigin.open(run).components
+    scores = {
+        name: [component.similarities(one.pairs) for one in sets]
+        for name, component in components.items()
+    }
     for name, values in scores.items():
         show(f"{name} alone", sets, [values])
     tried = []
     for weights in itertools.product((1, 2, 3, 4, 6), (0, 1, 2), (0, 1, 2)):
-        blend = [
-            sum(w * scores[name][i] for name, w in zip(parts, weights, strict=True))
+        ensemble = [
+            sum(w * scores[name][i] for name, w in zip(components, weights, strict=True))
             for i in range(len(sets))
         ]
-        whole = sum(one.spearman(values) for one, values in zip(sets, blend, strict=True))
-        tried.append((whole, weights, blend))
+        whole = sum(one.spearman(values) for one, values in zip(sets, ensemble, strict=True))
+        tried.append((whole, weights, ensemble))
     tried.sort(key=lambda item: item[0], reverse=True)
-    print(f"{len(tried)} weights of {', '.join(parts)}, best first:")
-    for _, weights, blend in tried[:10]:
-        show(str(weights), sets, [blend])
+    print(f"{len(tried)} weights of {', '.join(components)}, best first:")
+    for _, weights, ensemble in tried[:10]:
+        show(str(weights), sets, [ensemble])
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=("bag", "prompts", "weights"))
+    parser.add_argument("choice", choices=("bag", "prompts", "weights"))
     parser.add_argument("run")
     parser.add_argument("data_dir")
     parser.add_argument("model", nargs="?", help="prompts: folder or hub name")
     parser.add_argument("--gguf-file")
     given = parser.parse_args()
-    if given.part == "prompts" and given.model is None:
+    if given.choice == "prompts" and given.model is None:
         parser.error("prompts needs MODEL")
     torch.set_num_threads(1)
     progress.set_quiet(True)
     run, sets = Run.open(given.run), rated(given.data_dir)
-    if given.part == "bag":
+    if given.choice == "bag":
         compare_bags(run, sets)
-    elif given.part == "prompts":
+    elif given.choice == "prompts":
         compare_prompts(run, sets, given.model, given.gguf_file)
     else:
         compare_weights(run, sets)

@@ -71,8 +71,8 @@ def syntok() -> Splitter:
 
 
 def firth() -> Splitter:
-    """What firth does: see firth.corpus.sentences."""
-    from firth.corpus.sentences import split_sentences
+    """What firth does: see firth.corpus.split."""
+    from firth.corpus.split import split_sentences
 
     return split_sentences
 

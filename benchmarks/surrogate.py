@@ -4,12 +4,10 @@
 
 For each size of the vector and each length of the random idf directions (that of learned vectors is
 1): Spearman's correlation × 100 on STSb dev and STS12, with the ratings and with the run's Origin.
-The run needs its corpus and its stage fit, whose encoder may be any.
+The run needs its corpus, tokenizer and stage context, whose encoder may be any.
 """
 
 import argparse
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
@@ -18,10 +16,9 @@ from firth.evaluate.models import EncoderScorer
 from firth.evaluate.task import find_task
 from firth.origin.origin import Origin
 from firth.run.progress import set_quiet
-from firth.run.quiet import quiet_libraries
 from firth.run.run import Run
-from firth.surrogate import static
-from firth.surrogate.figures import rank_correlation
+from firth.surrogate.report import rank_correlation
+from firth.surrogate.start import start_model
 
 TASKS = ("sts-b:dev", "sts12")
 
@@ -32,7 +29,7 @@ def main() -> None:
     parser.add_argument("run")
     parser.add_argument("data_dir")
     parser.add_argument("--dimensions", type=int, nargs="+", default=[256])
-    parser.add_argument("--shares", type=float, nargs="+", default=[static.IDF_SHARE])
+    parser.add_argument("--shares", type=float, nargs="+", default=[0.5])
     given = parser.parse_args()
     set_quiet(True)
     run = Run.open(given.run)
@@ -45,11 +42,9 @@ def main() -> None:
         sets[name] = (data.pairs, ratings, origin.similarities(data.pairs))
         print(f"Origin on {name}: {100 * (rank_correlation(sets[name][2], ratings) or 0):.1f}")
     for dimensions in given.dimensions:
-        changed = run.changed({"surrogate": {"dimensions": dimensions}})
         for share in given.shares:
-            static.IDF_SHARE = share
-            with tempfile.TemporaryDirectory() as folder, quiet_libraries():
-                model, _ = static.static_start(changed, Path(folder))
+            start = {"base": "static", "dimensions": dimensions, "idf_share": share}
+            model = start_model(run.changed({"surrogate": start}))
             shown = []
             for name, (pairs, ratings, scores) in sets.items():
                 found = EncoderScorer(model, name).similarities(pairs)

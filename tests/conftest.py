@@ -123,6 +123,30 @@ def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker
     return path
 
 
+@pytest.fixture(scope="session")
+def prompt_run(tiny_folder: Path, tiny_llm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose sentence encoder is a tiny language model, tuned a little. Do not change it."""
+    from firth.context.build import build_context
+    from firth.corpus.build import build_corpus
+
+    settings = {
+        "corpus": {"inputs": [str(tiny_folder)]},
+        "context": {
+            "encoder": "causal-lm",
+            "model": str(tiny_llm),
+            "precision": "float32",
+            "contexts": 50,
+            "bag": {"dimensions": 12, "epochs": 2, "batch": 32},
+            "tune": {"layers": 1, "steps": 6, "batch": 6, "learning_rate": 1e-2,
+                     "checkpoint_steps": 2},
+        },
+    }  # fmt: skip
+    run = Run.create(tmp_path_factory.mktemp("prompt") / "run", Config.parse(settings, CONFIG))
+    build_corpus(run)
+    build_context(run)
+    return run.path
+
+
 TINY_BASELINES: dict[str, dict[str, object]] = {
     "skip_gram": {"dimensions": 12, "epochs": 3},
     "cbow": {"dimensions": 12, "epochs": 3},

@@ -24,18 +24,18 @@ DRIVER = """
 import json, os, signal, sys, traceback
 from importlib import import_module
 
-from firth.run import stage as artifacts, progress
+from firth.run import code, files, progress, stage as stages
 from firth.pipeline import STEPS, bring_up_to_date
 from firth.run.run import Run
 
 progress.set_quiet(True)
 for step in STEPS:
     import_module(step.module)
-    artifacts.fingerprint_code(*step.stage.code)
+    code.fingerprint_code(step.module)
 import sentence_transformers  # loaded once, for all the processes below
 
 def work(run, stage, left, names):
-    replace, sync = os.replace, artifacts._sync
+    replace, sync = os.replace, files.sync
 
     def count(path):
         nonlocal left
@@ -52,7 +52,7 @@ def work(run, stage, left, names):
         count(path)
         sync(path)
 
-    os.replace, artifacts._sync = counted_replace, counted_sync
+    os.replace, files.sync, stages.sync = counted_replace, counted_sync, counted_sync
     bring_up_to_date(Run.open(run), *[s.stage for s in STEPS if s.stage.name in names])
 
 for line in sys.stdin:

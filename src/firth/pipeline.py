@@ -1,18 +1,24 @@
-"""The whole way: the stages of a run in order, each reused, continued or built."""
+"""The whole way: the stages of a run in order, and what would stop them, found first."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
+from pathlib import Path
 from time import perf_counter
 
 from firth.context import CONTEXT
+from firth.context.settings import Encoder
 from firth.corpus import CORPUS, TOKENIZER
 from firth.evaluate import EVALUATION
 from firth.harvest import HARVEST
 from firth.origin.origin import Origin
+from firth.origin.settings import Method
 from firth.paper.coherence import COHERENCE
 from firth.paper.generation import GENERATOR
 from firth.paper.retrieve import RETRIEVE
+from firth.paper.settings import Backend
+from firth.run.errors import ConfigError, FirthError
 from firth.run.progress import note
 from firth.run.run import Run
 from firth.run.stage import Outcome, Stage
@@ -60,15 +66,67 @@ def bring_up_to_date(run: Run, *stages: Stage) -> dict[str, Outcome]:
 
     Returns:
         Stage name → outcome.
+
+    Raises:
+        InputError: Another process is building this run.
     """
     outcomes = {}
     wanted = stages or needed(run)
-    for step in STEPS:
-        if step.stage not in wanted:
-            continue
-        start = perf_counter()
-        outcome = step.build(run)
-        done = "unchanged" if outcome.reused else f"built in {perf_counter() - start:.0f} s"
-        note(f"{step.stage.name}: {done}")
-        outcomes[step.stage.name] = outcome
+    with run.locked():
+        for step in STEPS:
+            if step.stage not in wanted:
+                continue
+            start = perf_counter()
+            outcome = step.build(run)
+            done = "unchanged" if outcome.reused else f"built in {perf_counter() - start:.0f} s"
+            note(f"{step.stage.name}: {done}")
+            outcomes[step.stage.name] = outcome
     return outcomes
+
+
+def check(run: Run, source: str) -> None:
+    """Look at everything the configuration names outside itself, before any work starts.
+
+    Args:
+        run: What is to be brought up to date.
+        source: Where it comes from, for the message.
+
+    Raises:
+        ConfigError: Every input, file, folder and model that cannot be used, and every unknown
+            task, at once.
+    """
+    config, problems = run.config, []
+    for question in _questions(run):
+        try:
+            question()
+        except FirthError as error:
+            problems.append(str(error).replace("\n", "\n  "))
+    if not config.corpus.inputs:
+        problems.append("corpus.inputs: got none; expected files, folders, globs or hub:NAME")
+    problems += [
+        f"harvest.blocklist: {name}: no such file"
+        for name in config.harvest.blocklist
+        if not Path(name).is_file()
+    ]
+    data_dir = config.evaluate.data_dir
+    if data_dir and not Path(data_dir).is_dir():
+        problems.append(f"evaluate.data_dir: {data_dir}: no such folder")
+    if problems:
+        raise ConfigError(source, problems)
+
+
+def _questions(run: Run) -> Iterator[Callable[[], object]]:
+    from firth.corpus.inputs import resolve_inputs
+    from firth.evaluate.task import find_task
+    from firth.run.pretrained import PretrainedFiles
+    from firth.surrogate.distill import base_inputs
+
+    config = run.config
+    if config.corpus.inputs:
+        yield partial(resolve_inputs, config.corpus.inputs, run.path)
+    yield from (partial(find_task, name) for name in config.evaluate.tasks)
+    if config.origin.method is Method.ENSEMBLE and config.context.encoder is Encoder.CAUSAL_LM:
+        yield partial(PretrainedFiles.find, str(config.context.model), config.context.gguf_file)
+    if config.origin.method is Method.PAPER and config.generator.backend is Backend.CAUSAL_LM:
+        yield partial(PretrainedFiles.find, str(config.generator.model), config.generator.gguf_file)
+    yield partial(base_inputs, config.surrogate.base)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from firth.baselines.averaged import Averager, average, first_component, idf_weighted, sif_weighted
 from firth.baselines.registry import open_baseline
 from firth.baselines.spec import Spec
-from firth.lexical.frequencies import fit_frequencies
 from firth.lexical.idf import fit_idf
-from firth.lexical.vector_files import WordVectors
+from firth.lexical.word_vectors import WordVectors
 from firth.lexical.words import words
 from firth.run.errors import InputError
 
@@ -103,14 +102,6 @@ def test_what_lies_along_the_component_has_no_direction() -> None:
 def test_the_component_of_nothing_is_zero() -> None:
     """No text with a known word: nothing to take away."""
     assert not first_component(np.zeros((3, 4))).any()
-
-
-def test_frequencies_are_shares() -> None:
-    """They add up to 1 over the words seen; others have 0."""
-    found = fit_frequencies(["the ship", "The storm the"], "two sentences")
-    assert found.share("the") == 3 / 5
-    assert sum(found.share(word) for word in found.counts) == pytest.approx(1)
-    assert found.share("sea") == fit_frequencies([], "none").share("sea") == 0
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_a_source_may_contain_anything() -> None:
 def test_the_package_is_light() -> None:
     """Naming baselines loads neither torch nor scikit-learn."""
     code = (
-        "import sys; from firth.baselines import BASELINES, open_baseline; "
+        "import sys; from firth.baselines.registry import open_baseline; "
         "open_baseline('baseline:dice'); "
         "print([m for m in ('torch', 'sklearn', 'scipy', 'transformers') if m in sys.modules])"
     )

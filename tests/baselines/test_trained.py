@@ -97,7 +97,7 @@ def test_python_takes_the_settings(run: Run) -> None:
     assert before is not None
     assert after is not None
     assert before.request != after.request
-    assert after.config["settings"]["dimensions"] == 7
+    assert after.config["baselines.cbow.dimensions"] == 7
     assert Run.open(run.path).config.baselines.cbow.dimensions == 7
     assert stage_of("cbow").name == after.stage
 

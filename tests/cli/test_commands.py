@@ -54,7 +54,7 @@ def commands(of: Any = None, path: tuple[str, ...] = ()) -> dict[tuple[str, ...]
 
 
 COMMANDS = commands()
-SEEDLESS = {("mteb",), ("bws", "export")}
+SEEDLESS = {("mteb",), ("bws", "export"), ("corpus", "stats"), ("check-run",), ("leakage",)}
 """They draw nothing at random."""
 
 
@@ -95,8 +95,8 @@ def test_similarity_json_holds_all_terms(firth: Command, tiny_run: Path) -> None
 
 
 def test_the_default_origin_explains_by_parts(firth: Command, run: Path) -> None:
-    """Method `blend`: parts and evidence on the screen, the sum of them in JSON."""
-    blend = ("--set", "origin.method=blend")
+    """Method `ensemble`: parts and evidence on the screen, the sum of them in JSON."""
+    blend = ("--set", "origin.method=ensemble")
     _, out, _ = firth("explain", A, B, "--run", run, "--top", 2, *blend)
     assert all(name in out for name in ("sentences: fits", "words: fits", "terms: fits"))
     _, out, _ = firth("similarity", A, B, "--run", run, "--json", *blend)
@@ -144,8 +144,26 @@ def test_similarity_of_a_file(firth: Command, tiny_run: Path, tmp_path: Path) ->
     rows = [line.split("\t") for line in out.splitlines()]
     assert [row[1:] for row in rows] == [[A, B], [B, B]]
     assert float(rows[1][0]) == 1
-    firth("similarity", "--pairs", pairs, "--run", tiny_run, "--out", tmp_path / "out.tsv")
+    written = ("similarity", "--pairs", pairs, "--run", tiny_run, "--out", tmp_path / "out.tsv")
+    assert firth(*written)[0] == 0
     assert (tmp_path / "out.tsv").read_text() == out
+    status, _, err = firth(*written)
+    assert status == 1
+    assert "--force" in err
+    assert firth(*written, "--force")[0] == 0
+
+
+def test_a_header_is_no_pair(firth: Command, tiny_run: Path, tmp_path: Path) -> None:
+    """Names of columns in the first line are left out, and said; a pair there is a pair."""
+    pairs = tmp_path / "pairs.tsv"
+    for header in ("sentence1\tsentence2\tscore", "Text A\ttext_b", "s1\ts2"):
+        pairs.write_text(f"{header}\n{A}\t{B}\n")
+        _, out, err = firth("similarity", "--pairs", pairs, "--run", tiny_run)
+        assert len(out.splitlines()) == 1
+        assert "line 1: names of columns" in err
+    pairs.write_text(f"{A}\t{B}\ns1\ts2\n")
+    _, out, _ = firth("similarity", "--pairs", pairs, "--run", tiny_run)
+    assert len(out.splitlines()) == 2
 
 
 def test_contexts_and_explain(firth: Command, tiny_run: Path) -> None:
@@ -172,11 +190,11 @@ def test_settings_for_one_question_leave_the_run_alone(firth: Command, run: Path
 
 def test_corpus_stats(firth: Command, tiny_run: Path) -> None:
     """The figures are those of the tiny corpus, and each source has a line."""
-    _, out, _ = firth("corpus", "stats", tiny_run, "--json")
+    _, out, _ = firth("corpus", "stats", "--run", tiny_run, "--json")
     found = json.loads(out)
     assert found["documents"] == 40
     assert found["sources"]
-    _, out, _ = firth("corpus", "stats", tiny_run)
+    _, out, _ = firth("corpus", "stats", "--run", tiny_run)
     lines = [line.split() for line in out.splitlines()]
     for source in found["sources"]:
         figures = [source[name] for name in ("documents", "sentences", "words", "duplicates")]
@@ -320,7 +338,7 @@ BAD = [
     (("contexts", "", "--run", "{run}"), "empty sentence"),
     (("explain", A, "", "--run", "{run}"), "empty sentence"),
     (("corpus", "build", "{tmp}/absent.txt", "--run", "{tmp}/new"), "absent.txt"),
-    (("corpus", "stats", "{tmp}/nowhere"), "not a run"),
+    (("corpus", "stats", "--run", "{tmp}/nowhere"), "not a run"),
     (("train", "coherence", "--run", "{tmp}/nowhere"), "not a run"),
     (("train", "generator", "--run", "{run}", "--backend", "causal-lm"), "model"),
     (("harvest", "--run", "{run}", "--pairs", "5"), "harvest.pairs"),

@@ -120,9 +120,33 @@ def test_what_the_system_refuses_is_one_message(
     assert "runs/mine/config.yaml: cannot be read or written (Permission denied)" in err
 
 
+def test_a_full_disk_in_numpys_words_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """NumPy raises an OSError without a number; it is no traceback either."""
+
+    def full(*_: object) -> None:
+        raise OSError("401554 requested and 19424 written")
+
+    monkeypatch.setattr(cli, "app", full)
+    status, out, err = call(monkeypatch, capsys)
+    assert (status, out) == (1, "")
+    assert "19424 written" in err
+    assert "space on its disk" in err
+
+
 def test_a_closed_pipe_is_no_error_message(tiny_run: Path) -> None:
     """`firth … | head` ends without a word when the reader has seen enough."""
-    command = [sys.executable, "-m", "firth.cli.main", "corpus", "stats", str(tiny_run), "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "firth.cli.main",
+        "corpus",
+        "stats",
+        "--run",
+        str(tiny_run),
+        "--json",
+    ]
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as closed:
@@ -140,6 +164,6 @@ def test_an_interruption_says_how_to_go_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("firth.corpus.stats.corpus_stats", interrupted)
-    status, out, err = call(monkeypatch, capsys, "corpus", "stats", tiny_run)
+    status, out, err = call(monkeypatch, capsys, "corpus", "stats", "--run", tiny_run)
     assert (status, out) == (130, "")
     assert err == "firth: interrupted; the same command continues where it stopped\n"

@@ -1,4 +1,4 @@
-"""Decorrelated contexts: their shares sum to the cosine, whatever the contexts are."""
+"""Decorrelated contexts: what they add sums to the cosine, whatever the contexts are."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from firth.context.decorrelated import Contexts
+from firth.context.contexts import Contexts
 from firth.context.encoder import unit
 
 
@@ -15,7 +15,7 @@ def contexts_of(rows: np.ndarray) -> Contexts:
 
 
 @given(st.integers(0, 10_000), st.integers(6, 40))
-def test_shares_sum_to_the_cosine(seed: int, count: int) -> None:
+def test_fits_sum_to_the_cosine(seed: int, count: int) -> None:
     """Eq. 4 over all contexts is x · y: the whole point of decorrelating."""
     rng = np.random.default_rng(seed)
     # Far from evenly spread, so that plain fits would not do.
@@ -31,8 +31,7 @@ def test_shares_sum_to_the_cosine(seed: int, count: int) -> None:
 
 def test_fewer_contexts_than_dimensions_explain_what_they_can_see() -> None:
     """Directions that no context has are left out, and nothing becomes infinite."""
-    contexts = contexts_of(np.eye(6)[:3])
-    fits = contexts.decorrelated()
+    fits = contexts_of(np.eye(6)[:3]).decorrelated()
     assert np.isfinite(fits).all()
     seen, unseen = np.eye(6)[1], np.eye(6)[5]
     assert np.isclose((fits @ seen) @ (fits @ seen) / 3, 1.0)
@@ -44,5 +43,5 @@ def test_contexts_come_back_from_disk(tmp_path: Path) -> None:
     contexts = contexts_of(np.random.default_rng(0).standard_normal((7, 3)))
     contexts.save(tmp_path)
     again = Contexts.load(tmp_path)
-    assert (again.slots == contexts.slots).all()
+    assert (again.positions == contexts.positions).all()
     assert again.vectors.tobytes() == contexts.vectors.tobytes()

@@ -9,6 +9,7 @@ import pytest
 from firth.context import CONTEXT
 from firth.context.build import build_context
 from firth.context.open import open_encoder
+from firth.context.settings import TuneConfig
 from firth.context.tune import Neighbours
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
@@ -17,7 +18,7 @@ from firth.run.config import Config
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import CONFIG, Run
 
-from .conftest import prompt_settings
+EIGHT = TuneConfig(batch=8)
 
 
 def test_batches_are_neighbours_of_one_file(tmp_path: Path) -> None:
@@ -32,7 +33,7 @@ def test_batches_are_neighbours_of_one_file(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", Config.parse(settings, CONFIG))
     build_corpus(run)
     corpus = Corpus.open(run)
-    batches = Neighbours(corpus, CorpusConfig(), 8, seed=1)
+    batches = Neighbours(corpus, CorpusConfig(), EIGHT, seed=1)
     drawn = [batches.chosen(step) for step in range(60)]
     sources = [set(corpus.source_of(batch).tolist()) for batch in drawn]
     for batch in drawn:
@@ -41,7 +42,7 @@ def test_batches_are_neighbours_of_one_file(tmp_path: Path) -> None:
     # The small file has too few pairs for a batch of its own and joins another.
     counts = [sum(len(found) == 1 and k in found for found in sources) for k in range(3)]
     assert sorted(counts)[1] >= 15
-    assert (batches.chosen(7) == Neighbours(corpus, CorpusConfig(), 8, seed=1).chosen(7)).all()
+    assert (batches.chosen(7) == Neighbours(corpus, CorpusConfig(), EIGHT, seed=1).chosen(7)).all()
     firsts, seconds = batches(7)
     assert firsts == corpus.texts(drawn[7])
     assert seconds == corpus.texts(drawn[7] + 1)
@@ -55,7 +56,7 @@ def test_a_corpus_of_single_sentences_is_refused(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", Config.parse(settings, CONFIG))
     build_corpus(run)
     with pytest.raises(InputError, match="running text"):
-        Neighbours(Corpus.open(run), CorpusConfig(), 8, seed=1)
+        Neighbours(Corpus.open(run), CorpusConfig(), EIGHT, seed=1)
 
 
 def test_tuning_learns_the_task(prompt_run: Path) -> None:
@@ -105,12 +106,13 @@ def test_resumed_tuning_ends_with_the_same_bytes(
         assert (run.path / "context" / file.name).read_bytes() == file.read_bytes(), file.name
 
 
-def test_a_language_model_needs_a_name(tmp_path: Path, tiny_folder: Path) -> None:
+def test_a_language_model_needs_a_name(tmp_path: Path, prompt_run: Path) -> None:
     """encoder: causal-lm without a model is a problem of the configuration."""
     with pytest.raises(ConfigError, match="needs `model`"):
         Config.parse({"context": {"encoder": "causal-lm"}}, "test")
-    settings = prompt_settings(tiny_folder, tmp_path / "nothing")
-    run = Run.create(tmp_path / "run", Config.parse(settings, CONFIG))
+    changes = {"context": {"model": str(tmp_path / "nothing")}}
+    config = Run.open(prompt_run).config.changed(changes, "test")
+    run = Run.create(tmp_path / "run", config)
     build_corpus(run)
     with pytest.raises(InputError, match="nothing"):
         build_context(run)

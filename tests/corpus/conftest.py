@@ -11,9 +11,8 @@ import pytest
 import zstandard
 
 from firth.corpus.corpus import Corpus
-from firth.corpus.inputs import resolve_inputs
-from firth.corpus.readers import read_source
-from firth.corpus.records import Item, Problem, Record
+from firth.corpus.inputs import Problem, resolve_inputs
+from firth.corpus.read import Item, Record, read_source
 from firth.corpus.settings import CorpusConfig
 
 

@@ -1,4 +1,4 @@
-"""The corpus stage: skipping, strictness, duplicates, resumption, memory."""
+"""The corpus stage: skipping, strictness, duplicates, resumption, memory, files."""
 
 import json
 import os
@@ -8,13 +8,20 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from firth.corpus.build import MAX_LISTED, build_corpus
+from firth.corpus.build import MAX_LISTED, SeenTexts, build_corpus
 from firth.corpus.corpus import Corpus
+from firth.corpus.read import Record
 from firth.corpus.stats import corpus_stats
+from firth.corpus.store import BATCH_ROWS, ArrayWriter, chunk
+from firth.run import progress
 from firth.run.config import Config
 from firth.run.errors import InputError
 from firth.run.run import Run
@@ -22,7 +29,7 @@ from firth.run.run import Run
 from .conftest import json_lines
 
 BUILD = (
-    "import resource, sys; from firth import progress; progress.set_quiet(True)\n"
+    "import resource, sys; from firth.run import progress; progress.set_quiet(True)\n"
     "from firth.corpus.corpus import Corpus\n"
     "Corpus.build([sys.argv[1]], sys.argv[2])\n"
     "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
@@ -40,7 +47,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def large(path: Path, documents: int) -> Path:
-    """Documents of 100 sentences of random words, all different."""
+    """Documents of 100 sentences of random words, all different, and each a second time."""
     rng = random.Random(11)
     vocabulary = ["".join(rng.choices("abcdefghij", k=6)) for _ in range(3_000)]
     with path.open("w") as file:
@@ -49,6 +56,7 @@ def large(path: Path, documents: int) -> Path:
                 f"The {' '.join(rng.choices(vocabulary, k=9))} ends." for _ in range(100)
             )
             file.write(json.dumps({"id": str(number), "text": body}) + "\n")
+            file.write(json.dumps({"id": f"again {number}", "text": body.upper()}) + "\n")
     return path
 
 
@@ -123,6 +131,49 @@ def test_duplicates_are_dropped(tmp_path: Path) -> None:
         ("b.txt", 0, 1),
         ("c.txt", 1, 0),
     ]
+    lines = (run.path / "corpus" / "duplicates.jsonl").read_text().splitlines()
+    name = tmp_path.name
+    assert [json.loads(line) for line in lines] == [
+        {
+            "id": f"{name}/a.jsonl:3",
+            "source": f"{name}/a.jsonl",
+            "line": 3,
+            "kept": {"id": f"{name}/a.jsonl:1", "source": f"{name}/a.jsonl", "line": 1},
+        },
+        {
+            "id": f"{name}/b.txt",
+            "source": f"{name}/b.txt",
+            "line": 1,
+            "kept": {"id": f"{name}/a.jsonl:2", "source": f"{name}/a.jsonl", "line": 2},
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["One two three.", "Four five six."], "no sentence has a neighbour:"),
+        (["One two three. Four five six."], "no sentence of 3 to 60 words"),
+        (["One two three. Four five six. Seven eight nine."], None),
+    ],
+)
+def test_what_later_stages_will_miss_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], texts: list[str], said: str | None
+) -> None:
+    """Bad records, duplicates and a lack of neighbours are told by each call, reused or not."""
+    (tmp_path / "a.jsonl").write_bytes(json_lines([*texts, texts[0].lower(), ""]))
+    run = create(tmp_path / "run", [tmp_path / "a.jsonl"])
+    progress.set_quiet(False)
+    for reused in (False, True):
+        outcome = build_corpus(run)
+        shown = capsys.readouterr().err
+        assert outcome.reused is reused
+        assert "skipped: 1 (see corpus/skipped.jsonl" in shown
+        assert "dropped: 1 documents" in shown
+        assert outcome.manifest.summary.get("note", "").startswith(said or "")
+        assert ("note" in outcome.manifest.summary) == (said is not None)
+        assert said is None or said in shown
+    assert corpus_stats(run).duplicates == 1
 
 
 def test_what_makes_the_stage_stale(tmp_path: Path) -> None:
@@ -212,3 +263,43 @@ def test_stats_agree_with_the_corpus(corpus: Corpus, corpus_run: Path, tiny_fold
     assert sum(source.sentences for source in stats.sources) == stats.sentences
     assert sum(source.words for source in stats.sources) == stats.words
     assert json.loads(json.dumps(stats.as_dict()))["sources"][0]["documents"] == 1
+
+
+@given(lengths=st.lists(st.integers(1, 30), min_size=1, max_size=20), limit=st.integers(1, 12))
+def test_chunks_tile_a_document(lengths: list[int], limit: int) -> None:
+    """Chunks cover all sentences, are within the limit, and end early only where they may.
+
+    A chunk shorter than the limit ends at the end of the document, or at a paragraph border when
+    at least half full; and no chunk that is half full goes on over a paragraph border.
+    """
+    ends = chunk(lengths, limit)
+    borders = set(np.cumsum(lengths).tolist())
+    assert ends[-1] == sum(lengths)
+    for start, end in zip([0, *ends], ends, strict=False):
+        size = end - start
+        assert 0 < size <= limit
+        assert size == limit or end == ends[-1] or (end in borders and 2 * size >= limit)
+        assert not any(
+            2 * (border - start) >= limit and border < end for border in borders if border > start
+        )
+
+
+@pytest.mark.parametrize("count", [0, 1, BATCH_ROWS - 1, BATCH_ROWS, 3 * BATCH_ROWS + 5])
+def test_array_written_in_pieces_is_the_array(tmp_path: Path, count: int) -> None:
+    """The file is byte for byte what numpy would save at once."""
+    writer = ArrayWriter(tmp_path / "pieces.npy", np.int64)
+    for start in range(0, count, 1_000):
+        writer.extend(range(start, min(start + 1_000, count)))
+    writer.close()
+    np.save(tmp_path / "whole.npy", np.arange(count, dtype=np.int64))
+    assert (tmp_path / "pieces.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
+
+
+def test_seen_texts_know_the_normal_form(tmp_path: Path) -> None:
+    """Case, punctuation and white space do not make a text new; a word does."""
+    for _ in range(2):  # a second set is made anew
+        with closing(SeenTexts(tmp_path / "scratch" / "seen.sqlite")) as seen:
+            texts = ["The cat sat.", "the  cat, sat", "The cat sat down.", "The cat sat."]
+            found = [seen.add(Record("s", n, f"d{n}", "", text)) for n, text in enumerate(texts)]
+            first = {"id": "d0", "source": "s", "line": 0}
+            assert found == [None, first, None, first]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from firth.corpus.context import Context
 from firth.corpus.corpus import Corpus
-from firth.corpus.sentences import split_paragraphs
+from firth.corpus.split import split_paragraphs
 from firth.lexical.words import words
 from firth.run.errors import ConfigError, InputError
 

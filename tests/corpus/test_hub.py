@@ -5,6 +5,8 @@ import json
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from firth.corpus.corpus import Corpus
@@ -27,6 +29,18 @@ def test_rows_become_documents(tmp_path: Path) -> None:
     assert corpus.document_source(1) == (f"hub:{folder}", 3)
     skipped = (tmp_path / "run" / "corpus" / "skipped.jsonl").read_text()
     assert json.loads(skipped)["line"] == 2
+
+
+def test_columns_that_python_cannot_hold_cost_nothing(tmp_path: Path) -> None:
+    """A date beyond the year 9999 beside the text does not end the reading."""
+    (tmp_path / "set").mkdir()
+    dates = pa.array([10**9, 10**9], pa.date32())
+    table = pa.table({"text": ["One. Two.", "Three."], "title": dates, "when": dates})
+    pq.write_table(table, tmp_path / "set" / "train.parquet")
+    corpus = Corpus.build([f"hub:{tmp_path / 'set'}"], tmp_path / "run")
+    assert [text for batch in corpus.batches() for text in batch] == ["One.", "Two.", "Three."]
+    with pytest.raises(InputError, match="no column 'body'"):
+        Corpus.build([f"hub:{tmp_path / 'set'}"], tmp_path / "other", text_field="body")
 
 
 def test_fingerprint_follows_the_data(tmp_path: Path) -> None:

@@ -10,9 +10,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.corpus.inputs import resolve_inputs
+from firth.corpus.inputs import Reason, resolve_inputs
 from firth.corpus.lines import Line, read_lines
-from firth.corpus.records import Reason
 
 from .conftest import packed
 

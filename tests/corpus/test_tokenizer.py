@@ -30,8 +30,8 @@ def test_two_trainings_give_the_same_bytes(run: Run) -> None:
     file = run.path / "tokenizer" / "tokenizer.json"
     first = file.read_bytes()
     code = (
-        "import sys; from firth import progress; progress.set_quiet(True)\n"
-        "from firth.corpus.tokenizer import build_tokenizer; from firth.run import Run\n"
+        "import sys; from firth.run import progress; progress.set_quiet(True)\n"
+        "from firth.corpus.tokenizer import build_tokenizer; from firth.run.run import Run\n"
         "assert not build_tokenizer(Run.open(sys.argv[1])).reused"
     )
     for seed, threads in (("1", "1"), ("2", "2")):

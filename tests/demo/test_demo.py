@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from firth.demo.demo import REPORT, Demo, demo_config
+from firth.demo.demo import Demo, demo_config
 from firth.demo.gather import gather_report
+from firth.demo.preflight import REPORT
 from firth.demo.report import write_report
 from firth.demo.texts import collect_texts
 from firth.evaluate import EVALUATION
@@ -85,7 +86,7 @@ def test_the_report_shows_everything_and_escapes_it(evaluated: Run) -> None:
     for outside in ("<script", "src=", "@import", "url(http"):
         assert outside not in page
     assert len(report.hits) == 5
-    assert len({hit.sentence for hit in report.hits}) == 5
+    assert len({sentence for _, sentence, _ in report.hits}) == 5
     first = path.read_bytes()
     write_report(path, report)
     assert path.read_bytes() == first

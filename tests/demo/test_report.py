@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from firth.demo.report import DemoReport, Hit, Row, ScoredPair, write_report
+from firth.demo.report import DemoReport, write_report
 from firth.origin.ensemble import ComponentScore, EnsembleExplanation, Evidence
 
 HOSTILE = """<script>alert("x")</script> & 'quoted' </td></table>"""
 
+COLUMNS = ("model", "task", "split", "metric", "value", "low", "high", "n")
 WITHOUT = """
 import sys
 sys.modules[sys.argv[1]] = None
 from firth.run.errors import MissingExtraError
 try:
-    import firth.demo.report, firth.demo.plots
+    import firth.demo.report
 except MissingExtraError as error:
     print(error)
 """
@@ -34,13 +35,13 @@ def report(text: str) -> DemoReport:
         curves={text: (text, {text: [(1.0, 0.5), (2.0, 0.25)], "other": [(1.0, 0.75)]})},
         scores={text: [0.1, 0.2, 0.4], "random": [0.0, 0.3]},
         distilled=([0.1, 0.2], [0.3, 0.5]),
-        pairs=[ScoredPair(text, text, 0.25, 0.5)],
+        pairs=[(text, text, 0.25, 0.5)],
         explanations=[explanation],
         query=text,
-        hits=[Hit(0.75, text, text)],
+        hits=[(0.75, text, text)],
         results=[
-            Row(text, text, text, 61.25, 58.0, 64.0, 1225),
-            Row("s", "t", "m", None, None, None, 2),
+            dict(zip(COLUMNS, (text, text, text, text, 61.25, 58.0, 64.0, 1225), strict=True)),
+            dict(zip(COLUMNS, ("m", "t", "dev", "r", None, None, None, 2), strict=True)),
         ],
         notes=[text],
         settings=text,

@@ -1,14 +1,13 @@
 """Every command and every Python example of the README and docs/ runs as it is printed.
 
 Blocks fenced as ```console are run line by line (lines that begin with `$ `), blocks fenced as
-```python are executed; both in a folder that holds `texts/`, `pairs.tsv` and a finished tiny run
-`run/`. A block that cannot run here (it needs a hub, a large corpus, minutes) is fenced as ```text.
+```python are executed; both in a folder that holds `docs/`, `README.md`, `texts/`, `pairs.tsv` and a
+finished tiny run `run/`. A block that cannot run here (it needs a hub, a large corpus, minutes) is fenced as ```text.
 """
 
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,10 +20,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def blocks(page: Path, kind: str) -> Iterator[str]:
-    for found, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
-        if found == kind:
-            yield text
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """(console or python, text) of each block that must run, in order."""
+    return _BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -39,33 +37,30 @@ def here(
         "The judge praised the jury.\tThe cow left the barn.\n",
         encoding="utf-8",
     )
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "README.md", tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_run(page: Path, here: Path) -> None:
-    """Each `$ firth …` line of a page exits with 0."""
-    for block in blocks(page, "console"):
-        for line in block.splitlines():
-            if not line.startswith("$ "):
-                continue
-            program, *arguments = shlex.split(line.removeprefix("$ "), comments=True)
-            if program != "firth":
-                continue
-            result = CliRunner().invoke(app, arguments)
-            assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception!r}"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_runs(page: Path, here: Path) -> None:
-    """The Python blocks of a page run one after the other, sharing their names."""
+def test_examples_run(page: Path, here: Path) -> None:
+    """Each `$ firth …` line of a page exits with 0; its Python runs; one after the other, as they
+    stand, the Python blocks sharing their names. (`.ci/run` runs README's in a new environment.)"""
     names: dict[str, object] = {"__name__": "example"}
-    for block in blocks(page, "python"):
-        exec(compile(block, str(page), "exec"), names)
+    for kind, block in blocks(page):
+        if kind == "python":
+            exec(compile(block, str(page), "exec"), names)
+            continue
+        for line in block.splitlines():
+            program, *arguments = shlex.split(line.removeprefix("$ "), comments=True) or [""]
+            if line.startswith("$ ") and program == "firth":
+                result = CliRunner().invoke(app, arguments)
+                assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception!r}"
 
 
 def test_the_pages_hold_examples() -> None:
     """The premise: the pattern finds commands and Python in the pages."""
-    assert sum(1 for page in PAGES for _ in blocks(page, "console")) >= 8
-    assert sum(1 for page in PAGES for _ in blocks(page, "python")) >= 6
+    kinds = [kind for page in PAGES for kind, _ in blocks(page)]
+    assert kinds.count("console") >= 8
+    assert kinds.count("python") >= 6

@@ -35,8 +35,8 @@ def plain_cosine(a: str, b: str, idf: Idf, count_unseen: bool) -> float:
     ]
     if not count_unseen:
         vectors = [{w: x for w, x in v.items() if w in idf.frequencies} for v in vectors]
-    if not any(vectors):
-        return float(words(a) == words(b))
+    if a == b:
+        return 1.0
     if not all(vectors):
         return 0.0
     dot = sum(weight * vectors[1].get(word, 0.0) for word, weight in vectors[0].items())
@@ -101,7 +101,7 @@ def test_the_name_says_where_the_idf_comes_from() -> None:
 
 
 def test_texts_without_words() -> None:
-    """No word in the whole batch, or in one text of a pair: no error."""
-    assert TfIdf(IDF).similarities([("", "..."), ("!", "!")]).tolist() == [1.0, 1.0]
+    """No error, and nothing is not alike: 0, but for a text and itself."""
+    assert TfIdf(IDF).similarities([("", "..."), ("!", "!")]).tolist() == [0.0, 1.0]
     assert TfIdf(IDF).similarities([("", "a b")]).tolist() == [0.0]
     assert TfIdf().similarities([]).shape == (0,)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from firth.evaluate import hub
-from firth.reproduce.options import Options
-from firth.reproduce.registry import Request
+from firth.evaluate import readers
+from firth.reproduce.options import Options, Request
 from firth.run.config import Config
 from firth.run.run import CONFIG, Run
 
@@ -18,7 +17,7 @@ NOUNS = ["ship", "harbour", "wave", "sailor", "storm", "judge", "lawyer", "trial
 @pytest.fixture
 def stsb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An evaluation folder whose STSb has 24 test pairs and 12 dev pairs, rated by word overlap."""
-    monkeypatch.setattr(hub, "hub_is_reachable", lambda: False)
+    monkeypatch.setattr(readers, "hub_is_reachable", lambda: False)
     rng = random.Random(7)
     text = "sentence1\tsentence2\tscore\tsubtask\tsplit\n"
     for split, rows in (("test", 24), ("dev", 12)):
@@ -40,12 +39,13 @@ def whole_run(tiny_run: Path, tmp_path: Path) -> Run:
     """A copy of the finished tiny run, scoring in float32, so that batches change no more than the
     last bits. Its own Origin is far from the paper's: centred, corrected, other weights."""
     path = Path(shutil.copytree(tiny_run, tmp_path / "whole"))
-    origin = {"measure": "centred", "pmi": True, "contexts": 3,
+    origin = {"measure": "centred", "baseline_corrected": True, "contexts": 3,
               "weights": {"coherence": 0.1, "left": 2.0}}  # fmt: skip
-    changes = {"generator": {"precision": "float32"}, "paper": origin, "run": None}
+    changes = {"generator": {"precision": "float32"}, "origin": origin, "run": None}
     return Run.create(path, Config.load(path / CONFIG).changed(changes, "test"))
 
 
 def request_of(run: Run, data_dir: Path, **options: object) -> Request:
     """What an experiment is given."""
-    return Request(run, data_dir, options=Options(**options))  # type: ignore[arg-type]
+    asked = Options(**options)  # type: ignore[arg-type]
+    return Request("trial", run.path / "out", run, data_dir, asked, run.config.seed)

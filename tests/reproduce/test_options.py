@@ -42,12 +42,7 @@ def test_all_problems_come_at_once() -> None:
         wrong.check("table6", EXPERIMENTS["table6"].takes)
     assert len(caught.value.problems) == 6, "five here, and `contexts` is out of range besides"
     text = str(caught.value)
-    for expected in (
-        "table6 takes no --contexts",
-        "--pairs: got 3",
-        "'many'",
-        "--lambdas",
-    ):
+    for expected in ("table6 takes no --contexts", "--pairs: got 3", "'many'", "--lambdas"):
         assert expected in text
     Options().check("table6", EXPERIMENTS["table6"].takes)
 

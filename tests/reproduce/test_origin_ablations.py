@@ -14,9 +14,9 @@ from firth.origin.origin import Origin
 from firth.paper.origin import PaperOrigin
 from firth.paper.settings import Weights
 from firth.reproduce import context_fits as module
+from firth.reproduce.ablation import rated_pairs
 from firth.reproduce.options import Options, all_ones
-from firth.reproduce.published_sun import TABLE5, TABLE6, TABLE8
-from firth.reproduce.rated import rated_pairs
+from firth.reproduce.published import SUN_TABLE5, SUN_TABLE6, SUN_TABLE8
 from firth.reproduce.registry import reproduce
 from firth.reproduce.report import Report
 from firth.run.errors import ConfigError, InputError, MissingStageError
@@ -36,7 +36,7 @@ def literal(run: Run, data: Path, contexts: int, shortlist: int, **changes: Any)
     """Spearman of the paper's Origin, by Origin itself."""
     settings: dict[str, Any] = {
         "contexts": contexts, "shortlist": shortlist, "selection": "two-step", "diverse": True,
-        "max_jaccard": 0.5, "weights": all_ones().model_dump(), "pmi": False,
+        "max_jaccard": 0.5, "weights": all_ones().model_dump(), "baseline_corrected": False,
         "measure": "cosine",
     }  # fmt: skip
     rated = rated_pairs(request_of(run, data))
@@ -61,7 +61,7 @@ def test_one_computation_serves_three_experiments(
     for size in (2, 3, 5):
         own = literal(whole_run, stsb, size, 9)
         assert cells(sizes, str(size))[0] == pytest.approx(own, abs=1e-6)
-    assert cells(sizes, "500") == (None, None, None, None, TABLE6[500])
+    assert cells(sizes, "500") == (None, None, None, None, SUN_TABLE6[500])
     assert {path.name for path in (run / "reproduce" / "table6").iterdir()} == FILES
     stored = json.loads((run / "reproduce" / "table6" / "results.json").read_text())
     assert stored["details"]["intervals"]["5 cosine"][3] == 24
@@ -89,7 +89,7 @@ def test_one_computation_serves_three_experiments(
         assert cells(terms, row)[0] == pytest.approx(
             literal(whole_run, stsb, 5, 9, **change), abs=1e-6
         )
-    assert cells(terms, "w/o both contexts")[-2] == TABLE8["w/o both contexts"]
+    assert cells(terms, "w/o both contexts")[-2] == SUN_TABLE8["w/o both contexts"]
     assert cells(built, "without diversity")[0] == pytest.approx(
         literal(whole_run, stsb, 5, 9, diverse=False), abs=1e-6
     )
@@ -126,7 +126,7 @@ def test_lambdas(whole_run: Run, stsb: Path) -> None:
     assert cells(report, "Full")[0] == cells(report, "sentence alone")[0]
     own = reproduce("table8", run, stsb, options=Options(lambdas="run", **some))  # type: ignore[arg-type]
     expected = Weights(coherence=0.1, left=2.0).model_dump()
-    assert own.details["lambdas"] == whole_run.config.paper.weights.model_dump() == expected
+    assert own.details["lambdas"] == whole_run.config.origin.weights.model_dump() == expected
 
 
 def test_a_language_model_in_the_place_of_the_generator(
@@ -152,10 +152,10 @@ def test_a_language_model_in_the_place_of_the_generator(
 def test_table5(whole_run: Run, stsb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part is a run of its own over documents of the larger ones; the whole is the run."""
     options = Options(pairs=10, sizes=("100%", "40%", "60%"), contexts=2, shortlist=4)
-    whole_run = whole_run.changed({"origin": {"method": "blend"}})  # the default
+    whole_run.changed({"origin": {"method": "ensemble"}}).save()  # the default
     report = reproduce("table5", whole_run.path, stsb, options=options)
     names = [row.name for row in report.rows]
-    assert names[3 : 3 + len(TABLE5)] == [f"{tokens:,} tokens" for tokens in TABLE5]
+    assert names[3 : 3 + len(SUN_TABLE5)] == [f"{tokens:,} tokens" for tokens in SUN_TABLE5]
     parts = {}
     for label in ("40pct", "60pct"):
         part = Run.open(whole_run.path / "reproduce" / "table5" / label)
@@ -210,6 +210,6 @@ def test_the_command(whole_run: Run, stsb: Path) -> None:
         "20",
     ]
     for wrong in (["--sizes", "2", "--contexts", "4"], ["--sizes", ","], ["--lambdas", "1"]):
-        refused = CliRunner().invoke(app, [*start, *wrong, "--set", "paper.contexts=7"])
+        refused = CliRunner().invoke(app, [*start, *wrong, "--set", "origin.contexts=7"])
         assert isinstance(refused.exception, ConfigError), wrong
     assert (whole_run.path / CONFIG).read_bytes() == before

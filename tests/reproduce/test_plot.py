@@ -4,20 +4,19 @@ import re
 
 import pytest
 
-from firth.reproduce.plot import draw
-from firth.reproduce.report import Lines
+from firth.evaluate.metrics import Estimate
+from firth.reproduce.report import Lines, draw
 
 DASHES = "stroke-dasharray"
 
 
 def lines(*, connected: bool) -> Lines:
+    ours = [Estimate(1, 0, 2, 9), Estimate(2, 1, 3, 9), Estimate(3, None, None, 9)]
     return Lines(
         "size",
         "Spearman",
         ["a", "b", "c"],
-        {"ours": [1, 2, 3], "ours, fixed": [2, None, 3], "ours, printed": [4, None, 6]},
-        frozenset({"ours, printed"}),
-        {"ours": [(0, 2), (1, 3), (None, None)]},
+        {"ours": ours, "ours, fixed": [2, None, 3], "ours, printed": [4, None, 6]},
         connected,
     )
 

@@ -8,13 +8,14 @@ import pytest
 
 from firth.corpus import CORPUS
 from firth.evaluate import EVALUATION
-from firth.reproduce import pair_numbers
-from firth.reproduce.cross_encoder import CROSS_ENCODER, CrossScorer, open_cross_encoder
+from firth.reproduce import surrogate_ablations
+from firth.reproduce.cross_encoder import CROSS_ENCODER, CrossScorer
 from firth.reproduce.derived import Derived
 from firth.reproduce.options import Options
-from firth.reproduce.published_sun import TABLE7
+from firth.reproduce.published import SUN_TABLE7
 from firth.reproduce.registry import reproduce
 from firth.run.errors import ConfigError, MissingStageError
+from firth.run.pretrained import open_cross_encoder
 from firth.run.run import CONFIG, Run
 
 
@@ -42,9 +43,9 @@ def test_table7(whole_run: Run, stsb: Path) -> None:
     assert next(iter(own.values())) in trained.values()
     assert weights_of(run / "surrogate") == own
     printed = [row.cells[-1] for row in report.rows if row.cells[-1] is not None]
-    assert printed == list(TABLE7.values())
+    assert printed == list(SUN_TABLE7.values())
     assert any("Origin as printed, " in text for text in report.notes)
-    blended = pair_numbers._labelled_by({"method": "blend", "contexts": 64})
+    blended = surrogate_ablations._labelled_by({"method": "blend", "contexts": 64})
     assert blended == "the default Origin, of sentences, words and terms"
     start, first, change = report.rows[0].cells[0], *report.rows[1].cells[:4:3]
     assert start is not None
@@ -68,7 +69,7 @@ def test_structures(whole_run: Run, stsb: Path) -> None:
     agreed = report.details["harvest_test"]
     assert agreed["Siamese"]["constant_l2"] == agreed["cross-encoder"]["constant_l2"]
     assert stored["test"] == agreed["cross-encoder"]
-    scorer = CrossScorer(open_cross_encoder(models / CROSS_ENCODER.name))
+    scorer = CrossScorer(open_cross_encoder(str(models / CROSS_ENCODER.name)))
     a, b, c = "The ship saw the storm.", "The cow met the judge.", "The wave left the barn."
     d = "The trial praised the piano."
     ac, ad, bc, bd = scorer.similarities([(a, c), (a, d), (b, c), (b, d)])

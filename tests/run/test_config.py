@@ -45,6 +45,27 @@ def test_a_file_that_is_no_configuration(tmp_path: Path, text: str, part: str) -
         Config.load(path)
 
 
+BOMB = "a0: &a0 [x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)
+)
+ODD = [
+    "seed: 2001-99-99", "seed: 2001-12-14", "seed: !!binary 'x'", "seed: !!timestamp x",
+    "seed: !!int x", "seed: !!float x", "seed: .nan", "seed: " + "9" * 5000,
+    "? [1, 2]\n: 3", "{1: 2}", "seed: !!set {a, b}", "seed: !!omap [a: 1]", "<<: 3", "=: 4",
+    "seed: !!python/object:os.system {}", "seed: " + "[" * 5000, "seed: '\x1b]52;c;x'", "",
+    "# nothing", "---\nseed: 1\n---\nseed: 2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [BOMB, *ODD], ids=lambda text: text[:30])
+def test_odd_yaml_is_refused_in_one_message(tmp_path: Path, text: str) -> None:
+    """Aliases without end, scalars of every kind, and an empty file: named, none is believed."""
+    path = tmp_path / "odd.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"odd\.yaml: 1 problem"):
+        Config.load(path)
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """The path that was tried is in the message."""
     with pytest.raises(ConfigError, match="absent"):

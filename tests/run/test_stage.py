@@ -1,67 +1,49 @@
-"""`firth.run.stage`: what is written is whole, and what is reused is what was asked for."""
+"""`firth.run.stage`: what is written is whole, what is reused is what was asked for, what is not
+firth's stays."""
 
-import json
+import errno
+import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from firth.run import stage as artifacts
-from firth.run.errors import InputError
-from firth.run.files import write_atomically, write_json
-from firth.run.stage import MANIFEST, SCRATCH, Manifest, Stage, execute
-
-STAGE = Stage(name="toy", code=("words",), command="firth toy", libraries=("pydantic",))
+from firth.run import stage as module
+from firth.run.errors import DamagedError, InputError
+from firth.run.files import write_json
+from firth.run.stage import MANIFEST, SCRATCH, Manifest, Outcome, execute
 
 
 class Builder:
-    """Writes one file, and counts how often it was called."""
+    """Writes one file, and counts how often it was called and what it found of its checkpoint."""
 
     def __init__(self, text: str = "one") -> None:
         self.calls = 0
+        self.resumed = 0
         self.text = text
 
     def __call__(self, workspace: Path) -> Mapping[str, Any]:
         self.calls += 1
+        checkpoint = workspace / SCRATCH / "checkpoint"
+        self.resumed += checkpoint.is_file()
+        checkpoint.parent.mkdir(exist_ok=True)
+        checkpoint.write_text("half")
         (workspace / "data.txt").write_text(self.text)
-        (workspace / SCRATCH).mkdir(exist_ok=True)
-        (workspace / SCRATCH / "checkpoint").write_text("half")
         return {"letters": len(self.text)}
 
 
-def build(run: Path, builder: Builder, **config: Any) -> artifacts.Outcome:
-    return execute(run, STAGE, inputs={"text": "abc"}, config=config, build=builder)
+def wanted(code: str = "code", **config: Any) -> Manifest:
+    return Manifest("toy", {"text": "abc"}, config, code, {"pydantic": "2"}).requested()
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
-    """An exception while writing keeps the previous content and leaves nothing beside it."""
-    path = tmp_path / "file.json"
-    write_json(path, {"a": 1})
-
-    def torn() -> None:
-        with write_atomically(path) as partial:
-            partial.write_text("torn")
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        torn()
-    assert json.loads(path.read_text()) == {"a": 1}
-    assert [p.name for p in tmp_path.iterdir()] == ["file.json"]
-
-
-def test_equal_values_give_equal_bytes(tmp_path: Path) -> None:
-    """The order of keys does not change the file, nor the fingerprint."""
-    one, two = {"a": 1, "b": [2, "é"]}, {"b": [2, "é"], "a": 1}
-    assert list(one) != list(two)
-    write_json(tmp_path / "one", one)
-    write_json(tmp_path / "two", two)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert artifacts.fingerprint_value(one) == artifacts.fingerprint_value(two)
+def build(run: Path, builder: Builder, **config: Any) -> Outcome:
+    return execute(run / "toy", wanted(**config), builder)
 
 
 def test_a_finished_stage_is_reused(tmp_path: Path) -> None:
-    """The same inputs, configuration and code build once; scratch does not survive."""
+    """The same inputs, settings and code build once; scratch does not survive."""
     builder = Builder()
     assert not build(tmp_path, builder, x=1).reused
     again = build(tmp_path, builder, x=1)
@@ -72,31 +54,82 @@ def test_a_finished_stage_is_reused(tmp_path: Path) -> None:
     assert {p.name for p in (tmp_path / "toy").iterdir()} == {"data.txt", MANIFEST}
 
 
-def test_a_change_of_config_rebuilds(tmp_path: Path) -> None:
-    """Another configuration replaces the stage, and its old files are gone."""
+@pytest.mark.parametrize("change", [{"x": 2}, {"x": 1, "code": "other"}])
+def test_a_change_rebuilds(tmp_path: Path, change: dict[str, Any]) -> None:
+    """Other settings or other code replace the stage, and its old files are gone."""
     build(tmp_path, Builder("one"), x=1)
-    builder = Builder("other")
-    assert not build(tmp_path, builder, x=2).reused
+    assert not build(tmp_path, Builder("other"), **change).reused
     assert (tmp_path / "toy" / "data.txt").read_text() == "other"
     assert [p.name for p in tmp_path.iterdir()] == ["toy"]
 
 
-def test_a_change_of_code_rebuilds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other code asks for another artefact."""
-    builder = Builder()
-    build(tmp_path, builder)
-    monkeypatch.setattr(artifacts, "fingerprint_code", lambda *_: "other")
-    assert not build(tmp_path, builder).reused
-    assert builder.calls == 2
+def test_every_flipped_byte_is_seen(tmp_path: Path) -> None:
+    """Whichever byte of an output differs, the stage is built again and is what it was."""
+    build(tmp_path, Builder("whole"))
+    path = tmp_path / "toy" / "data.txt"
+    for place in range(5):
+        damaged = bytearray(b"whole")
+        damaged[place] ^= 1
+        path.write_bytes(damaged)
+        manifest = Manifest.read(tmp_path / "toy")
+        assert manifest is not None
+        assert manifest.damage(path.parent) == []  # the premise: sizes do not tell
+        assert manifest.damage(path.parent, bytes_too=True)
+        builder = Builder("whole")
+        assert not build(tmp_path, builder).reused
+        assert (builder.calls, path.read_text()) == (1, "whole")
 
 
-def test_a_lost_file_rebuilds(tmp_path: Path) -> None:
-    """A manifest whose files are gone is not believed."""
-    builder = Builder()
-    build(tmp_path, builder)
-    (tmp_path / "toy" / "data.txt").unlink()
-    assert not build(tmp_path, builder).reused
-    assert (tmp_path / "toy" / "data.txt").is_file()
+@pytest.mark.parametrize("text", ["{}", "[]", "null", "3", "{", "", '{"stage": "toy"}', "\udcff"])
+def test_a_garbled_manifest_is_named_and_the_stage_rebuilt(tmp_path: Path, text: str) -> None:
+    """The folder whose manifest tells nothing is set aside, whole, and the stage built again."""
+    build(tmp_path, Builder("old"))
+    (tmp_path / "toy" / MANIFEST).write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(DamagedError, match=r"manifest\.json"):
+        Manifest.read(tmp_path / "toy")
+    assert not build(tmp_path, Builder("new")).reused
+    assert (tmp_path / "toy" / "data.txt").read_text() == "new"
+    assert (tmp_path / "toy.damaged" / "data.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize("place", ["toy", ".toy.work", ".toy.stale"])
+def test_a_folder_that_firth_did_not_write_is_never_replaced(tmp_path: Path, place: str) -> None:
+    """The user's own files where a stage would stand: refused, and they stay."""
+    own = tmp_path / place / "thesis.txt"
+    own.parent.mkdir()
+    own.write_text("ten years")
+    with pytest.raises(InputError, match="did not write"):
+        build(tmp_path, Builder())
+    assert own.read_text() == "ten years"
+    own.unlink()
+    assert not build(tmp_path, Builder()).reused  # an empty folder costs nobody anything
+
+
+def test_files_put_into_a_stage_are_not_replaced_with_it(tmp_path: Path) -> None:
+    """A stage that holds something else is not replaced; what systems leave behind is nothing."""
+    build(tmp_path, Builder(), x=1)
+    own = tmp_path / "toy" / "notes" / "mine.txt"
+    own.parent.mkdir()
+    own.write_text("mine")
+    with pytest.raises(InputError, match=r"notes/mine\.txt, which firth did not write"):
+        build(tmp_path, Builder(), x=2)
+    assert own.read_text() == "mine"
+    shutil.rmtree(own.parent)
+    (tmp_path / "toy" / ".DS_Store").write_bytes(b"")
+    assert not build(tmp_path, Builder(), x=2).reused
+
+
+def test_a_link_or_a_file_in_place_of_a_stage_is_refused(tmp_path: Path) -> None:
+    """Neither is a folder of firth's, wherever it leads."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "toy").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="a link"):
+        build(tmp_path, Builder())
+    (tmp_path / "toy").unlink()
+    (tmp_path / "toy").write_text("a file")
+    with pytest.raises(InputError, match="a file"):
+        build(tmp_path, Builder())
+    assert (tmp_path / "toy").read_text() == "a file"
 
 
 def test_an_interrupted_build_is_continued_only_for_the_same_request(tmp_path: Path) -> None:
@@ -104,32 +137,45 @@ def test_an_interrupted_build_is_continued_only_for_the_same_request(tmp_path: P
 
     def interrupted(workspace: Path) -> Mapping[str, Any]:
         (workspace / SCRATCH).mkdir()
-        (workspace / SCRATCH / "step").write_text("5")
+        (workspace / SCRATCH / "checkpoint").write_text("5")
         (workspace / ".data.txt.1.partial").write_text("torn")
         raise KeyboardInterrupt
 
-    found: list[bool] = []
-
-    def resumed(workspace: Path) -> Mapping[str, Any]:
-        found.append((workspace / SCRATCH / "step").is_file())
-        assert not list(workspace.glob(".*.partial"))
-        (workspace / "data.txt").write_text("whole")
-        return {}
-
-    for config, expected in (({"x": 1}, True), ({"x": 2}, False)):
+    for config, expected in (({"x": 1}, 1), ({"x": 2}, 0)):
         with pytest.raises(KeyboardInterrupt):
-            execute(tmp_path, STAGE, inputs={}, config={"x": 1}, build=interrupted)
+            execute(tmp_path / "toy", wanted(x=1), interrupted)
         assert not (tmp_path / "toy").exists()
-        execute(tmp_path, STAGE, inputs={}, config=config, build=resumed)
-        assert found.pop() is expected
-        assert list(Manifest.read(tmp_path / "toy").outputs) == ["data.txt"]  # type: ignore[union-attr]
-        (tmp_path / "toy" / MANIFEST).unlink()
-        (tmp_path / "toy" / "data.txt").unlink()
-        (tmp_path / "toy").rmdir()
+        builder = Builder()
+        build(tmp_path, builder, **config)
+        assert builder.resumed == expected
+        assert {p.name for p in (tmp_path / "toy").iterdir()} == {"data.txt", MANIFEST}
+        shutil.rmtree(tmp_path / "toy")
 
 
-def test_a_stage_killed_between_sealing_and_renaming_is_moved_into_place(tmp_path: Path) -> None:
-    """A sealed workspace is used as it is: nothing is built twice."""
+@pytest.mark.parametrize("step", ["fingerprint_file", "sync", "write_json"])
+def test_a_full_disk_at_the_end_costs_no_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """No space while hashing, syncing or writing the manifest: the checkpoint is still there."""
+
+    def full(*arguments: Any) -> None:
+        if step != "write_json" or arguments[0].name == MANIFEST:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_json(*arguments)
+
+    builder = Builder()
+    with monkeypatch.context() as patch:
+        patch.setattr(module, step, full)
+        with pytest.raises(OSError, match="No space"):
+            build(tmp_path, builder)
+    assert not (tmp_path / "toy").exists()
+    build(tmp_path, builder)
+    assert (builder.calls, builder.resumed) == (2, 1)
+    assert {p.name for p in (tmp_path / "toy").iterdir()} == {"data.txt", MANIFEST}
+
+
+def test_a_stage_killed_between_manifest_and_renaming_is_moved_into_place(tmp_path: Path) -> None:
+    """A finished workspace is used as it is: nothing is built twice."""
     builder = Builder()
     build(tmp_path, builder)
     (tmp_path / "toy").rename(tmp_path / ".toy.work")
@@ -145,23 +191,3 @@ def test_the_digest_depends_on_the_outputs_only(tmp_path: Path) -> None:
     third = build(tmp_path, Builder("else"), x=2, y=1).manifest
     assert first.request != second.request
     assert first.digest == second.digest != third.digest
-
-
-def test_comments_and_docstrings_are_not_code(tmp_path: Path) -> None:
-    """The code fingerprint sees what runs, and only that."""
-    import ast
-
-    def dumped(source: str) -> str:
-        return ast.dump(artifacts._without_docstrings(ast.parse(source)))
-
-    plain = "def f(x):\n    return x"
-    assert dumped(plain) == dumped('"""Page."""\ndef f(x):\n    "Doc."\n    # why\n    return x')
-    assert dumped(plain) != dumped("def f(x):\n    return x + 1")
-
-
-def test_broken_json_is_named_with_its_line(tmp_path: Path) -> None:
-    """The message says which file and which line."""
-    path = tmp_path / "broken.json"
-    path.write_text('{\n"a": }')
-    with pytest.raises(InputError, match=r"broken\.json, line 2"):
-        artifacts.read_json(path)

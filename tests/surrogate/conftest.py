@@ -21,13 +21,22 @@ from firth.run.config import Config
 from firth.run.run import Run
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder, by its path inside."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
 def write_pairs(run: Run, sizes: dict[str, int]) -> None:
     """A harvest whose score is the Jaccard similarity of words, plus 0.5 for the same topic."""
     corpus, rng = Corpus.open(run), np.random.default_rng(7)
     topics = np.array([corpus.document_id(d).split("-")[0] for d in range(corpus.n_documents)])
     assert len(set(topics)) == 4
 
-    def build(workspace: Path) -> dict[str, Any]:
+    def fill(_: Run, workspace: Path) -> dict[str, Any]:
         for split, size in sizes.items():
             one, two = rng.integers(0, len(corpus), (2, size))
             texts = corpus.texts(one), corpus.texts(two)
@@ -45,12 +54,12 @@ def write_pairs(run: Run, sizes: dict[str, int]) -> None:
             pq.write_table(pa.table(columns), workspace / f"{split}.parquet")
         return {}
 
-    run.execute(HARVEST, inputs=run.inputs(), config={"sizes": sizes}, build=build)
+    run.build(HARVEST, fill, inputs={"sizes": str(sizes)}, code="firth.harvest.harvest")
 
 
 @pytest.fixture(scope="session")
 def harvested(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with corpus, tokenizer, fit and harvest; copied by `fresh`, never changed."""
+    """A run with corpus, tokenizer, context and harvest; copied by `fresh`, never changed."""
     settings = {
         "corpus": {"inputs": [str(tiny_folder)]},
         "tokenizer": {"vocabulary": 400},

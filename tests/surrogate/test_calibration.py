@@ -52,8 +52,8 @@ def test_matched_labels_have_the_scale_of_the_cosines() -> None:
     assert fitted.apply([-99.0, 99.0]).tolist() == [-1, 1]
 
 
-@pytest.mark.parametrize(("cosines", "said"), [(None, "there are none"), ([0.5, 0.5], "alike")])
-def test_matching_needs_cosines(cosines: list[float] | None, said: str) -> None:
+@pytest.mark.parametrize(("cosines", "said"), [([], "there are none"), ([0.5, 0.5], "alike")])
+def test_matching_needs_cosines(cosines: list[float], said: str) -> None:
     """Where there is no scale to take, the error names what else there is."""
     with pytest.raises(InputError, match=f"{said}.*expected quantile"):
         LabelMap.fit([0.1, 0.2], Calibration.MATCH, cosines)
@@ -77,7 +77,7 @@ def test_equal_scores_share_a_label() -> None:
 def test_a_map_survives_json(kind: Calibration) -> None:
     """What is saved is what was fitted."""
     fitted = LabelMap.fit([0.1, 0.2, 0.7], kind, COSINES)
-    assert LabelMap.from_dict(json.loads(json.dumps(fitted.to_dict()))) == fitted
+    assert LabelMap.model_validate_json(json.dumps(fitted.model_dump(mode="json"))) == fitted
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
+from tests.surrogate.conftest import contents, write_pairs
 
+from firth.context import CONTEXT
 from firth.harvest import HARVEST
+from firth.run import pretrained
 from firth.run.config import Config
-from firth.run.errors import InputError, MissingStageError
-from firth.run.run import Run
-from firth.surrogate import encoder
+from firth.run.errors import InputError, MissingExtraError, MissingStageError
+from firth.run.pretrained import PretrainedFiles
+from firth.run.run import CONFIG, Run
+from firth.surrogate import SURROGATE
 from firth.surrogate.distill import Distilled, cosines, distill
 from firth.surrogate.start import start_model
 
@@ -33,14 +36,6 @@ from sentence_transformers import SentenceTransformer
 vectors = SentenceTransformer(sys.argv[1]).encode(["The ship left.", ""])
 print(vectors.shape[1])
 """
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +101,9 @@ def test_the_folder_holds_no_pickles_and_no_traces(distilled: Distilled) -> None
 
 
 @pytest.mark.parametrize("base", ["static", "transformer"])
-def test_two_runs_give_the_same_bytes(
-    fresh: Callable[..., Run], base: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_runs_give_the_same_bytes(fresh: Callable[..., Run], base: str) -> None:
     """Another folder, the same bytes; a third call reuses what is there."""
-    monkeypatch.setattr(encoder, "LAYERS", 1)
-    runs = [fresh(name, base=base, epochs=1, batch=200) for name in ("one", "two")]
+    runs = [fresh(name, base=base, epochs=1, batch=200, layers=1) for name in ("one", "two")]
     first, second = (distill(run) for run in runs)
     assert contents(first.path) == contents(second.path)
     assert not second.reused
@@ -151,35 +143,139 @@ def test_nothing_is_left_on_screen_or_in_the_working_directory(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
-    ("base", "said"), [("./absent", "no such folder"), ("empty", "modules.json or config.json")]
-)
-def test_a_wrong_base_is_named(
-    fresh: Callable[..., Run], tmp_path: Path, base: str, said: str
+def encoder_folder(folder: Path, roberta: Path, change: str) -> Path:
+    """A copy of `roberta` that is spoilt in one way."""
+    shutil.copytree(roberta, folder)
+    modules = [
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
+    ]
+    if change == "pickle":
+        (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    elif change == "broken":
+        (folder / "model.safetensors").write_bytes(b"no weights")
+    elif change == "foreign code":
+        modules[0]["type"] = "evil.Module"
+        (folder / "modules.json").write_text(json.dumps(modules))
+    elif change == "outside":
+        modules[0]["path"] = "../elsewhere"
+        (folder / "modules.json").write_text(json.dumps(modules))
+    elif change == "auto_map":
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | {"auto_map": {"x": "evil.X"}}))
+    return folder
+
+
+REFUSED = {
+    "pickle": "no .safetensors file",
+    "foreign code": "evil.Module",
+    "outside": "outside the folder",
+    "auto_map": "code of its own",
+}
+
+
+@pytest.mark.parametrize("change", REFUSED)
+def test_a_base_with_pickles_or_code_is_refused_before_a_library_opens_it(
+    fresh: Callable[..., Run],
+    roberta: Path,
+    tmp_path: Path,
+    change: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A folder that is missing, or holds no encoder, is an error before any work."""
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=said):
-        distill(fresh("run"), base if base.startswith(".") else str(tmp_path / base))
-
-
-def test_a_broken_encoder_is_named(fresh: Callable[..., Run], tmp_path: Path) -> None:
-    """A folder that looks like an encoder and is none says what failed."""
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "config.json").write_text(json.dumps({"model_type": "roberta"}))
-    with pytest.raises(InputError, match="cannot load an encoder"):
-        distill(fresh("run"), str(tmp_path / "broken"))
-
-
-def test_an_empty_test_split_is_refused(fresh: Callable[..., Run]) -> None:
-    """A report without held-out pairs would say nothing."""
+    """The folder is looked at first, and no work was begun."""
     run = fresh("run")
-    path = run.folder(HARVEST) / "test.parquet"
-    table = pq.read_table(path)
-    assert len(table)
-    pq.write_table(pa.Table.from_batches([], table.schema), path)
-    with pytest.raises(InputError, match="no pair in test"):
+    base = encoder_folder(tmp_path / "base", roberta, change)
+    opened: list[object] = []
+    monkeypatch.setattr(SentenceTransformer, "__init__", lambda *given, **_: opened.append(given))
+    with pytest.raises(InputError, match=f"surrogate.base: .*{REFUSED[change]}"):
+        distill(run, str(base))
+    assert not opened
+    assert not list(run.path.glob("*surrogate*"))
+
+
+def test_a_refused_base_changes_nothing(
+    distilled: Distilled, roberta: Path, tmp_path: Path
+) -> None:
+    """Called from Python: configuration and Surrogate stay as they are, whenever it is refused."""
+    path = Path(shutil.copytree(distilled.path.parent, tmp_path / "run"))
+    before = contents(path / "surrogate"), (path / CONFIG).read_bytes()
+    (tmp_path / "empty").mkdir()
+    late = encoder_folder(tmp_path / "late", roberta, "broken")
+    for base, said in [
+        ("/no/such", "surrogate.base: /no/such: no such folder"),
+        (str(path / CONFIG), "a file"),
+        (str(tmp_path / "empty"), "no .safetensors file"),
+        (str(late), "cannot be opened"),
+    ]:
+        with pytest.raises(InputError, match=said):
+            distill(path, base)
+        assert (contents(path / "surrogate"), (path / CONFIG).read_bytes()) == before
+    assert Distilled.open(path).report == distilled.report
+
+
+def test_a_base_is_known_by_its_content(
+    fresh: Callable[..., Run], roberta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other weights of the same size make another Surrogate; so they do under a hub's name."""
+    base = Path(shutil.copytree(roberta, tmp_path / "base"))
+    runs = {
+        str(base): fresh("folder", epochs=1, batch=200),
+        "a/b": fresh("hub", epochs=1, batch=200),
+    }
+    find = pretrained.find_model
+    monkeypatch.setattr(
+        pretrained, "find_model", lambda name, *more: find(str(base) if name == "a/b" else name)
+    )
+    for name, run in runs.items():
+        assert not distill(run, name).reused
+        assert distill(run, name).reused
+    weights = base / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-3] ^= 1
+    weights.write_bytes(data)
+    for name, run in runs.items():
+        assert not distill(run, name).reused
+
+
+def test_what_is_missing_is_said_before_any_work(
+    fresh: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The optional libraries first, then the stages; a base is not even looked for before."""
+    run = fresh("run")
+    shutil.rmtree(run.path / "harvest")
+    monkeypatch.setattr(PretrainedFiles, "find", None)  # a call would fail
+    with pytest.raises(MissingStageError, match="firth harvest"):
+        distill(run, "someone/model")
+    for name in ("accelerate", "datasets"):
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, name, None)
+            with pytest.raises(MissingExtraError, match=r"firth\[train\]"):
+                distill(run, "someone/model")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"), [({"test": 0}, "no pair in test"), ({"train": 0}, "no training pair")]
+)
+def test_an_empty_split_is_refused(
+    fresh: Callable[..., Run], sizes: dict[str, int], said: str
+) -> None:
+    """A report without held-out pairs would say nothing; said before a start is built."""
+    run = fresh("run")
+    write_pairs(run, {"train": 60, "dev": 20, "test": 20} | sizes)
+    with pytest.raises(InputError, match=said):
         distill(run)
+
+
+def test_where_origin_is_the_papers_the_start_is_learned(fresh: Callable[..., Run]) -> None:
+    """The stage context, though built, is not read then; `start_model` follows the same rule."""
+    run = fresh("run", epochs=1, batch=200).changed({"origin": {"method": "paper"}})
+    assert run.has(CONTEXT)
+    found = distill(run)
+    assert found.report["history"]["start"]
+    assert CONTEXT.name not in run.manifest(SURROGATE).inputs
+    table = pq.read_table(run.folder(HARVEST) / "dev.parquet")
+    error = cosines(start_model(run), table) - found.labels.apply(table["score"].to_numpy())
+    l2 = found.report["before"]["dev"]["all"]["l2"]
+    assert l2 == pytest.approx(np.mean(error**2), abs=1e-5)
 
 
 def test_without_a_harvest_the_command_is_named(tiny_folder: Path, tmp_path: Path) -> None:
@@ -199,13 +295,13 @@ def test_without_a_harvest_the_command_is_named(tiny_folder: Path, tmp_path: Pat
 
 def test_the_start_is_kept_where_training_only_harms(fresh: Callable[..., Run]) -> None:
     """At a ruinous rate no look beats the start: it is saved as it was, and the report says so."""
-    run = fresh("run", epochs=1, batch=50, learning_rate=50.0)
+    run = fresh("run", epochs=1, batch=50, learning_rate=50.0, looks=6)
     found = distill(run)
     chosen = found.report["chosen"]
     assert chosen["step"] == 0
     assert chosen["steps"] == 12
     looks = [one["spearman"] for one in chosen["seen"]]
-    assert len(looks) == 11
+    assert len(looks) == 7
     assert looks[0] == max(looks)
     assert looks[0] == found.report["before"]["dev"]["all"]["spearman"]
     assert found.report["after"] == found.report["before"]

@@ -4,20 +4,17 @@ import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from firth.baselines.spec import Spec
-from firth.lexical.cosine import CosineScorer
-from firth.lexical.frequencies import Frequencies, fit_frequencies, fit_frequencies_on_run
-from firth.lexical.idf import fit_idf, fit_idf_on_run
-from firth.lexical.scorer import Scorer, TextPair
-from firth.lexical.vector_files import WordVectors
+from firth.corpus.statistics import fit_frequencies_on_run, fit_idf_on_run
+from firth.lexical.arrays import Floats, Singles
+from firth.lexical.idf import Frequencies, fit_frequencies, fit_idf
+from firth.lexical.scorer import CosineScorer, Scorer, TextPair
+from firth.lexical.tfidf import OWN
+from firth.lexical.word_vectors import WordVectors
+from firth.run.errors import InputError
 
-Floats = npt.NDArray[np.float64]
-Weight = Callable[[str], float]
-"""Weight of a lowercased word."""
-
-OWN = "the evaluated set's own sentences"
+Encode = Callable[[Sequence[str]], Floats]
 SIF_A = 1e-3
 """Arora et al. (2017) find 1e-4 to 1e-3 equally good."""
 _WORD = re.compile(r"\w+")
@@ -33,31 +30,30 @@ class Averager:
 
     Args:
         vectors: Of the words.
-        weight: Weight of each word in the mean; None for equal weights.
+        weight: Weight of each lowercased word in the mean; None for equal weights.
         largest: Take the largest value in each dimension instead of the mean.
     """
 
     def __init__(
         self,
         vectors: WordVectors,
-        weight: Weight | None = None,
+        weight: Callable[[str], float] | None = None,
         *,
         largest: bool = False,
     ) -> None:
         self._vectors, self._weight, self._largest = vectors, weight, largest
-        self._known: dict[str, npt.NDArray[np.float32] | None] = {}
+        self._known: dict[str, Singles | None] = {}
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Vectors (n, d) of `texts`; zero where no word is known."""
-        return np.array([self._encode(text) for text in texts]).reshape(
-            len(texts), self._vectors.dimensions
-        )
+        rows = [self._encode(text) for text in texts]
+        return np.array(rows).reshape(len(texts), self._vectors.dimensions)
 
     def _encode(self, text: str) -> Floats:
         found = [(w, v) for w in _WORD.findall(text) if (v := self._look_up(w)) is not None]
         if not found:
             return np.zeros(self._vectors.dimensions)
-        stack = np.array([vector for _, vector in found], dtype=np.float64)
+        stack: Floats = np.array([vector for _, vector in found], dtype=np.float64)
         if self._largest:
             highest: Floats = stack.max(axis=0)
             return highest
@@ -66,7 +62,7 @@ class Averager:
         mean: Floats = weights @ stack / len(stack)
         return mean
 
-    def _look_up(self, word: str) -> npt.NDArray[np.float32] | None:
+    def _look_up(self, word: str) -> Singles | None:
         if word not in self._known:
             found = self._vectors.look_up(word)
             self._known[word] = self._vectors.look_up(word.lower()) if found is None else found
@@ -81,9 +77,7 @@ class FromSet:
         learn: Distinct texts, sorted → how to encode texts.
     """
 
-    def __init__(
-        self, name: str, learn: Callable[[list[str]], Callable[[Sequence[str]], Floats]]
-    ) -> None:
+    def __init__(self, name: str, learn: Callable[[list[str]], Encode]) -> None:
         self.name = name
         self._learn = learn
 
@@ -91,6 +85,13 @@ class FromSet:
         """Cosines of `pairs`, shape (n,)."""
         texts = sorted({text for pair in pairs for text in pair})
         return CosineScorer(self.name, self._learn(texts)).similarities(pairs)
+
+
+def check(spec: Spec) -> None:
+    """Raise `InputError` for options of `spec` that do not go together."""
+    spec.one_of("mean", "mean", "max", "idf", "sif")
+    if "set-component" in spec.options and not spec.options.get("sif"):
+        raise InputError(f"{spec}: +set-component only goes with +sif=RUN")
 
 
 def average(vectors: WordVectors, spec: Spec) -> Scorer:
@@ -116,7 +117,7 @@ def without_stop_words(vectors: WordVectors) -> WordVectors:
     """The same vectors, but none for a stop word (scikit-learn's English list), however written."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    def look_up(word: str) -> npt.NDArray[np.float32] | None:
+    def look_up(word: str) -> Singles | None:
         return None if word.lower() in ENGLISH_STOP_WORDS else vectors.look_up(word)
 
     return WordVectors(f"{vectors.name}, stop words left out", vectors.dimensions, look_up)
@@ -128,11 +129,9 @@ def idf_weighted(vectors: WordVectors, run: str | None = None) -> Scorer:
     if run:
         idf = fit_idf_on_run(run)
         return CosineScorer(f"{title} {idf.source}", Averager(vectors, idf.weight).encode)
-
-    def learn(texts: list[str]) -> Callable[[Sequence[str]], Floats]:
-        return Averager(vectors, fit_idf(texts, OWN).weight).encode
-
-    return FromSet(f"{title} {OWN}", learn)
+    return FromSet(
+        f"{title} {OWN}", lambda texts: Averager(vectors, fit_idf(texts, OWN).weight).encode
+    )
 
 
 def sif_weighted(
@@ -150,29 +149,25 @@ def sif_weighted(
         own_component: With a run: the component from the evaluated set all the same, as the paper
             does it.
     """
+
+    def averager(frequencies: Frequencies) -> Averager:
+        return Averager(vectors, lambda word: SIF_A / (SIF_A + frequencies.share(word)))
+
     title = f"SIF-weighted mean of the word vectors of {vectors.name}, word frequencies"
     if run is None:
         return FromSet(
             f"{title} and component from {OWN}",
-            lambda texts: _removing(_sif(vectors, fit_frequencies(texts, OWN)), texts),
+            lambda texts: _removing(averager(fit_frequencies(texts, OWN)), texts),
         )
     frequencies, sample = fit_frequencies_on_run(run, _SAMPLE)
-    averager = _sif(vectors, frequencies)
+    source, weighted = frequencies.source, averager(frequencies)
     if own_component:
-        return FromSet(
-            f"{title} from {frequencies.source}, component from {OWN}",
-            lambda texts: _removing(averager, texts),
-        )
-    return CosineScorer(
-        f"{title} and component from {frequencies.source}", _removing(averager, sample)
-    )
+        name = f"{title} from {source}, component from {OWN}"
+        return FromSet(name, lambda texts: _removing(weighted, texts))
+    return CosineScorer(f"{title} and component from {source}", _removing(weighted, sample))
 
 
-def _sif(vectors: WordVectors, frequencies: Frequencies) -> Averager:
-    return Averager(vectors, lambda word: SIF_A / (SIF_A + frequencies.share(word)))
-
-
-def _removing(averager: Averager, texts: Sequence[str]) -> Callable[[Sequence[str]], Floats]:
+def _removing(averager: Averager, texts: Sequence[str]) -> Encode:
     """Encode without the first principal component of the vectors of `texts`."""
     component = first_component(averager.encode(texts))
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from firth.lexical.arrays import Floats
 from firth.lexical.scorer import TextPair
 from firth.lexical.words import words
 
@@ -22,7 +22,7 @@ class Dice:
 
     name = "Dice"
 
-    def similarities(self, pairs: Sequence[TextPair]) -> npt.NDArray[np.float64]:
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Dice coefficients of `pairs`, shape (n,)."""
         sets: dict[str, frozenset[str]] = {}
         for text in (text for pair in pairs for text in pair):

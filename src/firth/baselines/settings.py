@@ -8,7 +8,7 @@ from pydantic import Field
 from firth.context.settings import BagConfig
 from firth.corpus.settings import WordSection
 from firth.lexical.stem import Stemmer
-from firth.run.section import Count, Rate, Section
+from firth.run.section import Count, Fraction, Rate, Section
 
 
 class Likeness(StrEnum):
@@ -91,6 +91,8 @@ class SkipThoughtConfig(WordSection):
     sampled_words: Count = 1_000
     """Words that stand for the whole vocabulary in a step's softmax, about."""
     learning_rate: Rate = 2e-3
+    warmup: Fraction = 0.05
+    """Share of the steps in which the learning rate rises to its peak."""
 
 
 class Pooled(StrEnum):
@@ -100,7 +102,7 @@ class Pooled(StrEnum):
     CLS = "cls"
 
 
-class PeerConfig(Section):
+class EncoderConfig(Section):
     """An encoder tuned on the corpus, without any label."""
 
     base: str | None = None
@@ -110,20 +112,22 @@ class PeerConfig(Section):
     epochs: Count = 1
     batch: Count = 64
     learning_rate: Rate = 3e-5
+    warmup: Fraction = 0.1
+    """Share of the steps in which the learning rate rises to its peak."""
     max_tokens: Annotated[int, Field(ge=4)] = 64
     """Longer sentences are cut, in training and in use."""
     pooling: Pooled = Pooled.CLS
     """Of a base that says nothing about it."""
 
 
-class SimcseConfig(PeerConfig):
+class SimcseConfig(EncoderConfig):
     """SimCSE, unsupervised; the values of Gao et al. (2021) for BERT-base."""
 
     temperature: Rate = 0.05
     """Cosines are divided by it."""
 
 
-class TsdaeConfig(PeerConfig):
+class TsdaeConfig(EncoderConfig):
     """TSDAE; the values of Wang et al. (2021)."""
 
     batch: Count = 8
@@ -131,7 +135,7 @@ class TsdaeConfig(PeerConfig):
     """Share of words deleted."""
 
 
-class CtConfig(PeerConfig):
+class CtConfig(EncoderConfig):
     """Contrastive Tension; the values of Carlsson et al. (2021)."""
 
     batch: Count = 16

@@ -19,6 +19,7 @@ from typing import Any
 
 from firth.baselines.settings import BaselinesConfig
 from firth.corpus import CORPUS
+from firth.corpus.settings import LIMITS
 from firth.lexical.scorer import Scorer
 from firth.run.errors import InputError, MissingExtraError
 from firth.run.files import fingerprint_file
@@ -36,15 +37,15 @@ class Trained:
         summary: What it is, in a line.
         module: Holds `fit` and `load`.
         libraries: Distributions whose versions decide them.
-        inputs: Stages it reads.
         extra: Extra of firth that installs what it needs.
+        settings: What it reads of the configuration beside its own section and the seed.
     """
 
     summary: str
     module: str
-    libraries: tuple[str, ...] = ("torch",)
-    inputs: tuple[Stage, ...] = (CORPUS,)
+    libraries: tuple[str, ...]
     extra: str = "baselines"
+    settings: tuple[str, ...] = ()
 
 
 _TUNING = ("torch", "transformers", "sentence-transformers", "datasets", "accelerate")
@@ -62,26 +63,26 @@ TRAINED: Mapping[str, Trained] = {
     ),
     "siamese-cbow": Trained(
         "mean of word vectors that tell a sentence's neighbours from others (Kenter et al. 2016)",
-        "firth.baselines.cbos.fit",
+        "firth.baselines.cbos",
         ("snowballstemmer",),
     ),
     "cbos": Trained(
         "sum of word vectors, predicted from the neighbours' sums (Yuan & Zhang)",
-        "firth.baselines.cbos.fit",
+        "firth.baselines.cbos",
         ("snowballstemmer",),
     ),
     "bag": Trained(
         "weighted sum of word vectors, by contrast with all other sentences of a batch",
-        "firth.context.bag",
+        "firth.baselines.bag",
         ("torch", "snowballstemmer"),
     ),
     "skip-thought": Trained(
         "last state of a GRU that helps to write the sentences before and after",
-        "firth.baselines.skip_thought.fit",
+        "firth.baselines.skip_thought",
         ("torch", "snowballstemmer"),
     ),
     **{
-        name: Trained(summary, "firth.baselines.unsupervised", _TUNING, extra="train")
+        name: Trained(summary, "firth.baselines.unsupervised", _TUNING, "train", LIMITS)
         for name, summary in {
             "simcse": "an encoder tuned by SimCSE: a sentence and itself under dropout",
             "tsdae": "an encoder tuned by TSDAE: sentences rebuilt from damaged ones",
@@ -118,25 +119,21 @@ def base_settings(names: Sequence[str], base: str) -> dict[str, Any]:
     Raises:
         InputError: One of them starts from nothing.
     """
-    fields = {name: section_of(name) for name in names}
-    sections = {
-        name: getattr(BaselinesConfig(), section).model_dump() for name, section in fields.items()
-    }
-    if wrong := [name for name, section in sections.items() if "base" not in section]:
+    if wrong := [name for name in names if "base" not in _fields(name)]:
         raise InputError(
             f"--base {base}: {', '.join(wrong)} starts from nothing. Train it without --base"
         )
-    return {"baselines": {section: {"base": base} for section in fields.values()}}
+    return {"baselines": {section_of(name): {"base": base} for name in names}}
+
+
+def _fields(name: str) -> list[str]:
+    return list(type(getattr(BaselinesConfig(), section_of(name))).model_fields)
 
 
 def stage_of(name: str, folder: str | None = None) -> Stage:
     """The stage that trains `name`, in the folder `baselines/NAME` of a run or in another one."""
-    trained = find_trained(name)
-    return Stage(
-        folder or f"{FOLDER}/{name}",
-        f"firth train baseline {name} --run",
-        libraries=trained.libraries,
-    )
+    libraries = find_trained(name).libraries
+    return Stage(folder or f"{FOLDER}/{name}", f"firth train baseline {name} --run", libraries)
 
 
 def build_baseline(run: Run, name: str, folder: str | None = None) -> Outcome:
@@ -152,11 +149,9 @@ def build_baseline(run: Run, name: str, folder: str | None = None) -> Outcome:
         MissingStageError: A stage that it reads is not built.
         MissingExtraError: A library it needs is not installed.
     """
-    trained = find_trained(name)
-    module = _module(name)
+    trained, module = find_trained(name), _module(name)
     more: Mapping[str, str] = module.inputs(run, name) if hasattr(module, "inputs") else {}
-    section = f"baselines.{section_of(name)}"
-    fields = getattr(BaselinesConfig(), section_of(name)).model_fields
+    own = {field: f"baselines.{section_of(name)}.{field}" for field in _fields(name)}
 
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
         summary: Mapping[str, Any] = module.fit(handed, name, workspace)
@@ -165,9 +160,9 @@ def build_baseline(run: Run, name: str, folder: str | None = None) -> Outcome:
     return run.build(
         stage_of(name, folder),
         fill,
-        reads=trained.inputs,
-        settings=["seed", *(f"{section}.{field}" for field in fields if field not in more)],
-        places=[f"{section}.{field}" for field in fields if field in more],
+        reads=[CORPUS],
+        settings=["seed", *trained.settings, *(own[f] for f in own if f not in more)],
+        places=[own[f] for f in own if f in more],
         inputs=more,
         code=trained.module,
     )
@@ -239,10 +234,11 @@ def load_trained(name: str, folder: Path) -> Scorer:
 
 def identify_trained(name: str, source: str | Path) -> list[list[str]]:
     """(relative path, fingerprint of the bytes) of its files, the manifest aside."""
-    folder = trained_folder(name, source)
+    files = fingerprint_folder(trained_folder(name, source))
+    return [[path, found] for path, found in files if Path(path).name != MANIFEST]
+
+
+def fingerprint_folder(folder: Path) -> list[list[str]]:
+    """(relative path, fingerprint of the bytes) of every file in `folder`."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [
-        [path.relative_to(folder).as_posix(), fingerprint_file(path)]
-        for path in files
-        if path.name != MANIFEST
-    ]
+    return [[path.relative_to(folder).as_posix(), fingerprint_file(path)] for path in files]

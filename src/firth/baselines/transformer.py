@@ -1,14 +1,15 @@
-"""Averaged token vectors of a masked language model that nobody tuned for sentences."""
+"""Encoders as scorers: pooled tokens of a model nobody tuned for sentences, and of one tuned."""
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from firth.lexical.cosine import CosineScorer
-from firth.run.pretrained import open_transformer
+from firth.lexical.arrays import Floats
+from firth.lexical.scorer import CosineScorer
+from firth.run.pretrained import open_encoder, open_transformer
+from firth.run.quiet import quiet_libraries
 
 if TYPE_CHECKING:
     import torch
@@ -54,6 +55,26 @@ def open_pooled(name: str, pool: Pool = Pool.MEAN) -> CosineScorer:
     return CosineScorer(f"{title} of {name}, texts cut at {encoder.longest} tokens", encoder.encode)
 
 
+def open_sentence_encoder(name: str, title: str) -> CosineScorer:
+    """Cosine of the sentence vectors of a sentence-transformers model.
+
+    Args:
+        name: Folder or hub name.
+        title: What it is, for people.
+
+    Raises:
+        InputError: It is no sentence encoder, or cannot be loaded.
+    """
+    model = open_encoder(name).eval()
+
+    def encode(texts: Sequence[str]) -> Floats:
+        with quiet_libraries():
+            found = model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
+        return np.asarray(found, dtype=np.float64)
+
+    return CosineScorer(title, encode)
+
+
 class TokenPooler:
     """Texts → pooled token vectors.
 
@@ -73,7 +94,7 @@ class TokenPooler:
             positions -= model.config.pad_token_id + 1  # its first positions are never used
         self.longest = int(min(positions, tokenizer.model_max_length, _LONGEST))
 
-    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+    def encode(self, texts: Sequence[str]) -> Floats:
         """Vectors (n, hidden size); zero for a text without any token."""
         ids = self._tokenizer(list(texts), truncation=True, max_length=self.longest)["input_ids"]
         vectors = np.zeros((len(texts), self._model.config.hidden_size))
@@ -84,7 +105,7 @@ class TokenPooler:
 
     def _batches(
         self, ids: list[list[int]], order: list[int]
-    ) -> Iterator[tuple[list[int], npt.NDArray[np.float64]]]:
+    ) -> Iterator[tuple[list[int], Floats]]:
         import torch
 
         for start in range(0, len(order), _BATCH):

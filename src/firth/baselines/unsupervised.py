@@ -1,4 +1,4 @@
-"""Unsupervised peers on equal data: SimCSE, TSDAE and CT, by sentence-transformers' own losses.
+"""Unsupervised encoders on equal data: SimCSE, TSDAE and CT, by sentence-transformers' own losses.
 
 Each tunes a given encoder on the sentences of a run's corpus, and nothing else:
 
@@ -15,8 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from datasets import Dataset
 from sentence_transformers import (
@@ -33,25 +31,26 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState
 from transformers import TrainingArguments as _Arguments
 
-from firth.baselines.settings import CtConfig, PeerConfig, SimcseConfig, TsdaeConfig
+from firth.baselines.settings import CtConfig, EncoderConfig, SimcseConfig, TsdaeConfig
+from firth.baselines.transformer import open_sentence_encoder
 from firth.corpus.corpus import Corpus
-from firth.lexical.cosine import CosineScorer
+from firth.corpus.statistics import evenly_spaced, usual_sentences
+from firth.lexical.scorer import CosineScorer
 from firth.run.errors import InputError
-from firth.run.files import fingerprint_file, fingerprint_value, read_json, write_json
-from firth.run.pretrained import open_encoder
+from firth.run.files import read_json, write_json
+from firth.run.pretrained import PretrainedFiles, open_encoder
 from firth.run.progress import Bar, bar
 from firth.run.quiet import quiet_libraries
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
+from firth.run.stage import SCRATCH
 
-__all__ = ["fit", "inputs", "load"]
-
-SETTINGS = "peer.json"
+SETTINGS = "settings.json"
 TITLES = {"simcse": "SimCSE", "tsdae": "TSDAE", "ct": "Contrastive Tension"}
 
 
-def _config(run: Run, name: str) -> PeerConfig:
-    config: PeerConfig = getattr(run.config.baselines, name)
+def _config(run: Run, name: str) -> EncoderConfig:
+    config: EncoderConfig = getattr(run.config.baselines, name)
     return config
 
 
@@ -66,19 +65,14 @@ def _base(run: Run, name: str) -> str:
 
 
 def inputs(run: Run, name: str) -> Mapping[str, str]:
-    """What it starts from: bytes of the folder's files, or the hub name."""
-    base = _base(run, name)
-    if not (folder := Path(base)).is_dir():
-        return {"base": base}
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    found = [[path.relative_to(folder).as_posix(), fingerprint_file(path)] for path in files]
-    return {"base": fingerprint_value(found)}
+    """What it starts from: what the files of its base hold. Errors as in `fit`."""
+    return {"base": PretrainedFiles.find(_base(run, name)).fingerprint}
 
 
 def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
     """Tune an encoder on a run's corpus; see `firth.baselines.trained`.
 
-    Adam without weight decay, the learning rate rising over a tenth of the steps and falling
+    Adam without weight decay, the learning rate rising over the first steps and falling
     linearly. Float32.
 
     Args:
@@ -99,7 +93,8 @@ def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
         loss = _loss(model, config)
         data = _examples(texts, config, seed)
         losses = _train(model, loss, data, config, seed, workspace, name)
-    write_json(workspace / SETTINGS, {"title": _title(name, base)})
+    shown = Path(base).name if Path(base).is_dir() else base
+    write_json(workspace / SETTINGS, {"title": f"{TITLES[name]} from {shown}"})
     with quiet_libraries():
         model.eval().cpu().save(str(workspace), create_model_card=False)
     return {"sentences": len(texts), "examples": len(data), "loss": losses}
@@ -107,35 +102,21 @@ def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
 
 def load(folder: Path) -> CosineScorer:
     """The scorer of a tuned encoder: cosine of its sentence vectors."""
-    with quiet_libraries():
-        model = open_encoder(str(folder)).eval()
-
-    def encode(texts: Sequence[str]) -> npt.NDArray[np.float64]:
-        found = model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
-        return np.asarray(found, dtype=np.float64)
-
-    return CosineScorer(str(read_json(folder / SETTINGS)["title"]), encode)
+    return open_sentence_encoder(str(folder), str(read_json(folder / SETTINGS)["title"]))
 
 
-def _title(name: str, base: str) -> str:
-    shown = Path(base).name if Path(base).is_dir() else base
-    return f"{TITLES[name]} from {shown}"
-
-
-def _texts(run: Run, config: PeerConfig) -> list[str]:
+def _texts(run: Run, config: EncoderConfig) -> list[str]:
     """At most `config.sentences` sentences of ordinary length, evenly spaced over the corpus."""
-    corpus, limits = Corpus.open(run), run.config.corpus
-    lengths = corpus.word_counts
-    good = np.flatnonzero((lengths >= limits.min_words) & (lengths <= limits.max_words))
-    if len(good) < 2:
+    corpus = Corpus.open(run)
+    usual = usual_sentences(corpus, run.config.corpus)
+    if len(usual) < 2:
         raise InputError(
-            f"{run.path}: {len(good)} sentences of ordinary length; expected 2 or more"
+            f"{run.path}: {len(usual)} sentences of ordinary length; expected 2 or more"
         )
-    places = np.linspace(0, len(good) - 1, min(config.sentences, len(good))).astype(np.int64)
-    return corpus.texts(good[np.unique(places)])
+    return corpus.texts(evenly_spaced(usual, config.sentences))
 
 
-def _encoder(base: str, config: PeerConfig) -> SentenceTransformer:
+def _encoder(base: str, config: EncoderConfig) -> SentenceTransformer:
     model = open_encoder(base)
     plain = not (Path(base) / "modules.json").is_file()
     if plain and len(model) == 2 and isinstance(model[1], Pooling):
@@ -144,7 +125,7 @@ def _encoder(base: str, config: PeerConfig) -> SentenceTransformer:
     return model
 
 
-def _loss(model: SentenceTransformer, config: PeerConfig) -> torch.nn.Module:
+def _loss(model: SentenceTransformer, config: EncoderConfig) -> torch.nn.Module:
     if isinstance(config, SimcseConfig):
         return MultipleNegativesRankingLoss(model, scale=1 / config.temperature)
     if isinstance(config, CtConfig):
@@ -159,7 +140,7 @@ def _loss(model: SentenceTransformer, config: PeerConfig) -> torch.nn.Module:
         ) from error
 
 
-def _examples(texts: Sequence[str], config: PeerConfig, seed: int) -> Dataset:
+def _examples(texts: Sequence[str], config: EncoderConfig, seed: int) -> Dataset:
     """Two columns of texts, all epochs one after the other; which ones, the seed decides."""
     rng = random.Random(seed)
     pairs: list[tuple[str, str]] = []
@@ -201,7 +182,7 @@ def _train(
     model: SentenceTransformer,
     loss: torch.nn.Module,
     data: Dataset,
-    config: PeerConfig,
+    config: EncoderConfig,
     seed: int,
     workspace: Path,
     name: str,
@@ -209,12 +190,12 @@ def _train(
     """Train in place; the mean loss of each tenth of the steps."""
     steps = -(-len(data) // config.batch)
     arguments = SentenceTransformerTrainingArguments(
-        output_dir=str(workspace / "scratch"),
+        output_dir=str(workspace / SCRATCH),
         num_train_epochs=1,  # the examples already hold every epoch
         per_device_train_batch_size=config.batch,
         learning_rate=config.learning_rate,
         lr_scheduler_type="linear",
-        warmup_steps=steps // 10,
+        warmup_steps=int(config.warmup * steps),
         weight_decay=0.0,
         seed=seed,
         data_seed=seed,

@@ -76,8 +76,4 @@ def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
     title = f"{'skip-gram' if skip_gram else 'CBOW'}, mean of {config.dimensions}-d word vectors"
     vectors = np.stack([model.wv[word] for word in sentences.vocabulary])
     WordBag(title, sentences.vocabulary, vectors, config.stemmer).save(workspace)
-    return {
-        "sentences": len(sentences),
-        "words": len(sentences.pieces),
-        "vocabulary": len(sentences.vocabulary),
-    }
+    return sentences.summary

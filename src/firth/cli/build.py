@@ -7,6 +7,7 @@ import typer
 
 from firth.cli.options import (
     Changes,
+    DataDir,
     PresetOption,
     Quiet,
     RunFolder,
@@ -29,13 +30,9 @@ from firth.paper.settings import Backend
 from firth.run.config import Config
 from firth.run.errors import InputError
 from firth.run.run import Run
+from firth.run.screen import say
 from firth.run.stage import Stage
 from firth.surrogate import SURROGATE
-
-DataDir = Annotated[
-    Path | None,
-    typer.Option(help="Folder of evaluation sets, one sub-folder each (see docs/evaluate.md)."),
-]
 
 
 def demo(
@@ -53,7 +50,7 @@ def demo(
     start(quiet)
     from firth.demo.demo import run_demo
 
-    typer.echo(run_demo(out, data_dir=data_dir, size=size, seed=seed).text())
+    say(run_demo(out, data_dir=data_dir, size=size, seed=seed).text())
 
 
 def run(
@@ -69,14 +66,13 @@ def run(
 ) -> None:
     """Bring every stage of a run up to date, skipping those whose inputs, config and code agree."""
     start(quiet)
-    from firth.pipeline import bring_up_to_date
-    from firth.preflight import check
+    from firth.pipeline import bring_up_to_date, check
 
     changes = with_preset(preset, parse_settings(settings, seed))
     changed = Config.load(config).changed(changes, str(config))
     path = folder or Path(changed.run or Path("runs") / config.stem)
-    check(changed, str(config))
-    found = Run.create(path, changed.changed({"run": str(path)}, str(config)))
+    found = Run(path, changed.changed({"run": str(path)}, str(config)))
+    check(found, str(config))
     for name, outcome in bring_up_to_date(found).items():
         show_summary(name, outcome.manifest.summary)
 
@@ -105,7 +101,7 @@ def corpus_build(
     start(quiet)
     from firth.corpus.inputs import resolve_inputs
 
-    resolve_inputs(inputs)
+    resolve_inputs(inputs, folder)
     named: Changes = {
         "inputs": list(inputs),
         "text_field": text_field,
@@ -113,8 +109,7 @@ def corpus_build(
         "strict": strict,
     }
     changes = parse_settings(settings, seed, corpus=named)
-    with changed_run(folder, changes, create=True) as run:
-        _build(run, CORPUS, TOKENIZER, RETRIEVE)
+    _build(changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE)
 
 
 def train_coherence(
@@ -122,8 +117,7 @@ def train_coherence(
 ) -> None:
     """Train the coherence model p(y=1 | c_<, s, c_>) and cache the vectors of all sentences."""
     start(quiet)
-    with changed_run(folder, parse_settings(settings, seed)) as run:
-        _build(run, COHERENCE)
+    _build(changed_run(folder, parse_settings(settings, seed)), COHERENCE)
 
 
 def train_generator(
@@ -148,8 +142,7 @@ def train_generator(
         )
     chosen = Backend.CAUSAL_LM if model is not None else backend
     named: Changes = {"backend": chosen.value if chosen else None, "model": model}
-    with changed_run(folder, parse_settings(settings, seed, generator=named)) as run:
-        _build(run, GENERATOR)
+    _build(changed_run(folder, parse_settings(settings, seed, generator=named)), GENERATOR)
 
 
 def build_context(
@@ -169,8 +162,7 @@ def build_context(
     """Train what Origin compares by default: which words and sentences fit into which contexts."""
     start(quiet)
     named: Changes = {"encoder": Encoder.CAUSAL_LM.value, "model": model} if model else {}
-    with changed_run(folder, parse_settings(settings, seed, fit=named)) as run:
-        _build(run, CONTEXT)
+    _build(changed_run(folder, parse_settings(settings, seed, context=named)), CONTEXT)
 
 
 def train_baseline(
@@ -197,10 +189,9 @@ def train_baseline(
     for name in names:
         find_trained(name)
     more = base_settings(names, base) if base else {}
-    with changed_run(folder, parse_settings(settings, seed)) as run:
-        run = run.changed(more) if more else run
-        for name in names:
-            show_summary(f"baseline {name}", build_baseline(run, name).manifest.summary)
+    run = changed_run(folder, parse_settings(settings, seed)).changed(more)
+    for name in names:
+        show_summary(f"baseline {name}", build_baseline(run, name).manifest.summary)
 
 
 def harvest(
@@ -212,8 +203,7 @@ def harvest(
 ) -> None:
     """Score pairs of corpus sentences with Origin: training data for the Surrogate."""
     start(quiet)
-    with changed_run(folder, parse_settings(settings, seed, harvest={"pairs": pairs})) as run:
-        _build(run, HARVEST)
+    _build(changed_run(folder, parse_settings(settings, seed, harvest={"pairs": pairs})), HARVEST)
 
 
 def distill(
@@ -228,8 +218,7 @@ def distill(
 ) -> None:
     """Train the Surrogate on the harvest: a sentence-transformers model in RUN/surrogate."""
     start(quiet)
-    with changed_run(folder, parse_settings(settings, seed, surrogate={"base": base})) as run:
-        _build(run, SURROGATE)
+    _build(changed_run(folder, parse_settings(settings, seed, surrogate={"base": base})), SURROGATE)
 
 
 def _build(run: Run, *stages: Stage) -> None:

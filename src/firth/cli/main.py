@@ -2,23 +2,14 @@
 
 import os
 import sys
+from io import TextIOWrapper
 
 import typer
 
-from firth.cli import (
-    build,
-    bws_serve,
-    bws_simulate,
-    evaluate,
-    mteb,
-    pairs,
-    query,
-    relatedness,
-    reproduce,
-)
-from firth.cli import bws as bws_commands
+from firth.cli import build, bws, evaluate, mteb, query, relatedness, reproduce
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
+from firth.run.screen import complain, say
 
 app = typer.Typer(
     name="firth",
@@ -29,16 +20,13 @@ app = typer.Typer(
 )
 corpus = typer.Typer(help="Read documents; show what was read.", no_args_is_help=True)
 train = typer.Typer(help="Train the context models.", no_args_is_help=True)
-bws = typer.Typer(
-    help="Best-worst scaling: questionnaire, scores, reliability.", no_args_is_help=True
-)
-pair_group = typer.Typer(help="Choose sentence pairs for annotation.", no_args_is_help=True)
 
 app.command()(build.demo)
 app.command()(build.run)
 app.add_typer(corpus, name="corpus")
 corpus.command("build")(build.corpus_build)
 corpus.command("stats")(query.corpus_stats)
+app.command()(query.check_run)
 app.add_typer(train, name="train")
 train.command("coherence")(build.train_coherence)
 train.command("generator")(build.train_generator)
@@ -54,17 +42,8 @@ app.command()(evaluate.compare)
 app.command(cls=SeveralNames)(evaluate.leakage)
 app.command()(reproduce.reproduce)
 app.command(cls=SeveralNames)(mteb.mteb)
-app.add_typer(pair_group, name="pairs")
-pair_group.command("sample")(pairs.sample)
-app.add_typer(bws, name="bws")
-bws.command("tuples")(bws_commands.tuples)
-bws.command("score")(bws_commands.score)
-bws.command("reliability")(bws_commands.reliability)
-bws.command("plan")(bws_simulate.plan)
-bws.command("simulate")(bws_simulate.simulate)
-bws.command("serve")(bws_serve.serve)
-bws.command("export")(bws_serve.export)
-bws.command("crowd")(bws_serve.crowd)
+app.add_typer(relatedness.pair_group, name="pairs")
+app.add_typer(bws.group, name="bws")
 app.add_typer(relatedness.group, name="relatedness")
 
 
@@ -72,7 +51,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from firth import __version__
 
-        typer.echo(f"firth {__version__}")
+        say(f"firth {__version__}")
         raise typer.Exit
 
 
@@ -91,23 +70,28 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line; what a user can mend becomes one message and exit status 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal may know fewer characters than texts
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except FirthError as error:
-        sys.stderr.write(f"firth: {error}\n")
+        complain(f"firth: {error}")
         sys.exit(1)
     except OSError as error:
-        if error.errno is None:
-            raise
-        sys.stderr.write(
-            f"firth: {error.filename or 'a file'}: cannot be read or written "
-            f"({os.strerror(error.errno)}). Look at its permissions and the space on its disk, or "
-            "name another place\n"
+        # NumPy's own message of a full disk has neither a number nor a name.
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        complain(
+            f"firth: {error.filename or 'a file'}: cannot be read or written ({reason}). Look at "
+            "its permissions and the space on its disk, or name another place"
         )
+        sys.exit(1)
+    except MemoryError:
+        complain("firth: out of memory. Close other programs, or ask for less at a time")
         sys.exit(1)
     except SystemExit as stop:
         if stop.code == _INTERRUPTED:  # typer ends so when it is told to stop, without a word
-            sys.stderr.write("firth: interrupted; the same command continues where it stopped\n")
+            complain("firth: interrupted; the same command continues where it stopped")
         raise
 
 

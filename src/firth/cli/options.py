@@ -1,18 +1,16 @@
-"""Options that several commands share, and what they do."""
+"""Options that several commands share, each declared once, and what they do."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from copy import deepcopy
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 
 from firth.run import progress
-from firth.run.config import Config
-from firth.run.errors import ConfigError, FirthError
+from firth.run.config import Config, read_yaml
+from firth.run.errors import ConfigError
 from firth.run.files import claim_file
 from firth.run.run import CONFIG, Run
 
@@ -33,6 +31,11 @@ Settings = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the file of --out if it is there.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(help="Folder of evaluation sets, one sub-folder each (see docs/evaluate.md)."),
+]
 
 Changes = dict[str, Any]
 
@@ -77,12 +80,11 @@ def with_preset(preset: Preset | None, changes: Changes) -> Changes:
     return found
 
 
-def start(quiet: bool, *files: Path | None) -> None:
-    """Apply `--quiet`; refuse, before any work, files that could not be written at its end."""
+def start(quiet: bool, out: Path | None = None, force: bool = False) -> None:
+    """Apply `--quiet`; refuse, before any work, a file that may not or cannot be written."""
     progress.set_quiet(quiet)
-    for file in files:
-        if file is not None:
-            claim_file(file)
+    if out is not None:
+        claim_file(out, force)
 
 
 def parse_settings(
@@ -114,8 +116,8 @@ def parse_settings(
             problems.append(f"{path}: got a value for it and one for a part of it; give one")
             continue
         try:
-            section[keys[-1]] = yaml.safe_load(value)
-        except yaml.YAMLError:
+            section[keys[-1]] = read_yaml(value)
+        except ValueError:
             problems.append(f"{path}: got {value!r}, which is not a YAML value")
     if problems:
         raise ConfigError("--set", problems)
@@ -126,34 +128,14 @@ def parse_settings(
     return changes
 
 
-@contextmanager
-def changed_run(folder: Path, changes: Changes, *, create: bool = False) -> Iterator[Run]:
-    """A run with `changes` in its configuration, while something is built in it.
-
-    If what is asked for is refused, a run that was there before gets its old configuration back,
-    and a new one loses it, so that a setting which cannot be used does not stay behind. Anything
-    else that stops the block leaves the changes: the same command continues.
+def changed_run(folder: Path, changes: Changes, *, create: bool = False) -> Run:
+    """A run with `changes` in its configuration; they are kept when something is built with them.
 
     Args:
         folder: Of the run.
         changes: Section → setting → value.
         create: Start a run where there is none.
     """
-    path = folder / CONFIG
-    before = Config.load(path) if path.is_file() else None
-    if create:
-        config = before or Config()
-        run = Run.create(folder, config.changed(changes, str(path)))
-    else:
-        run = Run.open(folder)
-        run = run.changed(changes) if changes else run
-    try:
-        yield run
-    except FirthError:
-        if before is not None:
-            Run.create(folder, before)
-        else:
-            path.unlink(missing_ok=True)
-            with suppress(OSError):
-                folder.rmdir()  # only where nothing else is in it
-        raise
+    if create and not (folder / CONFIG).exists():
+        return Run(folder, Config().changed(changes, "options"))
+    return Run.open(folder).changed(changes)

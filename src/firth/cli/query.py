@@ -1,5 +1,6 @@
 """Commands that ask: they read a run and leave it as it is."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +9,7 @@ import typer
 
 from firth.cli.options import (
     AsJson,
+    Force,
     Preset,
     PresetOption,
     Quiet,
@@ -19,20 +21,19 @@ from firth.cli.options import (
     with_preset,
 )
 from firth.cli.show import show_explanation, show_json, show_summary, show_table
-from firth.run.errors import ConfigError, InputError
-from firth.run.files import write_atomically
+from firth.run.errors import ConfigError, DamagedError, InputError
+from firth.run.files import write_text
+from firth.run.progress import note
 from firth.run.run import Run
+from firth.run.screen import say
 
 if TYPE_CHECKING:
     from firth.origin.origin import Origin
 
+_COLUMN = re.compile(r"(sentence|text|sent|s|question|q)[ _-]?([12ab]|one|two)", re.IGNORECASE)
 
-def corpus_stats(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
-    as_json: AsJson = False,
-    seed: Seed = None,
-    quiet: Quiet = False,
-) -> None:
+
+def corpus_stats(folder: RunFolder, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Show what a corpus consists of, and what was skipped when it was read."""
     start(quiet)
     from firth.corpus.stats import corpus_stats as count
@@ -43,9 +44,31 @@ def corpus_stats(
     else:
         sources = found.pop("sources")
         show_summary("corpus", found)
-        typer.echo()
+        say()
         header = ("source", "documents", "sentences", "words", "duplicates", "skipped")
         show_table(header, [[str(source[name]) for name in header] for source in sources])
+
+
+def check_run(
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Folder of the run.", show_default=False)
+    ],
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read every file of a run and say whether it is as it was written."""
+    start(quiet)
+    found = Run.open(folder).check()
+    if as_json:
+        show_json(found)
+    else:
+        for stage, problems in found.items():
+            say(f"{stage}: {'; '.join(problems) or 'whole'}")
+    if damaged := [stage for stage, problems in found.items() if problems]:
+        raise DamagedError(
+            f"{folder}: damaged: {', '.join(damaged)}. The command that builds a stage, or "
+            "firth run, builds it again"
+        )
 
 
 def contexts(
@@ -63,8 +86,15 @@ def contexts(
     """
     start(quiet)
     _need_text(sentence)
+    from firth.paper.coherence import COHERENCE
     from firth.paper.origin import PaperOrigin
 
+    if not Run.open(folder).has(COHERENCE):
+        raise InputError(
+            f"{folder}: has no context sets: they belong to the method as printed, whose models "
+            f"are built by: firth train coherence --run {folder}, firth train generator --run "
+            f"{folder}. What a score of this run's Origin comes from, is said by: firth explain"
+        )
     origin = PaperOrigin.open(_changed(folder, None, settings), seed=seed)
     found = origin.context_set(sentence)
     fits = found.terms.fit(origin.config.weights)
@@ -83,8 +113,8 @@ def contexts(
         show_json({"sentence": sentence, "size": len(found.positions), "contexts": rows})
         return
     for row in rows:
-        typer.echo(f"fit {row['fit']:.3f}   {row['document']}")
-        typer.echo(f"    {row['left']}\n    [ … ]\n    {row['right']}\n")
+        say(f"fit {row['fit']:.3f}   {row['document']}")
+        say(f"    {row['left']}\n    [ … ]\n    {row['right']}\n")
 
 
 def similarity(
@@ -101,13 +131,14 @@ def similarity(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON; of two sentences, the whole explanation.")
     ] = False,
+    force: Force = False,
     preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
     """Print the Origin similarity of two sentences, or of every pair in a file."""
-    start(quiet, out)
+    start(quiet, out, force)
     if pairs is None:
         if a is None or b is None:
             raise InputError("expected two sentences A B, or --pairs FILE")
@@ -118,26 +149,22 @@ def similarity(
         if as_json:
             show_json(origin.explain(a, b).as_dict())
         else:
-            typer.echo(f"{origin.similarity(a, b):.6f}")
+            say(f"{origin.similarity(a, b):.6f}")
         return
     if a is not None:
         raise InputError("got both sentences and --pairs FILE; expected one of them")
     read = read_pairs_file(pairs)
-    scores = _open_origin(folder, preset, settings, seed).similarities(read)
-    rows = [(f"{score:.6f}", *pair) for score, pair in zip(scores, read, strict=True)]
+    scores = _open_origin(folder, preset, settings, seed).similarities(read).tolist()
     if as_json:
-        show_json(
-            [
-                {"similarity": float(s), "a": p[0], "b": p[1]}
-                for s, p in zip(scores, read, strict=True)
-            ]
-        )
-    elif out is None:
-        for row in rows:
-            typer.echo("\t".join(row))
+        scored = zip(scores, read, strict=True)
+        show_json([{"similarity": score, "a": one, "b": two} for score, (one, two) in scored])
+        return
+    rows = [f"{score:.6f}\t{one}\t{two}" for score, (one, two) in zip(scores, read, strict=True)]
     if out is not None:
-        with write_atomically(out) as partial:
-            partial.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+        write_text(out, "".join(f"{row}\n" for row in rows))
+    else:
+        for row in rows:
+            say(row)
 
 
 def explain(
@@ -164,6 +191,8 @@ def explain(
 def read_pairs_file(path: Path) -> list[tuple[str, str]]:
     """Read a TSV of pairs, UTF-8, two cells a line; further cells are ignored.
 
+    A first line that names columns (`sentence1`, `text_b`, …) is left out, and said.
+
     Raises:
         InputError: The file cannot be read or is empty, or all its broken lines at once.
     """
@@ -180,17 +209,14 @@ def read_pairs_file(path: Path) -> list[tuple[str, str]]:
         if not line.strip():
             continue
         if len(cells) < 2 or not all(cells[:2]):
-            problems.append(
-                f"line {number}: expected two tab-separated sentences, got {line!r:.80}"
-            )
+            problems.append(f"line {number}: expected two tab-separated texts, got {line!r:.80}")
+        elif not pairs and all(_COLUMN.fullmatch(cell) for cell in cells[:2]):
+            note(f"{path}, line {number}: names of columns, not a pair")
         else:
             pairs.append((cells[0], cells[1]))
     if problems:
-        shown = [
-            *problems[:10],
-            *([f"and {len(problems) - 10} more"] if len(problems) > 10 else []),
-        ]
-        raise InputError(f"{path}:\n  " + "\n  ".join(shown))
+        more = [f"and {len(problems) - 10} more"] if len(problems) > 10 else []
+        raise InputError(f"{path}:\n  " + "\n  ".join([*problems[:10], *more]))
     if not pairs:
         raise InputError(f"{path}: no pairs; expected two tab-separated sentences a line")
     return pairs

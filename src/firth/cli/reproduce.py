@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.build import DataDir
-from firth.cli.options import Quiet, Seed, Settings, changed_run, parse_settings, start
+from firth.cli.options import DataDir, Quiet, Seed, Settings, changed_run, parse_settings, start
+from firth.run.errors import ConfigError
+from firth.run.screen import say
 
 
 def reproduce(
@@ -25,8 +26,7 @@ def reproduce(
         typer.Option(help="Of STSb: dev, for choosing, or test, as in the paper. Default: test."),
     ] = None,
     pairs: Annotated[
-        int | None,
-        typer.Option(min=10, help="Measure on so many random pairs. Default: on all."),
+        int | None, typer.Option(min=10, help="Measure on so many random pairs. Default: on all.")
     ] = None,
     sizes: Annotated[
         str | None,
@@ -83,6 +83,9 @@ def reproduce(
         int | None,
         typer.Option(min=2, help="At most so many training pairs a fold: str-table5, str-table6."),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace files in --out that firth did not write.")
+    ] = False,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -107,10 +110,9 @@ def reproduce(
         train_pairs=train_pairs,
     )
     asked.check(name, find_experiment(name).takes)
-    if folder is None:
-        report = run_experiment(name, None, data_dir, out, seed=seed, options=asked)
-        typer.echo(report.markdown(), nl=False)
-        return
-    with changed_run(folder, parse_settings(settings, seed)) as run:
-        report = run_experiment(name, run, data_dir, out, options=asked)
-        typer.echo(report.markdown(), nl=False)
+    changes = parse_settings(settings)
+    if folder is None and changes:
+        raise ConfigError("--set", ["got no --run; expected the run whose settings change"])
+    run = None if folder is None else changed_run(folder, changes)
+    report = run_experiment(name, run, data_dir, out, options=asked, seed=seed, force=force)
+    say(report.markdown().rstrip())

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import typer
+from firth.run.screen import say
 
 if TYPE_CHECKING:
     from firth.origin.origin import Explanation
@@ -12,15 +12,14 @@ if TYPE_CHECKING:
 
 def show_json(value: object) -> None:
     """Print a value as JSON."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    say(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def show_summary(title: str, summary: Mapping[str, Any]) -> None:
     """Print a stage's summary, one figure a line, nested names joined by dots."""
-    typer.echo(title)
+    say(title)
     for name, value in _flat("", summary):
-        shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
-        typer.echo(f"  {name:<36} {shown}")
+        say(f"  {name:<36} {_shown(value)}")
 
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -28,15 +27,23 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     for row in (header, *rows):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        typer.echo("  ".join(cells).rstrip())
+        say("  ".join(cells).rstrip())
 
 
 def show_explanation(found: "Explanation", top: int) -> None:
     """Print a score and its weightiest evidence."""
-    typer.echo(f"1: {found.sentence1}\n2: {found.sentence2}")
-    typer.echo(found.summary)
+    say(f"1: {found.sentence1}\n2: {found.sentence2}")
+    say(found.summary)
     for item in found.shown(top):
-        typer.echo(f"\n{item.amount:+.4f}   {item.note}\n    {item.text}")
+        say(f"\n{item.amount:+.4f}   {item.note}\n    {item.text}")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value)) or "none"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def _flat(prefix: str, value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -11,21 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from firth.context.settings import BagConfig
-from firth.corpus.numbered import Ints, WordSentences, read_sentences
-from firth.lexical.word_vectors import WordBag, load
+from firth.corpus.numbered import WordSentences, read_sentences
+from firth.lexical.arrays import Ints, Singles
+from firth.lexical.word_vectors import WordBag
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
-from firth.run.stage import SCRATCH
 from firth.run.training import History, Schedule, train
-
-__all__ = ["Bag", "fit", "load"]
 
 _Words = tuple[Tensor, Tensor]
 
@@ -39,7 +36,7 @@ class Bag(nn.Module):
         seed: Of the directions.
     """
 
-    def __init__(self, weights: npt.NDArray[np.float32], dimensions: int, seed: int) -> None:
+    def __init__(self, weights: Singles, dimensions: int, seed: int) -> None:
         super().__init__()
         rng = np.random.default_rng(seed)
         noise = rng.standard_normal((len(weights), dimensions), np.float32) / np.sqrt(dimensions)
@@ -54,10 +51,10 @@ class Bag(nn.Module):
         )
         return functional.normalize(sums, dim=1)
 
-    def word_vectors(self) -> npt.NDArray[np.float32]:
+    def word_vectors(self) -> Singles:
         """a_w v_w, (V, d)."""
         with torch.no_grad():
-            found: npt.NDArray[np.float32] = (self.vectors * self.weights[:, None]).numpy()
+            found: Singles = (self.vectors * self.weights[:, None]).numpy()
         return found
 
 
@@ -127,13 +124,13 @@ def batched(sources: Ints, size: int, rng: np.random.Generator) -> Ints:
     return shuffled
 
 
-def inverse_frequencies(sentences: WordSentences) -> npt.NDArray[np.float32]:
+def inverse_frequencies(sentences: WordSentences) -> Singles:
     """log((n + 1) / (df + 1)) of each word over n sentences, (V,)."""
     rows = np.repeat(np.arange(len(sentences)), np.diff(sentences.bounds))
     size = len(sentences.vocabulary)
     cells = np.unique(rows * size + sentences.pieces)
     frequencies = np.bincount(cells % size, minlength=size)
-    found: npt.NDArray[np.float32] = np.log((len(sentences) + 1) / (frequencies + 1)).astype("f4")
+    found: Singles = np.log((len(sentences) + 1) / (frequencies + 1)).astype("f4")
     return found
 
 
@@ -166,7 +163,7 @@ def learn(
     schedule = Schedule(
         steps=steps,
         learning_rate=config.learning_rate,
-        warmup=steps // 10,
+        warmup=int(config.warmup * steps),
         checkpoint_steps=200,
         seed=seed,
         report_steps=-(-steps // 10),
@@ -179,24 +176,7 @@ def learn(
         scratch,
         title,
     )
-    name = f"contrastive bag of words ({config.dimensions}-d)"
-    summary = {
-        "sentences": len(sentences),
-        "words": len(sentences.pieces),
-        "vocabulary": len(sentences.vocabulary),
-        "losses": [round(entry["loss"], 6) for entry in history],
-    }
-    return (
-        WordBag(name, sentences.vocabulary, model.word_vectors(), config.stemmer),
-        summary,
-        history,
-    )
-
-
-def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
-    """Train the baseline; see `firth.baselines.trained`. Errors as in `learn`."""
-    config = run.config.baselines.bag
-    seed = derive_seed(run.config.seed, "baseline", name)
-    bag, summary, _ = learn(run, config, seed, workspace / SCRATCH, f"Baseline {name}")
-    bag.save(workspace)
-    return summary
+    title = f"contrastive bag of words ({config.dimensions}-d)"
+    bag = WordBag(title, sentences.vocabulary, model.word_vectors(), config.stemmer)
+    losses = [round(entry["loss"], 6) for entry in history]
+    return bag, {**sentences.summary, "losses": losses}, history

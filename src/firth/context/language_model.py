@@ -1,43 +1,165 @@
 """A causal language model as sentence encoder: its state where it would say the sentence in a word.
 
-Jiang et al. (2023) read the state behind the next-word distribution as the sentence's vector: the
-fits of the sentence into all one-word right contexts at once. Here each dimension is centred and
-scaled by sentences of the corpus, and the upper layers may have been tuned (`firth.context.tune`).
+PromptEOL (Jiang et al. 2023, "Scaling Sentence Embeddings with Large Language Models"): the state
+behind the next-word distribution is the sentence's vector; by it the model tells into which of all
+one-word right contexts the sentence fits. In the context stage each dimension is centred and scaled
+by sentences of the corpus, and the upper layers may have been tuned (`firth.context.tune`).
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from firth.context.encoder import Floats, unit
-from firth.context.open import PROMPT_ENCODER
-from firth.context.prompt import TEMPLATES, PromptStates
-from firth.context.settings import ContextConfig
+from firth.context.encoder import unit
+from firth.context.open import ENCODER
+from firth.context.settings import Encoder
+from firth.corpus.corpus import Corpus
+from firth.corpus.statistics import usual_sentences
+from firth.lexical.arrays import Floats
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.precision import device, number_format
 from firth.run.pretrained import PretrainedFiles, open_causal_lm
+from firth.run.progress import bar
+from firth.run.run import Run
 from firth.run.section import Precision
+from firth.run.seeds import derive_seed
 
-TEMPLATE = TEMPLATES[0]
+_BATCH_TOKENS = 4_096
 _TUNED, _SCALE = "tuned.safetensors", "scale.safetensors"
 
 
-class PromptEncoder:
-    """States at the end of the prompt, scaled by dimension, as unit vectors.
+class PromptStates:
+    """Texts → the last layer's state at the end of each prompt.
 
     Args:
-        states: The language model with `TEMPLATE`.
+        model: A causal language model, in evaluation mode.
+        tokenizer: Its tokenizer.
+        dtype: Number format of the matrix products.
+        templates: The prompts, `{}` standing for the text.
+        longest: Tokens of the text itself; the rest of a longer one is cut off.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        dtype: torch.dtype,
+        templates: Sequence[str],
+        longest: int,
+    ) -> None:
+        self.model, self.dtype = model, dtype
+        self.templates, self.longest = tuple(templates), longest
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def open(
+        cls,
+        model: str,
+        gguf_file: str | None,
+        precision: Precision,
+        templates: Sequence[str],
+        longest: int,
+    ) -> "PromptStates":
+        """Open a model by folder or hub name.
+
+        Weights stay float32, for they may be tuned; autocast rounds within the products only.
+
+        Raises:
+            InputError: It cannot be loaded.
+            MissingExtraError: A GGUF file needs the package gguf.
+        """
+        where = device()
+        loaded, tokenizer = open_causal_lm(model, gguf_file, torch.float32, where)
+        return cls(loaded, tokenizer, number_format(precision, where), templates, longest)
+
+    def __call__(self, texts: Sequence[str], title: str = "PromptEOL") -> Floats:
+        """States of `texts`, shape (n, templates, hidden size)."""
+        ids = self.tokens(texts, self.longest)
+        states = np.zeros((len(ids), self.model.config.hidden_size))
+        order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+        with bar(title, len(ids)) as shown:
+            while order:
+                # The longest start of `order` that fits into a batch, at least one.
+                size = 1
+                while size < len(order) and (size + 1) * len(ids[order[size]]) <= _BATCH_TOKENS:
+                    size += 1
+                chosen, order = order[:size], order[size:]
+                with torch.inference_mode():
+                    found = self.last([ids[i] for i in chosen])
+                states[chosen] = found.double().cpu().numpy()
+                shown.advance(size)
+        return states.reshape(len(texts), len(self.templates), -1)
+
+    def tokens(self, texts: Sequence[str], longest: int) -> list[list[int]]:
+        """Token ids of each text's prompts, one text's after the other's.
+
+        Args:
+            texts: n texts.
+            longest: Tokens of the text itself; the rest of a longer one is cut off.
+        """
+        found = self._tokenizer(
+            list(texts) or [""], add_special_tokens=False, return_offsets_mapping=True
+        )["offset_mapping"]
+        ends = [offsets[:longest][-1][1] if offsets else 0 for offsets in found]
+        cut = [text[:end] for text, end in zip(texts, ends, strict=False)]
+        prompts = [template.format(text) for text in cut for template in self.templates]
+        ids: list[list[int]] = self._tokenizer(prompts)["input_ids"] if prompts else []
+        return ids
+
+    def last(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
+        """The last layer's state at the end of each row of token ids, (n, hidden size)."""
+        width = max(map(len, ids))
+        lengths = torch.tensor([len(row) for row in ids])
+        # Padding stands behind the prompt, where a causal model cannot see it.
+        rows = torch.tensor([[*row, *[0] * (width - len(row))] for row in ids])
+        mask = (torch.arange(width) < lengths[:, None]).long()
+        where = self.model.device
+        half = self.dtype is torch.bfloat16
+        with torch.autocast(where.type, torch.bfloat16) if half else nullcontext():
+            found = self.model.base_model(input_ids=rows.to(where), attention_mask=mask.to(where))
+        states: torch.Tensor = found.last_hidden_state[torch.arange(len(ids)), lengths - 1]
+        return states
+
+    def statistics(self, run: str | Path | Run, references: int) -> tuple[Floats, Floats]:
+        """Mean and deviation of each dimension, both (templates, hidden size).
+
+        Args:
+            run: Of whose corpus the sentences are drawn.
+            references: How many, at most.
+
+        Raises:
+            InputError: The corpus has fewer than 2 sentences of usual length.
+            MissingStageError: The run has no corpus.
+        """
+        run = Run.open(run)
+        corpus = Corpus.open(run)
+        usual = usual_sentences(corpus, run.config.corpus)
+        if len(usual) < 2:
+            raise InputError(f"{run.path}: {len(usual)} sentences of usual length; z-scores need 2")
+        rng = np.random.default_rng(derive_seed(run.config.seed, "prompt-eol"))
+        chosen = rng.choice(usual, min(references, len(usual)), replace=False)
+        found = self(corpus.texts(np.sort(chosen)), "PromptEOL: statistics")
+        return found.mean(axis=0), np.maximum(found.std(axis=0), 1e-6)
+
+
+class PromptEncoder:
+    """States at the end of one prompt, scaled by dimension, as unit vectors.
+
+    Args:
+        states: The language model with one template.
         mean: Of each dimension, (d,).
         deviation: Of each dimension, (d,), above 0.
         name: What it is, for people.
     """
+
+    kind: ClassVar[Encoder] = Encoder.CAUSAL_LM
 
     def __init__(self, states: PromptStates, mean: Floats, deviation: Floats, name: str) -> None:
         self.states, self.mean, self.deviation, self.name = states, mean, deviation, name
@@ -46,19 +168,53 @@ class PromptEncoder:
         """Vectors of `texts`, shape (n, d)."""
         return unit((self.states(texts, title)[:, 0] - self.mean) / self.deviation)
 
+    def save(self, folder: Path, files: PretrainedFiles, tuned: nn.ModuleList) -> None:
+        """Write what differs from the pretrained model, and which one that is.
 
-def language_model(config: ContextConfig) -> tuple[PromptStates, PretrainedFiles]:
-    """The untuned model of a configuration, and what its files are.
+        Args:
+            folder: Where to.
+            files: Of the pretrained model, whose weights stay where they are.
+            tuned: The layers that were tuned, the last ones of the model; may be empty.
+        """
+        with write_atomically(folder / _TUNED) as partial:
+            save_file({k: v.contiguous() for k, v in tuned.state_dict().items()}, partial)
+        scale = {"mean": torch.from_numpy(self.mean), "deviation": torch.from_numpy(self.deviation)}
+        with write_atomically(folder / _SCALE) as partial:
+            save_file(scale, partial)
+        (template,) = self.states.templates
+        stored = {
+            "encoder": self.kind.value,
+            "model": {
+                "model": files.model,
+                "gguf_file": files.gguf_file,
+                "files": dict(files.files),
+            },
+            "layers": len(tuned),
+            "template": template,
+            "max_tokens": self.states.longest,
+        }
+        write_json(folder / ENCODER, stored)
 
-    Weights stay float32, for they may be tuned; products are rounded within.
+    @classmethod
+    def load(cls, folder: Path, precision: Precision) -> "PromptEncoder":
+        """Open what `save` wrote.
 
-    Raises:
-        InputError: It cannot be loaded.
-        MissingExtraError: A GGUF file needs the package gguf.
-    """
-    model, name = str(config.model), config.gguf_file
-    loaded = _loaded(model, name, config.precision)
-    return loaded, PretrainedFiles.find(model, name)
+        Raises:
+            InputError: The pretrained model is gone, has changed, or cannot be loaded.
+        """
+        stored = read_json(folder / ENCODER)
+        files = PretrainedFiles(**stored["model"])
+        files.check()
+        states = PromptStates.open(
+            files.model, files.gguf_file, precision, [stored["template"]], stored["max_tokens"]
+        )
+        count = stored["layers"]
+        if count:
+            upper_layers(states.model, count).load_state_dict(load_file(folder / _TUNED))
+        scale = load_file(folder / _SCALE)
+        how = f"its last {count} layers tuned on the corpus" if count else "not tuned"
+        name = f"{Path(files.gguf_file or files.model).name}, {how}"
+        return cls(states, scale["mean"].numpy(), scale["deviation"].numpy(), name)
 
 
 def upper_layers(model: Any, count: int) -> nn.ModuleList:
@@ -69,63 +225,9 @@ def upper_layers(model: Any, count: int) -> nn.ModuleList:
     """
     lists = [child for child in model.base_model.children() if isinstance(child, nn.ModuleList)]
     if not lists:
-        kind = type(model).__name__
         raise InputError(
-            f"{kind}: no list of layers found in it, so none can be tuned. Set context.tune.steps to 0"
+            f"{type(model).__name__}: no list of layers found in it, so none can be tuned. Set "
+            "context.tune.steps to 0"
         )
     longest = max(lists, key=lambda layers: len(layers))
     return nn.ModuleList(list(longest)[-count:])
-
-
-def save_prompt_encoder(
-    folder: Path, encoder: PromptEncoder, files: PretrainedFiles, tuned: nn.ModuleList
-) -> None:
-    """Write what differs from the pretrained model, and which one that is.
-
-    Args:
-        folder: Where to.
-        encoder: Its scale is kept.
-        files: Of the pretrained model, whose weights stay where they are.
-        tuned: The layers that were tuned, the last ones of the model; may be empty.
-    """
-    model = {"model": files.model, "gguf_file": files.gguf_file,
-             "files": {name: list(known) for name, known in files.files.items()}}  # fmt: skip
-    with write_atomically(folder / _TUNED) as partial:
-        save_file({k: v.contiguous() for k, v in tuned.state_dict().items()}, partial)
-    scale = {
-        "mean": torch.from_numpy(encoder.mean),
-        "deviation": torch.from_numpy(encoder.deviation),
-    }
-    with write_atomically(folder / _SCALE) as partial:
-        save_file(scale, partial)
-    stored = {"model": model, "layers": len(tuned), "template": TEMPLATE}
-    write_json(folder / PROMPT_ENCODER, stored)
-
-
-def open_prompt_encoder(folder: Path, precision: Precision) -> PromptEncoder:
-    """Open what `save_prompt_encoder` wrote.
-
-    Raises:
-        InputError: The pretrained model is gone, has changed, or cannot be loaded.
-    """
-    stored = read_json(folder / PROMPT_ENCODER)
-    files = PretrainedFiles(**stored["model"])
-    files.check()
-    states = _loaded(files.model, files.gguf_file, precision)
-    if stored["layers"]:
-        layers = upper_layers(states.model, stored["layers"])
-        layers.load_state_dict(load_file(folder / _TUNED))
-    scale = load_file(folder / _SCALE)
-    mean: npt.NDArray[np.float64] = scale["mean"].numpy()
-    return PromptEncoder(states, mean, scale["deviation"].numpy(), _named(files, stored["layers"]))
-
-
-def _loaded(model: str, gguf_file: str | None, precision: Precision) -> PromptStates:
-    where = device()
-    loaded, tokenizer = open_causal_lm(model, gguf_file, torch.float32, where)
-    return PromptStates(loaded, tokenizer, number_format(precision, where), (TEMPLATE,))
-
-
-def _named(files: PretrainedFiles, layers: int) -> str:
-    how = f"its last {layers} layers tuned on the corpus" if layers else "not tuned"
-    return f"{Path(files.gguf_file or files.model).name}, {how}"

@@ -1,4 +1,4 @@
-"""Settings of the context fits that Origin compares by default (`fit` in the configuration)."""
+"""Settings of what contexts tell, which Origin compares by default (`context`)."""
 
 from enum import StrEnum
 from typing import Annotated, Self
@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from firth.corpus.settings import WordSection
-from firth.run.section import Count, Precision, Rate, Section
+from firth.run.section import Count, Fraction, Precision, Rate, Section
 
 
 class BagConfig(WordSection):
@@ -18,6 +18,8 @@ class BagConfig(WordSection):
     """Pairs a step; each first sentence is told from the batch's other second ones."""
     learning_rate: Rate = 0.01
     """Adam's, at its peak."""
+    warmup: Fraction = 0.1
+    """Share of the steps in which the learning rate rises to its peak."""
     temperature: Rate = 0.07
     by_source: bool = False
     """Take each batch from one file of the corpus, so that its subject does not give pairs away."""
@@ -44,7 +46,11 @@ class TuneConfig(Section):
     """0 leaves the model as it is."""
     batch: Annotated[int, Field(ge=2)] = 48
     """Pairs a step; each sentence is told from the batch's other second ones."""
+    surplus: Count = 4
+    """Times as many pairs are drawn for a step as it takes, those of other documents first."""
     learning_rate: Rate = 2e-4
+    warmup: Annotated[int, Field(ge=0)] = 20
+    """Steps in which the learning rate rises to its peak, at most half of all."""
     temperature: Rate = 0.05
     max_tokens: Annotated[int, Field(ge=4)] = 32
     """Of a sentence, in training."""
@@ -61,6 +67,12 @@ class ContextConfig(Section):
     """causal-lm: the GGUF file inside `model`, where the weights come as one."""
     precision: Precision = Precision.AUTO
     """causal-lm: number format of the matrix products."""
+    prompt: str = 'This sentence : "{}" means in one word:"'
+    """causal-lm: what the model reads, `{}` standing for the sentence (Jiang et al. 2023)."""
+    max_tokens: Count = 256
+    """causal-lm: tokens read of a sentence; the rest is cut off."""
+    references: Annotated[int, Field(ge=2)] = 1_000
+    """causal-lm: sentences of the corpus by which each dimension is centred and scaled."""
     bag: BagConfig = BagConfig(by_source=True)
     tune: TuneConfig = TuneConfig()
     contexts: Count | None = None
@@ -71,4 +83,6 @@ class ContextConfig(Section):
     def _consistent(self) -> Self:
         if self.encoder is Encoder.CAUSAL_LM and self.model is None:
             raise ValueError("encoder causal-lm needs `model`: a folder or a hub name")
+        if self.prompt.count("{}") != 1 or self.prompt.count("{") + self.prompt.count("}") != 2:
+            raise ValueError("prompt: expected one {}, where the sentence goes, and no other brace")
         return self

@@ -1,11 +1,9 @@
 """Tuning a language model's upper layers: which sentence of the batch stands next to this one?"""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -15,14 +13,13 @@ from firth.context.language_model import PromptEncoder, upper_layers
 from firth.context.settings import TuneConfig
 from firth.corpus.corpus import Corpus
 from firth.corpus.settings import CorpusConfig
+from firth.corpus.statistics import usual_sentences
+from firth.lexical.arrays import Ints
 from firth.run.errors import InputError
 from firth.run.seeds import derive_seed
 from firth.run.training import History, Schedule, train
 
-Ints = npt.NDArray[np.int64]
 Texts = tuple[list[str], list[str]]
-_WARMUP = 20
-_SURPLUS = 4
 
 
 class Neighbours:
@@ -36,16 +33,16 @@ class Neighbours:
     Args:
         corpus: The corpus.
         limits: Shortest and longest sentence.
-        size: Pairs a batch.
+        config: Pairs a batch, and how many are drawn for it.
         seed: Decides every draw.
 
     Raises:
         InputError: Fewer than two pairs of neighbouring sentences.
     """
 
-    def __init__(self, corpus: Corpus, limits: CorpusConfig, size: int, seed: int) -> None:
-        counts = corpus.word_counts
-        usual = (counts >= limits.min_words) & (counts <= limits.max_words)
+    def __init__(self, corpus: Corpus, limits: CorpusConfig, config: TuneConfig, seed: int) -> None:
+        usual = np.zeros(len(corpus), bool)
+        usual[usual_sentences(corpus, limits)] = True
         documents = corpus.document_of(np.arange(len(corpus)))
         firsts: Ints = np.flatnonzero(usual[:-1] & usual[1:] & (documents[:-1] == documents[1:]))
         if len(firsts) < 2:
@@ -54,15 +51,11 @@ class Neighbours:
                 "two at least. Build the corpus from running text, not from single lines."
             )
         self._corpus, self._seed = corpus, seed
-        self._size = min(size, len(firsts))
+        self._size, self._surplus = min(config.batch, len(firsts)), config.surplus
         self._groups = self._grouped(firsts)
-        self.read = lru_cache(maxsize=1)(self._read)
 
     def __call__(self, step: int) -> Texts:
         """First and second sentences of the pairs of a step."""
-        return self.read(step)
-
-    def _read(self, step: int) -> Texts:
         chosen = self.chosen(step)
         return self._corpus.texts(chosen), self._corpus.texts(chosen + 1)
 
@@ -70,7 +63,7 @@ class Neighbours:
         """Numbers of the first sentences of a step's pairs, (size,)."""
         rng = np.random.default_rng(derive_seed(self._seed, "batch", step))
         group = self._groups[int(rng.integers(len(self._groups)))]
-        drawn = rng.choice(group, min(_SURPLUS * self._size, len(group)), replace=False)
+        drawn = rng.choice(group, min(self._surplus * self._size, len(group)), replace=False)
         _, where = np.unique(self._corpus.document_of(drawn), return_index=True)
         first = np.sort(where)
         others = np.setdiff1d(np.arange(len(drawn)), first)
@@ -132,11 +125,11 @@ def tune(
     schedule = Schedule(
         steps=config.steps,
         learning_rate=config.learning_rate,
-        warmup=min(_WARMUP, config.steps // 2),
+        warmup=min(config.warmup, config.steps // 2),
         checkpoint_steps=config.checkpoint_steps,
         seed=seed,
         report_steps=-(-config.steps // 10),
     )
-    history = train(layers, batches, loss, schedule, scratch, "Fit: tuning the language model")
+    history = train(layers, batches, loss, schedule, scratch, "Context: tuning the language model")
     layers.requires_grad_(False)
     return layers, history

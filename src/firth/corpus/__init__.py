@@ -2,5 +2,9 @@
 
 from firth.run.stage import Stage
 
-CORPUS = Stage("corpus", "firth corpus build INPUT... --run", libraries=("nupunkt", "pyarrow"))
+CORPUS = Stage(
+    "corpus",
+    "firth corpus build INPUT... --run",
+    libraries=("markdown-it-py", "nupunkt", "pyarrow"),
+)
 TOKENIZER = Stage("tokenizer", "firth corpus build INPUT... --run", libraries=("tokenizers",))

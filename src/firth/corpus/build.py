@@ -1,7 +1,9 @@
 """The corpus stage: read, drop duplicates, split, store, in one pass and in flat memory."""
 
+import hashlib
 import json
 import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -9,29 +11,31 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from firth.corpus import CORPUS
-from firth.corpus.duplicates import SeenTexts
-from firth.corpus.inputs import Source, resolve_inputs
-from firth.corpus.readers import read_source
-from firth.corpus.records import Problem
-from firth.corpus.sentences import split_paragraphs
+from firth.corpus.inputs import HARMLESS, Problem, Source, find_inputs
+from firth.corpus.read import Record, read_source
 from firth.corpus.settings import CorpusConfig
+from firth.corpus.split import split_paragraphs
 from firth.corpus.store import SETTINGS, CorpusWriter
+from firth.lexical.words import normal_form
 from firth.run.errors import FirthError, InputError
 from firth.run.files import write_json
-from firth.run.progress import bar
+from firth.run.progress import bar, note
 from firth.run.run import Run
 from firth.run.stage import SCRATCH, Outcome
 
 SKIPPED = "skipped.jsonl"
 SOURCES = "sources.jsonl"
+DUPLICATES = "duplicates.jsonl"
 MAX_LISTED = 1_000
 """Problems listed in `skipped.jsonl`; all are counted."""
+_SHOWN = 3
 
 
 def build_corpus(run: Run) -> Outcome:
     """Read the inputs of `run.config.corpus` and store their sentences; reuse what is up to date.
 
     The stage is stale when the content, names or order of the files change, not when they move.
+    What was not read, and what later stages will miss, is said on the screen each time.
 
     Raises:
         InputError: With every input that cannot be used, before any work; if no document is left;
@@ -39,27 +43,52 @@ def build_corpus(run: Run) -> Outcome:
             before stays as it was.
         MissingExtraError: If the hub is named and `datasets` is not installed.
     """
-    sources = resolve_inputs(run.config.corpus.inputs)
+    sources, left_out = find_inputs(run.config.corpus.inputs, run.path)
+    lost = [problem for problem in left_out if problem.reason not in HARMLESS]
 
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
-        return _build(workspace, sources, handed.config.corpus)
+        return _build(workspace, sources, lost, handed.config.corpus)
 
-    return run.build(
+    outcome = run.build(
         CORPUS,
         fill,
         settings=[f"corpus.{name}" for name in CorpusConfig.model_fields if name != "inputs"],
-        # Numbered: their order counts, and two may have the same name.
+        # Numbered: their order counts.
         inputs={
-            f"{number:06} {source.name}": source.fingerprint()
-            for number, source in enumerate(sources)
+            **{f"{n:06} {source.name}": source.fingerprint() for n, source in enumerate(sources)},
+            **{f"left out: {problem.source}": problem.detail for problem in lost},
         },
     )
+    for line in _notes(left_out, outcome.manifest.summary):
+        note(line)
+    return outcome
 
 
-def _build(workspace: Path, sources: Sequence[Source], config: CorpusConfig) -> Mapping[str, Any]:
+def _notes(left_out: Sequence[Problem], summary: Mapping[str, Any]) -> list[str]:
+    """What the user must hear, whether the stage was built or reused."""
+    lines = [f"left out: {problem}" for problem in left_out[:_SHOWN]]
+    if more := left_out[_SHOWN:]:
+        lines.append(f"left out: {len(more):,} more files or folders")
+    if bad := sum(summary["skipped"].values()):
+        lines.append(f"skipped: {bad:,} (see corpus/{SKIPPED}, which names file and line)")
+    if same := summary["duplicates"]:
+        lines.append(
+            f"dropped: {same:,} documents with the words of an earlier one "
+            f"(see corpus/{DUPLICATES}, which names both)"
+        )
+    return [*lines, summary["note"]] if "note" in summary else lines
+
+
+def _build(
+    workspace: Path, sources: Sequence[Source], lost: Sequence[Problem], config: CorpusConfig
+) -> Mapping[str, Any]:
+    # Remove what an interrupted call left; this stage simply starts over.
+    shutil.rmtree(workspace / SCRATCH, ignore_errors=True)
+    for pattern in ("*.arrow", "*.npy", "*.jsonl", SETTINGS):
+        for leftover in workspace.glob(pattern):
+            leftover.unlink()
     try:
-        _clear(workspace)
-        written = _write(workspace, sources, config)
+        written = _write(workspace, sources, lost, config)
     except FirthError:
         shutil.rmtree(workspace)
         raise
@@ -68,31 +97,31 @@ def _build(workspace: Path, sources: Sequence[Source], config: CorpusConfig) -> 
     return written
 
 
-def _clear(workspace: Path) -> None:
-    """Remove what an interrupted call left; this stage simply starts over."""
-    shutil.rmtree(workspace / SCRATCH, ignore_errors=True)
-    for pattern in ("*.arrow", "*.npy", "*.jsonl", SETTINGS):
-        for leftover in workspace.glob(pattern):
-            leftover.unlink()
-
-
-def _write(workspace: Path, sources: Sequence[Source], config: CorpusConfig) -> dict[str, Any]:
+def _write(
+    workspace: Path, sources: Sequence[Source], lost: Sequence[Problem], config: CorpusConfig
+) -> dict[str, Any]:
     duplicates, title = 0, "Reading documents (bytes)"
+    limits = config.min_words, config.max_words
     with (
         closing(SeenTexts(workspace / SCRATCH / "seen.sqlite")) as seen,
         (workspace / SKIPPED).open("w", encoding="utf-8") as listed,
         (workspace / SOURCES).open("w", encoding="utf-8") as counted,
-        CorpusWriter(workspace, config) as writer,
+        (workspace / DUPLICATES).open("w", encoding="utf-8") as dropped,
+        CorpusWriter(workspace, config.chunk_sentences, limits) as writer,
         bar(title, sum(source.size for source in sources) or None) as shown,
     ):
         skips = _Skips(listed, config.strict)
+        for problem in lost:
+            skips.add(problem)
         for source in sources:
             before = (writer.documents, writer.sentences, writer.words, duplicates, skips.total)
             for item in read_source(source, config, shown.advance):
                 if isinstance(item, Problem):
                     skips.add(item)
-                elif seen.add(item.text):
+                elif kept := seen.add(item):
                     duplicates += 1
+                    where = {"id": item.id, "source": item.source, "line": item.line}
+                    dropped.write(json.dumps({**where, "kept": kept}) + "\n")
                 else:
                     writer.append(item, split_paragraphs(item.text))
             after = (writer.documents, writer.sentences, writer.words, duplicates, skips.total)
@@ -101,16 +130,53 @@ def _write(workspace: Path, sources: Sequence[Source], config: CorpusConfig) -> 
             counted.write(json.dumps({"source": source.name, **counts}, ensure_ascii=False) + "\n")
     if not writer.documents:
         raise InputError(f"no document in {len(sources)} file(s) can be used{skips.explained()}")
-    return {
-        "documents": writer.documents,
-        "paragraphs": writer.paragraphs,
-        "sentences": writer.sentences,
-        "words": writer.words,
-        "chunks": writer.chunks,
-        "slots": writer.slots,
-        "duplicates": duplicates,
-        "skipped": dict(sorted(skips.reasons.items())),
-    }
+    figures = ("documents", "paragraphs", "sentences", "words", "chunks", "slots")
+    summary: dict[str, Any] = {name: getattr(writer, name) for name in figures}
+    summary |= {"duplicates": duplicates, "skipped": dict(sorted(skips.reasons.items()))}
+    if not writer.slots:
+        summary["note"] = (
+            "no sentence has a neighbour: every document is a single one, and what learns from "
+            "contexts will refuse this corpus. Build it from running text, not from single lines"
+            if writer.sentences == writer.documents
+            else f"no sentence of {limits[0]} to {limits[1]} words (corpus.min_words, max_words) "
+            "has a neighbour on each side, and what learns from contexts may refuse this corpus. "
+            "Build it from longer documents"
+        )
+    return summary
+
+
+class SeenTexts:
+    """Which texts have been seen, in a file, so that memory does not grow with the corpus.
+
+    Of each it remembers 128 bits of its normal form, and whose it was.
+
+    Args:
+        path: Database file, made anew. It is scratch: nothing is synced.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        self._database = sqlite3.connect(path, isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = OFF")
+        self._database.execute("PRAGMA synchronous = OFF")
+        self._database.execute("PRAGMA cache_size = -16000")
+        columns = "hash BLOB PRIMARY KEY, id TEXT, source TEXT, line INTEGER"
+        self._database.execute(f"CREATE TABLE seen ({columns}) WITHOUT ROWID")
+        self._database.execute("BEGIN")
+
+    def add(self, record: Record) -> dict[str, Any] | None:
+        """Remember a text; if one of the same normal form was there, its id, source and line."""
+        digest = hashlib.blake2b(normal_form(record.text).encode(), digest_size=16).digest()
+        row = (digest, record.id, record.source, record.line)
+        if self._database.execute("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?)", row).rowcount:
+            return None
+        found = self._database.execute("SELECT id, source, line FROM seen WHERE hash = ?", row[:1])
+        return dict(zip(("id", "source", "line"), found.fetchone(), strict=True))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
 
 
 class _Skips:
@@ -123,10 +189,9 @@ class _Skips:
         self.total = 0
 
     def add(self, problem: Problem) -> None:
-        where = f"{problem.source}, line {problem.line}: {problem.reason} ({problem.detail})"
         if self._strict:
             raise InputError(
-                f"{where}. Without --strict (corpus.strict), bad records are skipped and counted."
+                f"{problem}. Without --strict (corpus.strict), bad records are skipped and counted."
             )
         if self.total < MAX_LISTED:
             entry = {
@@ -136,8 +201,8 @@ class _Skips:
                 "detail": problem.detail,
             }
             self._listed.write(json.dumps(entry) + "\n")
-        if len(self._first) < 3:
-            self._first.append(where)
+        if len(self._first) < _SHOWN:
+            self._first.append(str(problem))
         self.reasons[problem.reason.value] += 1
         self.total += 1
 
@@ -145,5 +210,5 @@ class _Skips:
         if not self.total:
             return ""
         first = "".join(f"\n  - {where}" for where in self._first)
-        more = f"\n  and {self.total - 3:,} more" if self.total > 3 else ""
+        more = f"\n  and {self.total - _SHOWN:,} more" if self.total > _SHOWN else ""
         return f": {self.total:,} bad record(s){first}{more}"

@@ -115,14 +115,13 @@ class Corpus:
 
         Raises:
             ConfigError: If a setting does not exist or has a wrong value.
-            InputError: If inputs cannot be used, or no document is left.
+            InputError: If inputs cannot be used, one lies inside the run, or no document is left.
         """
         from firth.corpus.build import build_corpus
         from firth.corpus.inputs import resolve_inputs
 
-        inputs = [inputs] if isinstance(inputs, str | Path) else inputs
-        resolve_inputs(inputs)
-        path = Path(run)
+        inputs, path = [inputs] if isinstance(inputs, str | Path) else inputs, Path(run)
+        resolve_inputs(inputs, path)
         config = Run.open(path).config if (path / CONFIG).is_file() else Config()
         change = {"inputs": [str(given) for given in inputs], **settings}
         opened = Run.create(path, config.changed({"corpus": change}, "Corpus.build"))

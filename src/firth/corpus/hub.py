@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import pyarrow as pa
 
-from firth.corpus.inputs import Source
-from firth.corpus.records import Item, record_of
-from firth.corpus.settings import CorpusConfig
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_value
 from firth.run.hub import hub_is_reachable
@@ -41,19 +39,19 @@ def fingerprint_hub(name: str) -> str:
     return fingerprint_value([path, config, split, str(builder.hash), files])
 
 
-def read_hub(source: Source, config: CorpusConfig) -> Iterator[Item]:
-    """Records of a data set; their line is the row, counted from 1.
+def hub_batches(name: str) -> Iterator[pa.RecordBatch]:
+    """The rows of a data set in order, in batches whose values are not converted.
 
     Raises:
         InputError: The data set cannot be opened, or reading it stops before its end.
     """
-    path, name, split = _parts(source.path)
+    path, config, split = _parts(name)
     try:
-        stream: Any = datasets.load_dataset(path, name, split=split, streaming=True)
-        for row, fields in enumerate(stream, start=1):
-            yield record_of(fields, source.name, row, config)
+        stream: Any = datasets.load_dataset(path, config, split=split, streaming=True)
+        for table in stream.with_format("arrow").iter(64):
+            yield from table.to_batches()
     except Exception as error:
-        raise InputError(f"{source.name}: reading stopped ({_first_line(error)})") from error
+        raise InputError(f"hub:{name}: reading stopped ({_first_line(error)})") from error
 
 
 def _first_line(error: Exception) -> str:

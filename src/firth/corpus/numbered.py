@@ -1,4 +1,4 @@
-"""The corpus as the word-based baselines read it: sentences of numbered words, in order."""
+"""The corpus as word-based models read it: sentences of numbered words, in order."""
 
 from array import array
 from collections import defaultdict
@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.settings import WordSection
+from firth.lexical.arrays import Ints
 from firth.lexical.stem import stems
 from firth.lexical.words import words
 from firth.run.errors import InputError
 from firth.run.run import Run
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,15 @@ class WordSentences:
         offsets = np.cumsum(lengths) - lengths
         places = np.arange(int(lengths.sum())) + np.repeat(starts - offsets, lengths)
         return self.pieces[places].astype(np.int64), offsets
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """Counts of sentences, of their words, and of distinct words."""
+        return {
+            "sentences": len(self),
+            "words": len(self.pieces),
+            "vocabulary": len(self.vocabulary),
+        }
 
     def texts(self) -> Iterable[list[str]]:
         """Each sentence as a list of its words."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from firth.corpus import CORPUS
+from firth.corpus.build import SOURCES
 from firth.corpus.corpus import Corpus
 from firth.run.run import Run
 
@@ -17,14 +18,7 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 @dataclass(frozen=True)
 class SourceStats:
-    """What one file gave.
-
-    Attributes:
-        source: Its name.
-        documents, sentences, words: Stored from it.
-        duplicates: Documents dropped because the same text had been stored already.
-        skipped: Bad records in it.
-    """
+    """What one file gave: documents, sentences and words stored, duplicates and records dropped."""
 
     source: str
     documents: int
@@ -70,20 +64,12 @@ def corpus_stats(run: str | Path | Run) -> CorpusStats:
         MissingStageError: If the run has no corpus.
     """
     run = Run.open(run)
-    corpus, folder = Corpus.open(run), run.folder(CORPUS)
-    summary = run.manifest(CORPUS).summary
-    quantiles = np.quantile(corpus.word_counts, QUANTILES, method="inverted_cdf")
-    with (folder / "sources.jsonl").open(encoding="utf-8") as lines:
+    counts, folder = run.manifest(CORPUS).summary, run.folder(CORPUS)
+    quantiles = np.quantile(Corpus(folder).word_counts, QUANTILES, method="inverted_cdf")
+    with (folder / SOURCES).open(encoding="utf-8") as lines:
         sources = tuple(SourceStats(**json.loads(line)) for line in lines)
     return CorpusStats(
-        documents=corpus.n_documents,
-        paragraphs=corpus.n_paragraphs,
-        sentences=len(corpus),
-        words=int(corpus.word_counts.sum(dtype=np.int64)),
-        chunks=corpus.n_chunks,
-        slots=summary["slots"],
-        duplicates=summary["duplicates"],
-        skipped=summary["skipped"],
+        **{name: value for name, value in counts.items() if name != "note"},
         sentence_words={str(q): int(v) for q, v in zip(QUANTILES, quantiles, strict=True)},
         sources=sources,
     )

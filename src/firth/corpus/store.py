@@ -10,16 +10,15 @@ settings.json        what else a reader must know: window, min_words, max_words
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from firth.corpus.records import Record
-from firth.corpus.settings import CorpusConfig
+from firth.corpus.read import Record
 from firth.lexical.words import words
 
 SENTENCES = "sentences.arrow"
@@ -31,23 +30,16 @@ DOCUMENT_BOUNDS = "document_bounds.npy"
 SETTINGS = "settings.json"
 
 BATCH_ROWS = 8_192
-_SENTENCE = pa.schema([pa.field("text", pa.string(), nullable=False)])
-_DOCUMENT = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("title", pa.string(), nullable=False),
-        pa.field("source", pa.string(), nullable=False),
-        pa.field("line", pa.int64(), nullable=False),
-    ]
-)
+_TEXT = {"text": pa.string()}
+_DOCUMENT = {"id": pa.string(), "title": pa.string(), "source": pa.string(), "line": pa.int64()}
 
 
 class ArrowWriter:
-    """Rows into an Arrow file, a batch of `BATCH_ROWS` at a time."""
+    """Rows into an Arrow file, a batch of `BATCH_ROWS` at a time; no value may be null."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._file = pa.ipc.new_file(str(path), schema)
-        self._schema = schema
+    def __init__(self, path: Path, columns: dict[str, pa.DataType]) -> None:
+        self._schema = pa.schema([pa.field(*column, nullable=False) for column in columns.items()])
+        self._file = pa.ipc.new_file(str(path), self._schema)
         self._rows: list[tuple[Any, ...]] = []
 
     def append(self, row: tuple[Any, ...]) -> None:
@@ -104,21 +96,32 @@ class ArrayWriter:
         self._file.close()
 
 
-class CorpusWriter:
-    """Documents in, files of the store out; see the top of this module.
+class CorpusWriter(ExitStack):
+    """Documents in, files of the store out; see the top of this module. Use it in a `with` block.
+
+    Args:
+        folder: Where the files are written.
+        chunk_sentences: Longest chunk.
+        slot_words: Fewest and most words of a slot.
 
     Attributes:
         documents, paragraphs, sentences, words, chunks, slots: What has been written so far.
     """
 
-    def __init__(self, folder: Path, config: CorpusConfig) -> None:
-        self._config = config
-        self._sentences = ArrowWriter(folder / SENTENCES, _SENTENCE)
-        self._documents = ArrowWriter(folder / DOCUMENTS, _DOCUMENT)
-        self._word_counts = ArrayWriter(folder / WORD_COUNTS, np.int32)
-        self._paragraph_bounds = ArrayWriter(folder / PARAGRAPH_BOUNDS, np.int64)
-        self._chunk_bounds = ArrayWriter(folder / CHUNK_BOUNDS, np.int64)
-        self._document_bounds = ArrayWriter(folder / DOCUMENT_BOUNDS, np.int64)
+    def __init__(self, folder: Path, chunk_sentences: int, slot_words: tuple[int, int]) -> None:
+        super().__init__()
+        self._longest, self._slot_words = chunk_sentences, slot_words
+        self._sentences = self.enter_context(closing(ArrowWriter(folder / SENTENCES, _TEXT)))
+        self._documents = self.enter_context(closing(ArrowWriter(folder / DOCUMENTS, _DOCUMENT)))
+        self._word_counts, self._paragraph_bounds, self._chunk_bounds, self._document_bounds = (
+            self.enter_context(closing(ArrayWriter(folder / name, dtype)))
+            for name, dtype in (
+                (WORD_COUNTS, np.int32),
+                (PARAGRAPH_BOUNDS, np.int64),
+                (CHUNK_BOUNDS, np.int64),
+                (DOCUMENT_BOUNDS, np.int64),
+            )
+        )
         for bounds in (self._paragraph_bounds, self._chunk_bounds, self._document_bounds):
             bounds.extend([0])
         self.documents = self.paragraphs = self.sentences = 0
@@ -133,7 +136,7 @@ class CorpusWriter:
                 self._sentences.append((sentence,))
                 counts.append(len(words(sentence)))
         lengths = [len(sentences) for sentences in paragraphs]
-        chunk_ends = chunk(lengths, self._config.chunk_sentences)
+        chunk_ends = chunk(lengths, self._longest)
         self._word_counts.extend(counts)
         self._paragraph_bounds.extend((start + np.cumsum(lengths)).tolist())
         self._chunk_bounds.extend(start + end for end in chunk_ends)
@@ -144,27 +147,8 @@ class CorpusWriter:
         self.paragraphs += len(lengths)
         self.words += sum(counts)
         self.chunks += len(chunk_ends)
-        low, high = self._config.min_words, self._config.max_words
+        low, high = self._slot_words
         self.slots += sum(low <= count <= high for count in counts[1:-1])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for writer in (self._sentences, self._documents):
-            writer.close()
-        for array in (
-            self._word_counts,
-            self._paragraph_bounds,
-            self._chunk_bounds,
-            self._document_bounds,
-        ):
-            array.close()
 
 
 def chunk(paragraph_lengths: Sequence[int], limit: int) -> list[int]:

@@ -4,26 +4,43 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from firth.demo.examples import EXPLAINED, PAIRS, QUERY
-from firth.demo.gather import gather_report
-from firth.demo.report import DemoReport, write_report
-from firth.demo.texts import collect_texts
-from firth.evaluate.load import load_set
-from firth.evaluate.task import find_task
+from firth.demo.preflight import REPORT, check_demo
+from firth.demo.texts import collect_texts, text_files
 from firth.pipeline import bring_up_to_date
-from firth.preflight import check
 from firth.run.config import Config
 from firth.run.errors import FirthError
 from firth.run.hub import hub_is_reachable
 from firth.run.progress import note
 from firth.run.run import Run
 
-REPORT = "report.html"
+if TYPE_CHECKING:
+    from firth.demo.report import DemoReport
+
+PAIRS = (
+    ("We must cut taxes for working families.", "Families who work deserve lower taxes."),
+    ("The union of the states must be preserved.", "We shall keep the states together."),
+    ("Our soldiers fought bravely in the war.", "The army showed courage in battle."),
+    ("Unemployment has fallen to its lowest level.", "More people have jobs than ever before."),
+    ("The treaty with Spain was ratified.", "An agreement with the Spanish crown was approved."),
+    ("The bushfire destroyed several homes.", "Firefighters battled the blaze near the town."),
+    ("Every child deserves a good education.", "Schools should prepare our children for work."),
+    ("The police arrested two suspects.", "The court sentenced the man to prison."),
+    ("The budget deficit is growing.", "The surplus will pay down the debt."),
+    ("Congress should pass this bill.", "The philosopher was born in Athens."),
+    ("The earthquake killed dozens of people.", "Interest rates were left unchanged."),
+    ("The atom consists of a nucleus and electrons.", "We ask for peace among all nations."),
+)
+"""What the models are asked, from alike to unrelated, in the words of the demo's corpus."""
+EXPLAINED = (0, 5)
+"""Which of the pairs are explained."""
+QUERY = "How can we create more jobs?"
+"""The question of the semantic search."""
 _SHOWN_EVIDENCE = 3
+_LONGEST = 110
 
 
 @dataclass(frozen=True)
@@ -36,7 +53,7 @@ class Demo:
         table: All systems side by side, as text.
     """
 
-    report: DemoReport
+    report: "DemoReport"
     path: Path
     table: str
 
@@ -44,24 +61,27 @@ class Demo:
         """What the screen shows."""
         found = self.report
         lines = ["", "Pairs                                   (Origin, Surrogate)"]
-        lines += [
-            f"  {pair.origin:6.3f}  {pair.surrogate:6.3f}   {pair.sentence1}  |  {pair.sentence2}"
-            for pair in found.pairs
-        ]
+        lines += [f"  {origin:6.3f}  {surrogate:6.3f}   {first}  |  {second}"
+                  for first, second, origin, surrogate in found.pairs]  # fmt: skip
         for item in found.explanations:
             lines += ["", f"Why: {item.sentence1}  |  {item.sentence2}", f"  {item.summary}"]
             for evidence in item.shown(_SHOWN_EVIDENCE):
                 lines.append(f"  {evidence.amount:+.4f}  {evidence.note}")
                 lines.append(f"           {_cut(evidence.text)}")
         lines += ["", f"Search: {found.query}"]
-        lines += [f"  {hit.score:.3f}  {hit.sentence}  ({hit.document})" for hit in found.hits]
+        lines += [f"  {cosine:.3f}  {text}  ({title})" for cosine, text, title in found.hits]
         lines += ["", "Against human ratings (times 100, with 95 % intervals)", self.table, ""]
         lines += [*found.notes, "", f"Report: {self.path}"]
         return "\n".join(lines)
 
 
 def run_demo(
-    out: str | Path, data_dir: Path | None = None, size: float = 1.0, seed: int | None = None
+    out: str | Path,
+    data_dir: Path | None = None,
+    size: float = 1.0,
+    seed: int | None = None,
+    *,
+    force: bool = False,
 ) -> Demo:
     """Build a whole run on text from installed packages, ask it questions, write the report.
 
@@ -70,24 +90,30 @@ def run_demo(
         data_dir: Folder of evaluation sets; adds STSb if it is there (or if a hub is in reach).
         size: Share of the documents and pairs, in (0, 1].
         seed: Of every random choice; None takes 13.
+        force: Replace a `report.html` in `out` that firth did not write.
 
     Raises:
-        MissingExtraError: gensim, matplotlib or jinja2 is not installed (extra `demo`).
+        FirthError: Distributions that the demo needs are not installed; all are named, and nothing
+            was done.
+        InputError: `out` is not a demo's folder, or `data_dir` none at all; nothing was done.
 
     Example:
         >>> demo = run_demo("demo", size=0.05)  # doctest: +SKIP
         >>> print(demo.text())  # doctest: +SKIP
     """
-    inputs = collect_texts(Path(out) / "texts", size)
-    config = demo_config(inputs, size, seed, data_dir)
-    check(config, "demo.yaml")
-    run = Run.create(out, config)
-    bring_up_to_date(run)
-    report = gather_report(run, PAIRS, EXPLAINED, QUERY)
-    path = run.path / REPORT
-    write_report(path, report)
-    table = (run.path / "evaluation" / "table.txt").read_text(encoding="utf-8").rstrip()
-    return Demo(report, path, table)
+    run, texts = Path(out), Path(out) / "texts"
+    check_demo(run, texts, data_dir, force)
+    from firth.demo.gather import gather_report
+    from firth.demo.report import write_report
+
+    # The configuration is there first, so that a demo that was stopped is known again.
+    opened = Run.create(run, demo_config(text_files(texts), size, seed, data_dir))
+    collect_texts(texts, size)
+    bring_up_to_date(opened)
+    report = gather_report(opened, PAIRS, EXPLAINED, QUERY)
+    write_report(run / REPORT, report)
+    table = (run / "evaluation" / "table.txt").read_text(encoding="utf-8").rstrip()
+    return Demo(report, run / REPORT, table)
 
 
 def demo_config(
@@ -110,6 +136,9 @@ def demo_config(
 def _offered(task: str, split: str, data_dir: Path | None) -> bool:
     if data_dir is None and not hub_is_reachable():
         return False
+    from firth.evaluate.load import load_set
+    from firth.evaluate.task import find_task
+
     try:
         load_set(find_task(task)[0], data_dir, split)
     except FirthError as error:
@@ -118,5 +147,5 @@ def _offered(task: str, split: str, data_dir: Path | None) -> bool:
     return True
 
 
-def _cut(text: str, length: int = 110) -> str:
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1].rstrip() + "…"

@@ -11,19 +11,17 @@ from firth.context import CONTEXT
 from firth.context.build import HISTORY
 from firth.corpus import CORPUS
 from firth.corpus.corpus import Corpus
-from firth.demo.report import Curve, DemoReport, Hit, Row, ScoredPair
+from firth.demo.report import Curve, DemoReport
 from firth.evaluate import EVALUATION
 from firth.harvest.harvest import SPLITS, read_pairs
 from firth.origin.origin import Origin
-from firth.origin.settings import Method
-from firth.paper.coherence import COHERENCE
-from firth.paper.generation import GENERATOR
 from firth.run.files import read_json
 from firth.run.pretrained import open_encoder
 from firth.run.run import Run
 from firth.surrogate import SURROGATE
 
 _HITS = 5
+_FACTS = ("documents", "sentences", "words", "chunks", "slots")
 
 
 def gather_report(
@@ -32,7 +30,7 @@ def gather_report(
     """Score, explain and search with a run's models, and read what its stages recorded.
 
     Args:
-        run: A run with all stages.
+        run: A run with all stages, among them the context model of the default Origin.
         pairs: Pairs to compare.
         explained: Which of them to explain.
         query: What to search the corpus for.
@@ -40,74 +38,42 @@ def gather_report(
     origin, corpus = Origin.open(run), Corpus.open(run)
     surrogate = open_encoder(str(run.folder(SURROGATE)))
     recorded = read_json(run.folder(SURROGATE) / "report.json")
+    evaluated = read_json(run.folder(EVALUATION) / "results.json")
+    counts = run.manifest(CORPUS).summary
+    held_out = [row for split in ("dev", "test") for row in read_pairs(run, split).to_pylist()]
+    asked = [(row["sentence1"], row["sentence2"]) for row in held_out]
+    scored = zip(pairs, origin.similarities(pairs), _cosines(surrogate, pairs), strict=True)
     return DemoReport(
-        facts=_facts(run),
+        facts={name: f"{counts[name]:,}" for name in _FACTS} | {"seed": str(run.config.seed)},
         curves=_curves(run, recorded),
         scores=_harvested(run),
-        distilled=_distilled(run, surrogate),
-        pairs=_scored(origin, surrogate, pairs),
+        distilled=([row["score"] for row in held_out], _cosines(surrogate, asked)),
+        pairs=[(*pair, float(score), cosine) for pair, score, cosine in scored],
         explanations=[origin.explain(*pairs[i]) for i in explained],
         query=query,
         hits=_search(corpus, surrogate, query),
-        results=_results(run),
+        results=[one for one in evaluated["results"] if one["subtask"] == "all"],
         notes=_notes(recorded),
         settings=run.config.to_yaml(),
     )
 
 
-def _facts(run: Run) -> dict[str, str]:
-    corpus = run.manifest(CORPUS).summary
-    return {
-        name: f"{corpus[name]:,}" for name in ("documents", "sentences", "words", "chunks", "slots")
-    } | {"seed": str(run.config.seed)}
-
-
 def _curves(run: Run, recorded: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Curve]]]:
-    method = run.config.origin.method
-    models = _paper_curves(run) if method is Method.PAPER else _fit_curves(run)
-    distillation = recorded["history"]["distillation"]
-    return models | {
-        "Surrogate: training loss": ("L2", {"distillation": _points(distillation, "loss")})
-    }
-
-
-def _fit_curves(run: Run) -> dict[str, tuple[str, dict[str, Curve]]]:
-    history = read_json(run.folder(CONTEXT) / HISTORY)
+    learned: Mapping[str, Any] = read_json(run.folder(CONTEXT) / HISTORY)
+    distilled = {"distillation": recorded["history"]["distillation"]}
     return {
-        "Context fit: training loss": (
-            "nats",
-            {name: _points(entries, "loss") for name, entries in history.items()},
+        title: (
+            label,
+            {
+                name: [(entry["step"], entry["loss"]) for entry in entries if "loss" in entry]
+                for name, entries in histories.items()
+            },
+        )
+        for title, label, histories in (
+            ("Context fit: training loss", "nats", learned),
+            ("Surrogate: training loss", "L2", distilled),
         )
     }
-
-
-def _paper_curves(run: Run) -> dict[str, tuple[str, dict[str, Curve]]]:
-    coherence = read_json(run.folder(COHERENCE) / "history.json")
-    generator = read_json(run.folder(GENERATOR) / "history.json")
-    return {
-        "Coherence model: loss": (
-            "binary cross-entropy",
-            {
-                "training": _points(coherence, "loss"),
-                "held out": _points(coherence, "held_out_loss"),
-            },
-        ),
-        "Coherence model: held-out accuracy": (
-            "accuracy",
-            {
-                "random negatives": _points(coherence, "accuracy_random"),
-                "same document": _points(coherence, "accuracy_same_document"),
-            },
-        ),
-        "Generator: training loss": (
-            "nats a token",
-            {name: _points(entries, "loss") for name, entries in generator.items()},
-        ),
-    }
-
-
-def _points(history: Sequence[Mapping[str, float]], name: str) -> Curve:
-    return [(entry["step"], entry[name]) for entry in history if name in entry]
 
 
 def _harvested(run: Run) -> dict[str, list[float]]:
@@ -118,34 +84,16 @@ def _harvested(run: Run) -> dict[str, list[float]]:
     return dict(sorted(scores.items()))
 
 
-def _distilled(run: Run, surrogate: SentenceTransformer) -> tuple[list[float], list[float]]:
-    rows = [row for split in ("dev", "test") for row in read_pairs(run, split).to_pylist()]
-    cosines = _cosines(surrogate, [(row["sentence1"], row["sentence2"]) for row in rows])
-    return [row["score"] for row in rows], cosines
-
-
-def _scored(
-    origin: Origin, surrogate: SentenceTransformer, pairs: Sequence[tuple[str, str]]
-) -> list[ScoredPair]:
-    scores = origin.similarities(pairs).tolist()
-    cosines = _cosines(surrogate, pairs)
-    return [
-        ScoredPair(*pair, score, cosine)
-        for pair, score, cosine in zip(pairs, scores, cosines, strict=True)
-    ]
-
-
 def _cosines(model: SentenceTransformer, pairs: Sequence[tuple[str, str]]) -> list[float]:
-    first, second = zip(*pairs, strict=True)
-    vectors = [
+    first, second = (
         model.encode(list(texts), show_progress_bar=False, convert_to_tensor=True)
-        for texts in (first, second)
-    ]
-    cosines: list[float] = model.similarity_pairwise(*vectors).tolist()
+        for texts in zip(*pairs, strict=True)
+    )
+    cosines: list[float] = model.similarity_pairwise(first, second).tolist()
     return cosines
 
 
-def _search(corpus: Corpus, model: SentenceTransformer, query: str) -> list[Hit]:
+def _search(corpus: Corpus, model: SentenceTransformer, query: str) -> list[tuple[float, str, str]]:
     texts = corpus.texts(range(len(corpus)))
     vectors = model.encode(texts, batch_size=1024, show_progress_bar=False, convert_to_tensor=True)
     asked = model.encode([query], show_progress_bar=False, convert_to_tensor=True)
@@ -155,39 +103,21 @@ def _search(corpus: Corpus, model: SentenceTransformer, query: str) -> list[Hit]
         number = int(found["corpus_id"])
         hits.setdefault(texts[number], (float(found["score"]), number))
     return [
-        Hit(score, text, corpus.document_title(int(corpus.document_of([number])[0])))
+        (score, text, corpus.document_title(int(corpus.document_of([number])[0])))
         for text, (score, number) in islice(hits.items(), _HITS)
     ]
 
 
-def _results(run: Run) -> list[Row]:
-    document = read_json(run.folder(EVALUATION) / "results.json")
-    return [
-        Row(
-            result["model"],
-            f"{result['task']} {result['split']}",
-            result["metric"],
-            result["value"],
-            result["low"],
-            result["high"],
-            result["n"],
-        )
-        for result in document["results"]
-        if result["subtask"] == "all"
-    ]
-
-
 def _notes(recorded: Mapping[str, Any]) -> list[str]:
-    test = recorded["after"]["test"]["all"]
-    before = recorded["before"]["test"]["all"]
+    before, after = (recorded[when]["test"]["all"] for when in ("before", "after"))
     return [
         "Origin and the Surrogate learned from this run's text alone, in minutes and at sizes far "
         "below the paper's. Dice and tf-idf cost nothing: a model is worth its trouble where it is "
         "above them by more than the intervals.",
-        f"On {test['n']} held-out pairs of the harvest the Surrogate's rank correlation with "
-        f"Origin is {_hundredfold(test['spearman'])} (before distillation: "
-        f"{_hundredfold(before['spearman'])}); its L2 is {test['l2']:.4f}, that of a constant "
-        f"predictor {test['constant_l2']:.4f}.",
+        f"On {after['n']:,} held-out pairs of the harvest the Surrogate's rank correlation with "
+        f"Origin is {_hundredfold(after['spearman'])} (before distillation: "
+        f"{_hundredfold(before['spearman'])}); its L2 is {after['l2']:.4f}, that of a constant "
+        f"predictor {after['constant_l2']:.4f}.",
         *recorded["notes"],
     ]
 

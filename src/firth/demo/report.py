@@ -1,53 +1,37 @@
 """The report: one self-contained HTML page of what a run is, did, and is worth."""
 
+import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from firth.origin.origin import Explanation
 from firth.run.errors import MissingExtraError
-from firth.run.files import write_atomically
+from firth.run.files import write_text
+from firth.run.screen import escaped
 
 try:
+    import matplotlib as mpl
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
+    from matplotlib.figure import Figure
 except ImportError as error:
     raise MissingExtraError("The report", "report") from error
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Curve = Sequence[tuple[float, float]]
-
-
-@dataclass(frozen=True)
-class ScoredPair:
-    """An example: two sentences and what both models say of them."""
-
-    sentence1: str
-    sentence2: str
-    origin: float
-    surrogate: float
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A search result: cosine, sentence, and the title of its document."""
-
-    score: float
-    sentence: str
-    document: str
-
-
-@dataclass(frozen=True)
-class Row:
-    """A figure of the results table, × 100, with its 95 % interval."""
-
-    system: str
-    task: str
-    metric: str
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
+"""Points of a line: (step, value)."""
+_COLOURS = ("#2a6f97", "#bc6c25", "#606c38", "#9d4edd")
+# The size and the font belong to the page; colours of text and lines follow it, so that the plots
+# can be read in light and in dark. Equal data give equal bytes.
+_STYLE: Any = {"svg.hashsalt": "firth", "svg.fonttype": "none", "font.size": 10}
 
 
 @dataclass(frozen=True)
@@ -59,11 +43,11 @@ class DemoReport:
         curves: Title of a plot → (label of its axis, lines by name).
         scores: Kind of pair → harvested Origin similarities.
         distilled: Origin similarities and Surrogate cosines of the held-out pairs.
-        pairs: Examples.
+        pairs: Examples: two sentences, and what Origin and Surrogate say of them.
         explanations: Of some of them.
         query: What was searched for.
-        hits: What was found.
-        results: The table.
+        hits: What was found: cosine, sentence, title of its document.
+        results: The table: model, task, split, metric, n; value, low and high × 100 or None.
         notes: What the figures mean, a paragraph each.
         settings: The run's configuration as YAML.
     """
@@ -72,34 +56,78 @@ class DemoReport:
     curves: Mapping[str, tuple[str, Mapping[str, Curve]]]
     scores: Mapping[str, Sequence[float]]
     distilled: tuple[Sequence[float], Sequence[float]]
-    pairs: Sequence[ScoredPair]
+    pairs: Sequence[tuple[str, str, float, float]]
     explanations: Sequence[Explanation]
     query: str
-    hits: Sequence[Hit]
-    results: Sequence[Row]
+    hits: Sequence[tuple[float, str, str]]
+    results: Sequence[Mapping[str, Any]]
     notes: Sequence[str]
     settings: str
 
 
 def write_report(path: Path, report: DemoReport) -> None:
-    """Write the page atomically. It needs no other file, no network and no script.
-
-    Raises:
-        MissingExtraError: matplotlib or jinja2 is not installed (at import).
-    """
-    from firth.demo.plots import plot_curves, plot_histogram, plot_scatter
-
-    plots = {
-        title: Markup(plot_curves(lines, label)) for title, (label, lines) in report.curves.items()
-    }
-    plots["Origin similarities of the harvest"] = Markup(
-        plot_histogram(report.scores, "Origin similarity")
-    )
-    plots["Surrogate against Origin, held-out pairs"] = Markup(
-        plot_scatter(*report.distilled, "Origin similarity", "Surrogate cosine")
-    )
+    """Write the page atomically. It needs no other file, no network and no script."""
+    plots = {title: _curves(lines, label) for title, (label, lines) in report.curves.items()}
+    plots["Origin similarities of the harvest"] = _histogram(report.scores)
+    plots["Surrogate against Origin, held-out pairs"] = _scatter(*report.distilled)
     source = resources.files("firth.demo").joinpath("report.html").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    page = environment.from_string(source).render(report=report, plots=plots)
-    with write_atomically(path) as partial:
-        partial.write_text(page, encoding="utf-8")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible
+    )
+    write_text(path, environment.from_string(source).render(report=report, plots=plots))
+
+
+def _visible(value: object) -> object:
+    """Text without characters that change how the rest is read; what is markup stays."""
+    return escaped(value) if type(value) is str else value
+
+
+def _curves(curves: Mapping[str, Curve], ylabel: str) -> Markup:
+    """Lines over training steps; their names in a legend."""
+    figure, axes = _figure("step", ylabel)
+    for colour, (name, points) in zip(_COLOURS, curves.items(), strict=False):
+        steps, values = zip(*points, strict=True) if points else ((), ())
+        axes.plot(steps, values, color=colour, label=name, linewidth=1.8)
+    return _svg(figure, axes, legend=len(curves) > 1)
+
+
+def _histogram(scores: Mapping[str, Sequence[float]]) -> Markup:
+    """Overlaid histograms, one a kind of pair, on common bins."""
+    figure, axes = _figure("Origin similarity", "pairs")
+    together = [score for kind in scores.values() for score in kind]
+    bins = np.linspace(min(together), max(together), 31).tolist()
+    for colour, (name, values) in zip(_COLOURS, scores.items(), strict=False):
+        axes.hist(values, bins=bins, alpha=0.55, color=colour, label=f"{name} ({len(values)})")
+    return _svg(figure, axes, legend=True)
+
+
+def _scatter(x: Sequence[float], y: Sequence[float]) -> Markup:
+    """One dot a pair."""
+    figure, axes = _figure("Origin similarity", "Surrogate cosine")
+    axes.scatter(x, y, s=14, alpha=0.6, color=_COLOURS[0], edgecolors="none")
+    return _svg(figure, axes, legend=False)
+
+
+def _figure(xlabel: str, ylabel: str) -> "tuple[Figure, Axes]":
+    figure = Figure(figsize=(5.2, 3.2), layout="constrained")
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.2)
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    return figure, axes
+
+
+def _svg(figure: Figure, axes: "Axes", legend: bool) -> Markup:
+    if legend:
+        axes.legend(frameon=False, fontsize=9)
+    buffer = io.StringIO()
+    with mpl.rc_context(_STYLE):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    # Black is the page's own colour of text; fixed sizes give way to the width of the page.
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r"(stroke|fill): #(000000|b0b0b0)", r"\1: currentColor", svg)
+    return Markup(escaped(svg.replace("<text ", '<text fill="currentColor" ')))

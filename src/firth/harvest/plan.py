@@ -15,16 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
-from firth.corpus.settings import CorpusConfig
 from firth.harvest.blocklist import Blocklist
-from firth.harvest.settings import HarvestConfig
 from firth.lexical.words import jaccard, normal_form, words
 from firth.paper.retrieve.index import ChunkIndex
+from firth.run.config import Config
 from firth.run.errors import InputError
 from firth.run.seeds import derive_seed
-
-_NEAR_CHUNKS = 20
-_ATTEMPTS = 20
 
 
 class Kind(StrEnum):
@@ -50,33 +46,26 @@ class Planner:
     Args:
         corpus: Where sentences come from.
         index: Finds chunks near a sentence.
-        exclusion: Sentences that must not be harvested.
-        corpus_config: Shortest and longest sentence.
-        config: Numbers and proportions.
-        seed: Seed of the run.
+        blocklist: Sentences that must not be harvested.
+        config: Of the run: `harvest`, the seed, and the shortest and longest sentence.
 
     Raises:
         InputError: Too few sentences of usable length for a shard.
     """
 
     def __init__(
-        self,
-        corpus: Corpus,
-        index: ChunkIndex,
-        exclusion: Blocklist,
-        corpus_config: CorpusConfig,
-        config: HarvestConfig,
-        seed: int,
+        self, corpus: Corpus, index: ChunkIndex, blocklist: Blocklist, config: Config
     ) -> None:
-        self._corpus, self._index, self._exclusion = corpus, index, exclusion
-        self._config, self._seed = config, seed
-        counts = corpus.word_counts
-        self._usable = (counts >= corpus_config.min_words) & (counts <= corpus_config.max_words)
+        self._corpus, self._index, self._blocklist = corpus, index, blocklist
+        self._config, self._seed = config.harvest, config.seed
+        low, high = config.corpus.min_words, config.corpus.max_words
+        self._usable = (corpus.word_counts >= low) & (corpus.word_counts <= high)
         self._sentences = np.flatnonzero(self._usable)
-        if len(self._sentences) < 2 * config.cluster:
+        least = 2 * self._config.cluster
+        if len(self._sentences) < least:
             raise InputError(
-                f"The corpus has {len(self._sentences)} sentences of {corpus_config.min_words} to "
-                f"{corpus_config.max_words} words; a harvest needs at least {2 * config.cluster}."
+                f"The corpus has {len(self._sentences)} sentences of {low} to {high} words; a "
+                f"harvest needs at least {least}."
             )
 
     def shard(self, number: int, size: int) -> list[PlannedPair]:
@@ -100,23 +89,23 @@ class Planner:
 
     def _drawn(self, rng: np.random.Generator, count: int) -> list[int]:
         drawn: list[int] = []
-        for _ in range(_ATTEMPTS):
+        for _ in range(self._config.attempts):
             wanted = rng.choice(self._sentences, size=2 * count)
             texts = self._corpus.texts(wanted)
-            free = ~self._exclusion.contains(texts)
+            free = ~self._blocklist.contains(texts)
             drawn += [int(i) for i in wanted[free] if int(i) not in drawn]
             if len(drawn) >= count:
                 break
         if not drawn:
             raise InputError(
-                "Every sentence that was drawn is on the exclusion list (evaluation sets, and "
-                "harvest.exclude). Build the corpus from text that is not evaluation data."
+                "Every sentence that was drawn is on the blocklist (evaluation sets, and "
+                "harvest.blocklist). Build the corpus from text that is not evaluation data."
             )
         return drawn[:count]
 
     def _near(self, seeds: Sequence[int]) -> Iterator[list[int]]:
         texts = self._corpus.texts(seeds)
-        screened = self._index.screen(texts, _NEAR_CHUNKS)
+        screened = self._index.screen(texts, self._config.near_chunks)
         for seed, text, found in zip(seeds, texts, screened, strict=True):
             bounds = self._corpus.chunk_bounds
             rows = [np.arange(bounds[chunk], bounds[chunk + 1]) for chunk in found.chunks.tolist()]
@@ -146,7 +135,7 @@ class Planner:
         usable = sentences[self._usable[sentences]]
         if not len(usable):
             return usable
-        return usable[~self._exclusion.contains(self._corpus.texts(usable))]
+        return usable[~self._blocklist.contains(self._corpus.texts(usable))]
 
     def _add_random(
         self, rng: np.random.Generator, pairs: "_Pairs", seeds: Sequence[int], size: int
@@ -154,7 +143,7 @@ class Planner:
         pool = np.array(sorted(pairs.sentences | set(seeds)), dtype=np.int64)
         documents = self._corpus.document_of(pool)
         one_document = len(np.unique(documents)) == 1
-        for _ in range(_ATTEMPTS * size):
+        for _ in range(self._config.attempts * size):
             if len(pairs.kept) >= size:
                 break
             a, b = rng.choice(len(pool), size=2, replace=False)

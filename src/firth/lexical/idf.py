@@ -1,17 +1,15 @@
-"""Inverse document frequencies, learned from any stream of sentences."""
+"""How often words occur: in how many sentences (idf), and how many times; of any stream."""
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from firth.lexical.words import words
-from firth.run.run import Run
+from firth.run.files import read_json, write_json
 
-_BLOCK = 16_384
+IDF = "idf.json"
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,40 @@ class Idf:
         """idf(w), at least 1; a word never seen (df = 0) gets the largest."""
         return math.log((1 + self.sentences) / (1 + self.frequencies.get(word, 0))) + 1
 
+    def unknown(self, text: str) -> list[str]:
+        """The distinct words of `text` that were never seen, in order."""
+        return [word for word in dict.fromkeys(words(text)) if word not in self.frequencies]
+
+    def save(self, folder: Path) -> None:
+        """Write it into `folder`, atomically, without its source."""
+        stored = {"sentences": self.sentences, "frequencies": dict(self.frequencies)}
+        write_json(folder / IDF, stored)
+
+    @classmethod
+    def load(cls, folder: Path, source: str = "the corpus") -> "Idf":
+        """Read what `save` wrote; raise `InputError` where it is missing or broken."""
+        stored = read_json(folder / IDF)
+        return cls(stored["frequencies"], stored["sentences"], source)
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """How often each word occurs.
+
+    Attributes:
+        counts: Word → occurrences.
+        total: Occurrences of all words.
+        source: Where they were counted, in words.
+    """
+
+    counts: Mapping[str, int]
+    total: int
+    source: str
+
+    def share(self, word: str) -> float:
+        """p(w), in [0, 1]; 0 for a word never seen."""
+        return self.counts.get(word, 0) / self.total if self.total else 0.0
+
 
 def fit_idf(sentences: Iterable[str], source: str) -> Idf:
     """Count in how many of `sentences` each word occurs; they are read once, as a stream."""
@@ -48,23 +80,9 @@ def fit_idf(sentences: Iterable[str], source: str) -> Idf:
     return Idf(counts, n, source)
 
 
-def fit_idf_on_run(path: str | Path | Run) -> Idf:
-    """The idf of a run's corpus: its sentences of `min_words` to `max_words` words.
-
-    Raises:
-        InputError: `path` is not a run.
-        MissingStageError: The run has no corpus yet.
-    """
-    from firth.corpus.corpus import Corpus
-
-    run = Run.open(path)
-    corpus = Corpus.open(run)
-    limits = run.config.corpus
-    lengths = corpus.word_counts
-    chosen = np.flatnonzero((lengths >= limits.min_words) & (lengths <= limits.max_words))
-
-    def texts() -> Iterator[str]:
-        for start in range(0, len(chosen), _BLOCK):
-            yield from corpus.texts(chosen[start : start + _BLOCK])
-
-    return fit_idf(texts(), source=f"the {len(chosen):,} sentences of the corpus of {run.path}")
+def fit_frequencies(sentences: Iterable[str], source: str) -> Frequencies:
+    """Count the words of `sentences`; they are read once, as a stream."""
+    counts: Counter[str] = Counter()
+    for sentence in sentences:
+        counts.update(words(sentence))
+    return Frequencies(counts, counts.total(), source)

@@ -5,8 +5,6 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from firth.run.errors import MissingExtraError
-
 
 class Stemmer(StrEnum):
     """What is left of a word before it is looked up."""
@@ -22,9 +20,6 @@ class Stemmer(StrEnum):
 def stems(words: Sequence[str], stemmer: Stemmer) -> list[str]:
     """The stem of each word, in order.
 
-    Raises:
-        MissingExtraError: snowballstemmer is not installed.
-
     Example:
         >>> stems(["sailing", "sailed", "sails"], Stemmer.PORTER)
         ['sail', 'sail', 'sail']
@@ -37,8 +32,6 @@ def stems(words: Sequence[str], stemmer: Stemmer) -> list[str]:
 
 @lru_cache
 def _algorithm(stemmer: Stemmer) -> Any:
-    try:
-        import snowballstemmer
-    except ImportError:
-        raise MissingExtraError(f"the stemmer {stemmer.value}", "baselines") from None
+    import snowballstemmer  # two dozen languages: not before it is needed
+
     return snowballstemmer.stemmer(stemmer.value)

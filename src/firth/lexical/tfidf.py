@@ -5,14 +5,16 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
+from firth.lexical.arrays import Floats
 from firth.lexical.idf import Idf, fit_idf
-from firth.lexical.scorer import TextPair
+from firth.lexical.scorer import TextPair, numbered
 from firth.lexical.words import words
+
+OWN = "the evaluated set's own sentences"
 
 
 class TfIdf:
@@ -21,7 +23,7 @@ class TfIdf:
     A word that occurs f times in a text weighs (1 + ln f) · idf(w): sublinear term frequency.
     Scores equal those of scikit-learn's `TfidfVectorizer(sublinear_tf=True)` fitted on the
     sentences of the idf, so words it never saw are dropped. A text of which nothing is left has
-    similarity 0, except to a text of the same words: 1.
+    similarity 0, except to itself: 1.
 
     Args:
         idf: Learned beforehand (`fit_idf`), or None: learned from the distinct texts of the pairs
@@ -44,24 +46,17 @@ class TfIdf:
     @property
     def name(self) -> str:
         """tf-idf, and where its idf comes from."""
-        source = self._idf.source if self._idf else "the evaluated set's own sentences"
         unseen = ", unseen words counted" if self._count_unseen else ""
-        return f"tf-idf, idf from {source}{unseen}"
+        return f"tf-idf, idf from {self._idf.source if self._idf else OWN}{unseen}"
 
-    def similarities(self, pairs: Sequence[TextPair]) -> npt.NDArray[np.float64]:
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Cosines of `pairs`, shape (n,)."""
-        index = {text: i for i, text in enumerate(dict.fromkeys(t for pair in pairs for t in pair))}
-        texts = list(index)
-        idf = self._idf or fit_idf(texts, source="the evaluated set's own sentences")
-        vectors = _vectors(texts, idf, self._count_unseen)
-        left, right = (
-            np.array([index[pair[side]] for pair in pairs], dtype=int) for side in (0, 1)
-        )
+        texts, *sides = numbered(pairs)
+        left, right = (np.array(side, dtype=int) for side in sides)
+        vectors = self._vectors(texts, self._idf or fit_idf(texts, source=OWN))
         cosines = np.asarray(vectors[left].multiply(vectors[right]).sum(axis=1)).ravel()
-        empty = np.diff(vectors.indptr) == 0
-        for i in np.flatnonzero(empty[left] & empty[right]).tolist():
-            cosines[i] = float(words(pairs[i][0]) == words(pairs[i][1]))
-        clipped: npt.NDArray[np.float64] = np.clip(cosines, 0.0, 1.0)
+        cosines[[one == two for one, two in pairs]] = 1.0  # also where nothing is left of them
+        clipped: Floats = np.clip(cosines, 0.0, 1.0)
         return clipped
 
     def weights(self, text: str) -> dict[str, float]:
@@ -80,19 +75,16 @@ class TfIdf:
         length = math.sqrt(math.fsum(weight**2 for weight in weights.values()))
         return {word: weight / length for word, weight in weights.items()}
 
-
-def _vectors(texts: list[str], idf: Idf, count_unseen: bool) -> sparse.csr_matrix:
-    """L2-normalised tf-idf vectors, shape (n texts, n words among them)."""
-    counter = CountVectorizer(analyzer=words, dtype=np.float64)
-    try:
-        counts = counter.fit_transform(texts)
-    except ValueError:  # scikit-learn refuses texts that have no word at all
-        return sparse.csr_matrix((len(texts), 1), dtype=np.float64)
-    counts.data = 1.0 + np.log(counts.data)
-    weights = [
-        idf.weight(word) if count_unseen or word in idf.frequencies else 0.0
-        for word in counter.get_feature_names_out()
-    ]
-    vectors = (counts @ sparse.diags(np.array(weights))).tocsr()
-    vectors.eliminate_zeros()
-    return normalize(vectors, copy=False)
+    def _vectors(self, texts: list[str], idf: Idf) -> sparse.csr_matrix:
+        """L2-normalised vectors, shape (n texts, n words among them)."""
+        counter = CountVectorizer(analyzer=words, dtype=np.float64)
+        try:
+            counts = counter.fit_transform(texts)
+        except ValueError:  # scikit-learn refuses texts that have no word at all
+            return sparse.csr_matrix((len(texts), 1), dtype=np.float64)
+        counts.data = 1.0 + np.log(counts.data)
+        weights = [
+            idf.weight(word) if self._count_unseen or word in idf.frequencies else 0.0
+            for word in counter.get_feature_names_out()
+        ]
+        return normalize((counts @ sparse.diags(np.array(weights))).tocsr(), copy=False)

@@ -1,15 +1,14 @@
 """Word vectors from a file: word2vec, GloVe and fastText formats, told apart by their bytes."""
 
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from firth.lexical.arrays import Singles
+from firth.lexical.word_vectors import WordVectors
 from firth.run.errors import InputError, MissingExtraError
 
 _FASTTEXT = struct.pack("<i", 793_712_314)
@@ -28,32 +27,6 @@ class Format(StrEnum):
     """As TEXT without the first line."""
     FASTTEXT = "fastText model"
     """A .bin file with subwords, so that it has a vector for words it never saw."""
-
-
-@dataclass(frozen=True, eq=False)
-class WordVectors:
-    """Word vectors that can be looked up.
-
-    Attributes:
-        name: What they are, for people.
-        dimensions: Length of a vector.
-        look_up: Word → float32 vector of that length, or None where there is none.
-    """
-
-    name: str
-    dimensions: int
-    look_up: Callable[[str], npt.NDArray[np.float32] | None]
-
-    @classmethod
-    def of(cls, name: str, words: list[str], vectors: npt.NDArray[np.float32]) -> "WordVectors":
-        """The vectors (n, d) of `words`; of a word given twice the first counts."""
-        rows = {word: i for i, word in reversed(list(enumerate(words)))}
-
-        def look_up(word: str) -> npt.NDArray[np.float32] | None:
-            row = rows.get(word)
-            return None if row is None else vectors[row]
-
-        return cls(name, vectors.shape[1], look_up)
 
 
 def read_vectors(path: Path) -> WordVectors:
@@ -91,10 +64,10 @@ def read_vectors(path: Path) -> WordVectors:
     if not len(vectors) or not np.isfinite(vectors.vectors).all():
         raise InputError(f"{path}: {found} without words, or with numbers that are not finite")
 
-    def look_up(word: str) -> npt.NDArray[np.float32] | None:
+    def look_up(word: str) -> Singles | None:
         if word not in vectors:  # of a fastText model: no subword either
             return None
-        found: npt.NDArray[np.float32] = vectors[word]
+        found: Singles = vectors[word]
         return found
 
     return WordVectors(f"{path.name} ({found})", vectors.vector_size, look_up)

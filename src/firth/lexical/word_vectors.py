@@ -1,13 +1,14 @@
-"""A bag of word vectors on disk: a sentence is the sum of its words' vectors."""
+"""Word vectors: any, to be looked up; and a bag of learned ones, of which sentences are sums."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from firth.lexical.cosine import CosineScorer
+from firth.lexical.arrays import Floats, Singles
+from firth.lexical.scorer import CosineScorer
 from firth.lexical.stem import Stemmer, stems
 from firth.lexical.words import words
 from firth.run.files import read_json, write_atomically, write_json
@@ -16,8 +17,34 @@ WORDS, VECTORS, SETTINGS = "words.json", "vectors.safetensors", "settings.json"
 
 
 @dataclass(frozen=True, eq=False)
+class WordVectors:
+    """Word vectors that can be looked up.
+
+    Attributes:
+        name: What they are, for people.
+        dimensions: Length of a vector.
+        look_up: Word → float32 vector of that length, or None where there is none.
+    """
+
+    name: str
+    dimensions: int
+    look_up: Callable[[str], Singles | None]
+
+    @classmethod
+    def of(cls, name: str, words: list[str], vectors: Singles) -> "WordVectors":
+        """The vectors (n, d) of `words`; of a word given twice the first counts."""
+        rows = {word: i for i, word in reversed(list(enumerate(words)))}
+
+        def look_up(word: str) -> Singles | None:
+            row = rows.get(word)
+            return None if row is None else vectors[row]
+
+        return cls(name, vectors.shape[1], look_up)
+
+
+@dataclass(frozen=True, eq=False)
 class WordBag:
-    """Word vectors, and how texts become words.
+    """Learned word vectors, and how texts become words: a sentence is the sum of its words.
 
     Attributes:
         title: What it is, for people.
@@ -28,7 +55,7 @@ class WordBag:
 
     title: str
     vocabulary: Sequence[str]
-    vectors: npt.NDArray[np.float32]
+    vectors: Singles
     stemmer: Stemmer
 
     def save(self, folder: Path) -> None:
@@ -49,17 +76,31 @@ class WordBag:
         vectors = load_file(folder / VECTORS)["vectors"]
         return cls(settings["title"], vocabulary, vectors, Stemmer(settings["stemmer"]))
 
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {word: number for number, word in enumerate(self.vocabulary)}
+
+    def known(self, text: str) -> tuple[list[str], Floats]:
+        """The distinct known words of `text` in order, and their vectors, (w, d).
+
+        Where words are stemmed, the first of those with one stem stands for all.
+        """
+        said = words(text)
+        known: dict[int, str] = {}
+        for word, stem in zip(said, stems(said, self.stemmer), strict=True):
+            if (number := self._numbers.get(stem)) is not None:
+                known.setdefault(number, word)
+        return list(known.values()), self.vectors[list(known)].astype(np.float64)
+
     def scorer(self) -> CosineScorer:
-        """Cosine of two sentence vectors."""
-        numbers = {word: i for i, word in enumerate(self.vocabulary)}
+        """Cosine of two sentence vectors: sums in which a repeated word counts again."""
         known: dict[str, int | None] = {}
 
-        def encode(texts: Sequence[str]) -> npt.NDArray[np.float64]:
-            """Sums of word vectors, (n, d); zero where no word is known."""
+        def encode(texts: Sequence[str]) -> Floats:
             found = [words(text) for text in texts]
             new = [w for w in dict.fromkeys(w for text in found for w in text) if w not in known]
             for word, stem in zip(new, stems(new, self.stemmer), strict=True):
-                known[word] = numbers.get(stem)
+                known[word] = self._numbers.get(stem)
             sums = np.zeros((len(texts), self.vectors.shape[1]))
             for row, text in zip(sums, found, strict=True):
                 ids = [i for word in text if (i := known[word]) is not None]

@@ -55,7 +55,7 @@ class Explanation(Protocol):
         """The score and what it is made of, in a line."""
 
     def shown(self, top: int) -> list[Shown]:
-        """The `top` weightiest pieces of evidence (of each part, where there are parts)."""
+        """The `top` weightiest pieces of evidence (of each component, where there are any)."""
 
     def as_dict(self) -> Mapping[str, Any]:
         """Everything as plain values, for JSON."""
@@ -112,7 +112,7 @@ class Origin(ABC):
         if run.config.origin.method is Method.PAPER:
             generator = ("generator.batch_tokens", "generator.precision")
             return ("origin.method", "paper", "retrieve.chunks", "seed", *generator)
-        return ("context.precision", "origin.method", "origin.parts")
+        return ("context.precision", "origin.method", "origin.weights")
 
     @staticmethod
     def identity(run: Run) -> str:
@@ -141,6 +141,13 @@ class Origin(ABC):
         Raises:
             InputError: An item of `pairs` is not two texts.
         """
+
+    def unknown(self, text: str) -> list[str]:
+        """The distinct words of `text` that the corpus never had, in order.
+
+        Scores say nothing of them. None are named by a kind that keeps no list of words.
+        """
+        return []
 
     @abstractmethod
     def explain(self, a: str, b: str) -> Explanation:

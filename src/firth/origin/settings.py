@@ -17,8 +17,8 @@ class Method(StrEnum):
     """Fits into a set of contexts chosen for each sentence (§3.3, Eqs. 3 and 4)."""
 
 
-class Parts(Section):
-    """Shares of the three similarities that method `ensemble` sums; divided by their sum."""
+class ComponentWeights(Section):
+    """Weights of the three similarities that method `ensemble` sums; divided by their sum."""
 
     sentences: Annotated[float, Field(ge=0)] = 1.0
     """Of the cosine of the sentence vectors: their fits into all contexts of the corpus."""
@@ -30,17 +30,18 @@ class Parts(Section):
     @model_validator(mode="after")
     def _some(self) -> Self:
         if not any((self.sentences, self.words, self.terms)):
-            raise ValueError("all three shares are 0: nothing is left to compare by")
+            raise ValueError("all three weights are 0: nothing is left to compare by")
         return self
 
 
 class OriginConfig(Section):
     """What the similarity of two sentences is computed from.
 
-    `parts` belongs to method `ensemble`; the settings of method `paper` are a section of their own.
+    `weights` belongs to method `ensemble`; the settings of method `paper` are a section of their
+    own.
     """
 
     method: Method = Method.ENSEMBLE
-    parts: Parts | None = None
+    weights: ComponentWeights | None = None
     """None takes what was chosen for the encoder on STSb dev and STS12: for a bag 2, 1, 1, for a
     language model 4, 1, 1."""

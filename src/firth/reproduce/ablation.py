@@ -1,23 +1,144 @@
-"""What all ablations of Origin have in common: rated pairs, λ, fits, peers, notes."""
+"""Rated pairs of STSb, and what all ablations on them share: peers, λ, terms, figures, notes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from firth.evaluate.metrics import Estimate
-from firth.paper.settings import Selection, Weights
-from firth.reproduce.context_fits import READS, ContextFits, context_fits, deviations
+import numpy as np
+
+from firth.baselines.dice import Dice
+from firth.corpus.statistics import fit_idf_on_run
+from firth.evaluate.load import load_set
+from firth.evaluate.metrics import Difference, Estimate, Metric, estimate, paired_difference
+from firth.evaluate.task import find_task
+from firth.lexical.scorer import TextPair
+from firth.lexical.tfidf import TfIdf
+from firth.paper.context_fit import Indices
+from firth.paper.settings import Measure, Selection, Weights
+from firth.reproduce.context_fits import (
+    READS,
+    ContextFits,
+    Floats,
+    context_fits,
+    deviations,
+    differing,
+    differing_note,
+)
 from firth.reproduce.derived import with_generator
-from firth.reproduce.differs import differing, differing_note
-from firth.reproduce.options import RUN_WEIGHTS
-from firth.reproduce.rated import Rated, cells, interval, rated_pairs
-from firth.reproduce.registry import Request
-from firth.reproduce.report import Row
+from firth.reproduce.options import RUN_WEIGHTS, Request
+from firth.reproduce.report import Lines, Report, Row, intervals, row
 from firth.run.errors import ConfigError
 from firth.run.run import Run
 
+TASK = "sts-b"
+DEFAULT_SPLIT = "test"
 CONTEXTS = 64
 """|C_s| where it is fixed and none is given (the paper: 500)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rated:
+    """Pairs with human scores.
+
+    Attributes:
+        split: Of STSb.
+        pairs: The two sentences of each pair.
+        gold: Human scores, 0 to 5, shape (n,).
+        whole: Number of pairs of the split.
+        seed: Of the sample and of the intervals.
+        resamples: Bootstrap resamples of an interval.
+        caveats: What the loader has to say about the set.
+    """
+
+    split: str
+    pairs: tuple[TextPair, ...]
+    gold: Floats
+    whole: int
+    seed: int
+    resamples: int
+    caveats: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """`sts-b-test-300`: no other sample of this seed is called so."""
+        return f"{TASK}-{self.split}-{len(self.pairs)}"
+
+    @property
+    def note(self) -> str:
+        """The sample in words."""
+        part = "all" if len(self.pairs) == self.whole else f"{len(self.pairs)} random pairs of the"
+        return (
+            f"Measured on {part} {self.whole} pairs of STSb {self.split}, seed {self.seed}; low "
+            "and high: 95 % bootstrap interval."
+        )
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The sample for the JSON."""
+        return {"seed": self.seed, "split": self.split, "pairs": len(self.pairs)}
+
+    def spearman(self, similarities: Floats) -> Estimate:
+        """Spearman × 100 of some similarities with the human scores, and its 95 % interval."""
+        return estimate(
+            Metric.SPEARMAN, self.gold, similarities, seed=self.seed, resamples=self.resamples
+        )
+
+    def difference(self, first: Floats, second: Floats) -> Difference:
+        """Spearman of the first minus that of the second, on the same resamples."""
+        return paired_difference(
+            Metric.SPEARMAN,
+            (self.gold, first),
+            (self.gold, second),
+            seed=self.seed,
+            resamples=self.resamples,
+        )
+
+    def dice(self) -> Estimate:
+        """The share of words in common, which needs no corpus."""
+        return self.spearman(Dice().similarities(self.pairs))
+
+    def word_overlap(self, run: Run) -> dict[str, Estimate]:
+        """tf-idf (idf of the run's corpus) and Dice on these very pairs."""
+        tfidf = TfIdf(fit_idf_on_run(run)).similarities(self.pairs)
+        return {"tf-idf": self.spearman(tfidf), "Dice": self.dice()}
+
+
+def rated_pairs(request: Request) -> Rated:
+    """The pairs that `--split` and `--pairs` name.
+
+    A smaller sample is part of a larger one (`EvaluationSet.sampled`).
+
+    Raises:
+        InputError: STSb cannot be found, or no run was named.
+    """
+    options, config = request.options, request.run.config
+    data = load_set(find_task(TASK)[0], request.data_dir, options.split or DEFAULT_SPLIT)
+    chosen = data.sampled(len(data.rows) if options.pairs is None else options.pairs, config.seed)
+    return Rated(
+        split=data.split,
+        pairs=tuple(chosen.pairs),
+        gold=np.array([row.score for row in chosen.rows], dtype=np.float64),
+        whole=len(data.rows),
+        seed=config.seed,
+        resamples=config.evaluate.resamples,
+        caveats=data.notes,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Origin on the rated pairs.
+
+    Attributes:
+        similarities: Eq. 4 of each pair, shape (n,).
+        cosine: Their correlation with the human scores.
+        centred: That of the centred form.
+    """
+
+    similarities: Floats
+    cosine: Estimate
+    centred: Estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,24 +146,24 @@ class Ablation:
     """An ablation about to be measured.
 
     Attributes:
+        request: What was asked for.
         run: Whose stages the terms come from.
         rated: What it is measured on.
-        weights: λ1 … λ4.
         shortlist: Contexts of a sentence that get their terms.
-        overlap: tf-idf and Dice on the same pairs.
-        request: What was asked for.
     """
 
+    request: Request
     run: Run
     rated: Rated
-    weights: Weights
     shortlist: int
-    overlap: Mapping[str, Estimate]
-    request: Request
 
     @classmethod
     def start(cls, request: Request, shortlist: int) -> "Ablation":
         """Find the pairs and the stages, before any work.
+
+        Args:
+            request: What was asked for.
+            shortlist: Contexts of a sentence that get their terms.
 
         Raises:
             InputError: STSb or the language model cannot be found.
@@ -50,36 +171,53 @@ class Ablation:
         """
         rated = rated_pairs(request)
         check_stages(request)
-        return cls.over(request, rated, with_generator(request.run, request.options), shortlist)
+        return cls(request, with_generator(request.run, request.options), rated, shortlist)
 
-    @classmethod
-    def over(cls, request: Request, rated: Rated, run: Run, shortlist: int) -> "Ablation":
-        """The same over another run than that of the request."""
-        weights = request.options.weights(request.run.config.paper.weights)
-        return cls(run, rated, weights, shortlist, rated.word_overlap(run), request)
+    @property
+    def weights(self) -> Weights:
+        """λ1 … λ4."""
+        return self.request.options.weights(self.request.run.config.paper.weights)
 
-    def fits(self, selection: Selection = Selection.TWO_STEP) -> ContextFits:
-        """The terms over shortlists made by `selection`."""
-        return context_fits(self.run, self.rated, self.shortlist, selection)
+    @cached_property
+    def overlap(self) -> Mapping[str, Estimate]:
+        """tf-idf and Dice on the same pairs."""
+        return self.rated.word_overlap(self.run)
 
-    def overlap_rows(self, columns: int) -> list[Row]:
-        """A row each for tf-idf and Dice, padded to `columns` cells."""
-        return [
-            Row(name, (*cells(one), *[None] * (columns - 3))) for name, one in self.overlap.items()
-        ]
+    def fits(
+        self, selection: Selection = Selection.TWO_STEP, shortlist: int | None = None
+    ) -> ContextFits:
+        """The terms over shortlists made by `selection`, of the ablation's length or another."""
+        rated = self.rated
+        return context_fits(
+            self.run, rated.name, rated.pairs, shortlist or self.shortlist, selection
+        )
+
+    def measured(
+        self,
+        fits: ContextFits,
+        kept: Sequence[tuple[Indices, Indices]],
+        size: int,
+        weights: Weights | None = None,
+    ) -> Measured:
+        """Origin over the first `size` contexts of the sets in `kept`, by both measures."""
+        cosine, centred = (
+            fits.similarities(kept, size, weights or self.weights, measure)
+            for measure in (Measure.COSINE, Measure.CENTRED)
+        )
+        return Measured(cosine, self.rated.spearman(cosine), self.rated.spearman(centred))
 
     def notes(self) -> list[str]:
         """What it was measured on and with."""
         values = ", ".join(f"{value:g}" for value in self.weights.model_dump().values())
         of_run = " (the run's)" if self.request.options.lambdas == RUN_WEIGHTS else ""
         model = self.request.options.model
-        generator = f"{self.run.config.generator.backend.value}" + (f" {model}" if model else "")
+        generator = self.run.config.generator.backend.value + (f" {model}" if model else "")
         return [
-            f"Measured on {self.rated.described}; low and high: 95 % bootstrap interval.",
+            self.rated.note,
             "The paper's Origin: raw terms, cosine, contexts by two-step selection; "
             f"λ = {values}{of_run}; generator {generator}.",
             "Printed: all of STSb test, a corpus of 100 billion tokens, λ not given.",
-            *self.rated.notes,
+            *self.rated.caveats,
         ]
 
     def looks(self, fits: ContextFits) -> list[str]:
@@ -88,10 +226,7 @@ class Ablation:
 
     def details(self, *fits: ContextFits) -> dict[str, Any]:
         """What the JSON keeps of every ablation."""
-        return {
-            "seed": self.rated.seed,
-            "split": self.rated.split,
-            "pairs": len(self.rated.pairs),
+        return self.rated.details | {
             "stages": self.run.inputs(*READS),
             "lambdas": self.weights.model_dump(mode="json"),
             "screened_chunks": self.run.config.retrieve.chunks,
@@ -104,9 +239,24 @@ class Ablation:
                 }
                 for one in fits
             },
-            "differing": {one.selection.value: dict(differing(one, self.weights)) for one in fits},
-            "overlap": {name: interval(one) for name, one in self.overlap.items()},
+            "differing": {one.selection.value: differing(one, self.weights) for one in fits},
+            "overlap": intervals(self.overlap),
         }
+
+    def report(
+        self,
+        title: str,
+        columns: tuple[str, ...],
+        rows: Sequence[Row],
+        plot: Lines,
+        notes: Sequence[str],
+        details: Mapping[str, Any],
+        *fits: ContextFits,
+    ) -> Report:
+        """What was found over `fits`, with the rows, notes and details of every ablation."""
+        rows = [*rows, *(row(name, one) for name, one in self.overlap.items())]
+        notes, details = [*self.notes(), *notes], self.details(*fits) | dict(details)
+        return Report(self.request.name, title, columns, rows, plot, notes, details)
 
 
 def check_stages(request: Request) -> None:
@@ -115,7 +265,7 @@ def check_stages(request: Request) -> None:
     request.run.inputs(*(READS if request.options.model is None else READS[:-1]))
 
 
-def fixed_size(request: Request, name: str) -> tuple[int, int]:
+def fixed_size(request: Request) -> tuple[int, int]:
     """|C_s| and the shortlist, where |C_s| is fixed.
 
     Raises:
@@ -124,5 +274,6 @@ def fixed_size(request: Request, name: str) -> tuple[int, int]:
     contexts = request.options.contexts or CONTEXTS
     shortlist = request.options.shortlist or 2 * contexts
     if shortlist < contexts:
-        raise ConfigError(name, [f"--shortlist: got {shortlist}, below --contexts {contexts}"])
+        problem = f"--shortlist: got {shortlist}, below --contexts {contexts}"
+        raise ConfigError(request.name, [problem])
     return contexts, shortlist

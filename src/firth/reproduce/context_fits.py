@@ -1,4 +1,4 @@
-"""The terms of Eq. 3 of rated pairs over their shortlists: computed once, cut many times.
+"""The terms of Eq. 3 of pairs over their shortlists: computed once, kept, cut many times.
 
 Nothing here follows the defaults of Origin. An ablation of the paper needs the paper's Origin: raw
 terms, two-step contexts, cosine; λ, which the paper does not give, are 1 unless one says otherwise.
@@ -11,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
+from firth.lexical.scorer import TextPair
 from firth.paper.candidates import Candidates
 from firth.paper.coherence import COHERENCE
 from firth.paper.coherence.coherence import Coherence
-from firth.paper.context_fit import Indices
+from firth.paper.context_fit import Indices, Terms
 from firth.paper.context_set import Choice, choose
 from firth.paper.generation import GENERATOR
 from firth.paper.generation.open import open_generator
@@ -25,40 +29,42 @@ from firth.paper.pair_fits import Fitter, PairFits
 from firth.paper.retrieve import RETRIEVE
 from firth.paper.retrieve.index import ChunkIndex
 from firth.paper.settings import Measure, PaperConfig, Selection, Weights
-from firth.reproduce.fit_store import read_fits, write_fits
-from firth.reproduce.rated import Floats, Rated
+from firth.run.files import fingerprint_value, write_atomically
 from firth.run.progress import bar
 from firth.run.run import Run
 from firth.run.stage import SCRATCH, Stage
 
+Floats = npt.NDArray[np.float64]
 READS = (CORPUS, TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
 """Stages from which fits are computed."""
+TERMS = ("coherence", "sentence", "left", "right")
+SUM = "sum"
+_SETTINGS = ("seed", "retrieve.chunks", "generator.batch_tokens", "generator.precision")
 _SHARD = 2_048
 """Fits of a shard, about: what is lost at most when a computation is stopped."""
 _FITS = "fits.parquet"
-_CODE = (
-    "corpus",
-    "retrieve",
-    "coherence",
-    "generation",
-    "origin/candidates",
-    "origin/fits",
-    "reproduce/context_fits",
-    "reproduce/fit_store",
-    "contexts",
-    "words",
+_SIDES = ("own1", "own2", "cross1", "cross2")
+_SCHEMA = pa.schema(
+    [
+        ("sentence1", pa.string()),
+        ("sentence2", pa.string()),
+        ("positions1", pa.list_(pa.int64())),
+        ("positions2", pa.list_(pa.int64())),
+        *((f"{side}_{term}", pa.list_(pa.float32())) for side in _SIDES for term in TERMS),
+    ]
 )
+"""One row a pair; `own1`, `cross2` stand over `positions1`, `own2`, `cross1` over `positions2`."""
 
 
 @dataclass(frozen=True, eq=False)
 class ContextFits:
-    """The terms of rated pairs over shortlists.
+    """The terms of pairs over shortlists.
 
     Attributes:
         corpus: Where the contexts come from.
         selection: How the shortlists were made.
         shortlist: Their length.
-        pairs: The terms, in the order of the rated pairs.
+        pairs: The terms, in the order of the pairs asked for.
         digest: Fingerprint of the terms.
     """
 
@@ -101,7 +107,7 @@ class ContextFits:
     def spread(self) -> Mapping[str, tuple[float, float]]:
         """Term → its mean, and its mean deviation over the shortlist of one sentence."""
         named: dict[str, tuple[float, float]] = {}
-        for term in ("coherence", "sentence", "left", "right"):
+        for term in TERMS:
             own = [getattr(t, term) for one in self.pairs for t in (one.own1, one.own2)]
             named[term] = (
                 round(float(np.mean([values.mean() for values in own])), 4),
@@ -111,73 +117,137 @@ class ContextFits:
 
 
 def context_fits(
-    run: Run, rated: Rated, shortlist: int, selection: Selection = Selection.TWO_STEP
+    run: Run,
+    name: str,
+    pairs: Sequence[TextPair],
+    shortlist: int,
+    selection: Selection = Selection.TWO_STEP,
 ) -> ContextFits:
     """Compute the terms, or read them where an equal question was answered before.
 
     An interrupted computation continues with the first shard that is not on disk.
 
+    Args:
+        run: With the stages of `READS`; the terms are kept in `RUN/reproduce/fits`.
+        name: Of the pairs, for the folder.
+        pairs: Two sentences each.
+        shortlist: Contexts of a sentence that get their terms.
+        selection: How these are found.
+
     Raises:
         MissingStageError: The run lacks a stage of `READS`.
         InputError: The corpus has no context.
     """
-    inputs = run.inputs(*READS)
-    name = f"reproduce/fits/{rated.name}-seed{rated.seed}-{selection.value}-{shortlist}"
-    stage = Stage(name, _CODE, "firth reproduce NAME --run", ("pyarrow", "torch", "transformers"))
-    config: dict[str, Any] = {
-        "seed": rated.seed,
-        "pairs": rated.fingerprint,
-        "selection": selection.value,
-        "shortlist": shortlist,
-        "screened_chunks": run.config.retrieve.chunks,
-        "precision": run.config.generator.precision.value,
-    }
+    folder = f"reproduce/fits/{name}-seed{run.config.seed}-{selection.value}-{shortlist}"
+    stage = Stage(folder, "firth reproduce NAME --run", ("pyarrow", "torch", "transformers"))
 
-    def build(workspace: Path) -> Mapping[str, Any]:
-        pairs = _computed(run, rated, shortlist, selection, workspace)
-        write_fits(workspace / _FITS, pairs)
-        counts = [len(one.positions1) + len(one.positions2) for one in pairs]
-        return {"pairs": len(pairs), "fits": 2 * sum(counts)}
+    def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        found = _computed(handed, pairs, shortlist, selection, workspace)
+        write_fits(workspace / _FITS, found)
+        counts = [len(one.positions1) + len(one.positions2) for one in found]
+        return {"pairs": len(found), "fits": 2 * sum(counts)}
 
-    outcome = run.execute(stage, inputs=inputs, config=config, build=build)
-    found = read_fits(run.path / name / _FITS)
+    asked = {"pairs": fingerprint_value([list(pair) for pair in pairs]),
+             "selection": selection.value, "shortlist": str(shortlist)}  # fmt: skip
+    outcome = run.build(stage, fill, reads=READS, settings=_SETTINGS, inputs=asked)
+    found = read_fits(run.path / folder / _FITS)
     return ContextFits(Corpus.open(run), selection, shortlist, found, outcome.manifest.digest)
 
 
-def open_fitter(run: Run, shortlist: int, selection: Selection, seed: int) -> Fitter:
+def open_fitter(run: Run, shortlist: int, selection: Selection) -> Fitter:
     """What computes the paper's terms from the stages of a run."""
     corpus, coherence = Corpus.open(run), Coherence.open(run)
     config = PaperConfig(contexts=shortlist, shortlist=shortlist, selection=selection)
-    candidates = Candidates(
-        corpus, ChunkIndex.open(run), coherence, config, run.config.retrieve.chunks, seed
-    )
+    chunks, seed = run.config.retrieve.chunks, run.config.seed
+    candidates = Candidates(corpus, ChunkIndex.open(run), coherence, config, chunks, seed)
     return Fitter(corpus, candidates, coherence, open_generator(run))
 
 
 def _computed(
-    run: Run, rated: Rated, shortlist: int, selection: Selection, workspace: Path
+    run: Run, pairs: Sequence[TextPair], shortlist: int, selection: Selection, workspace: Path
 ) -> list[PairFits]:
     scratch = workspace / SCRATCH
     scratch.mkdir(exist_ok=True)
     per_shard = max(1, _SHARD // (4 * shortlist))
     fitter: Fitter | None = None
     found: list[PairFits] = []
-    with bar(f"Terms of Eq. 3 ({selection.value})", len(rated.pairs)) as shown:
-        for start in range(0, len(rated.pairs), per_shard):
-            pairs = rated.pairs[start : start + per_shard]
+    with bar(f"Terms of Eq. 3 ({selection.value})", len(pairs)) as shown:
+        for start in range(0, len(pairs), per_shard):
+            shard = pairs[start : start + per_shard]
             path = scratch / f"{start:06}.parquet"
             if not path.is_file():
-                fitter = fitter or open_fitter(run, shortlist, selection, rated.seed)
-                write_fits(path, fitter.fits(pairs))
+                fitter = fitter or open_fitter(run, shortlist, selection)
+                write_fits(path, fitter.fits(shard))
             found += read_fits(path)
-            shown.advance(len(pairs))
+            shown.advance(len(shard))
     return found
+
+
+def write_fits(path: Path, fits: Sequence[PairFits]) -> None:
+    """Write terms as Parquet, atomically, in their order."""
+    columns: dict[str, list[object]] = {
+        name: [getattr(one, name) for one in fits]
+        for name in ("sentence1", "sentence2", "positions1", "positions2")
+    }
+    for side in _SIDES:
+        for term in TERMS:
+            columns[f"{side}_{term}"] = [getattr(getattr(one, side), term) for one in fits]
+    with write_atomically(path) as partial:
+        pq.write_table(pa.table(columns, schema=_SCHEMA), partial, compression="zstd")
+
+
+def read_fits(path: Path) -> list[PairFits]:
+    """What `write_fits` wrote, to the last bit."""
+    return [
+        PairFits(
+            one["sentence1"],
+            one["sentence2"],
+            np.array(one["positions1"], np.int64),
+            np.array(one["positions2"], np.int64),
+            *(
+                Terms(*(np.array(one[f"{side}_{term}"], np.float32) for term in TERMS))
+                for side in _SIDES
+            ),
+        )
+        for one in pq.read_table(path, schema=_SCHEMA).to_pylist()
+    ]
 
 
 def deviations(fits: ContextFits) -> str:
     """A note on how far each term varies over the contexts of one sentence."""
     parts = ", ".join(f"{name} {spread:.2f}" for name, (_, spread) in fits.spread.items())
     return f"Mean deviation of a term over the shortlist of one sentence (nats a token): {parts}."
+
+
+def differing(fits: ContextFits, weights: Weights) -> dict[str, float]:
+    """Term, and `sum` for S → the share of its variance that differs between two sentences, 0 to 1.
+
+    Over the shortlists of a pair, the variances of v_{s1} and v_{s2} add up to twice that of their
+    mean, which is what makes a context likely whatever sentence stands in it, and half that of
+    their difference. The share is the second part of the whole, over all pairs.
+    """
+    shares = {}
+    for name in (*TERMS, SUM):
+        common = differs = 0.0
+        for one in fits.pairs:
+            own1, own2, cross1, cross2 = (
+                np.asarray(t.fit(weights) if name == SUM else getattr(t, name), np.float64)
+                for t in (one.own1, one.own2, one.cross1, one.cross2)
+            )
+            v1, v2 = np.concatenate((own1, cross1)), np.concatenate((cross2, own2))
+            common += 2 * float(np.var((v1 + v2) / 2))
+            differs += float(np.var(v1 - v2)) / 2
+        shares[name] = round(differs / (common + differs), 4) if common + differs > 0 else 0.0
+    return shares
+
+
+def differing_note(shares: Mapping[str, float]) -> str:
+    """The shares of `differing` in words."""
+    parts = ", ".join(f"{name} {100 * share:.2g}" for name, share in shares.items())
+    return (
+        "Of a term's variance over the contexts of a pair, what differs between its two sentences "
+        f"(%; the rest both have in common): {parts}."
+    )
 
 
 def without(weights: Weights, *terms: str) -> Weights:
@@ -187,5 +257,4 @@ def without(weights: Weights, *terms: str) -> Weights:
 
 def alone(term: str) -> Weights:
     """λ = 1 for one term, 0 for the others."""
-    names = ("coherence", "sentence", "left", "right")
-    return Weights(**{name: float(name == term) for name in names})
+    return Weights(**{name: float(name == term) for name in TERMS})

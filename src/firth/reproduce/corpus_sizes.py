@@ -9,18 +9,19 @@ from firth.evaluate.metrics import Estimate
 from firth.paper.coherence import COHERENCE
 from firth.paper.context_set import Choice
 from firth.paper.generation import GENERATOR
-from firth.paper.settings import Measure
-from firth.reproduce.ablation import Ablation, check_stages, fixed_size
-from firth.reproduce.corpus_cut import Part, part_of, run_over
-from firth.reproduce.derived import generator_changes, with_generator
-from firth.reproduce.options import parse_size
-from firth.reproduce.published_sun import TABLE5
-from firth.reproduce.rated import Floats, Rated, cells, dice, interval, rated_pairs
-from firth.reproduce.registry import Request
-from firth.reproduce.report import Lines, Report, Row
-from firth.run.errors import ConfigError
+from firth.reproduce.ablation import (
+    Ablation,
+    Measured,
+    Rated,
+    check_stages,
+    fixed_size,
+    rated_pairs,
+)
+from firth.reproduce.derived import Part, generator_changes, part_of, run_over, with_generator
+from firth.reproduce.options import Request
+from firth.reproduce.published import SUN_TABLE5
+from firth.reproduce.report import STSB, UNKNOWN, Lines, Report, intervals, percent, row
 from firth.run.progress import note
-from firth.run.run import Run
 
 SIZES = ("1%", "10%", "100%")
 
@@ -37,52 +38,42 @@ def table5(request: Request) -> Report:
         InputError: STSb cannot be found, or a part is too small for a stage.
         MissingStageError: The run lacks its corpus, or for the whole a stage Origin needs.
     """
-    contexts, shortlist = fixed_size(request, "table5")
+    contexts, shortlist = fixed_size(request)
     rated = rated_pairs(request)
     parts = _parts(request, Corpus.open(request.run))
     if any(part.whole for part in parts.values()):
         check_stages(request)
-    found, details = {}, {}
+    found = {}
     for label, part in parts.items():
         note(f"{label}: {part.words:,} words in {len(part.documents):,} documents")
-        one = _measured(request, rated, label, part, contexts, shortlist)
-        note(f"{label}: {one.cosine}")
-        found[label], details[label] = one, one.details
+        found[label] = _measured(request, rated, label, part, contexts, shortlist)
+        note(f"{label}: {found[label].origin.cosine}")
 
-    rows = [
-        Row(
-            f"{one.words:,} words",
-            (*cells(one.cosine), one.centred.value, one.tfidf.value, one.accuracy, None),
-        )
-        for one in found.values()
-    ]
-    rows += [
-        Row(f"{tokens:,} tokens", (None, None, None, None, None, None, printed))
-        for tokens, printed in TABLE5.items()
-    ]
-    rows.append(Row("Dice", (*cells(dice(rated)), None, None, None, None)))
     ours = list(found.values())
-    gap: list[float | None] = [None] * len(TABLE5)
+    rows = [
+        row(f"{one.words:,} words", one.origin.cosine, one.origin.centred.value, one.tfidf.value,
+            one.accuracy)
+        for one in ours
+    ]  # fmt: skip
+    rows += [
+        row(f"{tokens:,} tokens", *[None] * 6, printed) for tokens, printed in SUN_TABLE5.items()
+    ]
+    rows.append(row("Dice", rated.dice()))
+    gap: list[float | None] = [None] * len(SUN_TABLE5)
     plot = Lines(
         "size of the corpus (ours: words; printed: tokens)",
-        "Spearman (%), STSb",
-        [_short(one.words) for one in ours] + [_short(tokens) for tokens in TABLE5],
+        STSB,
+        [_short(count) for count in (*(one.words for one in ours), *SUN_TABLE5)],
         {
-            "Origin, cosine": [one.cosine.value for one in ours] + gap,
-            "Origin, centred": [one.centred.value for one in ours] + gap,
+            "Origin, cosine": [one.origin.cosine for one in ours] + [UNKNOWN] * len(gap),
+            "Origin, centred": [one.origin.centred.value for one in ours] + gap,
             "tf-idf, the same corpus": [one.tfidf.value for one in ours] + gap,
-            "Origin, printed": [None] * len(ours) + list(TABLE5.values()),
-        },
-        frozenset({"Origin, printed"}),
-        {
-            "Origin, cosine": [(one.cosine.low, one.cosine.high) for one in ours]
-            + [(None, None)] * 5
+            "Origin, printed": [*[None] * len(ours), *SUN_TABLE5.values()],
         },
     )
-    first, last = ours[0], ours[-1]
-    grown = rated.difference(last.similarities, first.similarities)
+    grown = rated.difference(ours[-1].origin.similarities, ours[0].origin.similarities)
     notes = (
-        *last.notes,
+        *ours[-1].notes,
         f"|C_s| = {contexts} from a shortlist of {shortlist}; the paper: 500.",
         f"{grown.sentence('The largest corpus', 'the smallest')}.",
         "Each size has models of its own, trained for the same number of steps; the documents of a "
@@ -94,69 +85,59 @@ def table5(request: Request) -> Report:
         "corpus", "ours", "low", "high", "centred", "tf-idf", "coherence accuracy", "printed"
     )  # fmt: skip
     title = "Sun et al., Table 5: the size of the corpus (Spearman, %)"
-    kept = {"seed": rated.seed, "contexts": contexts, "shortlist": shortlist, "sizes": details,
-            "grown": interval(grown)}  # fmt: skip
-    return Report("table5", title, columns, tuple(rows), plot, notes, kept)
+    details = {
+        "seed": rated.seed,
+        "contexts": contexts,
+        "shortlist": shortlist,
+        "sizes": {label: one.details for label, one in found.items()},
+        "grown": [grown.value, grown.low, grown.high, grown.n],
+    }
+    return Report(request.name, title, columns, rows, plot, notes, details)
 
 
 @dataclass(frozen=True, eq=False)
-class _Measured:
+class _Size:
     words: int
-    cosine: Estimate
-    centred: Estimate
+    origin: Measured
     tfidf: Estimate
-    accuracy: float
-    similarities: Floats
-    notes: tuple[str, ...]
+    accuracy: float | None
+    notes: list[str]
     details: Mapping[str, Any]
 
 
 def _measured(
     request: Request, rated: Rated, label: str, part: Part, contexts: int, shortlist: int
-) -> _Measured:
-    run = _run_of(request, part, label)
-    ablation = Ablation.over(request, rated, run, shortlist)
-    fits, weights = ablation.fits(), ablation.weights
-    kept = fits.kept(Choice(contexts, weights))
-    scores = {m: fits.similarities(kept, contexts, weights, m) for m in Measure}
-    cosine, centred = (rated.spearman(scores[m]) for m in (Measure.COSINE, Measure.CENTRED))
+) -> _Size:
+    if part.whole:
+        run = with_generator(request.run, request.options)
+    else:
+        changes = generator_changes(request.options)
+        run = run_over(request.run, part, f"{request.name}/{label}", changes)
+    ablation = Ablation(request, run, rated, shortlist)
+    fits = ablation.fits()
+    origin = ablation.measured(fits, fits.kept(Choice(contexts, ablation.weights)), contexts)
     coherence = dict(run.manifest(COHERENCE).summary)
     details = ablation.details(fits) | {
         "documents": len(part.documents),
         "words": part.words,
         "coherence": coherence,
         "generator": dict(run.manifest(GENERATOR).summary),
-        "intervals": {"cosine": interval(cosine), "centred": interval(centred)},
+        "intervals": intervals({"cosine": origin.cosine, "centred": origin.centred}),
     }
-    return _Measured(
-        part.words, cosine, centred, ablation.overlap["tf-idf"], 100 * coherence["accuracy"],
-        scores[Measure.COSINE], tuple(ablation.notes()), details,
-    )  # fmt: skip
+    # A corpus of very few documents holds none of them out.
+    tfidf, accuracy = ablation.overlap["tf-idf"], percent(coherence.get("accuracy"))
+    return _Size(part.words, origin, tfidf, accuracy, ablation.notes(), details)
 
 
 def _parts(request: Request, corpus: Corpus) -> dict[str, Part]:
     """Label of the folder → its documents, ascending; equal parts once."""
-    total, typed = int(corpus.word_counts.sum(dtype="int64")), request.options.sizes or SIZES
-    sizes = {text: parse_size(text, whole=total) for text in typed}
-    problems = [
-        f"--sizes: got {text!r}, {words:,} words; the corpus has {total:,}"
-        for text, words in sizes.items()
-        if words > total
-    ]
-    if problems:
-        raise ConfigError("table5", problems)
     parts: dict[str, Part] = {}
-    for text, words in sorted(sizes.items(), key=lambda item: item[1]):
+    whole = int(corpus.word_counts.sum(dtype="int64"))
+    for text, words in request.sizes(SIZES, whole).items():
         part = part_of(corpus, words, request.run.config.seed)
         if all(part.documents != other.documents for other in parts.values()):
             parts[text.replace("%", "pct")] = part
     return parts
-
-
-def _run_of(request: Request, part: Part, label: str) -> Run:
-    if part.whole:
-        return with_generator(request.run, request.options)
-    return run_over(request.run, part, f"table5/{label}", generator_changes(request.options))
 
 
 def _short(count: int) -> str:

@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 import torch
 from datasets import Dataset
-from safetensors import SafetensorError
 from sentence_transformers.cross_encoder import (
     CrossEncoder,
     CrossEncoderTrainer,
@@ -23,7 +22,6 @@ from firth.harvest import HARVEST
 from firth.lexical.scorer import TextPair
 from firth.run.errors import InputError
 from firth.run.files import write_json
-from firth.run.hub import hub_is_reachable
 from firth.run.pretrained import open_cross_encoder
 from firth.run.progress import bar
 from firth.run.quiet import quiet_libraries
@@ -31,21 +29,19 @@ from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.run.training import History
-from firth.surrogate.base import BaseKind, base_inputs, calibration
 from firth.surrogate.calibration import LabelMap
-from firth.surrogate.encoder import scratch_encoder
-from firth.surrogate.figures import measure
-from firth.surrogate.settings import SurrogateConfig
-from firth.surrogate.training import Progress, history_of, labelled_pairs, schedule, total_steps
+from firth.surrogate.distill import base_inputs
+from firth.surrogate.report import measure
+from firth.surrogate.settings import BaseKind, SurrogateConfig
+from firth.surrogate.start import scratch_encoder
+from firth.surrogate.training import Progress, history_of, labelled_pairs, schedule
 
 CROSS_ENCODER = Stage(
-    name="cross-encoder",
-    code=("corpus", "surrogate", "reproduce/cross_encoder", "words"),
-    command="firth reproduce siamese-vs-cross --run",
+    "cross-encoder",
+    "firth reproduce siamese-vs-cross --run",
     libraries=("sentence-transformers", "tokenizers", "torch", "transformers"),
 )
 REPORT = "report.json"
-_FAILURES = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError)
 
 
 class _Trainer(CrossEncoderTrainer):
@@ -57,7 +53,7 @@ class CrossScorer:
     """Scores of a cross-encoder; the order of the two sentences of a pair counts.
 
     Args:
-        model: It.
+        model: With one output.
     """
 
     name = "cross-encoder"
@@ -82,33 +78,28 @@ def build_cross_encoder(run: Run) -> Outcome:
         InputError: The base has no Transformer, or cannot be loaded.
         MissingStageError: The run lacks its harvest, corpus or tokenizer.
     """
-    config = run.config
-    if BaseKind.of(config.surrogate.base) is BaseKind.STATIC:
+    base = run.config.surrogate.base
+    if run.config.surrogate.kind is BaseKind.STATIC:
         raise InputError(
             "surrogate.base: got static, which has no layer that could see two sentences; expected "
             "transformer, or the folder or hub name of an encoder (--base)"
         )
-    return run.execute(
+    return run.build(
         CROSS_ENCODER,
-        inputs=run.inputs(CORPUS, TOKENIZER, HARVEST) | base_inputs(config.surrogate.base),
-        config={"seed": config.seed, **config.surrogate.model_dump(mode="json")},
-        build=lambda workspace: _build(workspace, run),
+        _build,
+        reads=[CORPUS, TOKENIZER, HARVEST],
+        settings=["seed", *(f"surrogate.{name}" for name in SurrogateConfig.model_fields)],
+        inputs=base_inputs(base),
     )
 
 
-def open_cross_encoder(folder: Path) -> CrossEncoder:
-    """A model that `build_cross_encoder` left."""
-    model: CrossEncoder = open_cross_encoder(str(folder))
-    return model
-
-
-def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
+def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
     config, harvest = run.config.surrogate, run.folder(HARVEST)
     scratch = workspace / SCRATCH
     scratch.mkdir(exist_ok=True)
     tables = {split: pq.read_table(harvest / f"{split}.parquet") for split in ("train", "test")}
     scores = {split: t["score"].to_numpy().astype(np.float64) for split, t in tables.items()}
-    labels = LabelMap.fit(scores["train"], calibration(config))
+    labels = LabelMap.fit(scores["train"], config.chosen_calibration)
     with quiet_libraries():
         model = _start(run, scratch)
         pairs = labelled_pairs(harvest / "train.parquet", labels, scratch)
@@ -121,35 +112,27 @@ def _build(workspace: Path, run: Run) -> Mapping[str, Any]:
         model.save_pretrained(str(workspace), create_model_card=False)
     constant = float(labels.apply(scores["train"]).mean())
     figures = measure(found, labels.apply(scores["test"]), scores["test"], constant)
-    report = {
+    summary = {
         "base": Path(config.base).name if Path(config.base).is_dir() else config.base,
         "pairs": {split: len(table) for split, table in tables.items()},
         "test": figures.__dict__,
-        "history": history,
     }
-    write_json(workspace / REPORT, report)
-    return {name: report[name] for name in ("base", "pairs", "test")}
+    write_json(workspace / REPORT, {**summary, "history": history})
+    return summary
 
 
 def _start(run: Run, scratch: Path) -> CrossEncoder:
     base = run.config.surrogate.base
     # The seed of the Siamese encoder: both begin with the same weights below their heads.
     torch.manual_seed(derive_seed(run.config.seed, "surrogate", "weights"))
-    if BaseKind.of(base) is BaseKind.TRANSFORMER:
+    if run.config.surrogate.kind is BaseKind.TRANSFORMER:
         scratch_encoder(run, scratch)
-        return _loaded(str(scratch / "encoder"), local=True)
-    try:
-        return _loaded(base, local=Path(base).is_dir() or not hub_is_reachable())
-    except _FAILURES as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InputError(f"--base: cannot load a Transformer from {base!r}: {first}") from error
-
-
-def _loaded(name: str, local: bool) -> CrossEncoder:
-    options = {"dtype": torch.float32, "use_safetensors": True}
-    model: CrossEncoder = CrossEncoder(
-        name, num_labels=1, device="cpu", local_files_only=local, model_kwargs=options
-    )
+        base = str(scratch / "encoder")
+    model = open_cross_encoder(base)
+    if model.num_labels != 1:
+        raise InputError(
+            f"--base {base}: a classifier of {model.num_labels} classes; expected an encoder"
+        )
     return model
 
 
@@ -157,7 +140,7 @@ def _train(
     model: CrossEncoder, pairs: Dataset, config: SurrogateConfig, seed: int, scratch: Path
 ) -> History:
     settings = schedule(config, len(pairs), seed, scratch)
-    with bar("Cross-encoder: training", total_steps(config, len(pairs))) as shown:
+    with bar("Cross-encoder: training", config.steps(len(pairs))) as shown:
         trainer = _Trainer(
             model=model,
             args=CrossEncoderTrainingArguments(**settings),

@@ -1,18 +1,43 @@
-"""A run inside a run: some stages of its own, all others those of the run it varies."""
+"""Runs made from a run: some stages of their own, the others those of the run they vary."""
 
-from collections.abc import Mapping
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from firth.corpus import CORPUS, TOKENIZER
+from firth.corpus.corpus import Corpus
+from firth.harvest import HARVEST
+from firth.origin.settings import Method
+from firth.paper.coherence import COHERENCE
+from firth.paper.generation import GENERATOR
+from firth.paper.retrieve import RETRIEVE
+from firth.pipeline import bring_up_to_date
 from firth.reproduce.options import Options
+from firth.run.errors import FirthError
+from firth.run.files import fingerprint_value, write_atomically
+from firth.run.pretrained import find_model, look
 from firth.run.run import Run
-from firth.run.stage import Manifest, Stage
+from firth.run.seeds import derive_seed
+from firth.run.stage import Manifest, Outcome, Stage
 
 FOLDER = "reproduce"
+_DOCUMENTS = Stage("documents", "firth reproduce NAME --run")
+_FILE = "documents.jsonl"
+_CUT = Stage(HARVEST.name, HARVEST.command, ("pyarrow",))
 
 
 class Derived(Run):
     """Stages built in it go to `BASE/reproduce/NAME`; a stage it lacks is that of the base.
+
+    It has no configuration on disk: it is no run that one could open.
 
     Args:
         base: The run that is varied; nothing in it changes.
@@ -23,7 +48,14 @@ class Derived(Run):
     def __init__(self, base: Run, name: str, changes: Mapping[str, Any]) -> None:
         super().__init__(base.path / FOLDER / name, base.config.changed(dict(changes), name))
         self._base = base
-        self.path.mkdir(parents=True, exist_ok=True)
+
+    def build(self, *arguments: Any, **request: Any) -> Outcome:
+        """As `Run.build`; what is refused leaves nothing behind."""
+        with unless_refused(self.path):
+            return super().build(*arguments, **request)
+
+    def save(self) -> None:
+        """Nothing is written."""
 
     def folder(self, stage: Stage) -> Path:
         """Its own folder of the stage, else that of the base."""
@@ -41,7 +73,23 @@ class Derived(Run):
         return self._owns(stage) or self._base.has(stage)
 
     def _owns(self, stage: Stage) -> bool:
-        return Manifest.read(self.path / stage.name) is not None
+        return super().has(stage)
+
+
+@contextmanager
+def unless_refused(folder: Path) -> Iterator[None]:
+    """Where the block is refused, remove the folder it began, and empty ones above it."""
+    above = [folder, *folder.parents]
+    new = [place for place in above if not place.exists()]
+    try:
+        yield
+    except FirthError:
+        if new:
+            shutil.rmtree(folder, ignore_errors=True)
+        for place in new[1:]:
+            with suppress(OSError):
+                place.rmdir()
+        raise
 
 
 def with_generator(run: Run, options: Options) -> Run:
@@ -54,19 +102,142 @@ def with_generator(run: Run, options: Options) -> Run:
         return run
     from firth.paper.generation.build import train_generator
 
-    derived = Derived(run, f"causal-lm/{_label(options)}", generator_changes(options))
+    name = options.gguf_file or Path(options.model).name or "model"
+    label = "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
+    derived = Derived(run, f"causal-lm/{label}", generator_changes(options))
     train_generator(derived)
     return derived
 
 
 def generator_changes(options: Options) -> dict[str, Any]:
-    """What of a configuration makes a run use `options.model`; nothing where there is none."""
+    """What of a configuration makes a run use `options.model`; nothing where there is none.
+
+    Raises:
+        InputError: There is no such model, or it is refused.
+    """
     if options.model is None:
         return {}
+    look(find_model(options.model, options.gguf_file), options.gguf_file)
     named = {"backend": "causal-lm", "model": options.model, "gguf_file": options.gguf_file}
     return {"generator": named}
 
 
-def _label(options: Options) -> str:
-    name = options.gguf_file or Path(str(options.model)).name or "model"
-    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
+@dataclass(frozen=True)
+class Part:
+    """Documents that begin one shuffled order, so that a smaller part lies in a larger one.
+
+    Attributes:
+        documents: Their numbers in the whole corpus, ascending.
+        words: Words in them.
+        whole: Whether they are all there are.
+    """
+
+    documents: tuple[int, ...]
+    words: int
+    whole: bool
+
+
+def part_of(corpus: Corpus, words: int, seed: int) -> Part:
+    """The fewest documents of the shuffled order that have at least so many words."""
+    ends = np.cumsum(np.concatenate(([0], corpus.word_counts)), dtype=np.int64)
+    lengths = np.diff(ends[corpus.document_bounds])
+    rng = np.random.default_rng(derive_seed(seed, "reproduce", "documents"))
+    order = rng.permutation(len(lengths))
+    reached = np.cumsum(lengths[order])
+    count = min(int(np.searchsorted(reached, words)) + 1, len(order))
+    chosen = np.sort(order[:count]).tolist()
+    return Part(tuple(chosen), int(reached[count - 1]), count == len(order))
+
+
+def run_over(base: Run, part: Part, name: str, changes: Mapping[str, Any]) -> Run:
+    """A run over some documents of another one: whole, up to date, and one that can be opened.
+
+    Args:
+        base: A run with a corpus.
+        part: Its documents.
+        name: Folder below `BASE/reproduce`.
+        changes: Section → setting → value, laid over the configuration of the base.
+
+    Raises:
+        InputError: The part is too small for a stage; nothing is left of it.
+        MissingStageError: The base lacks its corpus.
+    """
+    path = base.path / FOLDER / name
+    cut = {
+        "run": str(path),
+        "corpus": {
+            "inputs": [str(path / _DOCUMENTS.name / _FILE)],
+            "text_field": "text",
+            "id_field": "id",
+            "strict": True,
+        },
+        "origin": {"method": Method.PAPER.value},
+    }
+    run = Run(path, base.config.changed(dict(changes), name).changed(cut, name))
+
+    def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
+        return _export(workspace, Corpus.open(base), part)
+
+    documents = fingerprint_value(list(part.documents))
+    with unless_refused(path):
+        run.build(_DOCUMENTS, fill, inputs={**base.inputs(CORPUS), "documents": documents})
+        bring_up_to_date(run, CORPUS, TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
+    return run
+
+
+def _export(workspace: Path, corpus: Corpus, part: Part) -> Mapping[str, Any]:
+    with (
+        write_atomically(workspace / _FILE) as partial,
+        partial.open("w", encoding="utf-8") as file,
+    ):
+        for document in part.documents:
+            record = {
+                "id": corpus.document_id(document),
+                "title": corpus.document_title(document),
+                "text": "\n\n".join(_paragraphs(corpus, document)),
+            }
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    return {"documents": len(part.documents), "words": part.words}
+
+
+def _paragraphs(corpus: Corpus, document: int) -> Iterator[str]:
+    begin, end = corpus.document_bounds[document : document + 2].tolist()
+    bounds = corpus.paragraph_bounds
+    inner = bounds[(bounds > begin) & (bounds < end)].tolist()
+    for first, last in zip([begin, *inner], [*inner, end], strict=True):
+        yield " ".join(corpus.texts(np.arange(first, last)))
+
+
+def training_pairs(run: Run) -> int:
+    """Training pairs of a run's harvest; raise `MissingStageError` if it has none."""
+    return int(pq.read_metadata(run.folder(HARVEST) / "train.parquet").num_rows)
+
+
+def with_training_pairs(run: Run, name: str, count: int, changes: Mapping[str, Any]) -> Derived:
+    """The run with the first `count` pairs of one shuffled order of its training pairs.
+
+    Fewer pairs are a part of more, in the proportions of kinds of the whole harvest; the held-out
+    pairs are all there.
+
+    Args:
+        run: A run with a harvest.
+        name: Of the derived run, below `RUN/reproduce`.
+        count: At most the training pairs there are.
+        changes: Section → setting → value, laid over the configuration of the run.
+    """
+    derived, source = Derived(run, name, changes), run.folder(HARVEST)
+
+    def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        table = pq.read_table(source / "train.parquet")
+        seed = derive_seed(handed.config.seed, "reproduce", "harvest")
+        chosen = np.sort(np.random.default_rng(seed).permutation(len(table))[:count])
+        with write_atomically(workspace / "train.parquet") as partial:
+            pq.write_table(table.take(pa.array(chosen)), partial, compression="zstd")
+        for split in ("dev", "test"):
+            shutil.copyfile(source / f"{split}.parquet", workspace / f"{split}.parquet")
+        return {"train": count}
+
+    # The harvest is that of the base, which lies outside this run once it has its own.
+    whole = {"whole": run.inputs(HARVEST)[HARVEST.name], "train": str(count)}
+    derived.build(_CUT, fill, settings=["seed"], inputs=whole)
+    return derived

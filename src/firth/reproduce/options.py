@@ -1,14 +1,25 @@
-"""What a user may ask of an experiment, and how it is checked before any work starts."""
+"""What an experiment is given: a run, data to measure on, and options checked before any work."""
 
-from collections.abc import Set
-from dataclasses import dataclass, fields
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field, fields
+from importlib.util import find_spec
+from pathlib import Path
 
+from firth.baselines.glove import PACKAGE as GLOVE
 from firth.paper.settings import Weights
-from firth.run.errors import ConfigError
+from firth.run.errors import ConfigError, InputError, MissingExtraError
+from firth.run.run import Run
 
 RUN_WEIGHTS = "run"
-_NAMES = ("coherence", "sentence", "left", "right")
-_UNITS = {"": 1, "K": 1_000, "M": 1_000_000, "G": 1_000_000_000, "B": 1_000_000_000}
+_TERMS = ("coherence", "sentence", "left", "right")
+_UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
+_LEAST = {"pairs": 10, "contexts": 1, "shortlist": 1, "train_pairs": 2}
+_MODULES = {
+    "report": ("matplotlib",),
+    "baselines": ("gensim",),
+    "relatedness": ("spacy",),
+    "glove": (GLOVE,),
+}
 
 
 @dataclass(frozen=True)
@@ -17,7 +28,7 @@ class Options:
 
     Attributes:
         split: Of STSb: `train`, `dev` (for choosing) or `test` (what the paper reports).
-        pairs: Random pairs of the split to measure on; None takes all.
+        pairs: Random pairs of the split to measure on, at least 10; None takes all.
         sizes: What is varied, as typed: `4`, `100K`, `10%`; ascending or not.
         contexts: |C_s| where it is fixed.
         shortlist: Contexts of a sentence that get their terms, of which C_s is chosen.
@@ -25,8 +36,8 @@ class Options:
         model: A causal language model, folder or hub name, in the place of the run's generator.
         gguf_file: The GGUF file inside `model`.
         base: Encoder that is trained: `static`, `transformer`, folder or hub name.
-        vectors: Word vectors (STR-2021).
-        train_pairs: At most so many training pairs a fold (STR-2021).
+        vectors: Word vectors (STR-2021), as `firth evaluate` names them.
+        train_pairs: At most so many training pairs a fold (STR-2021), at least 2.
     """
 
     split: str | None = None
@@ -41,42 +52,33 @@ class Options:
     vectors: str | None = None
     train_pairs: int | None = None
 
-    @property
-    def given(self) -> list[str]:
-        """Names of the options that were given."""
-        return [item.name for item in fields(self) if getattr(self, item.name) is not None]
-
     def check(self, experiment: str, takes: Set[str]) -> None:
         """Look at the options themselves; what depends on a run is the experiment's business.
 
         Raises:
             ConfigError: Every option that the experiment does not take or that is out of range.
         """
-        problems = []
-        taken = ", ".join(_flag(name) for name in sorted(takes)) or "none"
-        problems += [
-            f"{experiment} takes no {_flag(name)}. It takes: {taken}"
-            for name in self.given
-            if name not in takes
-        ]
-        for name, least in (("pairs", 10), ("contexts", 1), ("shortlist", 1), ("train_pairs", 2)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                problems.append(f"{_flag(name)}: got {value}; expected at least {least}")
+        given = {
+            f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None
+        }
+        taken = ", ".join(map(_flag, sorted(takes))) or "none"
+        problems = [f"{experiment} takes no {_flag(name)}. It takes: {taken}"
+                    for name in given if name not in takes]  # fmt: skip
+        problems += [f"{_flag(name)}: got {given[name]}; expected at least {least}"
+                     for name, least in _LEAST.items() if given.get(name, 9) < least]  # fmt: skip
         if self.gguf_file is not None and self.model is None:
             problems.append("--gguf-file: got no --model; expected the folder it lies in")
-        if self.lambdas not in (None, RUN_WEIGHTS):
-            try:
-                parse_weights(str(self.lambdas))
-            except ValueError as error:
-                problems.append(f"--lambdas: {error}")
+        if self.sizes == ():
+            problems.append("--sizes: got none; expected one or more, as 4,8,16")
+        try:
+            self.weights(all_ones())
+        except ValueError as error:
+            problems.append(f"--lambdas: {error}")
         for size in self.sizes or ():
             try:
                 parse_size(size, whole=1)
             except ValueError as error:
                 problems.append(f"--sizes: {error}")
-        if self.sizes is not None and not self.sizes:
-            problems.append("--sizes: got none; expected one or more, as 4,8,16")
         if problems:
             raise ConfigError(experiment, problems)
 
@@ -87,6 +89,62 @@ class Options:
         return all_ones() if self.lambdas is None else parse_weights(self.lambdas)
 
 
+@dataclass(frozen=True)
+class Request:
+    """What an experiment is given.
+
+    Attributes:
+        name: Of the experiment.
+        folder: Of its results; those on STR-2021 keep in it what takes long.
+        given: A run, or None where none was named; `run` for those that need one.
+        data_dir: Folder of evaluation sets; None, or a set it lacks, goes to the hub.
+        options: What varies it.
+        seed: Of every random choice; the run's, where there is one.
+    """
+
+    name: str
+    folder: Path
+    given: Run | None = None
+    data_dir: Path | None = None
+    options: Options = field(default_factory=Options)
+    seed: int = 13
+
+    @property
+    def run(self) -> Run:
+        """The run to learn from; raise `InputError` where none was named."""
+        if self.given is None:
+            raise InputError(f"{self.name}: expected --run RUN, a run to learn from")
+        return self.given
+
+    def sizes(self, default: Sequence[str], whole: int, least: int = 1) -> dict[str, int]:
+        """`--sizes` as typed → as numbers, ascending.
+
+        Args:
+            default: Sizes where none were typed.
+            whole: What there is: 100 %, and the largest size.
+            least: The smallest size.
+
+        Raises:
+            ConfigError: Every size out of this range.
+        """
+        found = {text: parse_size(text, whole) for text in self.options.sizes or default}
+        problems = [
+            f"--sizes: got {text!r}, {size:,}; expected {least:,} to {whole:,}, all there are"
+            for text, size in found.items()
+            if not least <= size <= whole
+        ]
+        if problems:
+            raise ConfigError(self.name, problems)
+        return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def need_extras(what: str, *extras: str) -> None:
+    """Raise `MissingExtraError` naming all of firth's `extras` that `what` lacks."""
+    lacking = [one for one in extras if not all(map(find_spec, _MODULES[one]))]
+    if lacking:
+        raise MissingExtraError(what, ",".join(lacking))
+
+
 def all_ones() -> Weights:
     """λ1 … λ4 = 1, whatever the default of a run is."""
     return Weights(coherence=1, sentence=1, left=1, right=1)
@@ -94,17 +152,16 @@ def all_ones() -> Weights:
 
 def parse_weights(text: str) -> Weights:
     """`1,1,0.5,1` → λ1 … λ4 in the order of Eq. 3; raise `ValueError` if it is not that."""
-    parts = text.split(",")
     try:
-        values = [float(part) for part in parts]
+        values = [float(part) for part in text.split(",")]
     except ValueError:
         values = []
-    if len(values) != len(_NAMES) or min(values) < 0 or not any(values):
+    if len(values) != len(_TERMS) or min(values) < 0 or not any(values):
         raise ValueError(
             f"got {text!r}; expected `run`, or λ1 … λ4 (discriminative, sentence, left, right) "
             "≥ 0 and not all 0, as 1,1,1,1"
         )
-    return Weights(**dict(zip(_NAMES, values, strict=True)))
+    return Weights(**dict(zip(_TERMS, values, strict=True)))
 
 
 def parse_size(text: str, whole: int) -> int:
@@ -115,15 +172,16 @@ def parse_size(text: str, whole: int) -> int:
         (1500, 1000)
     """
     number, unit = text.strip(), 1.0
-    if number.endswith("%"):
+    is_share = number.endswith("%")
+    if is_share:
         number, unit = number[:-1], whole / 100
-    elif number[-1:].upper() in _UNITS and number[-1:].isalpha():
+    elif number[-1:].upper() in _UNITS:
         number, unit = number[:-1], _UNITS[number[-1].upper()]
     try:
         value = float(number)
     except ValueError:
         value = -1.0
-    if not 0 < value < float("inf") or (text.strip().endswith("%") and value > 100):
+    if not 0 < value < float("inf") or (is_share and value > 100):
         raise ValueError(f"got {text!r}; expected a number above 0, as 250, 100K, 1.5M, or 10%")
     return max(1, round(value * unit))
 

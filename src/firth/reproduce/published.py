@@ -1,18 +1,20 @@
-"""Figures as printed by Yuan & Zhang, "CBOS", Table I: Pearson on 20 sets of STS 2012 to 2015."""
+"""Figures as the papers print them: correlations × 100, in the order of the papers.
+
+CBOS: Yuan & Zhang, "CBOS: Continuous Bag of Sentences". SUN: Sun et al. (2022), §5: Spearman on
+STSb test, unsupervised. STR: Abdalla, Vishnubhotla & Mohammad (2021).
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-SYSTEMS: Mapping[str, str] = {
-    "skip-gram": "skip-gram",
-    "cbow": "CBOW",
-    "skip-thought": "skip-thought",
-    "siamese-cbow": "Siamese CBOW",
-    "cbos": "CBOS",
+# fmt: off
+CBOS_SYSTEMS: Mapping[str, str] = {
+    "skip-gram": "skip-gram", "cbow": "CBOW", "skip-thought": "skip-thought",
+    "siamese-cbow": "Siamese CBOW", "cbos": "CBOS",
 }
 """Our baseline → the name in Table I, in the order of its columns."""
 
-# fmt: off
-_PRINTED: Mapping[tuple[str, str], tuple[float, ...]] = {
+_CBOS: Mapping[tuple[str, str], tuple[float, ...]] = {
     ("sts12", "MSRpar"): (0.3740, 0.3419, 0.0560, 0.4379, 0.4530),
     ("sts12", "MSRvid"): (0.5213, 0.5099, 0.5807, 0.4522, 0.7254),
     ("sts12", "OnWN"): (0.6040, 0.6320, 0.6045, 0.6444, 0.6443),
@@ -34,13 +36,96 @@ _PRINTED: Mapping[tuple[str, str], tuple[float, ...]] = {
     ("sts15", "headlines"): (0.1875, 0.1806, 0.1248, 0.2151, 0.2186),
     ("sts15", "images"): (0.2454, 0.2292, 0.2100, 0.2560, 0.2829),
 }
-# fmt: on
 
-SETS: tuple[tuple[str, str], ...] = tuple(_PRINTED)
+CBOS_SETS: tuple[tuple[str, str], ...] = tuple(_CBOS)
 """(task, subtask) of the 20 sets, in the order of Table I."""
 
-TABLE1: Mapping[str, Mapping[tuple[str, str], float]] = {
-    name: {key: round(100 * figures[place], 2) for key, figures in _PRINTED.items()}
-    for place, name in enumerate(SYSTEMS)
+CBOS_TABLE1: Mapping[str, Mapping[tuple[str, str], float]] = {
+    name: {key: round(100 * figures[place], 2) for key, figures in _CBOS.items()}
+    for place, name in enumerate(CBOS_SYSTEMS)
 }
 """Baseline → (task, subtask) → Pearson in percent, as printed."""
+
+SUN_TABLE5: Mapping[int, float] = {
+    10_000_000: 49.41, 100_000_000: 66.92, 1_000_000_000: 76.17, 10_000_000_000: 77.81,
+    100_000_000_000: 78.47,
+}
+"""Table 5: tokens of the corpus → Origin. (The second column of the printed head says 100B, which
+from its place and from §5.1 is 100M.)"""
+
+SUN_TABLE6: Mapping[int, float] = {20: 66.25, 100: 73.93, 500: 78.47, 1000: 78.56}
+"""Table 6: |C_s| → Origin."""
+
+SUN_TABLE7: Mapping[int, float] = {
+    100_000: 74.02, 1_000_000: 76.11, 10_000_000: 76.92, 100_000_000: 77.32,
+}
+"""Table 7: pairs → Surrogate."""
+
+FULL = 78.47
+SUN_TABLE8: Mapping[str, float] = {
+    "Full": FULL, "w/o discriminative": 77.97, "w/o left-context": 77.36,
+    "w/o right-context": 77.01, "w/o both contexts": 76.50,
+}
+"""Table 8: terms of Eq. 3 → Origin."""
+
+CONSTRUCTION: Mapping[str, float] = {"two-step": FULL, "random": 34.45, "without diversity": 76.32}
+"""§5.4: how C is built → Origin, |C| = 500."""
+
+STRUCTURES: Mapping[str, float] = {"Siamese": 77.32, "cross-encoder": 77.43}
+"""§5.6: structure → Surrogate."""
+
+STR_TABLE2: Mapping[str, int] = {
+    "Formality": 1000, "Formality_pp": 300, "Formality_r": 700, "Goodreads": 1000, "ParaNMT": 750,
+    "ParaNMT_pp": 450, "ParaNMT_r": 300, "SNLI": 750, "STS": 250, "Stance": 750,
+    "Wikipedia": 1000, "Wiki_pp": 500, "Wiki_r": 500, "ALL": 5500,
+}
+"""Table 2: source or part of a source → pairs, in the order of the paper."""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Table 3. The text says that a tuple had two annotators and a pair stood in about eight
+    tuples; the table prints 8 under annotations per tuple."""
+
+    pairs: int = 5_500
+    tuples: int = 11_000
+    tuples_a_pair: int = 8
+    answers_a_tuple: int = 2
+    annotations: int = 21_936
+    annotators: int = 389
+    reliability: float = 84.0
+
+
+STR_TABLE3 = Statistics()
+
+STR_TABLE4: Mapping[str, tuple[float, int]] = {
+    "Dice": (57, 5500), "All": (61, 5500), "PROPN": (50, 1907), "NOUN": (45, 4746),
+    "ADJ": (36, 2236), "VERB": (31, 3946), "PRON": (30, 1800), "ADV": (28, 1147),
+    "AUX": (25, 2069), "ADP": (23, 2476), "DET": (20, 3265), "Noun group": (60, 5478),
+    "Verb group": (32, 4999), "Adjective group": (29, 4584), "Subject of a triple": (29, 1611),
+    "Object of a triple": (43, 1618),
+}
+"""Feature → Spearman and pairs. Subjects and objects are those of an extractor of triples."""
+
+STR_TABLE5: Mapping[str, float] = {
+    "Lexical overlap (Dice)": 57, "Word2Vec (mean, Googlenews)": 60,
+    "Word2Vec (max, Googlenews)": 54, "GloVe (mean, Common Crawl)": 49,
+    "GloVe (max, Common Crawl)": 56, "GloVe (mean, 200_Twitter)": 44,
+    "GloVe (max, 200_Twitter)": 48, "Fasttext (mean, Common crawl)": 29,
+    "Fasttext (max, Common crawl)": 24, "BERT-base (mean)": 58, "BERT-base (max)": 55,
+    "BERT-base (cls)": 41, "RoBERTa-base (mean)": 48, "RoBERTa-base (max)": 47,
+    "RoBERTa-base (cls)": 41, "BERT-base (mean), fine-tuned": 82,
+    "RoBERTa-base (mean), fine-tuned": 83,
+}
+"""Model → Spearman, mean over five folds."""
+
+STR_TABLE6: Mapping[str, tuple[float, float, float]] = {
+    "STS": (60, 79, 82), "SNLI": (53, 80, 77), "Stance": (20, 49, 39), "Goodreads": (44, 73, 70),
+    "Wikipedia": (48, 79, 75), "Formality": (69, 86, 83), "ParaNMT": (44, 80, 79),
+}
+"""Domain → Dice; RoBERTa-base cross-validated; RoBERTa-base without pairs of the domain."""
+
+STR_BINS: Mapping[str, float] = {
+    "[0, 1]": 67, "(1, 2]": 25, "(2, 3]": 49, "(3, 4]": 19, "(4, 5]": 49,
+}
+"""§4: bin of STS's similarity → Spearman of similarity and relatedness in it."""

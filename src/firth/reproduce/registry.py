@@ -1,34 +1,14 @@
 """Experiments by name: `firth reproduce NAME`. To add one, add a line to `EXPERIMENTS`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from firth.corpus import CORPUS
-from firth.reproduce.options import Options
-from firth.reproduce.report import Report
-from firth.reproduce.str_2021.request import StrRequest
+from firth.reproduce.options import Options, Request, need_extras
+from firth.reproduce.report import Report, claim_results
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.run.stage import Stage
-
-
-@dataclass(frozen=True)
-class Request:
-    """What an experiment is given.
-
-    Attributes:
-        run: Whose corpus it learns from, and whose settings it takes.
-        data_dir: Folder of evaluation sets; None, or a set it lacks, goes to the hub.
-        reads: Stages whose digests it keeps in its results.
-        options: What varies an ablation.
-    """
-
-    run: Run
-    data_dir: Path | None = None
-    reads: tuple[Stage, ...] = (CORPUS,)
-    options: Options = field(default_factory=Options)
 
 
 @dataclass(frozen=True)
@@ -37,89 +17,53 @@ class Experiment:
 
     Attributes:
         summary: What it shows, in a line.
-        module: Where `function` stands.
-        function: Takes a `Request`, returns a `Report`.
-        on_run: Whether it learns from a run's corpus; if not, it takes a `StrRequest`.
+        module: Of `firth.reproduce`; it holds the function from `Request` to `Report` that is
+            called as the experiment, with `_` for `-`.
         takes: Names of the `Options` it heeds; any other is refused.
+        extras: Extras of firth that it cannot do without, besides `report`.
     """
 
     summary: str
     module: str
-    function: str
     takes: frozenset[str] = frozenset()
-    on_run: bool = True
-
-
-def _str(name: str, summary: str) -> Experiment:
-    """An experiment on STR-2021: `str-table2` is `str_table2` in `str_2021/table2.py`."""
-    module = name.removeprefix("str-")
-    return Experiment(
-        f"STR-2021, {summary}",
-        f"firth.reproduce.str_2021.{module}",
-        name.replace("-", "_"),
-        frozenset({"base", "vectors", "train_pairs"}),
-        on_run=False,
-    )
+    extras: tuple[str, ...] = ()
 
 
 _SAMPLE = frozenset({"split", "pairs"})
 _ORIGIN = _SAMPLE | {"shortlist", "lambdas", "model", "gguf_file"}
+_TUNING = frozenset({"base", "train_pairs"})
 
+# fmt: off
 EXPERIMENTS: Mapping[str, Experiment] = {
-    "cbos-table1": Experiment(
-        "CBOS, Table I: Pearson of five systems on 20 STS sets",
-        "firth.reproduce.cbos_table1",
-        "cbos_table1",
-    ),
-    "cbos-k": Experiment(
-        "CBOS, Figure 3: how many neighbours", "firth.reproduce.cbos_sweep", "cbos_k"
-    ),
-    "cbos-m": Experiment(
-        "CBOS, Figure 4: how many random sentences", "firth.reproduce.cbos_sweep", "cbos_m"
-    ),
-    "str-table2": _str("str-table2", "Table 2: the kinds of pairs"),
-    "str-table3": _str("str-table3", "Table 3: the annotations, simulated"),
-    "str-table4": _str("str-table4", "Table 4: what makes sentences related"),
-    "str-table5": _str("str-table5", "Table 5: models as they are, and fine-tuned"),
-    "str-table6": _str("str-table6", "Table 6: fine-tuning across domains"),
-    "str-bins": _str("str-bins", "§4: relatedness and similarity within STS bins"),
-    "table5": Experiment(
-        "Sun et al., Table 5: Origin by the size of its corpus",
-        "firth.reproduce.corpus_sizes",
-        "table5",
-        _ORIGIN | {"sizes", "contexts"},
-    ),
-    "table6": Experiment(
-        "Sun et al., Table 6: Origin by the number of contexts",
-        "firth.reproduce.context_sizes",
-        "table6",
-        _ORIGIN | {"sizes"},
-    ),
-    "table7": Experiment(
-        "Sun et al., Table 7: the Surrogate by the number of harvested pairs",
-        "firth.reproduce.pair_numbers",
-        "table7",
-        _SAMPLE | {"sizes", "base"},
-    ),
-    "table8": Experiment(
-        "Sun et al., Table 8: what each term of Eq. 3 gives",
-        "firth.reproduce.eq3_terms",
-        "table8",
-        _ORIGIN | {"contexts"},
-    ),
+    "cbos-table1": Experiment("CBOS, Table I: Pearson of five systems on 20 STS sets", "cbos",
+                              extras=("baselines",)),
+    "cbos-k": Experiment("CBOS, Figure 3: how many neighbours", "cbos"),
+    "cbos-m": Experiment("CBOS, Figure 4: how many random sentences", "cbos"),
+    "str-table2": Experiment("STR-2021, Table 2: the kinds of pairs", "str_data"),
+    "str-table3": Experiment("STR-2021, Table 3: the annotations, simulated", "str_data"),
+    "str-table4": Experiment("STR-2021, Table 4: what makes sentences related", "str_data",
+                             frozenset({"vectors"})),
+    "str-table5": Experiment("STR-2021, Table 5: models as they are, and fine-tuned", "str_models",
+                             _TUNING | {"vectors"}),
+    "str-table6": Experiment("STR-2021, Table 6: fine-tuning across domains", "str_models",
+                             _TUNING),
+    "str-bins": Experiment("STR-2021, §4: relatedness and similarity within STS bins", "str_data"),
+    "table5": Experiment("Sun et al., Table 5: Origin by the size of its corpus", "corpus_sizes",
+                         _ORIGIN | {"sizes", "contexts"}),
+    "table6": Experiment("Sun et al., Table 6: Origin by the number of contexts",
+                         "origin_ablations", _ORIGIN | {"sizes"}),
+    "table7": Experiment("Sun et al., Table 7: the Surrogate by the number of harvested pairs",
+                         "surrogate_ablations", _SAMPLE | {"sizes", "base"}),
+    "table8": Experiment("Sun et al., Table 8: what each term of Eq. 3 gives", "origin_ablations",
+                         _ORIGIN | {"contexts"}),
     "context-construction": Experiment(
         "Sun et al., §5.4: two-step contexts, random ones, without diversity",
-        "firth.reproduce.context_construction",
-        "context_construction",
-        _ORIGIN | {"contexts"},
-    ),
+        "origin_ablations", _ORIGIN | {"contexts"}),
     "siamese-vs-cross": Experiment(
         "Sun et al., §5.6: a Siamese Surrogate and a cross-encoder on the same pairs",
-        "firth.reproduce.structures",
-        "siamese_vs_cross",
-        _SAMPLE | {"base"},
-    ),
+        "surrogate_ablations", _SAMPLE | {"base"}),
 }
+# fmt: on
 
 
 def find_experiment(name: str) -> Experiment:
@@ -135,11 +79,9 @@ def reproduce(
     data_dir: str | Path | None = None,
     out: str | Path | None = None,
     *,
-    base: str | None = None,
-    vectors: str | None = None,
-    train_pairs: int | None = None,
-    seed: int | None = None,
     options: Options | None = None,
+    seed: int | None = None,
+    force: bool = False,
 ) -> Report:
     """Run an experiment and write table, plot and figures.
 
@@ -151,40 +93,33 @@ def reproduce(
         data_dir: Folder of evaluation sets.
         out: Where `results.json`, `table.md`, `plot.png` and `plot.svg` go; by default
             `RUN/reproduce/NAME`, or `reproduce/NAME` without a run.
-        base: Encoder to fine-tune (str-table5, str-table6).
-        vectors: Word vectors (str-table4, str-table5).
-        train_pairs: At most so many training pairs a fold (str-table5, str-table6).
-        seed: Of the experiments on STR-2021; those on a run take the run's.
-        options: What varies the ablations of Sun et al.
+        options: What varies the experiment.
+        seed: Of every random choice; None takes the run's, or 13 without a run.
+        force: Replace files of these names in `out` that firth did not write.
 
     Raises:
         ConfigError: An option that the experiment does not take, or that is out of range.
-        InputError: No such experiment or run, or no data to measure on.
+        InputError: No such experiment or run, no data to measure on, or `out` holds files that
+            firth did not write.
         MissingStageError: The run has no corpus, or lacks another stage that is read.
-        MissingExtraError: A library it needs is not installed.
+        MissingExtraError: Libraries it needs are not installed; nothing was done.
     """
-    experiment = find_experiment(name)
-    named = {"base": base, "vectors": vectors, "train_pairs": train_pairs}
-    given = {key: value for key, value in named.items() if value is not None}
-    asked = replace(options or Options(), **given)  # type: ignore[arg-type]
+    experiment, asked = find_experiment(name), options or Options()
     asked.check(name, experiment.takes)
+    need_extras(f"firth reproduce {name}", "report", *experiment.extras)
     opened = None if run is None else Run.open(run)
-    where = Path(data_dir) if data_dir else None
+    if opened is not None and seed is not None:
+        opened = opened.changed({"seed": seed})
     folder = Path(out) if out else (opened.path if opened else Path()) / "reproduce" / name
-    request: object
-    if experiment.on_run:
-        if opened is None:
-            raise InputError(f"{name}: expected --run RUN, a run to learn from")
-        request = Request(opened, where, options=asked)
-    else:
-        own = 13 if opened is None else opened.config.seed
-        request = StrRequest(
-            folder, where, opened, asked.vectors, asked.base, asked.train_pairs,
-            own if seed is None else seed,
-        )  # fmt: skip
-    function: Callable[[object], Report] = getattr(
-        import_module(experiment.module), experiment.function
-    )
+    claim_results(folder, force)
+    if opened is not None:
+        seed = opened.config.seed
+    request = Request(
+        name, folder, opened, Path(data_dir) if data_dir else None, asked,
+        13 if seed is None else seed,
+    )  # fmt: skip
+    module = import_module(f"firth.reproduce.{experiment.module}")
+    function: Callable[[Request], Report] = getattr(module, name.replace("-", "_"))
     report = function(request)
     report.save(folder)
     return report

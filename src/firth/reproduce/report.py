@@ -1,17 +1,25 @@
 """What an experiment found: a table, its plot, and the notes a reader needs."""
 
+import io
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import firth
+from firth.evaluate.metrics import Difference, Estimate
 from firth.run.errors import InputError
-from firth.run.files import write_atomically, write_json
+from firth.run.files import read_json, write_atomically, write_json, write_text
 
-RESULTS, TABLE, PLOT = "results.json", "table.md", "plot"
+RESULTS, TABLE = "results.json", "table.md"
+PLOTS = ("plot.png", "plot.svg")
 SCHEMA = 1
-Bounds = tuple[float | None, float | None]
+STSB = "Spearman (%), STSb"
+UNKNOWN = Estimate(None, None, None, 0)
+"""What was not measured."""
+Figure = Estimate | Difference | float | None
+_STYLE: Any = {"svg.hashsalt": "firth", "font.size": 10}
 
 
 @dataclass(frozen=True)
@@ -25,26 +33,34 @@ class Row:
     cells: tuple[float | None, ...]
 
 
+def row(name: str, *figures: Figure) -> Row:
+    """A line of a table; an estimate takes three cells: value and both ends of its interval."""
+    cells: list[float | None] = []
+    for one in figures:
+        if isinstance(one, Estimate | Difference):
+            cells += (one.value, one.low, one.high)
+        else:
+            cells.append(one)
+    return Row(name, tuple(cells))
+
+
 @dataclass(frozen=True)
 class Lines:
-    """A plot: lines over the same places on the x axis; a dashed one is a printed figure.
+    """A plot: lines over the same places on the x axis.
 
     Attributes:
         xlabel: What the x axis shows.
         ylabel: What the y axis shows.
         places: Places on the x axis.
-        values: Name of a line → its values, None where it has none.
-        dashed: Lines that are printed figures.
-        bands: Name of a line → (low, high) at each place, drawn around it.
+        values: Name of a line → its values, None where it has none; estimates are drawn with their
+            intervals. A line whose name ends in `printed` has figures of a paper, and is dashed.
         connected: Whether places follow one another; if not, they get points and bars.
     """
 
     xlabel: str
     ylabel: str
     places: Sequence[str]
-    values: Mapping[str, Sequence[float | None]]
-    dashed: frozenset[str] = frozenset()
-    bands: Mapping[str, Sequence[Bounds]] = field(default_factory=dict)
+    values: Mapping[str, Sequence[Figure]]
     connected: bool = True
 
 
@@ -56,7 +72,7 @@ class Report:
         name: The experiment.
         title: What it reproduces.
         columns: Header of the table, that of the names included.
-        rows: The table; correlations × 100.
+        rows: The table, correlations × 100; short rows are filled up with None.
         plot: The same to look at.
         notes: What is missing, and on what it ran.
         details: Everything else worth keeping: plain values, for the JSON.
@@ -65,39 +81,34 @@ class Report:
     name: str
     title: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     plot: Lines
-    notes: tuple[str, ...]
+    notes: Sequence[str]
     details: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        width = len(self.columns) - 1
+        padded = [
+            Row(one.name, (*one.cells, *[None] * (width - len(one.cells)))) for one in self.rows
+        ]
+        object.__setattr__(self, "rows", tuple(padded))
 
     def markdown(self) -> str:
         """The table and the notes as Markdown."""
         lines = [f"# {self.title}", "", _line(self.columns)]
         lines.append(_line(["---", *("---:" for _ in self.columns[1:])]))
-        for row in self.rows:
-            lines.append(_line([row.name, *map(_cell, row.cells)]))
+        lines += [_line([one.name, *map(_cell, one.cells)]) for one in self.rows]
         lines += ["", *(f"- {note}" for note in self.notes)]
         return "\n".join(lines) + "\n"
 
     def save(self, folder: Path) -> None:
-        """Write `results.json`, `table.md`, `plot.png` and `plot.svg`.
-
-        Raises:
-            InputError: The folder cannot be written.
-            MissingExtraError: matplotlib is not installed.
-        """
-        from firth.reproduce.plot import draw
-
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_json(folder / RESULTS, self.to_dict())
-            with write_atomically(folder / TABLE) as partial:
-                partial.write_text(self.markdown(), encoding="utf-8")
-            for kind in ("png", "svg"):
-                with write_atomically(folder / f"{PLOT}.{kind}") as partial:
-                    partial.write_bytes(draw(self.plot, self.title, kind))
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be written ({error.strerror})") from error
+        """Write `results.json`, `table.md`, `plot.png` and `plot.svg`; see `claim_results`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / RESULTS, self.to_dict())
+        write_text(folder / TABLE, self.markdown())
+        for name in PLOTS:
+            with write_atomically(folder / name) as partial:
+                partial.write_bytes(draw(self.plot, self.title, name.partition(".")[2]))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document as plain values."""
@@ -106,17 +117,120 @@ class Report:
             "experiment": self.name,
             "title": self.title,
             "columns": list(self.columns),
-            "rows": [{"name": row.name, "cells": list(row.cells)} for row in self.rows],
+            "rows": [{"name": one.name, "cells": list(one.cells)} for one in self.rows],
             "notes": list(self.notes),
             "details": dict(self.details),
             "firth": firth.__version__,
         }
 
 
+def claim_results(folder: Path, force: bool = False) -> None:
+    """Find out before any work starts whether results may and can be written into `folder`.
+
+    Raises:
+        InputError: They cannot, or would replace files that firth did not write.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(
+            f"{folder}: a file; expected a folder for the results. Name another: --out"
+        )
+    above = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise InputError(f"{folder}: cannot be written: no permission to change {above}")
+    there = [name for name in (RESULTS, TABLE, *PLOTS) if os.path.lexists(folder / name)]
+    if there and not force and not _is_ours(folder / RESULTS):
+        raise InputError(
+            f"{folder}: holds {', '.join(there)}, which firth reproduce did not write. Name "
+            "another folder: --out. Or replace them: --force"
+        )
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        found = read_json(path)
+    except (InputError, OSError):
+        return False
+    return isinstance(found, dict) and {"experiment", "schema", "firth"} <= set(found)
+
+
+def intervals(found: Mapping[Any, Estimate | Difference]) -> dict[str, list[float | int | None]]:
+    """Name → [value, low, high, n], for the JSON."""
+    return {str(name): [one.value, one.low, one.high, one.n] for name, one in found.items()}
+
+
+def flat(found: Estimate, places: Sequence[object]) -> list[Figure]:
+    """The same value at every place of a plot, without its interval."""
+    return [found.value] * len(places)
+
+
+def percent(value: float | None) -> float | None:
+    """× 100; None stays."""
+    return None if value is None else 100 * value
+
+
 def mean(values: Sequence[float | None]) -> float | None:
     """Mean of the values there are; None where there are none."""
     found = [value for value in values if value is not None]
     return sum(found) / len(found) if found else None
+
+
+def draw(lines: Lines, title: str, kind: str) -> bytes:
+    """The plot as `png` or `svg`: the same values give the same bytes.
+
+    A line of printed figures has the colour of the line whose name begins its own.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as Canvas
+
+    printed = sorted(name for name in lines.values if name.endswith("printed"))
+    solid = [name for name in lines.values if name not in printed]
+    with mpl.rc_context(_STYLE):
+        canvas = Canvas(figsize=(max(6.4, 0.55 * len(lines.places) + 2.5), 4.4))
+        axes = canvas.subplots()
+        for number, name in enumerate((*solid, *printed)):
+            is_printed = name in printed
+            own = number
+            if is_printed:
+                own = next((i for i, other in enumerate(solid) if name.startswith(other)), number)
+            _band(axes, lines.values[name], f"C{own % 10}", lines.connected)
+            values = [one.value if isinstance(one, Estimate | Difference) else one
+                      for one in lines.values[name]]  # fmt: skip
+            known = [place for place, value in enumerate(values) if value is not None]
+            axes.plot(
+                known,
+                [value for value in values if value is not None],
+                linestyle=("--" if is_printed else "-") if lines.connected else "none",
+                marker="D" if is_printed and not lines.connected else "o",
+                markersize=3 if is_printed else 4,
+                linewidth=1 if is_printed else 1.6,
+                color=f"C{own % 10}",
+                alpha=0.6 if is_printed else 1,
+                label=name,
+            )
+        turned = max(map(len, lines.places), default=0) > 4
+        axes.set_xticks(range(len(lines.places)), lines.places, rotation=45 if turned else 0,
+                        ha="right" if turned else "center")  # fmt: skip
+        axes.set_xlabel(lines.xlabel)
+        axes.set_ylabel(lines.ylabel)
+        axes.set_title(title, fontsize=10)
+        axes.grid(alpha=0.25)
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        written = io.BytesIO()
+        metadata = {"Date": None} if kind == "svg" else {"Software": None}
+        canvas.savefig(written, format=kind, dpi=120, bbox_inches="tight", metadata=metadata)
+    return written.getvalue()
+
+
+def _band(axes: Any, values: Sequence[Figure], color: str, connected: bool) -> None:
+    measured = {i: one for i, one in enumerate(values) if isinstance(one, Estimate | Difference)}
+    places = [i for i, one in measured.items() if one.low is not None]
+    if not places:
+        return
+    low, high = ([getattr(measured[i], end) for i in places] for end in ("low", "high"))
+    if connected:
+        axes.fill_between(places, low, high, color=color, alpha=0.12)
+    else:
+        axes.vlines(places, low, high, color=color, alpha=0.35)
 
 
 def _line(cells: Sequence[str]) -> str:

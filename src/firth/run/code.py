@@ -2,6 +2,7 @@
 
 import ast
 import hashlib
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,8 @@ def fingerprint_code(module: str) -> str:
     Comments, docstrings and layout do not count: only a change of what runs makes a stage stale.
 
     Args:
-        module: Full name of a module, as `firth.corpus.build`.
+        module: Full name of a module, as `firth.corpus.build`; one that is not of firth has been
+            imported.
     """
     digest = hashlib.blake2b(digest_size=20)
     for name in sorted(import_closure(module)):
@@ -51,7 +53,7 @@ def import_closure(module: str) -> frozenset[str]:
 @cache
 def _imported(module: str) -> tuple[str, ...]:
     parents = module.split(".")
-    found = {".".join(parents[:depth]) for depth in range(1, len(parents))}
+    found = {".".join(parents[:depth]) for depth in range(1, len(parents)) if _path(module)}
     for node in _running(_tree(module)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if _path(alias.name)}
@@ -85,9 +87,8 @@ def _path(module: str) -> Path | None:
 
 @cache
 def _tree(module: str) -> ast.Module:
-    file = _path(module)
-    if file is None:
-        raise ValueError(f"got {module!r}; expected a module of firth")
+    # Only where a closure begins, a module may be another's than firth's.
+    file = _path(module) or Path(str(sys.modules[module].__file__))
     return ast.parse(file.read_text(encoding="utf-8"))
 
 

@@ -109,6 +109,10 @@ class _Handed:
         return _Handed(self._section.changed(changes, source), self._paths, self._to)
 
 
+# What the constructors of odd scalars (a date that is none, an integer of letters) can raise.
+_ODD = (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
+
+
 class _Loader(yaml.SafeLoader):
     """Plain values only: no aliases, whose expansion has no bound."""
 
@@ -124,7 +128,7 @@ def read_yaml(text: str) -> Any:
         return yaml.load(text, _Loader)  # a SafeLoader
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    except (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError) as error:
+    except _ODD as error:
         raise ValueError(str(error) or type(error).__name__) from error
 
 

@@ -1,4 +1,4 @@
-"""Files: claimed before work, written beside, synced and renamed; read and known again by content."""
+"""Files: claimed before work, written beside, synced and renamed; known again by content."""
 
 import hashlib
 import json

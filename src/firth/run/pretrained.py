@@ -1,7 +1,7 @@
 """The one loader of models that firth did not just make: looked at first, then opened, known again.
 
-A folder can hold pickles, or name code of its own; libraries run either. So every model, of a hub or
-of a folder, is first a folder of files that is looked at, and only then given to a library.
+A folder can hold pickles, or name code of its own; libraries run either. So every model, of a hub
+or of a folder, is first a folder of files that is looked at, and only then given to a library.
 """
 
 import json

@@ -1,15 +1,19 @@
 """Progress bars and notes on standard error; silent when quiet. Results never pass through here."""
 
+import sys
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from firth.run.screen import complain, escaped
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-from firth.run.screen import complain, escaped
-
 T = TypeVar("T")
+SECONDS_BETWEEN_LINES = 15.0
+"""In a log, where no bar can move."""
 _quiet = False
 _display: "Progress | None" = None
 
@@ -42,27 +46,22 @@ class _Silent:
         pass
 
 
-@contextmanager
-def bar(title: str, total: float | None = None) -> Iterator[Bar]:
-    """Show a bar for the length of the block; `total` None means unknown.
+class _Lines:
+    """Progress as a line now and then: for logs and other screens that do not move."""
 
-    A bar inside another one's block appears below it, and vanishes when its block ends.
-    """
-    global _display
-    if _quiet:
-        yield _Silent()
-        return
-    if _display is not None:
-        task = _display.add_task(title, total=total, status="")
-        yield _Shown(_display, task)
-        _display.remove_task(task)
-        return
-    _display = _new_display()
-    try:
-        with _display:
-            yield _Shown(_display, _display.add_task(title, total=total, status=""))
-    finally:
-        _display = None
+    def __init__(self, title: str, total: float | None) -> None:
+        self._title, self._total, self._done, self._status = title, total, 0.0, ""
+        self._start = self._said = monotonic()
+
+    def advance(self, steps: float = 1, status: str = "") -> None:
+        self._done += steps
+        self._status = status or self._status
+        now = monotonic()
+        if now - self._said >= SECONDS_BETWEEN_LINES:
+            self._said = now
+            of = f" of {self._total:,.0f} ({self._done / self._total:.0%})" if self._total else ""
+            status = f", {self._status}" if self._status else ""
+            complain(f"{self._title}: {self._done:,.0f}{of}, {now - self._start:.0f} s{status}")
 
 
 class _Shown:
@@ -71,9 +70,35 @@ class _Shown:
 
     def advance(self, steps: float = 1, status: str = "") -> None:
         if status:
-            self._display.update(self._task, advance=steps, status=status)
+            self._display.update(self._task, advance=steps, status=escaped(status))
         else:
             self._display.update(self._task, advance=steps)
+
+
+@contextmanager
+def bar(title: str, total: float | None = None) -> Iterator[Bar]:
+    """Show a bar for the length of the block; `total` None means unknown.
+
+    A bar inside another one's block appears below it, and vanishes when its block ends. Where
+    standard error is no terminal, a line is written now and then instead.
+    """
+    global _display
+    if _quiet:
+        yield _Silent()
+    elif not sys.stderr.isatty():
+        yield _Lines(title, total)
+    elif _display is not None:
+        task = _display.add_task(escaped(title), total=total, status="")
+        yield _Shown(_display, task)
+        _display.remove_task(task)
+    else:
+        _display = _new_display()
+        try:
+            with _display:
+                task = _display.add_task(escaped(title), total=total, status="")
+                yield _Shown(_display, task)
+        finally:
+            _display = None
 
 
 def _new_display() -> "Progress":
@@ -88,12 +113,12 @@ def _new_display() -> "Progress":
     )
 
     columns = (
-        TextColumn("{task.description:<28}"),
+        TextColumn("{task.description:<28}", markup=False),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[status]}"),
+        TextColumn("{task.fields[status]}", markup=False),
     )
     return Progress(*columns, console=Console(stderr=True), refresh_per_second=4)
 

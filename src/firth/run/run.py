@@ -12,7 +12,7 @@ from firth.run.code import fingerprint_code
 from firth.run.config import Config
 from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
 from firth.run.files import fingerprint_value, write_text
-from firth.run.stage import Manifest, Outcome, Stage, execute, up_to_date
+from firth.run.stage import MANIFEST, Manifest, Outcome, Stage, execute, up_to_date
 
 CONFIG = "config.yaml"
 _HEADER = "# Written by firth: the settings of this run. Change them with --set, not here.\n"
@@ -194,6 +194,22 @@ class Run:
                 with suppress(OSError):
                     self.path.rmdir()
 
+    def check(self) -> dict[str, list[str]]:
+        """Read every byte of every stage; stage → what is not as it was written (docs/run.md)."""
+        found = {}
+        for path in sorted(self.path.rglob(MANIFEST)):
+            name = path.parent.relative_to(self.path)
+            if any(part.startswith(".") for part in name.parts):
+                continue  # a workspace
+            try:
+                manifest = Manifest.read(path.parent)
+            except DamagedError as error:
+                found[name.as_posix()] = [str(error)]
+            else:
+                whole = manifest.damage(path.parent, bytes_too=True) if manifest else []
+                found[name.as_posix()] = whole
+        return found
+
     def _verify(self, stage: Stage) -> None:
         folder = self.folder(stage)
         if damage := self.manifest(stage).damage(folder, bytes_too=True):
@@ -211,12 +227,13 @@ class Run:
 
     def _claim(self) -> None:
         path = self.path / CONFIG
-        if path.exists() and not self._is_saved():
-            if not path.is_file() or not path.read_bytes().startswith(_HEADER.encode()):
-                raise InputError(
-                    f"{path}: not written by firth, so it is not replaced. Name another folder for "
-                    "the run: --run"
-                )
+        if not path.exists() or self._is_saved():
+            return
+        if not path.is_file() or not path.read_bytes().startswith(_HEADER.encode()):
+            raise InputError(
+                f"{path}: not written by firth, so it is not replaced. Name another folder for the "
+                "run: --run"
+            )
 
 
 class _HandedRun(Run):

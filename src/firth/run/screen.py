@@ -7,8 +7,9 @@ _COMMANDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069
 
 
 def escaped(text: str) -> str:
-    r"""`text` with characters that act on a terminal (escape sequences, carriage returns, changes of
-    writing direction, halves of surrogate pairs) spelt out; line breaks and tabs stay.
+    r"""`text` with characters that act on a terminal spelt out; line breaks and tabs stay.
+
+    They are control characters, changes of writing direction, and halves of surrogate pairs.
 
     Example:
         >>> print(escaped("\x1b[2Jgone"))

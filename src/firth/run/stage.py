@@ -239,7 +239,10 @@ def _discard(folder: Path) -> None:
     """Remove a workspace or what a rename left over; raise `InputError` if it is not firth's."""
     if not folder.exists():
         return
-    if any(folder.iterdir()) and not any((folder / n).is_file() for n in (_REQUEST, MANIFEST)):
+    names = {path.name for path in folder.iterdir()}
+    # A marker that was being written when the machine stopped is firth's too.
+    own = {name for name in names if name.startswith(f".{_REQUEST}.")}
+    if names - own and not names & {_REQUEST, MANIFEST}:
         raise InputError(
             f"{folder}: holds files that firth did not write, where it works. Move them"
         )

@@ -6,7 +6,6 @@ good copy already, only the order of scores is worth teaching: on the scale of i
 label asks for another level.
 """
 
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from firth.run.errors import InputError
+from firth.run.section import Section
 from firth.surrogate.settings import Calibration
 
 Values = npt.NDArray[np.float64]
@@ -21,18 +21,8 @@ KNOTS = 1001
 """Points kept of the quantile function: no label is off by more than 1 / (KNOTS - 1)."""
 
 
-@dataclass(frozen=True)
-class LabelMap:
+class LabelMap(Section):
     """How a raw Origin score becomes a label, in [0, 1] or (match) in [-1, 1], and back.
-
-    Attributes:
-        calibration: The kind of map.
-        mean: Mean of the training scores.
-        deviation: Their standard deviation, above 0.
-        scores: quantile only: strictly ascending scores, at most `KNOTS`.
-        labels: quantile only: their labels, strictly ascending, in (0, 1).
-        centre: match only: mean of the start's cosines.
-        spread: match only: their standard deviation, above 0.
 
     Example:
         >>> fitted = LabelMap.fit([-0.2, 0.1, 0.3, 0.9], Calibration.QUANTILE)
@@ -44,18 +34,21 @@ class LabelMap:
 
     calibration: Calibration
     mean: float
+    """Mean of the training scores."""
     deviation: float
+    """Their standard deviation, above 0."""
     scores: tuple[float, ...] = ()
+    """quantile: strictly ascending scores, at most `KNOTS`."""
     labels: tuple[float, ...] = ()
+    """quantile: their labels, strictly ascending, in (0, 1)."""
     centre: float = 0.0
+    """match: mean of the start's cosines."""
     spread: float = 1.0
+    """match: their standard deviation, above 0."""
 
     @classmethod
     def fit(
-        cls,
-        scores: npt.ArrayLike,
-        calibration: Calibration,
-        cosines: npt.ArrayLike | None = None,
+        cls, scores: npt.ArrayLike, calibration: Calibration, cosines: npt.ArrayLike = ()
     ) -> "LabelMap":
         """Fit the map on training scores.
 
@@ -67,38 +60,31 @@ class LabelMap:
         Raises:
             InputError: There are none, some are not finite, or all are the same.
         """
-        values = np.asarray(scores, np.float64).ravel()
-        if bad := int(np.count_nonzero(~np.isfinite(values))):
-            raise InputError(f"{bad} of {len(values)} training scores are not finite numbers")
-        distinct, counts = np.unique(values, return_counts=True)
-        if len(distinct) < 2:
-            got = "all training scores are equal" if len(values) else "no training pair"
-            raise InputError(f"{got}: nothing to distil. Harvest more: firth harvest --run RUN")
-        mean, deviation = float(values.mean()), float(values.std())
+        values = checked_scores(scores)
+        known: dict[str, Any] = {"mean": values.mean(), "deviation": values.std()}
         if calibration is Calibration.MATCH:
-            centre, spread = _scale(cosines)
-            return cls(calibration, mean, deviation, centre=centre, spread=spread)
-        if calibration is not Calibration.QUANTILE:
-            return cls(calibration, mean, deviation)
-        # Equal scores share the middle of their ranks.
-        ranks = (np.cumsum(counts) - counts / 2) / len(values)
-        kept = np.arange(len(distinct))
-        if len(distinct) > KNOTS:
-            places = np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], KNOTS))
-            kept = np.unique(np.minimum(places, len(distinct) - 1))
-        knots = tuple(distinct[kept].tolist()), tuple(ranks[kept].tolist())
-        return cls(calibration, mean, deviation, *knots)
+            known["centre"], known["spread"] = _scale(np.asarray(cosines, np.float64))
+        if calibration is Calibration.QUANTILE:
+            # Equal scores share the middle of their ranks.
+            distinct, counts = np.unique(values, return_counts=True)
+            ranks = (np.cumsum(counts) - counts / 2) / len(values)
+            kept = np.arange(len(distinct))
+            if len(distinct) > KNOTS:
+                places = np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], KNOTS))
+                kept = np.unique(np.minimum(places, len(distinct) - 1))
+            known |= {"scores": distinct[kept].tolist(), "labels": ranks[kept].tolist()}
+        return cls(calibration=calibration, **known)
 
     def apply(self, scores: npt.ArrayLike) -> Values:
         """Labels of raw scores, same shape, in [-1, 1]; not decreasing."""
         values = np.asarray(scores, np.float64)
+        standard = (values - self.mean) / self.deviation
         match self.calibration:
             case Calibration.QUANTILE:
                 return np.asarray(np.interp(values, self.scores, self.labels))
             case Calibration.ZSCORE:
-                return np.asarray(ndtr((values - self.mean) / self.deviation))
+                return np.asarray(ndtr(standard))
             case Calibration.MATCH:
-                standard = (values - self.mean) / self.deviation
                 return np.clip(self.centre + self.spread * standard, -1.0, 1.0)
             case Calibration.NONE:
                 return np.clip(values, 0.0, 1.0)
@@ -110,40 +96,30 @@ class LabelMap:
             case Calibration.QUANTILE:
                 return np.asarray(np.interp(values, self.labels, self.scores))
             case Calibration.ZSCORE:
-                inner = np.clip(values, 1e-9, 1 - 1e-9)
-                return np.asarray(self.mean + self.deviation * ndtri(inner))
+                standard = ndtri(np.clip(values, 1e-9, 1 - 1e-9))
             case Calibration.MATCH:
                 standard = (values - self.centre) / self.spread
-                return np.asarray(self.mean + self.deviation * standard)
             case Calibration.NONE:
                 return np.clip(values, 0.0, 1.0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "LabelMap":
-        """The map that `to_dict` described."""
-        return cls(
-            Calibration(values["calibration"]),
-            values["mean"],
-            values["deviation"],
-            tuple(values["scores"]),
-            tuple(values["labels"]),
-            values.get("centre", 0.0),
-            values.get("spread", 1.0),
-        )
+        return np.asarray(self.mean + self.deviation * standard)
 
 
-def _scale(cosines: npt.ArrayLike | None) -> tuple[float, float]:
-    values = np.asarray([] if cosines is None else cosines, np.float64).ravel()
-    centre = float(values.mean()) if len(values) else 0.0
-    spread = float(values.std()) if len(values) else 0.0
-    if not (np.isfinite(spread) and spread > 0):
-        raise InputError(
-            "surrogate.calibration: got match, which takes the scale of the start's cosines, and "
-            f"{'they are all alike' if len(values) else 'there are none'}; expected quantile, "
-            "zscore or none"
-        )
-    return centre, spread
+def checked_scores(scores: npt.ArrayLike) -> Values:
+    """Training scores, shape (n,); raise `InputError` where nothing can be learned from them."""
+    values = np.asarray(scores, np.float64).ravel()
+    if bad := int(np.count_nonzero(~np.isfinite(values))):
+        raise InputError(f"{bad} of {len(values)} training scores are not finite numbers")
+    if not len(values) or np.ptp(values) == 0:
+        got = "all training scores are equal" if len(values) else "no training pair"
+        raise InputError(f"{got}: nothing to distil. Harvest more: firth harvest --run RUN")
+    return values
+
+
+def _scale(cosines: Values) -> tuple[float, float]:
+    if len(cosines) and np.isfinite(spread := float(cosines.std())) and spread > 0:
+        return float(cosines.mean()), spread
+    raise InputError(
+        "surrogate.calibration: got match, which takes the scale of the start's cosines, and "
+        f"{'they are all alike' if len(cosines) else 'there are none'}; expected quantile, "
+        "zscore or none"
+    )

@@ -5,7 +5,23 @@ from typing import Annotated
 
 from pydantic import Field
 
-from firth.run.section import Count, Section
+from firth.run.section import Count, Fraction, Rate, Section
+
+
+class BaseKind(StrEnum):
+    """The three kinds of encoder to start from."""
+
+    STATIC = "static"
+    """Word vectors of the corpus, averaged."""
+    TRANSFORMER = "transformer"
+    """A small Transformer with random weights."""
+    PRETRAINED = "pretrained"
+    """An encoder from a folder or hub."""
+
+    @classmethod
+    def of(cls, base: str) -> "BaseKind":
+        """The kind of a base as the configuration names it."""
+        return cls(base) if base in (cls.STATIC, cls.TRANSFORMER) else cls.PRETRAINED
 
 
 class Calibration(StrEnum):
@@ -30,15 +46,63 @@ class SurrogateConfig(Section):
     dimensions: Count = 256
     """static and transformer: size of the sentence vector."""
     vocabulary: Count = 100_000
-    """static: words with a vector, the most frequent ones; each in two sentences at least."""
+    """static: words with a vector, the most frequent ones."""
+    min_sentences: Count = 2
+    """static: sentences of the corpus a word must be in to have a vector."""
     start_epochs: Annotated[int, Field(ge=0)] = 1
     """static: passes over neighbouring sentences that teach the first vectors where the run has no
-    stage `fit` to take them from; 0 for random vectors, whatever it has."""
+    stage `context` to take them from; 0 for random vectors, whatever it has."""
+    idf_share: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.5
+    """static: typical length of a word's random direction, that of its learned vector being 1."""
+    piece_length: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.6
+    """static: typical length of a piece's random direction, that of the rarest word being 1."""
+    layers: Count = 4
+    """transformer: its layers."""
+    head_size: Count = 32
+    """transformer: dimensions of an attention head; one head where they do not divide the size."""
+    max_tokens: Annotated[int, Field(ge=4)] = 128
+    """transformer: tokens of a sentence that are read."""
     calibration: Calibration | None = None
     """None takes what suits the base: `match` for static, `quantile` (the paper has no map) for the
     others, whose first cosines mean nothing."""
+    scale_pairs: Annotated[int, Field(ge=2)] = 10_000
+    """match: training pairs whose cosines by the start give the scale of the labels."""
     epochs: Count = 2
     batch: Count | None = None
     """None takes 512 for static, 64 for the others."""
-    learning_rate: Annotated[float, Field(gt=0)] | None = None
-    """None takes what suits the base: 2e-5 for a pretrained one, more for the other two."""
+    learning_rate: Rate | None = None
+    """Adam's, at its peak. None takes what suits the base: 2e-5 for a pretrained one, more for the
+    other two."""
+    warmup: Fraction = 0.1
+    """Share of the steps in which the rate rises; it falls linearly in the others."""
+    looks: Count = 10
+    """Times the agreement on dev is taken, evenly spread; the best weights are kept."""
+
+    @property
+    def kind(self) -> BaseKind:
+        """What `base` names."""
+        return BaseKind.of(self.base)
+
+    @property
+    def chosen_calibration(self) -> Calibration:
+        """As configured, else what suits the base.
+
+        A static start agrees with Origin already, and absolute labels would tear its cosines from
+        their scale; those of the other bases mean nothing before training.
+        """
+        static = self.kind is BaseKind.STATIC
+        return self.calibration or (Calibration.MATCH if static else Calibration.QUANTILE)
+
+    @property
+    def chosen_batch(self) -> int:
+        """Pairs a step: as configured, else what suits the base."""
+        return self.batch or (512 if self.kind is BaseKind.STATIC else 64)
+
+    @property
+    def chosen_rate(self) -> float:
+        """The peak learning rate: as configured, else what suits the base."""
+        return self.learning_rate or (2e-5 if self.kind is BaseKind.PRETRAINED else 5e-4)
+
+    def steps(self, pairs: int) -> int:
+        """Steps of a whole training on so many pairs."""
+        return self.epochs * -(-pairs // self.chosen_batch)

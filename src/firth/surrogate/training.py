@@ -1,6 +1,6 @@
 """Siamese training: two sentences, one encoder, L2 between cosine and label (§3.4)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,55 +14,87 @@ from sentence_transformers import (
     SentenceTransformerTrainingArguments,
 )
 from sentence_transformers.sentence_transformer.losses import CosineSimilarityLoss
-from transformers import (
-    PrinterCallback,
-    Trainer,
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
-    TrainingArguments,
-)
+from torch import Tensor, nn
+from transformers import PrinterCallback, Trainer, TrainerCallback
 
 from firth.run.progress import Bar, bar
 from firth.run.training import History
-from firth.surrogate.base import batch_size, learning_rate
-from firth.surrogate.best import Best, Looks
 from firth.surrogate.calibration import LabelMap
 from firth.surrogate.settings import SurrogateConfig
 
 REPORTS = 40
 """Entries of the history."""
-_COLUMNS = ["sentence1", "sentence2", "label"]
+
+
+class Best:
+    """The best weights of a model so far, those it starts with being the first.
+
+    Args:
+        model: Whose weights are kept.
+        figure: How good it is now, the higher the better; None where that is undefined, which is
+            worse than any number.
+
+    Attributes:
+        step: Where the best weights were found; 0 is the start.
+        seen: Each look: `step` and `spearman`, the figure rounded.
+    """
+
+    def __init__(self, model: nn.Module, figure: Callable[[], float | None]) -> None:
+        self._model, self._figure = model, figure
+        self._kept: dict[str, Tensor] = {}
+        self.step = 0
+        self.seen: list[dict[str, Any]] = []
+        self.look(0)
+
+    def look(self, step: int) -> None:
+        """Take the figure, and the weights if no earlier ones were as good."""
+        value = self._figure()
+        ahead = value is not None and all(
+            one["spearman"] is None or value > one["spearman"] for one in self.seen
+        )
+        self.seen.append({"step": step, "spearman": None if value is None else round(value, 6)})
+        if ahead or not self._kept:
+            self.step = step
+            self._kept = {
+                name: tensor.detach().to("cpu", copy=True)
+                for name, tensor in self._model.state_dict().items()
+            }
+
+    def restore(self) -> None:
+        """Give the model its best weights back."""
+        self._model.load_state_dict(self._kept)
+
+
+class Progress(TrainerCallback):
+    """Moves a bar on with the last loss beside it, and looks at the model where it is due.
+
+    Args:
+        shown: The bar.
+        best: Looked with after `places`, if given.
+        places: Steps.
+    """
+
+    def __init__(
+        self, shown: Bar, best: Best | None = None, places: frozenset[int] = frozenset()
+    ) -> None:
+        self._shown, self._status = shown, ""
+        self._best, self._places = best, places
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """One step further."""
+        self._shown.advance(1, self._status)
+        if self._best is not None and state.global_step in self._places:
+            self._best.look(state.global_step)
+
+    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Take the loss from the trainer."""
+        if "loss" in kwargs["logs"]:
+            self._status = f"L2 {kwargs['logs']['loss']:.4f}"
 
 
 class _Trainer(SentenceTransformerTrainer):
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
         """The card is our own: nothing is collected for another one."""
-
-
-class Progress(TrainerCallback):
-    """Moves a bar on, with the last loss beside it."""
-
-    def __init__(self, shown: Bar) -> None:
-        self._shown, self._status = shown, ""
-
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """One step further."""
-        self._shown.advance(1, self._status)
-
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: Mapping[str, float] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Take the loss from the trainer."""
-        if logs and "loss" in logs:
-            self._status = f"L2 {logs['loss']:.4f}"
 
 
 def labelled_pairs(parquet: Path, labels: LabelMap, scratch: Path) -> Dataset:
@@ -86,56 +118,46 @@ def train_siamese(
     config: SurrogateConfig,
     seed: int,
     scratch: Path,
-    title: str = "Surrogate: distilling",
-    best: Best | None = None,
+    best: Best,
 ) -> History:
-    """Train `model` in place with Adam, a linear warm-up over a tenth and a linear fall.
+    """Train `model` in place, and leave it in evaluation mode with the weights that `best` kept.
 
     Args:
-        model: Left in evaluation mode, on the device it was trained on.
+        model: Stays on the device it was trained on.
         pairs: Columns sentence1, sentence2, label.
-        config: Epochs, batch, learning rate.
+        config: Epochs, batch, learning rate, looks.
         seed: Decides the order of pairs and dropout.
         scratch: Folder the trainer may write to.
-        title: Of the bar.
-        best: Looks at the model at times; the model is left with the weights it kept.
-
-    Returns:
-        Mean L2 since the entry before, at `REPORTS` steps.
+        best: Looks at the model at times.
     """
-    settings, steps = schedule(config, len(pairs), seed, scratch), total_steps(config, len(pairs))
-    arguments = SentenceTransformerTrainingArguments(**settings)
-    with bar(title, steps) as shown:
+    steps = config.steps(len(pairs))
+    places = frozenset(-(-steps * look // config.looks) for look in range(1, config.looks + 1))
+    arguments = schedule(config, len(pairs), seed, scratch)
+    with bar("Surrogate: distilling", steps) as shown:
         trainer = _Trainer(
             model=model,
-            args=arguments,
+            args=SentenceTransformerTrainingArguments(**arguments),
             train_dataset=pairs,
             loss=CosineSimilarityLoss(model),
-            callbacks=[Progress(shown), *([Looks(best, steps)] if best else [])],
+            callbacks=[Progress(shown, best, places)],
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
-    if best is not None:
-        best.restore()
+    best.restore()
     model.eval()
     return history_of(trainer)
 
 
-def total_steps(config: SurrogateConfig, pairs: int) -> int:
-    """Steps of a whole training on so many pairs."""
-    return config.epochs * -(-pairs // batch_size(config))
-
-
 def schedule(config: SurrogateConfig, pairs: int, seed: int, scratch: Path) -> dict[str, Any]:
     """Arguments of the trainer, whatever it trains: Adam, warm-up, fall, nothing on the screen."""
-    steps = total_steps(config, pairs)
+    steps = config.steps(pairs)
     return {
         "output_dir": str(scratch / "trainer"),
         "num_train_epochs": config.epochs,
-        "per_device_train_batch_size": batch_size(config),
-        "learning_rate": learning_rate(config),
+        "per_device_train_batch_size": config.chosen_batch,
+        "learning_rate": config.chosen_rate,
         "lr_scheduler_type": "linear",
-        "warmup_steps": steps // 10,
+        "warmup_steps": int(config.warmup * steps),
         "weight_decay": 0.0,
         "seed": seed % 2**32,
         "data_seed": seed % 2**32,

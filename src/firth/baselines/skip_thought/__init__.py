@@ -1,1 +1,0 @@
-"""Skip-thought vectors (Kiros et al. 2015): encode a sentence, write the ones before and after."""

@@ -1,0 +1,63 @@
+"""`firth.run.files`: a file is whole or not there, and is not replaced unasked."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from firth.run.errors import InputError
+from firth.run.files import claim_file, fingerprint_value, read_json, write_atomically, write_json
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    """An exception while writing keeps the previous content and leaves nothing beside it."""
+    path = tmp_path / "file.json"
+    write_json(path, {"a": 1})
+
+    def torn() -> None:
+        with write_atomically(path) as partial:
+            partial.write_text("torn")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        torn()
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert [p.name for p in tmp_path.iterdir()] == ["file.json"]
+
+
+def test_equal_values_give_equal_bytes(tmp_path: Path) -> None:
+    """The order of keys does not change the file, nor the fingerprint."""
+    one, two = {"a": 1, "b": [2, "é"]}, {"b": [2, "é"], "a": 1}
+    assert list(one) != list(two)
+    write_json(tmp_path / "one", one)
+    write_json(tmp_path / "two", two)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert fingerprint_value(one) == fingerprint_value(two)
+
+
+@pytest.mark.parametrize("text", ['{\n"a": }', '{\n"a": "b', "[" * 100_000])
+def test_broken_json_is_named(tmp_path: Path, text: str) -> None:
+    """The message says which file, and which line where there is one."""
+    path = tmp_path / "broken.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"broken\.json, line [2?]"):
+        read_json(path)
+
+
+def test_a_file_that_is_there_is_replaced_only_when_forced(tmp_path: Path) -> None:
+    """Folders, links into nothing and missing folders are refused even then."""
+    path = tmp_path / "results.json"
+    claim_file(path)
+    path.write_text("mine")
+    with pytest.raises(InputError, match="--force"):
+        claim_file(path)
+    claim_file(path, force=True)
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for other, part in (
+        (tmp_path, "a folder"),
+        (tmp_path / "no" / "file", "no such folder"),
+        (tmp_path / "link", "no ordinary file"),
+    ):
+        with pytest.raises(InputError, match=part):
+            claim_file(other, force=True)
+    assert path.read_text() == "mine"

@@ -1,0 +1,119 @@
+"""`firth.run.pretrained`: a model is looked at before a library opens it, and known again."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from firth.run import pretrained
+from firth.run.errors import InputError
+from firth.run.pretrained import PretrainedFiles, open_cross_encoder, open_encoder, open_transformer
+
+CODE = "from pathlib import Path\nPath({marker!r}).touch()\n"
+
+
+@pytest.fixture
+def encoder(tiny_bert: Path, tmp_path: Path) -> Path:
+    """A sentence-transformers folder with modules of its own kind."""
+    SentenceTransformer(str(tiny_bert), device="cpu").save(str(tmp_path / "encoder"))
+    return tmp_path / "encoder"
+
+
+def edit(path: Path, change: Callable[[Any], Any]) -> None:
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+
+
+def first_module(key: str, value: str) -> Callable[[Any], Any]:
+    return lambda modules: [{**modules[0], key: value}, *modules[1:]]
+
+
+def with_key(key: str, value: object) -> Callable[[Any], Any]:
+    return lambda settings: {**settings, key: value}
+
+
+BAD = {
+    "foreign class": ("modules.json", first_module("type", "evil.Module"), "not sentence-tr"),
+    "class of another package": ("modules.json", first_module("type", "os.system"), "os.system"),
+    "no class": ("modules.json", first_module("type", ""), "not sentence-transformers' own"),
+    "path upwards": ("modules.json", first_module("path", "../other"), "outside the folder"),
+    "absolute path": ("modules.json", first_module("path", "/etc"), "outside the folder"),
+    "backslashes": ("modules.json", first_module("path", "..\\other"), "outside the folder"),
+    "auto_map": ("config.json", with_key("auto_map", {"AutoModel": "evil.Model"}), "auto_map"),
+    "auto_map of a tokenizer": ("tokenizer_config.json", with_key("auto_map", {"x": "y"}), "auto_"),
+    "trusted code": ("config.json", with_key("trust_remote_code", True), "trust_remote_code"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_names_code_or_leads_out_is_refused_unopened(
+    encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    """No library is asked, so that no code of the folder can run."""
+    file, change, part = BAD[case]
+    marker = tmp_path / "ran"
+    (encoder / "evil.py").write_text(CODE.format(marker=str(marker)))
+    edit(encoder / file, change)
+    monkeypatch.setattr(pretrained, "_opened", lambda *_: pytest.fail("a library was asked"))
+    for opened in (open_encoder, open_cross_encoder, open_transformer, PretrainedFiles.find):
+        with pytest.raises(InputError, match=part):
+            opened(str(encoder))
+    assert not marker.exists()
+
+
+def test_the_folder_of_the_tests_above_opens_unchanged(encoder: Path) -> None:
+    """Their premise: only the change speaks against it."""
+    assert open_encoder(str(encoder)).encode(["a ship"]).shape == (1, 16)
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "weights.pkl"])
+def test_pickled_weights_are_not_opened(encoder: Path, name: str) -> None:
+    """A folder whose weights are a pickle only is refused, by name."""
+    (encoder / "model.safetensors").rename(encoder / name)
+    with pytest.raises(InputError, match="pickled weights are never opened"):
+        open_encoder(str(encoder))
+
+
+def test_all_that_speaks_against_a_folder_is_said_at_once(encoder: Path) -> None:
+    """Weights, module and settings in one message."""
+    (encoder / "model.safetensors").unlink()
+    edit(encoder / "modules.json", first_module("type", "evil.Module"))
+    edit(encoder / "config.json", with_key("auto_map", {"AutoModel": "evil.Model"}))
+    with pytest.raises(InputError, match=r"(?s)safetensors.*auto_map.*evil\.Module"):
+        open_encoder(str(encoder))
+
+
+def test_a_cross_encoder_is_no_sentence_encoder(tiny_bert: Path, tmp_path: Path) -> None:
+    """What scores pairs only is refused by name where sentences need vectors."""
+    from sentence_transformers import CrossEncoder
+
+    model: Any = CrossEncoder(str(tiny_bert), num_labels=1, device="cpu")
+    model.save_pretrained(str(tmp_path / "cross"))
+    assert open_cross_encoder(str(tmp_path / "cross")).predict([("a ship", "the ship")]).shape
+    with pytest.raises(InputError, match="a cross-encoder"):
+        open_encoder(str(tmp_path / "cross"))
+
+
+def test_another_model_of_the_same_size_is_noticed(tiny_bert: Path, tmp_path: Path) -> None:
+    """One byte of the weights differs: sizes are equal, and it is named."""
+    model = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    found = PretrainedFiles.find(str(model))
+    found.check()
+    weights = model / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    with pytest.raises(InputError, match=r"model\.safetensors has other bytes"):
+        found.check()
+    assert PretrainedFiles.find(str(model)).fingerprint != found.fingerprint
+
+
+def test_a_name_that_is_nowhere_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a folder nor in the cache, and the hub is out of reach; however odd the name is."""
+    monkeypatch.setattr(pretrained, "hub_is_reachable", lambda: False)
+    for name in ("no-one/nothing", "x" * 600, "no such folder", "../nowhere"):
+        with pytest.raises(InputError, match="neither a folder nor a model"):
+            open_encoder(name)
