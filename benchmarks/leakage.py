@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from firth.corpus.corpus import Corpus
-from firth.evaluate.overlap import MIN_WORDS, THRESHOLD, Finder
-from firth.evaluate.selection import select_sets
+from firth.evaluate.leakage import MIN_WORDS, THRESHOLD, Finder
+from firth.evaluate.load import select_sets
 from firth.lexical.words import normal_form
 
 PERMUTATIONS, BANDS = 128, 32

@@ -6,7 +6,8 @@
     python benchmarks/origin.py RUN DATA_DIR [--task sts-b:dev] [--pairs 250] [--seed 13]
 
 RUN needs what the printed method reads, which a default run lacks: the coherence model and a
-generator, built by the commands above (`--model NAME` for a pretrained one instead). Chooses contexts as the run is configured, for a fixed random sample of pairs, and prints Spearman's
+generator, built by the commands above (`--model NAME` for a pretrained one instead). Chooses
+contexts as the run is configured, for a fixed random sample of pairs, and prints Spearman's
 correlation × 100 with its bootstrap interval for each choice of terms (weight 1 each), next to Dice
 and tf-idf (idf of the run's corpus) on the same pairs.
 """

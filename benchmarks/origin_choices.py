@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from firth.context.prompt import PromptStates
 
 from firth.context.bag import learn
 from firth.context.encoder import BagEncoder, unit

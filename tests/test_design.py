@@ -23,7 +23,9 @@ SETTINGS = "settings"
 """A package's settings are assembled by `run.config`, so that they stand left of everything else:
 they import settings, `run.section`, and nothing that does anything."""
 MODULES = {
-    ".".join(("firth", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
+    ".".join(("firth", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    ): path
     for path in sorted(ROOT.rglob("*.py"))
 }
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from firth.baselines import cbos
 from firth.baselines.cbos import (
     Batch,
-    Order,
+    batches,
     centre_predicts_neighbours,
     context_predicts_centre,
     first_state,
@@ -45,29 +45,27 @@ def test_neighbours_are_those_of_the_document(found: np.ndarray, k: int) -> None
 
 @given(documents, st.integers(1, 7))
 def test_an_epoch_meets_every_centre_once(found: np.ndarray, size: int) -> None:
-    """Each sentence with a neighbour, once, in batches of at most `size`; epochs differ."""
-    order = Order(found, 1, 2, seed=3)
-    batches = order.batches(0, size)
-    met = [int(i) for centres, _ in batches for i in centres]
-    sizes = np.bincount(found)
-    assert sorted(met) == [i for i in range(len(found)) if sizes[found[i]] > 1]
-    for centres, negatives in batches:
+    """Each sentence with a neighbour, once, in batches of at most `size`."""
+    met = []
+    for centres, negatives in batches(found, CbosConfig(batch=size), 3, 0):
         assert len(centres) <= size
         assert negatives.shape == (len(centres), 2)
         assert ((negatives >= 0) & (negatives < len(found))).all()
+        met += centres.tolist()
+    sizes = np.bincount(found)
+    assert sorted(met) == [i for i in range(len(found)) if sizes[found[i]] > 1]
 
 
 def test_order_is_a_function_of_seed_and_epoch() -> None:
-    """The same again after other epochs were asked for; another seed, another order."""
-    documents = np.zeros(50, int)
-    order = Order(documents, 1, 2, seed=3)
-    first = order.batches(0, 50)
-    other = order.batches(1, 50)
-    again = order.batches(0, 50)
-    np.testing.assert_array_equal(first[0][0], again[0][0])
-    np.testing.assert_array_equal(first[0][1], again[0][1])
-    assert (first[0][0] != other[0][0]).any()
-    assert (first[0][0] != Order(documents, 1, 2, seed=4).batches(0, 50)[0][0]).any()
+    """The same again; another epoch or another seed, another order."""
+
+    def drawn(seed: int, epoch: int) -> list[list[int]]:
+        ((centres, negatives),) = batches(np.zeros(50, int), CbosConfig(batch=50), seed, epoch)
+        return [centres.tolist(), *negatives.tolist()]
+
+    assert drawn(3, 0) == drawn(3, 0)
+    assert drawn(3, 0) != drawn(3, 1)
+    assert drawn(3, 0) != drawn(4, 0)
 
 
 DOCUMENTS = np.array([0] * 5 + [1] * 2 + [2] * 4)
@@ -162,11 +160,10 @@ def test_a_step_moves_what_the_whole_gradient_moves(
     sentences: WordSentences, optimiser: Optimiser
 ) -> None:
     """Sparse rows equal a dense step over all sentences and all words (Eq. 4 as a matrix)."""
-    config = CONFIG.model_copy(update={"optimiser": optimiser})
-    order = Order(sentences.documents, 1, 2, seed=1)
-    centres, negatives = order.batches(0, 8)[0]
+    config = CONFIG.model_copy(update={"optimiser": optimiser, "spread": 0.5})
+    centres, negatives = batches(sentences.documents, config, 1, 0)[0]
     batch = context_predicts_centre(sentences.documents, centres, negatives, 1)
-    state = first_state(len(sentences.vocabulary), 6, 0.5, seed=2)
+    state = first_state(len(sentences.vocabulary), config, seed=2)
     counts = np.zeros((len(sentences), len(sentences.vocabulary)), np.float32)
     rows = np.repeat(np.arange(len(sentences)), np.diff(sentences.bounds))
     np.add.at(counts, (rows, sentences.pieces), 1)

@@ -11,7 +11,8 @@ from tokenizers.models import WordLevel
 from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Whitespace
 
-from firth.evaluate import hub, models, snapshot
+from firth.evaluate import models, readers
+from firth.run import pretrained
 
 WORDS = "a the ship sea storm sailed left harbour red old captain it was"
 VOCABULARY = WORDS.split()
@@ -98,5 +99,5 @@ def vectors_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits for a network: the hub is out of reach unless a test says otherwise."""
-    for module in (hub, models, snapshot):
+    for module in (readers, models, pretrained):
         monkeypatch.setattr(module, "hub_is_reachable", lambda: False)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.evaluate.cache import Cache, default_folder
+from firth.run import progress
 from firth.run.errors import InputError
 
 
@@ -88,3 +89,25 @@ def test_the_default_folder_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("sys.platform", "linux")
     assert default_folder() == tmp_path / "firth"
+
+
+def test_entries_that_are_whole_and_wrong_are_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Named, and never a traceback: another kind of value, another shape, no array at all."""
+    monkeypatch.setattr(progress, "_quiet", False)
+    cache = Cache(tmp_path)
+    for odd in ([1], {"a": 1}, "text", 3.5, [["all", "spearman", {"value": 1}]]):
+        cache.keep_value("figures", "a", odd)
+        made = cache.recall("figures", "a", lambda: {"x": 2}, lambda found: [found],
+                            lambda known: {"x": known[0]["x"] + 0})  # fmt: skip
+        assert made == {"x": 2}
+        assert "figures/a: a damaged cache entry" in capsys.readouterr().err
+        assert cache.value("figures", "a") == [{"x": 2}]
+    cache.keep_floats("similarities", "a", np.zeros(3))
+    assert cache.floats("similarities", "a", (4,)) is None
+    cache.keep_value("similarities", "a", "no array")
+    assert cache.floats("similarities", "a") is None
+    assert capsys.readouterr().err.count("a damaged cache entry") == 2
+    (tmp_path / "figures" / "b").mkdir()
+    assert cache.value("figures", "b") is None

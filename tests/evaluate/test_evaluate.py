@@ -12,10 +12,9 @@ from scipy import stats
 from firth import evaluate
 from firth.baselines.dice import Dice
 from firth.evaluate import compare, tabulate
-from firth.evaluate.document import SCHEMA
-from firth.evaluate.evaluation import Evaluation
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Floats
+from firth.evaluate.results import SCHEMA, Evaluation
 from firth.evaluate.task import TASKS
 from firth.lexical.scorer import TextPair
 from firth.run.errors import InputError

@@ -1,4 +1,4 @@
-"""Finding sets: folder first, then hub; and what is said about what was found."""
+"""Finding sets: folder first, then hub; what is said about what was found; samples of it."""
 
 import sys
 from collections.abc import Mapping
@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.evaluate.conftest import PAIR_COLUMNS, made_up_pairs, table
 
-from firth.evaluate import hub, load
-from firth.evaluate.hub import read_hub, rows_of
-from firth.evaluate.load import load_set
+from firth.evaluate import load, readers
+from firth.evaluate.evaluate import evaluate, evaluate_models
+from firth.evaluate.load import load_set, looks_tokenised, oddities
+from firth.evaluate.metrics import Metric
+from firth.evaluate.readers import gensim_files, hub_table, read_hub, read_lee
 from firth.evaluate.rows import Row, fingerprint_rows
-from firth.evaluate.task import ALL, TASKS
+from firth.evaluate.task import ALL, TASKS, Kind, Task, find_task
 from firth.run import progress
 from firth.run.errors import InputError
 
@@ -192,7 +196,7 @@ def test_the_lee_set_is_gensims() -> None:
 
 def test_lee_ratings_are_read_from_the_right_cell(tmp_path: Path) -> None:
     """Row i and column j belong to texts i and j; Latin-1 texts are read."""
-    from firth.evaluate.lee import read_lee
+    from firth.evaluate.readers import read_lee
 
     (tmp_path / "lee.cor").write_bytes("one \xa35\ntwo\nthree".encode("latin-1"))
     (tmp_path / "similarities0-1.txt").write_text("1\t0.1\t0.2\n0\t1\t0.3\n0\t0\t1\n")
@@ -237,7 +241,7 @@ def fake_hub(monkeypatch: pytest.MonkeyPatch, answer: Any) -> list[tuple[object,
         return answer
 
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
-    monkeypatch.setattr(hub, "hub_is_reachable", lambda: True)
+    monkeypatch.setattr(readers, "hub_is_reachable", lambda: True)
     return calls
 
 
@@ -257,9 +261,9 @@ def test_hub_rows_get_the_checks_of_files(monkeypatch: pytest.MonkeyPatch) -> No
     records[1]["sentence2"] = None
     records[3]["score"] = 7
     fake_hub(monkeypatch, records)
-    rows, broken = read_hub(TASKS["sts-b"], "test")
-    assert len(rows) == 3
-    assert broken == (
+    found = read_hub(TASKS["sts-b"], "test")
+    assert len(found.splits["test"]) == 3
+    assert found.broken == (
         "mteb/stsbenchmark-sts, row 1: sentence2 is empty",
         "mteb/stsbenchmark-sts, row 3: score 7 is outside 0 to 5",
     )
@@ -269,7 +273,7 @@ def test_a_renamed_hub_column_is_an_error() -> None:
     """Not a set without rows."""
     record: Mapping[str, Any] = {"text1": "a", "text2": "b", "score": 1}
     with pytest.raises(InputError, match="no column sentence1, sentence2; got text1"):
-        rows_of([record], TASKS["sts12"])
+        hub_table([record], TASKS["sts12"], "test")
 
 
 def test_sick_falls_back_to_what_the_hub_has(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,3 +320,132 @@ def test_rows_of_a_set_are_columns_for_metrics(data_dir: Path) -> None:
     assert found.pairs[n] == (found.rows[0].texts[0], found.rows[0].texts[2])
     x, y = found.columns(np.arange(2.0 * n))
     assert (x[0], y[0], len(x), len(y)) == (0.0, float(n), n, n)
+
+
+# Odd pairs are counted, and only odd ones.
+
+
+@pytest.mark.parametrize(
+    ("text", "tokenised"),
+    [
+        ("A man plays a flute .", True),
+        ("He did n't go", True),
+        ("the dog 's bone", True),
+        ("`` yes ''", True),
+        ("-LRB- sic -RRB-", True),
+        ("A man plays a flute.", False),
+        ("It costs .50 and rose 3.5, she said.", False),
+        ("don't; the dog's bone", False),
+        ("Well ... no", False),
+        ("", False),
+    ],
+)
+def test_tokenised_texts_are_told_by_their_blanks(text: str, tokenised: bool) -> None:
+    """Blanks before punctuation and clitics; decimals, ellipses and contractions are ordinary."""
+    assert looks_tokenised(text) is tokenised
+
+
+def test_repeated_and_contradicting_pairs() -> None:
+    """Whichever text comes first; a pair is compared with all before it."""
+    rows = [Row(("a", "b"), 1.0), Row(("b", "a"), 1.0), Row(("a", "b"), 2.0), Row(("a", "b"), 2.0)]
+    assert oddities(rows) == [
+        "2 times a pair repeats an earlier one",
+        "1 times a pair contradicts an earlier one (same texts, other score)",
+    ]
+    assert oddities(rows[:1]) == []
+
+
+# The registry says nothing that contradicts itself.
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=list(TASKS))
+def test_each_task_is_consistent(task: Task) -> None:
+    """Subtasks add up to their split, defaults and hub splits exist, metrics fit the kind."""
+    for split in task.splits.values():
+        counted = sum(split.subtasks.values()) + sum(n for n, _ in split.absent.values())
+        assert counted in (0, split.rows)
+    assert task.default
+    assert set(task.default) <= set(task.splits)
+    assert task.hub is None or set(task.hub.splits) <= set(task.splits)
+    assert task.score_range[0] < task.score_range[1]
+    assert (Metric.ACCURACY in task.metrics) == (task.kind is Kind.TRIPLETS)
+
+
+def test_every_task_of_the_command_line_is_there() -> None:
+    """The names that the command line promises."""
+    promised = (
+        "sts12 sts13 sts14 sts15 sts16 sts-b sick-r str-2021 afs wiki-sections lee "
+        "sts13-smt cbos-20"
+    )
+    assert " ".join(TASKS) == promised
+
+
+def test_parts_are_tasks() -> None:
+    """A task put together from others names tasks and splits that exist, and is derived."""
+    for task in TASKS.values():
+        for name in (name for names in task.parts for name in names):
+            assert find_task(name)[1] in find_task(name)[0].splits
+        assert not task.parts or task.derived
+
+
+def test_tasks_may_name_a_split() -> None:
+    """`NAME:SPLIT`; wrong names list the right ones."""
+    assert find_task("sts-b:dev") == (TASKS["sts-b"], "dev")
+    assert find_task("sts-b") == (TASKS["sts-b"], None)
+    with pytest.raises(InputError, match="wiki-sections"):
+        find_task("sts-c")
+    with pytest.raises(InputError, match="train, dev, test"):
+        find_task("sts-b:validation")
+
+
+# Samples of a set: nested, of its own rows, and said.
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sizes=st.tuples(st.integers(2, 50), st.integers(2, 50)), seed=st.integers(0, 9))
+def test_samples_are_nested(data_dir: Path, sizes: tuple[int, int], seed: int) -> None:
+    """A smaller sample begins a larger one; a row is taken once; only a real sample is noted."""
+    whole = load_set(TASKS["sts13"], data_dir)
+    small, large = (whole.sampled(size, seed) for size in sorted(sizes))
+    assert large.rows[: len(small.rows)] == small.rows
+    assert len(large.rows) == min(max(sizes), 40)
+    assert len(set(large.rows)) == len(large.rows)
+    assert set(large.rows) <= set(whole.rows)
+    noted = any("random rows of 40" in note for note in small.notes)
+    assert noted == (min(sizes) < 40)
+    assert whole.sampled(None, seed) is whole
+
+
+def test_units_follow_their_rows() -> None:
+    """A row of Lee's sample names the texts that it names in the whole set."""
+    folder = gensim_files()
+    assert folder is not None, "premise: gensim is installed"
+    whole = read_lee(folder)
+    sample = whole.sampled(100, 13)
+    assert whole.units is not None
+    assert sample.units is not None
+    known = {row.texts: tuple(unit) for row, unit in zip(whole.rows, whole.units, strict=True)}
+    assert len(known) == len(whole.rows), "premise: texts tell rows apart"
+    found = [known[row.texts] for row in sample.rows]
+    assert found == [tuple(unit) for unit in sample.units]
+
+
+def test_models_are_measured_on_one_sample(data_dir: Path) -> None:
+    """Alone or together, every model gets the same rows, and the figures say how many."""
+    report = evaluate_models(
+        ["baseline:dice", "baseline:tfidf"], ["sts13"], data_dir, pairs=15, leakage=False
+    )
+    first, second = report.evaluations
+    assert first.scored[0].data.rows == second.scored[0].data.rows
+    assert {result.n for result in first.results if result.subtask == "all"} == {15}
+    assert any("15 random rows of 40, seed 13" in note for note in first.notes)
+    alone = evaluate("baseline:dice", ["sts13"], data_dir, pairs=15, leakage=False)
+    assert alone.results == first.results
+    other = evaluate("baseline:dice", ["sts13"], data_dir, pairs=15, seed=14, leakage=False)
+    assert other.scored[0].data.rows != first.scored[0].data.rows
+
+
+def test_a_sample_of_one_row_is_refused(data_dir: Path) -> None:
+    """No correlation has one row."""
+    with pytest.raises(InputError, match="pairs: got 1; expected at least 2"):
+        evaluate("baseline:dice", ["sts13"], data_dir, pairs=1)

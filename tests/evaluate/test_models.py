@@ -1,16 +1,21 @@
-"""From a name to a scorer, or to an error that helps."""
+"""From a name to a scorer, or to an error that helps; and to what identifies it."""
 
+import json
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import huggingface_hub
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from firth.evaluate import EVALUATION, models
 from firth.evaluate.models import EncoderScorer, OriginScorer, fingerprint_model, resolve_model
+from firth.origin.settings import Method
 from firth.run.config import Config
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
@@ -71,8 +76,7 @@ def test_a_run_is_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         asked.append(path)
         return SimpleNamespace(similarities=lambda pairs: np.arange(len(pairs), dtype=np.float32))
 
-    fake = SimpleNamespace(Origin=SimpleNamespace(open=opened))
-    monkeypatch.setitem(sys.modules, "firth.origin.origin", fake)
+    monkeypatch.setattr(models, "Origin", SimpleNamespace(open=opened))
     scorer = resolve_model(run.path)
     assert isinstance(scorer, OriginScorer)
     assert asked == [run.path]
@@ -118,11 +122,39 @@ def test_other_folders_are_refused(tmp_path: Path, encoder_folder: Path) -> None
     shutil.copytree(encoder_folder, broken)
     (weights,) = broken.rglob("*.safetensors")
     weights.write_bytes(weights.read_bytes()[:50])
-    with pytest.raises(InputError, match="not an encoder"):
+    with pytest.raises(InputError, match=str(broken)):
         resolve_model(broken)
     (broken / "modules.json").write_text("{")
-    with pytest.raises(InputError, match="not an encoder"):
+    with pytest.raises(InputError, match=str(broken)):
         resolve_model(broken)
+
+
+def test_pickled_weights_are_refused(tiny_bert: Path, tmp_path: Path) -> None:
+    """Whether transformers or sentence-transformers would read them."""
+    import torch
+    from transformers import AutoModel
+
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_bert, folder)
+    assert isinstance(resolve_model(folder), EncoderScorer), "premise: with safetensors it opens"
+    for weights in folder.rglob("*.safetensors"):
+        weights.unlink()
+    model = AutoModel.from_pretrained(tiny_bert)
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    with pytest.raises(InputError, match="pickled weights are never opened"):
+        resolve_model(folder)
+
+
+def test_a_cross_encoder_is_refused_by_name(tiny_bert: Path, tmp_path: Path) -> None:
+    """It would open as an encoder that nobody trained, and be scored."""
+    from transformers import AutoModelForSequenceClassification
+
+    folder = tmp_path / "other"
+    shutil.copytree(tiny_bert, folder)
+    model = AutoModelForSequenceClassification.from_pretrained(tiny_bert, num_labels=1)
+    model.save_pretrained(folder)
+    with pytest.raises(InputError, match="other: a cross-encoder"):
+        resolve_model(folder)
 
 
 def test_no_code_of_a_model_is_ever_run(
@@ -159,31 +191,34 @@ def test_fingerprints_are_of_contents_not_of_names(tmp_path: Path, encoder_folde
     assert fingerprint_model("baseline:dice") != fingerprint_model("baseline:tfidf")
 
 
-def test_a_runs_fingerprint_follows_what_origin_reads(tmp_path: Path) -> None:
+def test_a_runs_fingerprint_follows_what_origin_reads(tiny_run: Path, tmp_path: Path) -> None:
     """Settings of Origin and stages count; the harvest and the Surrogate made from it do not."""
+    run = Run.open(shutil.copytree(tiny_run, tmp_path / "run"))
+    first, idf = fingerprint_model(run.path), fingerprint_model(f"baseline:tfidf@{run.path}")
+    assert first == fingerprint_model(tiny_run), "a copy is the same model"
+    for later in ("harvest", "surrogate"):
+        shutil.rmtree(run.path / later)
+    assert fingerprint_model(run.path) == first
+    found = {first}
+    for change in ({"retrieve": {"chunks": 77}}, {"seed": 99}, {"origin": {"contexts": 3}}):
+        assert run.config.origin.method is Method.PAPER, "premise: the printed method reads them"
+        run.changed(change).save()
+        found.add(fingerprint_model(run.path))
+        run.save()
+    assert len(found) == 4
+    manifest = run.path / "corpus" / "manifest.json"
+    values = json.loads(manifest.read_text())
+    others = re.sub(r"[0-9a-f]{40}", "0" * 40, json.dumps(values["outputs"]))
+    manifest.write_text(json.dumps({**values, "outputs": json.loads(others)}))
+    assert fingerprint_model(run.path) not in found
+    assert fingerprint_model(f"baseline:tfidf@{run.path}") != idf
 
-    def finish(run: Run, stage: str, content: str) -> None:
-        folder = run.path / stage
-        folder.mkdir(exist_ok=True)
-        manifest = (
-            '{"stage": "%s", "request": "", "inputs": {}, "config": {}, "code": "",'
-            ' "libraries": {}, "outputs": {"file": "%s"}, "summary": {}}'
-        )
-        (folder / "manifest.json").write_text(manifest % (stage, content))
 
+def test_a_run_without_an_evaluation_names_a_command_that_takes_it(tmp_path: Path) -> None:
+    """`firth run` takes a file, and a run after --run."""
     run = Run.create(tmp_path / "run", Config())
-    bare = fingerprint_model(run.path)
-    finish(run, "corpus", "one")
-    one = fingerprint_model(run.path)
-    finish(run, "surrogate", "one")
-    assert fingerprint_model(run.path) == one
-    finish(run, "corpus", "two")
-    two = fingerprint_model(run.path)
-    run.changed({"origin": {"contexts": 3}})
-    assert len({bare, one, two, fingerprint_model(run.path)}) == 4
-    over_one = fingerprint_model(f"baseline:tfidf@{run.path}")
-    finish(run, "corpus", "three")
-    assert fingerprint_model(f"baseline:tfidf@{run.path}") != over_one
+    with pytest.raises(MissingStageError, match=f"firth run .* --run {run.path}"):
+        run.folder(EVALUATION)
 
 
 def test_naming_things_of_the_package_stays_light() -> None:
@@ -197,3 +232,43 @@ def test_naming_things_of_the_package_stays_light() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+# Hub names are known by their commit, or not at all.
+
+
+def test_a_reachable_hub_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same commit, the same identity; another commit or name, another; no answer, none."""
+    asked: list[str] = []
+    commit = "a" * 40
+
+    def model_info(name: str, timeout: float) -> SimpleNamespace:
+        asked.append(name)
+        return SimpleNamespace(sha=commit)
+
+    monkeypatch.setattr(huggingface_hub, "model_info", model_info)
+    monkeypatch.setattr(models, "hub_is_reachable", lambda: True)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    first = fingerprint_model("someone/some-model")
+    assert first == fingerprint_model("someone/some-model") is not None
+    assert first != fingerprint_model("someone/other-model")
+    commit = "b" * 40
+    assert first != fingerprint_model("someone/some-model")
+    fingerprint_model("all-mpnet")
+    assert asked[-1] == "sentence-transformers/all-mpnet"
+
+    def fails(name: str, timeout: float) -> SimpleNamespace:
+        raise OSError("no answer")
+
+    monkeypatch.setattr(huggingface_hub, "model_info", fails)
+    assert fingerprint_model("someone/some-model") is None
+
+
+def test_without_a_hub_the_local_copy_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its commit is in the path of its files; without a copy there is no identity."""
+    assert fingerprint_model("someone/absent") is None
+    file = tmp_path / "models--someone--here" / "snapshots" / ("c" * 40) / "modules.json"
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_: str(file))
+    assert fingerprint_model("someone/here") is not None

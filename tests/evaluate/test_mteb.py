@@ -10,10 +10,9 @@ from tests.evaluate.conftest import made_up_pairs
 from typer.testing import CliRunner
 
 from firth.cli.main import app
-from firth.evaluate import mteb_models, mteb_run
+from firth.evaluate import mteb as ours
 from firth.evaluate.models import resolve_model
-from firth.evaluate.mteb_models import PairModel, mteb_model, register
-from firth.evaluate.mteb_run import evaluate_mteb
+from firth.evaluate.mteb import PairModel, evaluate_mteb, mteb_model, register
 from firth.run.errors import FirthError, InputError, MissingExtraError
 
 mteb = pytest.importorskip("mteb")
@@ -129,7 +128,7 @@ def test_what_the_trick_rests_on_is_checked() -> None:
 
 def test_tasks_by_name_need_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     """No such task, no connection, no mteb: said in one line."""
-    monkeypatch.setattr(mteb_run, "hub_is_reachable", lambda: False)
+    monkeypatch.setattr(ours, "hub_is_reachable", lambda: False)
     with pytest.raises(InputError, match="no such task"):
         evaluate_mteb("baseline:dice", ["STS1912"])
     found = CliRunner().invoke(app, ["mteb", "baseline:dice", "--task", "STS12"])
@@ -139,15 +138,15 @@ def test_tasks_by_name_need_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise MissingExtraError("Running tasks of MTEB", "mteb")
 
-    monkeypatch.setattr(mteb_models, "import_mteb", missing)
+    monkeypatch.setattr(ours, "_import_mteb", missing)
     with pytest.raises(MissingExtraError, match=r"firth\[mteb\]"):
         mteb_model("baseline:dice")
 
 
 def test_the_command_prints_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line a model and task; the same in JSON."""
-    monkeypatch.setattr(mteb_run, "_task", lambda _, name: made_up_task())
-    monkeypatch.setattr(mteb_run, "hub_is_reachable", lambda: True)
+    monkeypatch.setattr(ours, "_task", lambda _, name: made_up_task())
+    monkeypatch.setattr(ours, "hub_is_reachable", lambda: True)
     file = tmp_path / "mteb.json"
     arguments = ["mteb", "baseline:dice", "baseline:tfidf", "--task", "MadeUpSTS"]
     found = CliRunner().invoke(app, [*arguments, "--json", str(file), "-q"])

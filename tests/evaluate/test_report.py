@@ -7,17 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from firth import evaluate
-from firth.evaluate import compare, models, scoring
+from firth.cli.main import app
+from firth.evaluate import compare, load, models, plots
+from firth.evaluate import score as scoring
+from firth.evaluate.comparison import compare_saved
 from firth.evaluate.evaluate import evaluate_models
-from firth.evaluate.layout import lay_out
 from firth.evaluate.metrics import Floats
 from firth.evaluate.plots import plot_heat
-from firth.evaluate.render import escape, to_latex, to_markdown
-from firth.evaluate.report import Report
-from firth.evaluate.saved import read_saved
-from firth.evaluate.versus import compare_saved
+from firth.evaluate.report import Report, claim_folder, read_saved
+from firth.evaluate.tables import escape, to_latex, to_markdown
 from firth.lexical.scorer import Scorer, TextPair
 from firth.run.errors import InputError
 
@@ -65,7 +66,7 @@ def test_many_models_stand_below_each_other(data_dir: Path) -> None:
     many = evaluate_models([Noisy(seed) for seed in range(5)], ["sts13", "sts-b"], data_dir)
     lines = many.text().splitlines()
     assert lines[0].split() == ["system", "STS13", "STSb", "Avg."]
-    markdown = to_markdown(lay_out(many))
+    markdown = to_markdown(many.layout())
     for i, one in enumerate(many.evaluations):
         name, intervals = lines[2 + 2 * i], lines[3 + 2 * i]
         assert name.startswith(one.model)
@@ -88,10 +89,25 @@ def test_all_takes_what_is_there_and_says_what_is_not(data_dir: Path) -> None:
     assert {"sts12", "sick-r", "afs"} <= reasons.keys()
     assert f"{data_dir}/STS12/pairs.tsv: no such file" in reasons["sts12"]
     assert "\n" not in reasons["sts12"]
-    assert "(task sts12 left out: " in report.text()
+    hub = "the hub cannot be reached (HF_HUB_OFFLINE=1 uses what is cached)"
+    assert [line for line in report.text().splitlines() if "left out" in line] == [
+        f"(6 tasks left out (sts12, sts14, sts15, sts16, sick-r, str-2021): not in {data_dir}; "
+        f"{hub})",
+        f"(task afs left out: not in {data_dir}; not on the hub)",
+    ], "each problem once"
     both = evaluate_models(["baseline:dice"], ["all", "sts-b:dev"], data_dir)
     splits = {i.data.split for i in both.evaluations[0].scored if i.data.task.name == "sts-b"}
     assert splits == {"dev", "test"}
+
+
+def test_nothing_found_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without hub, folder and gensim: a line a reason, not one a task."""
+    monkeypatch.setattr(load, "gensim_files", lambda: None)
+    with pytest.raises(InputError, match="all: no evaluation set can be found") as error:
+        evaluate_models(["baseline:dice"], ["all"])
+    lines = str(error.value).splitlines()
+    assert len(lines) == 4
+    assert lines[1].startswith("  - 9 tasks left out (sts12, sts13, ")
 
 
 def test_all_baselines_are_those_that_open(data_dir: Path, tiny_run: Path) -> None:
@@ -215,6 +231,14 @@ def test_a_group_is_the_mean_of_its_models(data_dir: Path) -> None:
         evaluate_models([], ["sts13"], data_dir, groups={"one": [Noisy(1)]})
 
 
+def test_a_group_is_of_models_that_are_named(data_dir: Path) -> None:
+    """`baseline:all` stands for several, which differ in more than their seed: refused at once."""
+    with pytest.raises(InputError, match="group g: baseline:all stands for several models"):
+        evaluate_models([], ["sts13"], data_dir, groups={"g": ["baseline:all", "baseline:dice"]})
+    with pytest.raises(InputError, match="stands for several models; expected one"):
+        evaluate("baseline:all", ["sts13"], data_dir)
+
+
 def test_the_folder_holds_everything_twice_the_same(data_dir: Path, tmp_path: Path) -> None:
     """JSON, similarities, tables and plots; two runs write equal bytes, plots included."""
     tasks = ["sts13", "wiki-sections"]
@@ -237,7 +261,7 @@ def test_the_table_has_the_papers_columns(data_dir: Path) -> None:
     report = evaluate_models(
         ["baseline:dice"], ["lee", "sts-b:dev", "sts-b", "wiki-sections", "sts13"], data_dir
     )
-    layout = lay_out(report)
+    layout = report.layout()
     assert layout.headings == ("STS13", "STSb", "Avg.", "Lee", "STSb dev", "WikiSec.")
     ((_, cells),) = layout.rows
     values = [cell.value if cell else None for cell in cells]
@@ -255,9 +279,9 @@ def test_a_system_without_a_set_has_no_average(data_dir: Path) -> None:
     """A mean over fewer sets would not be comparable."""
     full = evaluate("baseline:dice", ["sts13", "sts-b"], data_dir)
     part = evaluate("baseline:tfidf", ["sts13"], data_dir)
-    layout = lay_out(Report((full, part)))
+    layout = Report((full, part)).layout()
     assert layout.headings[2] == "Avg."
-    assert [row[1][2] is None for row in layout.rows] == [False, True]
+    assert [row[1][2].value is None for row in layout.rows] == [False, True]
     assert "| – |" in to_markdown(layout)  # noqa: RUF001
 
 
@@ -269,7 +293,7 @@ def test_latex_is_escaped(data_dir: Path) -> None:
 
     odd = Odd(1)
     odd.name = r"a_b & 50% {x} \y ~^#$"
-    text = to_latex(lay_out(evaluate_models([odd], ["sts13", "sts-b"], data_dir)))
+    text = to_latex(evaluate_models([odd], ["sts13", "sts-b"], data_dir).layout())
     assert escape(odd.name) in text
     assert r"a\_b \& 50\% \{x\} \textbackslash{}y" in text
     rows = [line for line in text.splitlines() if line.endswith((r"\\", r"\\[2pt]"))]
@@ -285,13 +309,13 @@ def test_plots_of_undefined_figures(data_dir: Path) -> None:
             return np.zeros(len(pairs))
 
     report = evaluate_models([Constant(1), "baseline:dice"], ["sts13"], data_dir)
-    assert plot_heat(lay_out(report)).axes
+    assert plot_heat(report.layout()).axes
 
 
 @pytest.fixture
 def saved(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Evaluates models into a folder of some name, without plots, which take seconds."""
-    monkeypatch.setattr(Report, "_plot", lambda *_: None)
+    monkeypatch.setattr(plots, "write_plots", lambda *_: None)
 
     def save(name: str, models: Sequence[str], tasks: Sequence[str] = ("sts13", "lee")) -> Path:
         evaluate_models(models, tasks, data_dir).write(tmp_path / name)
@@ -354,3 +378,113 @@ def test_results_that_cannot_be_compared(
     (tmp_path / "old.json").write_text('{"schema": 1}')
     with pytest.raises(InputError, match="schema 1; expected"):
         compare_saved(tmp_path / "old.json")
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "null", "{", '{"schema": 2, "similarities": [1]}', "\udcff",
+     '{"schema": 2, "similarities": {"file": "similarities.parquet", "fingerprint": 1}}'],
+)  # fmt: skip
+def test_damaged_results_are_named(saved: Callable[..., Path], content: str) -> None:
+    """Whatever stands in the file: its name and one message, no traceback."""
+    file = saved("a", MODELS) / "results.json"
+    file.write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(InputError, match=r"results\.json|similarities\.parquet"):
+        compare_saved(file.parent)
+
+
+def test_every_key_of_results_may_be_missing(saved: Callable[..., Path]) -> None:
+    """A key that went, or a value of another kind, is refused with the file's name."""
+    file = saved("a", MODELS) / "results.json"
+    whole = json.loads(file.read_text())
+    needed = ("results", "models", "data", "settings", "similarities", "schema")
+    for key in needed:
+        for wrong in (None, 7, "x", ["x"], {"x": 1}):
+            file.write_text(json.dumps({**whole, key: wrong}))
+            with pytest.raises(InputError, match=r"results\.json"):
+                compare_saved(file)
+    file.write_text(json.dumps(whole))
+    assert compare_saved(file).differences, "premise: the whole file is good"
+
+
+def test_a_folder_without_results_says_how_to_get_them(tmp_path: Path) -> None:
+    """And a folder in place of the file is no traceback."""
+    with pytest.raises(
+        InputError, match=r"no results of an evaluation in it.*firth evaluate MODEL"
+    ):
+        compare_saved(tmp_path)
+    with pytest.raises(InputError, match=r"nowhere\.json"):
+        compare_saved(tmp_path / "nowhere.json")
+
+
+def test_files_of_others_are_never_replaced(saved: Callable[..., Path], tmp_path: Path) -> None:
+    """A report may replace what an earlier one wrote, and nothing else without `force`."""
+    folder = saved("a", MODELS)
+    mine = folder / "notes.txt"
+    mine.write_text("mine")
+    written = set(json.loads((folder / "manifest.json").read_text())["files"])
+    assert {"results.json", "table.md", "plots/scatter-lee-all.png"} <= written
+    (folder / "plots" / "scatter-lee-all.png").write_bytes(b"stale")
+    saved("a", MODELS, ["sts13"])
+    assert mine.read_text() == "mine"
+    assert not (folder / "plots" / "scatter-lee-all.png").exists(), "of a set that is not there"
+
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("table.md", "manifest.json", "thesis.txt"):
+        (other / name).write_text("mine")
+        with pytest.raises(InputError, match=f"holds {name}, which firth did not write"):
+            claim_folder(other, force=False)
+        with pytest.raises(InputError, match=f"holds {name}, which firth did not write"):
+            saved("other", MODELS)
+        assert [path.name for path in other.iterdir()] == [name]
+        (other / name).unlink()
+    (folder / "table.tex").write_text("mine")
+    listed = json.loads((folder / "manifest.json").read_text())
+    listed["files"].remove("table.tex")
+    (folder / "manifest.json").write_text(json.dumps(listed))
+    with pytest.raises(InputError, match=r"holds table\.tex"):
+        claim_folder(folder, force=False)
+    (other / "table.md").write_text("mine")
+    claim_folder(other, force=True)
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="a file; expected a folder"):
+        claim_folder(tmp_path / "file", force=True)
+
+
+def test_a_manifest_names_nothing_outside_its_folder(
+    saved: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A made-up manifest is not a list of files to delete."""
+    folder, outside = saved("a", MODELS), tmp_path / "table.md"
+    outside.write_text("mine")
+    (folder / "notes.md").write_text("mine")
+    values = json.loads((folder / "manifest.json").read_text())
+    values["files"] += ["../table.md", str(outside), "notes.md", 7]
+    (folder / "manifest.json").write_text(json.dumps(values))
+    saved("a", MODELS)
+    assert outside.read_text() == (folder / "notes.md").read_text() == "mine"
+
+
+def test_commands_refuse_files_that_are_there(tmp_path: Path) -> None:
+    """Each command that writes, before it looks at anything else; what was there stays."""
+    file, folder = tmp_path / "mine.json", tmp_path / "mine"
+    file.write_text("mine")
+    folder.mkdir()
+    (folder / "table.tex").write_text("mine")
+    for command in (
+        ["evaluate", "baseline:dice", "--task", "lee", "--json", str(file)],
+        ["evaluate", "baseline:dice", "--task", "lee", "--out", str(folder)],
+        ["compare", str(tmp_path), "--json", str(file)],
+        ["leakage", "nowhere.txt", "--json", str(file)],
+        ["mteb", "baseline:dice", "--task", "STS12", "--json", str(file)],
+    ):
+        found = CliRunner().invoke(app, command)
+        assert isinstance(found.exception, InputError), command
+        assert "--force" in str(found.exception)
+    assert file.read_text() == (folder / "table.tex").read_text() == "mine"
+    group = ["evaluate", "--group", "g=baseline:all", "--task", "lee"]
+    assert "stands for several" in str(CliRunner().invoke(app, group).exception)
+    given = ["evaluate", "baseline:dice", "--task", "lee", "--no-cache", "--resamples", "5", "-q"]
+    assert not CliRunner().invoke(app, [*given, "--json", str(file), "--force"]).exception
+    assert json.loads(file.read_text())["results"]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from firth.paper.settings import Weights
 from firth.paper.context_fit import Terms
+from firth.paper.settings import Weights
 from firth.run.config import Config
 from firth.run.errors import ConfigError
 

@@ -11,14 +11,17 @@ import pytest
 from firth.corpus.context import Context
 from firth.corpus.corpus import Corpus
 from firth.lexical.words import jaccard, words
-from firth.paper.settings import PaperConfig
+from firth.origin.origin import Origin
+from firth.origin.settings import Method
 from firth.paper.candidates import Candidates
+from firth.paper.context_fit import Terms
 from firth.paper.generation.protocol import Likelihoods, Pairs
 from firth.paper.origin import PaperOrigin
 from firth.paper.retrieve.index import Screened
-from firth.paper.context_fit import Terms
+from firth.paper.settings import PaperConfig
 from firth.run.config import Config
-from firth.run.errors import InputError
+from firth.run.errors import ConfigError, InputError
+from firth.run.run import Run
 
 A, B, C = (
     "The ship reached the harbour near the island.",
@@ -262,3 +265,36 @@ def test_terms_of_nothing() -> None:
     """The premise of the zero case: empty terms have an empty fit."""
     empty = np.empty(0, dtype=np.float32)
     assert Terms(empty, empty, empty, empty).fit(PaperConfig().weights).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"paper": {"measure": "cosine"}},
+        {"retrieve": {"chunks": 7}},
+        {"seed": 14},
+        {"generator": {"precision": "float32", "batch_tokens": 99}},
+    ],
+    ids=lambda change: "+".join(change),
+)
+def test_the_identity_follows_every_setting_that_is_read(
+    tiny_run: Path, change: dict[str, object]
+) -> None:
+    """What decides a score decides the fingerprint under which scores are kept, no other."""
+    run = Run.open(tiny_run)
+    assert run.config.origin.method is Method.PAPER, "premise"
+    known = Origin.identity(run)
+    assert Origin.identity(run.changed(change)) != known
+    assert Origin.identity(run.changed({"harvest": {"pairs": 7}})) == known
+
+
+def test_changes_go_to_the_section_of_the_method(tiny_run: Path) -> None:
+    """`Origin.open` opens what `PaperOrigin.open` opens; a setting of the other method is none."""
+    opened = Origin.open(tiny_run, seed=14, contexts=2, shortlist=3)
+    assert isinstance(opened, PaperOrigin)
+    assert opened.config.contexts == 2
+    assert opened.similarity(A, B) == PaperOrigin.open(
+        tiny_run, seed=14, contexts=2, shortlist=3
+    ).similarity(A, B)
+    with pytest.raises(ConfigError, match=r"paper\.parts"):
+        Origin.open(tiny_run, parts={"words": 1})

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from firth.corpus.corpus import Corpus
-from firth.paper.settings import Measure, PaperConfig, Selection, Weights
 from firth.paper.candidates import Candidates
 from firth.paper.coherence.coherence import Coherence
 from firth.paper.context_set import Choice, choose
-from firth.paper.pair_fits import Fitter, PairFits
 from firth.paper.generation.open import open_generator
 from firth.paper.origin import PaperOrigin
+from firth.paper.pair_fits import Fitter, PairFits
 from firth.paper.retrieve.index import ChunkIndex
+from firth.paper.settings import Measure, PaperConfig, Selection, Weights
 from firth.run.run import Run
 
 PAIRS = [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from firth.evaluate import hub
+from firth.evaluate import readers
 from firth.reproduce.options import Options, Request
 from firth.run.config import Config
 from firth.run.run import CONFIG, Run
@@ -17,7 +17,7 @@ NOUNS = ["ship", "harbour", "wave", "sailor", "storm", "judge", "lawyer", "trial
 @pytest.fixture
 def stsb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An evaluation folder whose STSb has 24 test pairs and 12 dev pairs, rated by word overlap."""
-    monkeypatch.setattr(hub, "hub_is_reachable", lambda: False)
+    monkeypatch.setattr(readers, "hub_is_reachable", lambda: False)
     rng = random.Random(7)
     text = "sentence1\tsentence2\tscore\tsubtask\tsplit\n"
     for split, rows in (("test", 24), ("dev", 12)):

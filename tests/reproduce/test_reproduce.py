@@ -10,7 +10,7 @@ import pytest
 
 from firth.baselines.registry import open_baseline
 from firth.baselines.trained import TRAINED
-from firth.evaluate import hub
+from firth.evaluate import readers
 from firth.evaluate.evaluate import evaluate
 from firth.reproduce.cbos import available, pearson
 from firth.reproduce.published import CBOS_SETS, CBOS_SYSTEMS, CBOS_TABLE1
@@ -37,7 +37,7 @@ def write_set(path: Path, subtasks: Sequence[str], rows: int = 12) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "hub_is_reachable", lambda: False)
+    monkeypatch.setattr(readers, "hub_is_reachable", lambda: False)
 
 
 @pytest.fixture

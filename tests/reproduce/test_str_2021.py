@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from firth.cli.main import app
-from firth.evaluate import hub
+from firth.evaluate import readers
 from firth.evaluate.evaluate import evaluate
 from firth.reproduce import str_models
 from firth.reproduce.options import Options
@@ -25,7 +25,7 @@ KINDS = {"Formality_pp": "Formality", "Formality_r": "Formality", "STS": "STS", 
 
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "hub_is_reachable", lambda: False)
+    monkeypatch.setattr(readers, "hub_is_reachable", lambda: False)
     monkeypatch.setattr(str_models, "hub_is_reachable", lambda: False)
 
 

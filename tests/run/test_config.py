@@ -23,7 +23,7 @@ def test_all_problems_are_raised_together(tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text(
         "seed: -1\nsped: 3\ncorpus: {chunk_sentences: none}\n"
-        "origin: {contexts: 500, shortlist: 10}\ngenerator: {backend: causal-lm}\n"
+        "paper: {contexts: 500, shortlist: 10}\ngenerator: {backend: causal-lm}\n"
     )
     with pytest.raises(ConfigError) as raised:
         Config.load(path)

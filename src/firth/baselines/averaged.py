@@ -14,9 +14,7 @@ from firth.lexical.tfidf import OWN
 from firth.lexical.word_vectors import WordVectors
 from firth.run.errors import InputError
 
-Weight = Callable[[str], float]
-"""Weight of a lowercased word."""
-
+Encode = Callable[[Sequence[str]], Floats]
 SIF_A = 1e-3
 """Arora et al. (2017) find 1e-4 to 1e-3 equally good."""
 _WORD = re.compile(r"\w+")
@@ -32,14 +30,14 @@ class Averager:
 
     Args:
         vectors: Of the words.
-        weight: Weight of each word in the mean; None for equal weights.
+        weight: Weight of each lowercased word in the mean; None for equal weights.
         largest: Take the largest value in each dimension instead of the mean.
     """
 
     def __init__(
         self,
         vectors: WordVectors,
-        weight: Weight | None = None,
+        weight: Callable[[str], float] | None = None,
         *,
         largest: bool = False,
     ) -> None:
@@ -48,15 +46,14 @@ class Averager:
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Vectors (n, d) of `texts`; zero where no word is known."""
-        return np.array([self._encode(text) for text in texts]).reshape(
-            len(texts), self._vectors.dimensions
-        )
+        rows = [self._encode(text) for text in texts]
+        return np.array(rows).reshape(len(texts), self._vectors.dimensions)
 
     def _encode(self, text: str) -> Floats:
         found = [(w, v) for w in _WORD.findall(text) if (v := self._look_up(w)) is not None]
         if not found:
             return np.zeros(self._vectors.dimensions)
-        stack = np.array([vector for _, vector in found], dtype=np.float64)
+        stack: Floats = np.array([vector for _, vector in found], dtype=np.float64)
         if self._largest:
             highest: Floats = stack.max(axis=0)
             return highest
@@ -80,9 +77,7 @@ class FromSet:
         learn: Distinct texts, sorted → how to encode texts.
     """
 
-    def __init__(
-        self, name: str, learn: Callable[[list[str]], Callable[[Sequence[str]], Floats]]
-    ) -> None:
+    def __init__(self, name: str, learn: Callable[[list[str]], Encode]) -> None:
         self.name = name
         self._learn = learn
 
@@ -134,11 +129,9 @@ def idf_weighted(vectors: WordVectors, run: str | None = None) -> Scorer:
     if run:
         idf = fit_idf_on_run(run)
         return CosineScorer(f"{title} {idf.source}", Averager(vectors, idf.weight).encode)
-
-    def learn(texts: list[str]) -> Callable[[Sequence[str]], Floats]:
-        return Averager(vectors, fit_idf(texts, OWN).weight).encode
-
-    return FromSet(f"{title} {OWN}", learn)
+    return FromSet(
+        f"{title} {OWN}", lambda texts: Averager(vectors, fit_idf(texts, OWN).weight).encode
+    )
 
 
 def sif_weighted(
@@ -156,29 +149,25 @@ def sif_weighted(
         own_component: With a run: the component from the evaluated set all the same, as the paper
             does it.
     """
+
+    def averager(frequencies: Frequencies) -> Averager:
+        return Averager(vectors, lambda word: SIF_A / (SIF_A + frequencies.share(word)))
+
     title = f"SIF-weighted mean of the word vectors of {vectors.name}, word frequencies"
     if run is None:
         return FromSet(
             f"{title} and component from {OWN}",
-            lambda texts: _removing(_sif(vectors, fit_frequencies(texts, OWN)), texts),
+            lambda texts: _removing(averager(fit_frequencies(texts, OWN)), texts),
         )
     frequencies, sample = fit_frequencies_on_run(run, _SAMPLE)
-    averager = _sif(vectors, frequencies)
+    source, weighted = frequencies.source, averager(frequencies)
     if own_component:
-        return FromSet(
-            f"{title} from {frequencies.source}, component from {OWN}",
-            lambda texts: _removing(averager, texts),
-        )
-    return CosineScorer(
-        f"{title} and component from {frequencies.source}", _removing(averager, sample)
-    )
+        name = f"{title} from {source}, component from {OWN}"
+        return FromSet(name, lambda texts: _removing(weighted, texts))
+    return CosineScorer(f"{title} and component from {source}", _removing(weighted, sample))
 
 
-def _sif(vectors: WordVectors, frequencies: Frequencies) -> Averager:
-    return Averager(vectors, lambda word: SIF_A / (SIF_A + frequencies.share(word)))
-
-
-def _removing(averager: Averager, texts: Sequence[str]) -> Callable[[Sequence[str]], Floats]:
+def _removing(averager: Averager, texts: Sequence[str]) -> Encode:
     """Encode without the first principal component of the vectors of `texts`."""
     component = first_component(averager.encode(texts))
 

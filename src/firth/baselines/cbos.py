@@ -7,8 +7,7 @@ differentiation than to compute; only rows of words that a step's sentences have
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -65,36 +64,25 @@ def neighbours(documents: Ints, centres: Ints, k: int) -> tuple[Ints, npt.NDArra
     return np.where(there, around, centres[:, None]), there
 
 
-class Order:
-    """The centres and negatives of every step, functions of the epoch alone.
+def centres_of(documents: Ints) -> Ints:
+    """The sentences that have a neighbour in their document: what an epoch meets, each once."""
+    alike = documents[:-1] == documents[1:]
+    return np.flatnonzero(np.append(alike, False) | np.insert(alike, 0, False))
 
-    A centre is a sentence with at least one neighbour within k; an epoch meets each once, in
-    random order, with m negatives drawn uniformly from all sentences.
 
-    Args:
-        documents: Document of each sentence.
-        k: Neighbours on each side.
-        negatives: m.
-        seed: Of the order and the draws.
+def batches(
+    documents: Ints, config: NeighbourSection, seed: int, epoch: int
+) -> list[tuple[Ints, Ints]]:
+    """(centres, negatives) of each step of an epoch, a function of seed and epoch alone.
+
+    Centres in random order, the last step with what is left of them; for each, m sentences drawn
+    uniformly from all.
     """
-
-    def __init__(self, documents: Ints, k: int, negatives: int, seed: int) -> None:
-        alike = documents[:-1] == documents[1:]
-        near = np.append(alike, False) | np.insert(alike, 0, False)
-        self.centres = np.flatnonzero(near)
-        self._draw = lru_cache(maxsize=1)(self._epoch)
-        self._total, self._negatives, self._seed = len(documents), negatives, seed
-
-    def _epoch(self, epoch: int) -> tuple[Ints, Ints]:
-        rng = np.random.default_rng(derive_seed(self._seed, epoch))
-        centres = rng.permutation(self.centres)
-        return centres, rng.integers(self._total, size=(len(centres), self._negatives))
-
-    def batches(self, epoch: int, size: int) -> list[tuple[Ints, Ints]]:
-        """(centres, negatives) of each step of an epoch; the last one may be smaller."""
-        centres, negatives = self._draw(epoch)
-        edges = [*range(0, len(centres), size), len(centres)]
-        return [(centres[a:b], negatives[a:b]) for a, b in pairwise(edges)]
+    rng = np.random.default_rng(derive_seed(seed, epoch))
+    centres = rng.permutation(centres_of(documents))
+    negatives = rng.integers(len(documents), size=(len(centres), config.negatives))
+    edges = [*range(0, len(centres), config.batch), len(centres)]
+    return [(centres[a:b], negatives[a:b]) for a, b in pairwise(edges)]
 
 
 def context_predicts_centre(documents: Ints, centres: Ints, negatives: Ints, k: int) -> Batch:
@@ -188,11 +176,11 @@ class State:
     squares: Singles
 
 
-def first_state(vocabulary: int, dimensions: int, spread: float, seed: int) -> State:
-    """Word vectors of normal noise with standard deviation `spread`."""
+def first_state(vocabulary: int, config: NeighbourSection, seed: int) -> State:
+    """Word vectors of normal noise with standard deviation `config.spread`."""
     rng = np.random.default_rng(seed)
-    noise = rng.standard_normal((vocabulary, dimensions), np.float32) * np.float32(spread)
-    return State(noise, np.zeros(vocabulary, np.float32))
+    noise = rng.standard_normal((vocabulary, config.dimensions), np.float32)
+    return State(noise * np.float32(config.spread), np.zeros(vocabulary, np.float32))
 
 
 def step(
@@ -207,12 +195,10 @@ def step(
     asked = np.concatenate((batch.members.ravel(), batch.candidates.ravel()))
     chosen, places = np.unique(asked, return_inverse=True)
     split = batch.members.size
-    local = Batch(
-        places[:split].reshape(batch.members.shape),
-        batch.shares,
-        places[split:].reshape(batch.candidates.shape),
-        batch.targets,
-        batch.open,
+    local = replace(
+        batch,
+        members=places[:split].reshape(batch.members.shape),
+        candidates=places[split:].reshape(batch.candidates.shape),
     )
     pieces, offsets = sentences.gather(chosen)
     rows, of_piece = np.unique(pieces, return_inverse=True)
@@ -255,48 +241,33 @@ def learn(
     Returns:
         Word vectors, (V, d), and the mean loss of each epoch.
     """
-    order = Order(sentences.documents, config.window, config.negatives, derive_seed(seed, "order"))
     scratch.mkdir(parents=True, exist_ok=True)
     checkpoint = scratch / "checkpoint.safetensors"
+    losses: list[float] = []
     if checkpoint.is_file():
-        state, losses = _resume(checkpoint)
+        stored = load_file(checkpoint)
+        state, losses = State(stored["vectors"], stored["squares"]), stored["losses"].tolist()
     else:
-        width = config.dimensions
-        state = first_state(
-            len(sentences.vocabulary), width, config.spread, derive_seed(seed, "vectors")
-        )
-        losses = []
-    total = config.epochs * len(order.centres)
-    seen = len(losses) * len(order.centres)
+        state = first_state(len(sentences.vocabulary), config, derive_seed(seed, "vectors"))
+    each = len(centres_of(sentences.documents))
+    total, seen = config.epochs * each, len(losses) * each
     with bar(title, total) as shown:
         shown.advance(seen)
         for epoch in range(len(losses), config.epochs):
             loss = 0.0
-            for centres, negatives in order.batches(epoch, config.batch):
+            steps = batches(sentences.documents, config, derive_seed(seed, "order"), epoch)
+            for centres, negatives in steps:
                 batch = compose(sentences.documents, centres, negatives, config.window)
                 rate = config.learning_rate * max(1e-4, 1 - seen / total)
                 loss += step(state, sentences, batch, config, likeness, rate)
                 seen += len(centres)
                 shown.advance(len(centres))
-            losses.append(loss / max(1, len(order.centres)))
+            losses.append(loss / max(1, each))
             shown.advance(0, f"loss {losses[-1]:.3f}")
-            _save(checkpoint, state, losses)
+            stored = {**vars(state), "losses": np.array(losses, np.float64)}
+            with write_atomically(checkpoint) as partial:
+                save_file(stored, partial)
     return state.vectors, losses
-
-
-def _save(path: Path, state: State, losses: list[float]) -> None:
-    tensors: dict[str, npt.NDArray[Any]] = {
-        "vectors": state.vectors,
-        "squares": state.squares,
-        "losses": np.array(losses, np.float64),
-    }
-    with write_atomically(path) as partial:
-        save_file(tensors, partial)
-
-
-def _resume(path: Path) -> tuple[State, list[float]]:
-    stored = load_file(path)
-    return State(stored["vectors"], stored["squares"]), stored["losses"].tolist()
 
 
 def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
@@ -317,14 +288,7 @@ def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
     sentences = read_sentences(run, config)
     if not (sentences.documents[1:] == sentences.documents[:-1]).any():
         raise InputError(f"{run.path}: every document has one sentence; {name} learns from two")
-    vectors, losses = learn(
-        sentences,
-        compose,
-        config,
-        likeness,
-        derive_seed(run.config.seed, "baseline", name),
-        workspace / SCRATCH,
-        f"Baseline {name}",
-    )
+    seed, scratch = derive_seed(run.config.seed, "baseline", name), workspace / SCRATCH
+    vectors, losses = learn(sentences, compose, config, likeness, seed, scratch, f"Baseline {name}")
     WordBag(title, sentences.vocabulary, vectors, config.stemmer).save(workspace)
     return {**sentences.summary, "losses": [round(loss, 6) for loss in losses]}

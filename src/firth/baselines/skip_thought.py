@@ -146,12 +146,9 @@ class Triples:
         self.centres: Ints = np.flatnonzero(documents[:-2] == documents[2:]) + 1
         self._sentences, self._size, self._seed = sentences, size, seed
         share = sentences.counts**0.75
-        self._share = share / share.sum()
-        self._sample = min(sample, len(share))
         # With the sampling of each word apart, of mean min(1, S·q), no normalisation is needed.
-        expected = np.minimum(1.0, self._sample * self._share)
-        self._expected = expected
-        self._odds = torch.from_numpy(np.log(expected).astype(np.float32))
+        self._expected = np.minimum(1.0, min(sample, len(share)) * (share / share.sum()))
+        self._odds = torch.from_numpy(np.log(self._expected).astype(np.float32))
 
     def __call__(self, step: int) -> tuple[Padded, Padded, Padded, Sampled]:
         """Centres, the sentences before, the ones after, and the sampled words."""

@@ -119,15 +119,15 @@ def base_settings(names: Sequence[str], base: str) -> dict[str, Any]:
     Raises:
         InputError: One of them starts from nothing.
     """
-    fields = {name: section_of(name) for name in names}
-    sections = {
-        name: getattr(BaselinesConfig(), section).model_dump() for name, section in fields.items()
-    }
-    if wrong := [name for name, section in sections.items() if "base" not in section]:
+    if wrong := [name for name in names if "base" not in _fields(name)]:
         raise InputError(
             f"--base {base}: {', '.join(wrong)} starts from nothing. Train it without --base"
         )
-    return {"baselines": {section: {"base": base} for section in fields.values()}}
+    return {"baselines": {section_of(name): {"base": base} for name in names}}
+
+
+def _fields(name: str) -> list[str]:
+    return list(type(getattr(BaselinesConfig(), section_of(name))).model_fields)
 
 
 def stage_of(name: str, folder: str | None = None) -> Stage:
@@ -149,10 +149,9 @@ def build_baseline(run: Run, name: str, folder: str | None = None) -> Outcome:
         MissingStageError: A stage that it reads is not built.
         MissingExtraError: A library it needs is not installed.
     """
-    module = _module(name)
+    trained, module = find_trained(name), _module(name)
     more: Mapping[str, str] = module.inputs(run, name) if hasattr(module, "inputs") else {}
-    section = f"baselines.{section_of(name)}"
-    fields = type(getattr(BaselinesConfig(), section_of(name))).model_fields
+    own = {field: f"baselines.{section_of(name)}.{field}" for field in _fields(name)}
 
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
         summary: Mapping[str, Any] = module.fit(handed, name, workspace)
@@ -162,14 +161,10 @@ def build_baseline(run: Run, name: str, folder: str | None = None) -> Outcome:
         stage_of(name, folder),
         fill,
         reads=[CORPUS],
-        settings=[
-            "seed",
-            *find_trained(name).settings,
-            *(f"{section}.{field}" for field in fields if field not in more),
-        ],
-        places=[f"{section}.{field}" for field in fields if field in more],
+        settings=["seed", *trained.settings, *(own[f] for f in own if f not in more)],
+        places=[own[f] for f in own if f in more],
         inputs=more,
-        code=find_trained(name).module,
+        code=trained.module,
     )
 
 

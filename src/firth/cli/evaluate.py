@@ -24,7 +24,19 @@ CacheFolder = Annotated[
     ),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Compute everything anew.")]
+DataDir = Annotated[Path | None, typer.Option(help="Folder of evaluation sets.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write what is found to this file.")]
 Resamples = Annotated[int, typer.Option(min=1, help="Bootstrap resamples of each interval.")]
+Subtasks = Annotated[bool, typer.Option("--subtasks", help="The subtasks too.")]
+Tasks = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME...",
+        help="Evaluation sets, or all; see docs/evaluate.md.",
+        show_default=False,
+    ),
+]
 
 
 def evaluate(
@@ -37,19 +49,12 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    task: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME...",
-            help="Evaluation sets, or all; see docs/evaluate.md.",
-            show_default=False,
-        ),
-    ] = None,
+    task: Tasks = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Write JSON, similarities, tables and plots to this folder."),
     ] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder of evaluation sets.")] = None,
+    data_dir: DataDir = None,
     split: Annotated[
         str | None, typer.Option(help="train, dev or test. Default: the one usually reported.")
     ] = None,
@@ -67,7 +72,7 @@ def evaluate(
     against: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Compare all others with this one in pairs.")
     ] = None,
-    subtasks: Annotated[bool, typer.Option("--subtasks", help="Show the subtasks too.")] = False,
+    subtasks: Subtasks = False,
     aggregate: Annotated[
         list[str] | None,
         typer.Option(
@@ -77,9 +82,8 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the results to this JSON file.")
-    ] = None,
+    json_file: JsonFile = None,
+    force: Force = False,
     resamples: Resamples = 1_000,
     leakage: Annotated[
         bool,
@@ -93,20 +97,20 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Compare models' scores with human ratings, with 95 % intervals."""
-    start(quiet, json_file)
+    start(quiet, json_file, force)
     if not task:
         raise InputError("expected --task NAME..., as --task sts-b lee, or --task all")
     groups = _groups(group or ())
-    if out is not None and out.exists() and not out.is_dir():
-        raise InputError(f"--out {out}: a file; expected a folder")
     if not models and not groups:
         raise InputError(
             "expected MODEL... before --task, as firth evaluate baseline:dice --task lee"
         )
     from firth.evaluate.aggregate import parse_aggregates
     from firth.evaluate.evaluate import evaluate_models
+    from firth.evaluate.report import claim_folder
 
-    aggregates = parse_aggregates(aggregate or ())
+    if out is not None:
+        claim_folder(out, force)
     found = evaluate_models(
         models or [],
         task,
@@ -120,13 +124,13 @@ def evaluate(
         command=shlex.join(["firth", *sys.argv[1:]]),
         cache=open_cache(cache, no_cache),
         leakage=leakage,
-        aggregates=aggregates,
+        aggregates=parse_aggregates(aggregate or ()),
     )
     say(found.text(subtasks=subtasks))
     if json_file is not None:
         found.to_json(json_file)
     if out is not None:
-        found.write(out)
+        found.write(out, force=force)
 
 
 def compare(
@@ -145,7 +149,7 @@ def compare(
     against: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Only comparisons with this model.")
     ] = None,
-    subtasks: Annotated[bool, typer.Option("--subtasks", help="Compare the subtasks too.")] = False,
+    subtasks: Subtasks = False,
     mean: Annotated[
         str | None,
         typer.Option(
@@ -153,9 +157,8 @@ def compare(
             help="Also give the models' means over these sets, and their differences.",
         ),
     ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the differences to this JSON file.")
-    ] = None,
+    json_file: JsonFile = None,
+    force: Force = False,
     resamples: Annotated[
         int | None, typer.Option(min=1, help="Bootstrap resamples. Default: those of A.")
     ] = None,
@@ -165,9 +168,9 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Say which of two models is ahead on each set, and by how much (paired bootstrap)."""
-    start(quiet, json_file)
-    from firth.evaluate.report import write_document
-    from firth.evaluate.versus import compare_saved
+    start(quiet, json_file, force)
+    from firth.evaluate.comparison import compare_saved
+    from firth.evaluate.results import write_document
 
     found = compare_saved(
         first,
@@ -179,10 +182,8 @@ def compare(
         resamples=resamples,
         cache=open_cache(cache, no_cache),
     )
-    for average in found.averages:
-        say(str(average))
-    for difference in found.differences:
-        say(str(difference))
+    for line in (*found.averages, *found.differences):
+        say(str(line))
     if json_file is not None:
         write_document(json_file, found.to_dict())
 
@@ -196,39 +197,39 @@ def leakage(
             show_default=False,
         ),
     ],
-    task: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME...", help="Evaluation sets. Default: all, every split."),
-    ] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder of evaluation sets.")] = None,
+    task: Tasks = None,
+    data_dir: DataDir = None,
     examples: Annotated[int, typer.Option(min=0, help="Examples to show of each set.")] = 3,
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", help="Write counts and examples to this JSON file."),
-    ] = None,
+    min_words: Annotated[
+        int, typer.Option(min=2, help="Texts of fewer words are not looked for.")
+    ] = 6,
+    threshold: Annotated[
+        float, typer.Option(min=0.1, max=1, help="Least Jaccard similarity that is near.")
+    ] = 0.7,
+    json_file: JsonFile = None,
+    force: Force = False,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
-    seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Say which evaluation texts a training text holds, exactly or nearly."""
-    start(quiet, json_file)
-    from firth.evaluate.leakage import find_leakage
-    from firth.evaluate.report import write_document
-    from firth.evaluate.selection import select_every_split
-    from firth.evaluate.training_text import training_of
+    """Say which evaluation texts a training text holds, exactly or nearly: in all sets, unless
+    some are named."""
+    start(quiet, json_file, force)
+    from firth.evaluate.leakage import find_leakage, training_of
+    from firth.evaluate.load import select_every_split, summary
+    from firth.evaluate.results import write_document
 
     training = training_of(source)
     sets, left_out = select_every_split(task or ["all"], data_dir)
-    found = find_leakage(training, sets, open_cache(cache, no_cache))
+    found = find_leakage(training, sets, open_cache(cache, no_cache), min_words, threshold)
     for one in found.sets:
         say(str(one))
         for match in found.examples[one.task, one.split][:examples]:
             say(f"    {match.kind} ({match.similarity:.2f}): {match.text}")
             if match.sentence != match.text:
                 say(f"        {match.sentence}")
-    for item in left_out:
-        say(f"({item})")
+    for line in summary(left_out):
+        say(f"({line})")
     if json_file is not None:
         write_document(json_file, found.to_dict(examples=True))
 
@@ -238,6 +239,12 @@ def _groups(given: Sequence[str]) -> dict[str, list[str]]:
     for text in given:
         name, equals, members = text.partition("=")
         models = [member.strip() for member in members.split(",") if member.strip()]
+        several = [model for model in models if model.partition("@")[0] == "baseline:all"]
+        if several:
+            raise InputError(
+                f"--group {text}: {several[0]} stands for several models, and a group is of models "
+                "that differ in their seed only. Name each of them"
+            )
         if not equals or not name or len(models) < 2:
             raise InputError(
                 f"--group {text}: expected NAME=MODEL,MODEL,... with at least two models"

@@ -1,10 +1,10 @@
 """The command that runs tasks of MTEB."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from firth.cli.evaluate import Force, JsonFile
 from firth.cli.options import Quiet, start
 from firth.cli.show import show_table
 
@@ -18,15 +18,14 @@ def mteb(
         list[str],
         typer.Option(metavar="NAME...", help="Tasks of MTEB of type STS.", show_default=False),
     ],
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the figures to this JSON file.")
-    ] = None,
+    json_file: JsonFile = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Run tasks of MTEB (type STS) on our models, by MTEB's own code."""
-    start(quiet, json_file)
-    from firth.evaluate.mteb_run import evaluate_mteb
-    from firth.run.files import write_json
+    start(quiet, json_file, force)
+    from firth.evaluate.mteb import evaluate_mteb
+    from firth.evaluate.results import write_document
 
     figures = [figure for model in models for figure in evaluate_mteb(model, task)]
     header = ("task", "split", "subset", "model", "spearman", "pearson", "main score")
@@ -36,4 +35,4 @@ def mteb(
         rows.append([one.task, one.split, one.subset, one.model, *(f"{v:.1f}" for v in values)])
     show_table(header, rows)
     if json_file is not None:
-        write_json(json_file, [one.to_dict() for one in figures])
+        write_document(json_file, [one.to_dict() for one in figures])

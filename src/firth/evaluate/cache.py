@@ -9,17 +9,21 @@ import io
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from firth.evaluate.metrics import Floats
 from firth.run.errors import InputError
 from firth.run.progress import note
 
+T = TypeVar("T")
 VARIABLE = "FIRTH_CACHE"
 """Environment variable that names the folder of the cache."""
+_ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading an entry that is whole, but not what it should be, may raise."""
 
 
 def default_folder() -> Path:
@@ -52,48 +56,79 @@ class Cache:
         if self._folder is not None and self._folder.exists() and not self._folder.is_dir():
             raise InputError(f"{self._folder}: a file; expected the folder of the cache")
 
+    @classmethod
+    def open(cls, cache: "Cache | str | Path | None") -> "Cache":
+        """A cache as it is, or one in a folder."""
+        return cache if isinstance(cache, Cache) else cls(cache)
+
     @property
     def keeps(self) -> bool:
         """Whether anything is kept at all."""
         return self._folder is not None
 
+    def recall(
+        self, kind: str, key: str, make: Callable[[], T],
+        plain: Callable[[T], Any], restore: Callable[[Any], T],
+    ) -> T:  # fmt: skip
+        """What `make()` gives: read where it is there, else made, and kept as `plain` of it.
+
+        An entry that `restore` cannot make a value of is named and made again.
+        """
+        known = self.value(kind, key)
+        if known is not None:
+            try:
+                return restore(known)
+            except _ODD:
+                self._damaged(kind, key)
+        made = make()
+        self.keep_value(kind, key, plain(made))
+        return made
+
     def value(self, kind: str, key: str) -> Any:
         """A value of plain types; None where there is no entry."""
-        found = self._read(kind, key)
-        return None if found is None else json.loads(found)
+        return self._read(kind, key, json.loads)
 
     def keep_value(self, kind: str, key: str, value: object) -> None:
         """Keep a value of plain types."""
         text = json.dumps(value, ensure_ascii=True, allow_nan=False)
         self._write(kind, key, text.encode())
 
-    def floats(self, kind: str, key: str) -> npt.NDArray[np.float64] | None:
-        """An array; None where there is no entry."""
-        found = self._read(kind, key)
+    def floats(self, kind: str, key: str, shape: tuple[int, ...] | None = None) -> Floats | None:
+        """An array (of this shape, where one is given); None where there is no entry."""
+        found = self._read(kind, key, lambda data: np.load(io.BytesIO(data), allow_pickle=False))
         if found is None:
             return None
-        array: npt.NDArray[np.float64] = np.load(io.BytesIO(found), allow_pickle=False)
+        if found.dtype != np.float64 or shape not in (None, found.shape):
+            self._damaged(kind, key)
+            return None
+        array: Floats = found
         return array
 
-    def keep_floats(self, kind: str, key: str, array: npt.NDArray[np.float64]) -> None:
+    def keep_floats(self, kind: str, key: str, array: Floats) -> None:
         """Keep an array."""
         buffer = io.BytesIO()
         np.save(buffer, np.ascontiguousarray(array), allow_pickle=False)
         self._write(kind, key, buffer.getvalue())
 
-    def _read(self, kind: str, key: str) -> bytes | None:
+    def _read(self, kind: str, key: str, parse: Callable[[bytes], Any]) -> Any:
         if self._folder is None:
             return None
-        path = self._folder / kind / key
         try:
-            content = path.read_bytes()
+            content = (self._folder / kind / key).read_bytes()
         except OSError:
             return None
         checksum, _, payload = content.partition(b"\n")
-        if checksum != _checksum(kind, key, payload):
-            note(f"{path}: a damaged cache entry; computed again")
-            return None
-        return payload
+        try:
+            if checksum == _checksum(kind, key, payload):
+                return parse(payload)
+        except (*_ODD, EOFError, OSError):
+            pass
+        self._damaged(kind, key)
+        return None
+
+    def _damaged(self, kind: str, key: str) -> None:
+        assert self._folder is not None
+        note(f"{self._folder / kind / key}: a damaged cache entry; computed again")
 
     def _write(self, kind: str, key: str, payload: bytes) -> None:
         if self._folder is None:

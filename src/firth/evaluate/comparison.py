@@ -1,59 +1,44 @@
-"""Two models on the same pairs: who is ahead, and by how much."""
+"""Models against each other on the same pairs: fresh or saved, two at a time or groups of seeds.
 
-from collections.abc import Sequence
+Intervals of two models that overlap may still hide a clear difference, since both err on the same
+hard pairs; the paired bootstrap measures the difference itself.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations, product
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+import firth
 from firth.evaluate.cache import Cache
-from firth.evaluate.evaluation import Evaluation
-from firth.evaluate.figures import differences_of
-from firth.evaluate.metrics import Difference
-from firth.evaluate.sample import Sample, sample_of
+from firth.evaluate.figures import bootstrap_seed, differences_of, figures_of
+from firth.evaluate.metrics import (
+    Difference,
+    Drawn,
+    Estimate,
+    Metric,
+    draw,
+    draw_difference,
+    undefined,
+)
+from firth.evaluate.report import Saved, read_saved
+from firth.evaluate.results import Comparison, Evaluation, GroupResult, Sample, settings_of
+from firth.evaluate.task import ALL
 from firth.run.errors import InputError
 
-
-@dataclass(frozen=True)
-class Comparison:
-    """A difference on one figure; `str()` says it in words. Averages over sets have no split."""
-
-    first: str
-    second: str
-    task: str
-    subtask: str
-    split: str
-    metric: str
-    difference: Difference
-
-    def __str__(self) -> str:
-        """`sts-b test spearman: A beats B by 1.3 [0.4, 2.2]`."""
-        subtask = "" if self.subtask == "all" else self.subtask
-        verdict = self.difference.sentence(self.first, self.second)
-        names = filter(None, (self.task, self.split, subtask, self.metric))
-        return f"{' '.join(names)}: {verdict}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values: the names, and `value`, `low`, `high`, `n` of first minus second."""
-        names = ("first", "second", "task", "subtask", "split", "metric")
-        return {name: getattr(self, name) for name in names} | asdict(self.difference)
+SCHEMA = 2
+"""Version of the JSON of differences."""
+_Named = tuple[str, Sequence[Sample]]
 
 
 def compare(
-    first: Evaluation,
-    second: Evaluation,
-    *,
-    subtasks: bool = False,
-    cache: Cache | None = None,
+    first: Evaluation, second: Evaluation, *, subtasks: bool = False, cache: Cache | None = None
 ) -> list[Comparison]:
-    """Paired bootstrap of every figure that two evaluations share.
-
-    Intervals of two models that overlap may still hide a clear difference, since both err on the
-    same hard pairs; the paired bootstrap measures the difference itself.
-
-    Args:
-        first: One model's evaluation.
-        second: Another's, with the same seed and resamples.
-        subtasks: Compare the subtasks too, not `all` alone.
-        cache: Differences computed before.
+    """Paired bootstrap of every figure that two evaluations share: of `all` rows, or subtasks too.
 
     Raises:
         InputError: They share no set, saw different data, or were resampled differently.
@@ -63,52 +48,20 @@ def compare(
             f"{first.model} and {second.model}: resampled differently (seed, resamples: "
             f"{first.seed}, {first.resamples} and {second.seed}, {second.resamples})"
         )
-    return compare_samples(
-        (first.model, [sample_of(item) for item in first.scored]),
-        (second.model, [sample_of(item) for item in second.scored]),
-        seed=first.seed,
-        resamples=first.resamples,
-        subtasks=subtasks,
-        cache=cache,
-    )
+    one, two = ((e.model, [item.sample for item in e.scored]) for e in (first, second))
+    return _compare(one, two, subtasks, first.seed, first.resamples, cache)
 
 
-def compare_samples(
-    first: tuple[str, Sequence[Sample]],
-    second: tuple[str, Sequence[Sample]],
-    *,
-    seed: int,
-    resamples: int,
-    subtasks: bool = False,
-    cache: Cache | None = None,
+def _compare(
+    first: _Named, second: _Named, subtasks: bool, seed: int, resamples: int, cache: Cache | None
 ) -> list[Comparison]:
-    """`compare` for two models given by name and samples.
-
-    Args:
-        first: Name and samples of one model.
-        second: Of another.
-        seed: Of the resampling.
-        resamples: Bootstrap resamples behind each interval.
-        subtasks: Compare the subtasks too, not `all` alone.
-        cache: Differences computed before.
-
-    Raises:
-        InputError: They share no set, or saw different rows of one.
-    """
     (one, ours), (two, theirs) = first, second
     others = {(sample.task, sample.split): sample for sample in theirs}
-    shared = [
-        (sample, other)
-        for sample in ours
-        if (other := others.get((sample.task, sample.split))) is not None
-    ]
+    shared = [(s, others[s.task, s.split]) for s in ours if (s.task, s.split) in others]
     if not shared:
         raise InputError(f"{one} and {two} share no evaluated set")
-    if differing := [sample for sample, other in shared if sample.data != other.data]:
-        names = ", ".join(
-            f"{sample.name} ({sample.data[:12]} and {others[sample.task, sample.split].data[:12]})"
-            for sample in differing
-        )
+    if differing := [pair for pair in shared if pair[0].data != pair[1].data]:
+        names = ", ".join(f"{a.name} ({a.data[:12]} and {b.data[:12]})" for a, b in differing)
         raise InputError(
             f"{one} and {two} saw different data: the rows differ in {names}. "
             "Evaluate both on the same files"
@@ -120,3 +73,260 @@ def compare_samples(
             sample, other, subtasks, seed, resamples, cache or Cache(None)
         ).items()
     ]
+
+
+def group_results(name: str, members: Sequence[Evaluation], cache: Cache) -> list[GroupResult]:
+    """Mean and spread of every figure over models that differ in their seed.
+
+    `members` are evaluated on the same sets, with the same seed and resamples; raise `InputError`
+    if they are fewer than two.
+    """
+    if len(members) < 2:
+        raise InputError(f"group {name}: got {len(members)} model; expected at least 2")
+    first = members[0]
+    results = []
+    for place, item in enumerate(first.scored):
+        task, split = item.data.task.name, item.data.split
+        samples = [member.scored[place].sample for member in members]
+        means = figures_of(samples, first.seed, first.resamples, cache)
+        for (group, metric), mean in means.items():
+            found = [one.find(task, metric.value, subtask=group, split=split) for one in members]
+            known = [one.value for one in found if one.value is not None]
+            spread: tuple[float | None, float | None, float | None] = (None, None, None)
+            if len(known) == len(found):
+                spread = statistics.stdev(known), min(known), max(known)
+            models = tuple(one.model for one in members)
+            results.append(
+                GroupResult(name, models, task, group, split, metric.value, mean.value, *spread,
+                            mean.low, mean.high, mean.n)
+            )  # fmt: skip
+    return results
+
+
+# The mean over several sets, as tables of the field have it. Each set is resampled by itself, since
+# its rows are a sample of their own; the means of the first, the second, … resample of all sets
+# make the interval.
+
+
+def choose(samples: Sequence[Sample], names: Sequence[str]) -> list[Sample]:
+    """The samples of some sets, in the order of `names`: `sts12`, or `sts-b:dev` with a split.
+
+    Raises:
+        InputError: A set that is not there, a name that fits several splits, or one set twice.
+    """
+    chosen = []
+    for name in names:
+        task, _, split = name.partition(":")
+        found = [one for one in samples if one.task == task and split in ("", one.split)]
+        if len(found) != 1:
+            there = ", ".join(f"{one.task}:{one.split}" for one in samples)
+            problem = "no such set" if not found else "several splits of it"
+            raise InputError(f"average over {name}: {problem}; evaluated: {there}")
+        chosen.append(found[0])
+    if len({one.name for one in chosen}) < max(2, len(chosen)):
+        raise InputError(f"average over {', '.join(names)}: expected two different sets or more")
+    return chosen
+
+
+def average(samples: Sequence[Sample], metric: Metric, *, seed: int, resamples: int) -> Estimate:
+    """The mean of a metric over two sets or more, with its interval.
+
+    Returns:
+        x 100, with `n` the rows of all sets. Undefined, with the reason, if it is so on one set.
+    """
+    n = sum(len(one.x) for one in samples)
+    for one in samples:
+        if reason := undefined(metric, one.x, one.y):
+            return Estimate(None, None, None, n, f"{one.name}: {reason}")
+    return _mean(
+        [
+            draw(metric, [(one.x, one.y)], seed=_seed(one, metric, seed), resamples=resamples,
+                 units=one.units)
+            for one in samples
+        ]
+    ).estimate(n)  # fmt: skip
+
+
+def average_difference(
+    firsts: Sequence[Sample], seconds: Sequence[Sample], metric: Metric, *,
+    seed: int, resamples: int,
+) -> Difference:  # fmt: skip
+    """How far one model's mean over sets is ahead of another's, on the same resamples.
+
+    `seconds` are about the same rows of the same sets as `firsts`, in the same order.
+    """
+    n = sum(len(one.x) for one in firsts)
+    if any(undefined(metric, one.x, one.y) for one in (*firsts, *seconds)):
+        return Difference(None, None, None, n)
+    return _mean(
+        [
+            draw_difference(metric, (one.x, one.y), (two.x, two.y), units=one.units,
+                            seed=_seed(one, metric, seed), resamples=resamples)
+            for one, two in zip(firsts, seconds, strict=True)
+        ]
+    ).difference(n)  # fmt: skip
+
+
+def _mean(drawn: Sequence[Drawn]) -> Drawn:
+    value = float(np.mean([one.value for one in drawn]))
+    return Drawn(value, np.asarray(np.mean([one.resampled for one in drawn], axis=0)))
+
+
+def _seed(sample: Sample, metric: Metric, seed: int) -> int:
+    """As that of the set's own figure, so that both tell of the same resamples."""
+    return bootstrap_seed(seed, sample.task, sample.split, ALL, metric.value)
+
+
+# By the results that models left behind, without opening any of them.
+
+
+@dataclass(frozen=True)
+class Average:
+    """The mean of a metric over several sets; `str()` says it in words."""
+
+    model: str
+    sets: str
+    metric: str
+    figure: Estimate
+
+    def __str__(self) -> str:
+        """`mean of sts12, sts13 spearman: A has 60.1 [58.2, 61.9]`."""
+        return f"{self.sets} {self.metric}: {self.model} has {self.figure}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: the names, and `value`, `low`, `high`, `n`, `reason`."""
+        values = asdict(self)
+        figure: dict[str, Any] = values.pop("figure")
+        return values | figure
+
+
+@dataclass(frozen=True)
+class SavedComparison:
+    """Differences between models of saved results, task by task and of averages over sets, first
+    minus second; and the averages of each model."""
+
+    differences: tuple[Comparison, ...]
+    seed: int
+    resamples: int
+    averages: tuple[Average, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document as plain values."""
+        return {
+            "schema": SCHEMA,
+            "differences": [difference.to_dict() for difference in self.differences],
+            "averages": [average.to_dict() for average in self.averages],
+            "settings": settings_of(self.seed, self.resamples),
+            "firth": firth.__version__,
+        }
+
+
+def compare_saved(
+    first: str | Path,
+    second: str | Path | None = None,
+    *,
+    against: str | None = None,
+    subtasks: bool = False,
+    mean: Sequence[str] = (),
+    seed: int | None = None,
+    resamples: int | None = None,
+    cache: Cache | None = None,
+) -> SavedComparison:
+    """Paired bootstrap of every model of one saved result against every one of another.
+
+    Args:
+        first: Folder written by `Report.write`, or the `results.json` in it.
+        second: Another; None compares the models of `first` with each other.
+        against: Keep comparisons with this model only, as the second of each.
+        subtasks: Compare the subtasks too.
+        mean: Names of sets, as `sts12` or `sts-b:dev`: also give each model's mean over them, and
+            the differences of these.
+        seed: Of the resampling; None takes that of `first`.
+        resamples: Bootstrap resamples; None takes those of `first`.
+        cache: Differences computed before.
+
+    Raises:
+        InputError: A file cannot be used; two models share no set, or saw different rows of one
+            (the message names it); `against` or a set of `mean` is not there; there is nothing to
+            compare.
+    """
+    one = read_saved(first)
+    two = None if second is None else read_saved(second)
+    seed = one.seed if seed is None else seed
+    resamples = one.resamples if resamples is None else resamples
+    pairs = _pairs(one, two, against)
+    if not pairs:
+        what = one.path if two is None else f"{one.path} and {two.path}"
+        raise InputError(f"{what}: one model only; expected two to compare with each other")
+    found = [
+        difference
+        for ours, theirs in pairs
+        for difference in _compare(ours, theirs, subtasks, seed, resamples, cache)
+    ]
+    if not mean:
+        return SavedComparison(tuple(found), seed, resamples)
+    averages, more = _averaged(pairs, mean, seed, resamples)
+    return SavedComparison((*found, *more), seed, resamples, averages)
+
+
+def _averaged(
+    pairs: Sequence[tuple[_Named, _Named]], names: Sequence[str], seed: int, resamples: int
+) -> tuple[tuple[Average, ...], list[Comparison]]:
+    """The averages of every model, and the differences of every pair of them."""
+    models = {name: choose(found, names) for pair in pairs for name, found in pair}
+    label = f"mean of {', '.join(names)}"
+    every = [one.metrics for chosen in models.values() for one in chosen]
+    metrics = [metric for metric in Metric if all(metric in found for found in every)]
+    if not metrics:
+        raise InputError(f"{label}: no metric that all of these sets are measured by")
+    drawing: Mapping[str, int] = {"seed": seed, "resamples": resamples}
+    averages = tuple(
+        Average(model, label, metric.value, average(chosen, metric, **drawing))
+        for model, chosen in models.items()
+        for metric in metrics
+    )
+    differences = [
+        Comparison(one, two, label, ALL, "", metric.value,
+                   average_difference(models[one], models[two], metric, **drawing))
+        for (one, _), (two, _) in pairs
+        for metric in metrics
+    ]  # fmt: skip
+    return averages, differences
+
+
+def _pairs(one: Saved, two: Saved | None, against: str | None) -> list[tuple[_Named, _Named]]:
+    """Each two models once, told apart by their files where one name means two models."""
+    if two is None:
+        named: list[_Named] = list(one.samples.items())
+        pairs = list(combinations(named, 2))
+    else:
+        clashes = {
+            name
+            for name in one.samples.keys() & two.samples.keys()
+            if not _same(one.samples[name], two.samples[name])
+        }
+        left, right = (_told_apart(saved, clashes) for saved in (one, two))
+        apart = [(a, b) for a, b in product(left, right) if a[0] != b[0]]
+        first_of = {frozenset((a[0], b[0])): (a, b) for a, b in reversed(apart)}
+        pairs = list(first_of.values())[::-1]
+    known = dict.fromkeys(name for pair in pairs for name, _ in pair)
+    if against is None:
+        return pairs
+    if against not in known:
+        raise InputError(f"--against {against}: no such model; there are {', '.join(known)}")
+    chosen = [pair for pair in pairs if against in (pair[0][0], pair[1][0])]
+    return [(b, a) if a[0] == against else (a, b) for a, b in chosen]
+
+
+def _told_apart(saved: Saved, clashes: set[str]) -> list[_Named]:
+    return [
+        (f"{name} ({saved.path})" if name in clashes else name, found)
+        for name, found in saved.samples.items()
+    ]
+
+
+def _same(ours: Sequence[Sample], theirs: Sequence[Sample]) -> bool:
+    """Whether two results of one name hold one model's similarities, as far as both have them."""
+    others = {(sample.name, sample.data): sample for sample in theirs}
+    shared = [(s, others[s.name, s.data]) for s in ours if (s.name, s.data) in others]
+    return all(np.array_equal(a.x, b.x) and np.array_equal(a.y, b.y) for a, b in shared)

@@ -1,26 +1,29 @@
 """Evaluate models on tasks: every pair scored once, every figure with its interval."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from firth.corpus import CORPUS
 from firth.evaluate.aggregate import Aggregate
-from firth.evaluate.aggregated import aggregates_of
 from firth.evaluate.cache import Cache
-from firth.evaluate.comparison import compare
-from firth.evaluate.evaluation import Evaluation, Result
-from firth.evaluate.figures import figures_of
-from firth.evaluate.groups import group_results
+from firth.evaluate.comparison import compare, group_results
+from firth.evaluate.figures import Key, aggregates_of, figures_of
+from firth.evaluate.leakage import Leakage, find_leakage, training_of, training_runs
+from firth.evaluate.load import LeftOut, select_sets
+from firth.evaluate.metrics import Estimate
 from firth.evaluate.report import Report
+from firth.evaluate.results import Evaluation, Result, Scored
 from firth.evaluate.rows import EvaluationSet
-from firth.evaluate.sample import sample_of
-from firth.evaluate.scoring import System, score, system_of
-from firth.evaluate.selection import LeftOut, one_line, select_sets, select_systems
-from firth.evaluate.unseen import with_leakage
-from firth.lexical.scorer import Scorer
+from firth.evaluate.score import Model, System, is_all, label_of, score, select_systems
 from firth.run.errors import FirthError, InputError
 from firth.run.progress import Bar, bar
+from firth.run.run import Run
 
-Model = str | Path | Scorer
+DECONTAMINATED = "decontaminated"
+"""The subtask that holds every row of which the training text has no text."""
 
 
 def evaluate(
@@ -69,14 +72,13 @@ def evaluate(
         >>> evaluation.find("lee", "pearson").n
         1225
     """
-    _check(resamples, pairs)
-    sets = [one.sampled(pairs, seed) for one in select_sets(tasks, data_dir, split)[0]]
-    system = system_of(model)
-    with bar("Evaluating", total=len(sets)) as progress:
-        found = _measure(
-            system, sets, seed, resamples, _opened(cache), command, progress, aggregates
-        )
-    return with_leakage(found, sets, _opened(cache)) if leakage else found
+    if is_all(model):
+        raise InputError(f"{model}: stands for several models; expected one")
+    report = evaluate_models(
+        [model], tasks, data_dir, split=split, pairs=pairs, resamples=resamples, seed=seed,
+        command=command, cache=cache, leakage=leakage, aggregates=aggregates,
+    )  # fmt: skip
+    return report.evaluations[0]
 
 
 def evaluate_models(
@@ -97,40 +99,43 @@ def evaluate_models(
 ) -> Report:
     """Evaluate several models on the same tasks.
 
+    The other arguments are those of `evaluate`. With the task `all`, sets that cannot be found are
+    left out; so are the baselines of `baseline:all` that cannot be opened.
+
     Args:
-        models: As for `evaluate`; `baseline:all` and `baseline:all@RUN` take every baseline there
-            is, leaving out those that cannot be opened.
-        tasks: As for `evaluate`; with `all`, sets that cannot be found are left out.
-        data_dir: As for `evaluate`.
+        models: As `evaluate` takes them, and `baseline:all`, `baseline:all@RUN`: several each.
+        tasks: As for `evaluate`, as is `data_dir`.
         groups: Name → models that differ in their seed only, evaluated too, and summed up as one.
         against: The model (as named among `models`) to which all others are compared in pairs.
-        split: As for `evaluate`.
-        pairs: As for `evaluate`.
-        resamples: As for `evaluate`.
-        seed: As for `evaluate`.
-        command: As for `evaluate`.
-        cache: As for `evaluate`.
-        leakage: As for `evaluate`.
-        aggregates: As for `evaluate`.
 
     Returns:
         The evaluations in the order of `models`, with what was left out and why.
 
     Raises:
         InputError: As for `evaluate`; two different objects of one name; a group of fewer than two
-            models; `against` is not among the models.
+            models, or of models that one name stands for; `against` is not among the models.
         MissingStageError: As for `evaluate`.
     """
-    _check(resamples, pairs)
+    if resamples < 1:
+        raise InputError(f"resamples: got {resamples}; expected at least 1")
+    if pairs is not None and pairs < 2:
+        raise InputError(f"pairs: got {pairs}; expected at least 2, or None for all")
+    groups = {name: list(members) for name, members in (groups or {}).items()}
+    members = [(name, model) for name, group in groups.items() for model in group]
+    for name, model in members:
+        if is_all(model):
+            raise InputError(
+                f"group {name}: {model} stands for several models, and a group is of models that "
+                "differ in their seed only. Name each of them"
+            )
     found, left_out = select_sets(tasks, data_dir, split)
     sets = [one.sampled(pairs, seed) for one in found]
-    groups = {name: list(members) for name, members in (groups or {}).items()}
-    systems, missing = select_systems([*models, *(m for group in groups.values() for m in group)])
+    systems, missing = select_systems([*models, *(model for _, model in members)])
     labels = {system.label for system in systems}
     if against is not None and against not in labels:
         raise InputError(f"--against {against}: not among the models: {', '.join(labels)}")
     left_out += missing
-    kept = _opened(cache)
+    kept = Cache.open(cache)
     evaluations = []
     with bar("Evaluating", total=len(sets) * len(systems)) as progress:
         for system in systems:
@@ -141,40 +146,32 @@ def evaluate_models(
             except FirthError as error:
                 if not system.optional:
                     raise
-                left_out.append(LeftOut("model", system.label, one_line(error)))
+                left_out.append(LeftOut.because("model", system.label, error))
     if leakage:
-        evaluations = [with_leakage(one, sets, kept) for one in evaluations]
+        evaluations = [_with_leakage(one, sets, kept) for one in evaluations]
     by_label = {one.model: one for one in evaluations}
-    differences = [
-        difference
-        for one in evaluations
-        if against is not None and one.model != against
-        for difference in compare(one, by_label[against], cache=kept)
-    ]
-    summed = [
-        result
-        for name, members in groups.items()
-        for result in group_results(name, [by_label[_label(m)] for m in members], kept)
-    ]
     return Report(
         evaluations=tuple(evaluations),
-        groups=tuple(summed),
-        differences=tuple(differences),
+        groups=tuple(
+            result
+            for name, group in groups.items()
+            for result in group_results(name, [by_label[label_of(m)] for m in group], kept)
+        ),
+        differences=tuple(
+            difference
+            for one in evaluations
+            if against is not None and one.model != against
+            for difference in compare(one, by_label[against], cache=kept)
+        ),
         left_out=tuple(left_out),
         command=command,
     )
 
 
 def _measure(
-    system: System,
-    sets: Sequence[EvaluationSet],
-    seed: int,
-    resamples: int,
-    cache: Cache,
-    command: str | None,
-    progress: Bar,
-    aggregates: Sequence[Aggregate],
-) -> Evaluation:
+    system: System, sets: Sequence[EvaluationSet], seed: int, resamples: int, cache: Cache,
+    command: str | None, progress: Bar, aggregates: Sequence[Aggregate],
+) -> Evaluation:  # fmt: skip
     name, scored = score(system, sets, cache, progress)
     results, notes = [], []
     if name != system.label:
@@ -182,38 +179,81 @@ def _measure(
     for item in scored:
         task, split = item.data.task.name, item.data.split
         notes += [f"{task} {split}: {text}" for text in item.data.notes]
-        figures = figures_of(sample_of(item), seed, resamples, cache)
+        figures = figures_of([item.sample], seed, resamples, cache)
         figures |= aggregates_of(item, aggregates, seed, resamples, cache)
-        for (group, metric), figure in figures.items():
-            value, low, high = figure.value, figure.low, figure.high
-            results.append(
-                Result(system.label, task, group, split, metric.value, value, low, high, figure.n)
-            )
-            if figure.reason:
-                notes.append(f"{task} {split} {group}: {metric} is undefined: {figure.reason}")
+        results += _results(system.label, item, figures)
+        notes += [
+            f"{task} {split} {group}: {metric} is undefined: {figure.reason}"
+            for (group, metric), figure in figures.items()
+            if figure.reason
+        ]
     return Evaluation(
-        model=system.label,
-        name=name,
-        fingerprint=system.fingerprint,
-        results=tuple(results),
-        notes=tuple(dict.fromkeys(notes)),
-        seed=seed,
-        resamples=resamples,
-        command=command,
-        scored=tuple(scored),
+        system.label, name, system.fingerprint, tuple(results), tuple(dict.fromkeys(notes)),
+        seed, resamples, command, tuple(scored),
+    )  # fmt: skip
+
+
+def _results(model: str, item: Scored, figures: Mapping[Key, Estimate]) -> list[Result]:
+    task, split = item.data.task.name, item.data.split
+    return [
+        Result(model, task, group, split, metric.value, one.value, one.low, one.high, one.n)
+        for (group, metric), one in figures.items()
+    ]
+
+
+def _with_leakage(found: Evaluation, sets: Sequence[EvaluationSet], cache: Cache) -> Evaluation:
+    """An evaluation with what the corpora of the runs that its model names share with the sets."""
+    runs = [run for run in training_runs(found.model) if Run.open(run).has(CORPUS)]
+    return with_leaks(found, [find_leakage(training_of(run), sets, cache) for run in runs], cache)
+
+
+def with_leaks(found: Evaluation, leaks: Sequence[Leakage], cache: Cache) -> Evaluation:
+    """An evaluation with what its model's training texts share with the sets.
+
+    A set that is touched gets its figures once more without the rows in question, as the subtask
+    `decontaminated`, and a note that says what difference they make.
+    """
+    if not leaks:
+        return found
+    results = list(found.results)
+    notes = [text for leak in leaks for text in leak.notes()]
+    for item in found.scored:
+        name = item.data.task.name, item.data.split
+        touched = [one for leak in leaks for one in leak.sets if (one.task, one.split) == name]
+        rows = {row for one in touched for row in one.touched}
+        rest = _decontaminated(found, item, rows, cache) if rows else []
+        results += rest
+        notes += [_remark(found, one, len(rows)) for one in rest[:1]]
+    return replace(
+        found, results=tuple(results), leakage=tuple(leaks), notes=(*found.notes, *notes)
     )
 
 
-def _check(resamples: int, pairs: int | None) -> None:
-    if resamples < 1:
-        raise InputError(f"resamples: got {resamples}; expected at least 1")
-    if pairs is not None and pairs < 2:
-        raise InputError(f"pairs: got {pairs}; expected at least 2, or None for all")
+def _decontaminated(found: Evaluation, item: Scored, rows: set[int], cache: Cache) -> list[Result]:
+    """The figures of a set, rows left out; none if no row is left."""
+    sample = item.sample
+    kept = np.flatnonzero(~np.isin(sample.rows, list(rows)))
+    if not len(kept):
+        return []
+    rest = replace(
+        sample,
+        x=sample.x[kept],
+        y=sample.y[kept],
+        subtask=("",) * len(kept),
+        rows=sample.rows[kept],
+        units=None if sample.units is None else sample.units[kept],
+    )
+    figures = figures_of([rest], found.seed, found.resamples, cache)
+    named = {(DECONTAMINATED, metric): figure for (_, metric), figure in figures.items()}
+    return _results(found.model, item, named)
 
 
-def _opened(cache: Cache | str | Path | None) -> Cache:
-    return cache if isinstance(cache, Cache) else Cache(cache)
-
-
-def _label(model: Model) -> str:
-    return str(model) if isinstance(model, str | Path) else model.name
+def _remark(found: Evaluation, one: Result, rows: int) -> str:
+    whole = found.find(one.task, one.metric, split=one.split)
+    shown = "that row" if rows == 1 else f"those {rows:,} rows"
+    if whole.value is None or one.value is None:
+        return f"{one.task} {one.split}: nothing to measure without {shown}"
+    return (
+        f"{found.model}: {one.task} {one.split} {one.metric} is {one.value:.1f} without "
+        f"{shown}, {whole.value:.1f} with all"
+    )

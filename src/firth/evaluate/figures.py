@@ -2,31 +2,24 @@
 
 import hashlib
 import importlib.metadata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
+from firth.evaluate.aggregate import Aggregate, aggregate, applies
 from firth.evaluate.cache import Cache
-from firth.evaluate.metrics import (
-    Difference,
-    Estimate,
-    Metric,
-    estimate,
-    mean_estimate,
-    paired_difference,
-)
-from firth.evaluate.sample import Sample
+from firth.evaluate.metrics import Difference, Estimate, Metric, mean_estimate, paired_difference
+from firth.evaluate.results import Sample, Scored
 from firth.run.code import fingerprint_code
 from firth.run.files import fingerprint_value
 from firth.run.seeds import derive_seed
 
-FIGURES, DIFFERENCES, MEANS = "figures", "differences", "means"
-_CODE = ("evaluate/metrics", "evaluate/statistic", "evaluate/sample", "evaluate/figures", "seeds")
-
 Key = tuple[str, Metric]
-"""Subtask (`all` first) and metric."""
+"""Subtask (`all` first), or the name of an aggregate; and metric."""
+F = TypeVar("F", Estimate, Difference)
 
 
 def bootstrap_seed(seed: int, *names: str) -> int:
@@ -37,107 +30,97 @@ def bootstrap_seed(seed: int, *names: str) -> int:
     return derive_seed(seed, "bootstrap", *names)
 
 
-def figures_of(sample: Sample, seed: int, resamples: int, cache: Cache) -> dict[Key, Estimate]:
-    """Every figure of a sample, subtasks included.
+def figures_of(
+    samples: Sequence[Sample], seed: int, resamples: int, cache: Cache
+) -> dict[Key, Estimate]:
+    """Every figure of a model on a set, subtasks included; of several models, the means.
 
-    Args:
-        sample: One model on one set.
-        seed: Of the resampling.
-        resamples: Bootstrap resamples behind each interval.
-        cache: Looked at first.
+    `samples` are one a model, all of the same data.
     """
-    key = fingerprint_value([content_of(sample), seed, resamples, *_code()])
-    if (known := cache.value(FIGURES, key)) is not None:
-        return {(group, Metric(metric)): Estimate(**value) for group, metric, value in known}
-    found = {}
-    for group, rows in sample.groups(subtasks=True).items():
-        for metric in sample.metrics:
-            found[group, metric] = estimate(
-                metric,
-                sample.x[rows],
-                sample.y[rows],
-                seed=bootstrap_seed(seed, sample.task, sample.split, group, metric.value),
-                resamples=resamples,
-                units=None if sample.units is None else sample.units[rows],
-            )
-    cache.keep_value(FIGURES, key, _plain(found))
-    return found
+
+    def make() -> dict[Key, Estimate]:
+        return _each(
+            samples, True, seed,
+            lambda metric, columns, seed, units: mean_estimate(
+                metric, columns, seed=seed, resamples=resamples, units=units
+            ),
+        )  # fmt: skip
+
+    return _kept("figures", [_content(one) for one in samples], seed, resamples, cache,
+                 make, Estimate)  # fmt: skip
 
 
 def differences_of(
     first: Sample, second: Sample, subtasks: bool, seed: int, resamples: int, cache: Cache
 ) -> dict[Key, Difference]:
-    """Paired differences of two samples of the same data, first minus second.
+    """Paired differences of two models on the same rows, first minus second."""
 
-    Args:
-        first: One model on a set.
-        second: Another on the same rows.
-        subtasks: Compare the subtasks too, not `all` alone.
-        seed: Of the resampling.
-        resamples: Bootstrap resamples behind each interval.
-        cache: Looked at first.
-    """
-    content = [content_of(first), content_of(second), subtasks]
-    key = fingerprint_value([content, seed, resamples, *_code()])
-    if (known := cache.value(DIFFERENCES, key)) is not None:
-        return {(group, Metric(metric)): Difference(**value) for group, metric, value in known}
-    found = {}
-    for group, rows in first.groups(subtasks).items():
-        for metric in first.metrics:
-            found[group, metric] = paired_difference(
-                metric,
-                (first.x[rows], first.y[rows]),
-                (second.x[rows], second.y[rows]),
-                seed=bootstrap_seed(seed, first.task, first.split, group, metric.value),
-                resamples=resamples,
-                units=None if first.units is None else first.units[rows],
-            )
-    cache.keep_value(DIFFERENCES, key, _plain(found))
-    return found
+    def make() -> dict[Key, Difference]:
+        return _each(
+            (first, second), subtasks, seed,
+            lambda metric, columns, seed, units: paired_difference(
+                metric, *columns, seed=seed, resamples=resamples, units=units
+            ),
+        )  # fmt: skip
+
+    return _kept("differences", [_content(first), _content(second), subtasks], seed, resamples,
+                 cache, make, Difference)  # fmt: skip
 
 
-def means_of(
-    samples: Sequence[Sample], seed: int, resamples: int, cache: Cache
+def aggregates_of(
+    item: Scored, hows: Sequence[Aggregate], seed: int, resamples: int, cache: Cache
 ) -> dict[Key, Estimate]:
-    """The mean of every figure over samples of the same data, subtasks included.
+    """The aggregates that a set can have; `all` and those that do not apply are passed over."""
 
-    Args:
-        samples: Several models on a set.
-        seed: Of the resampling.
-        resamples: Bootstrap resamples behind each interval.
-        cache: Looked at first.
-    """
-    key = fingerprint_value([[*map(content_of, samples)], seed, resamples, *_code()])
-    if (known := cache.value(MEANS, key)) is not None:
-        return {(group, Metric(metric)): Estimate(**value) for group, metric, value in known}
-    found, first = {}, samples[0]
-    for group, rows in first.groups(subtasks=True).items():
-        for metric in first.metrics:
-            found[group, metric] = mean_estimate(
-                metric,
-                [(sample.x[rows], sample.y[rows]) for sample in samples],
-                seed=bootstrap_seed(seed, first.task, first.split, group, metric.value),
-                resamples=resamples,
-                units=None if first.units is None else first.units[rows],
-            )
-    cache.keep_value(MEANS, key, _plain(found))
+    def make(how: Aggregate) -> dict[Key, Estimate]:
+        return {
+            (how.value, metric): aggregate(item.data, item.similarities, metric, how,
+                                           seed=seed, resamples=resamples)
+            for metric in item.data.task.metrics
+        }  # fmt: skip
+
+    found: dict[Key, Estimate] = {}
+    for how in dict.fromkeys(hows):
+        if applies(item.data, how):
+            content = [_content(item.sample), item.data.fingerprint, how.value]
+            found |= _kept("aggregates", content, seed, resamples, cache, partial(make, how),
+                           Estimate)  # fmt: skip
     return found
 
 
-def _plain(found: Mapping[Key, Estimate] | Mapping[Key, Difference]) -> list[Any]:
-    return [[group, metric.value, asdict(value)] for (group, metric), value in found.items()]
+def _each(
+    samples: Sequence[Sample], subtasks: bool, seed: int, measure: Callable[..., F]
+) -> dict[Key, F]:
+    first = samples[0]
+    return {
+        (group, metric): measure(
+            metric,
+            [(one.x[rows], one.y[rows]) for one in samples],
+            bootstrap_seed(seed, first.task, first.split, group, metric.value),
+            None if first.units is None else first.units[rows],
+        )
+        for group, rows in first.groups(subtasks).items()
+        for metric in first.metrics
+    }
 
 
-def content_of(sample: Sample) -> list[object]:
-    """What decides the figures of a sample, as plain values: part of a key of the cache."""
-    arrays = [sample.x, sample.y, *([] if sample.units is None else [sample.units])]
+def _kept(
+    kind: str, content: list[Any], seed: int, resamples: int, cache: Cache,
+    make: Callable[[], dict[Key, F]], type_: type[F],
+) -> dict[Key, F]:  # fmt: skip
+    numpy = importlib.metadata.version("numpy")
+    return cache.recall(
+        kind,
+        fingerprint_value([content, seed, resamples, fingerprint_code(__name__), numpy]),
+        make,
+        lambda found: [[group, metric, asdict(value)] for (group, metric), value in found.items()],
+        lambda known: {(group, Metric(metric)): type_(**value) for group, metric, value in known},
+    )
+
+
+def _content(sample: Sample) -> list[object]:
+    """What decides the figures of a sample, as plain values."""
     digest = hashlib.blake2b(digest_size=20)
-    for array in arrays:
+    for array in (sample.x, sample.y, *([] if sample.units is None else [sample.units])):
         digest.update(np.ascontiguousarray(array).tobytes())
-    groups = fingerprint_value(list(sample.subtask))
-    metrics = [metric.value for metric in sample.metrics]
-    return [sample.task, sample.split, metrics, digest.hexdigest(), groups]
-
-
-def _code() -> tuple[str, str]:
-    return fingerprint_code(*_CODE), importlib.metadata.version("numpy")
+    return [sample.task, sample.split, sample.metrics, digest.hexdigest(), sample.subtask]

@@ -1,22 +1,140 @@
-"""Find a task's rows: the evaluation folder first, then the hub; and check them."""
+"""Find the sets that are asked for: in the evaluation folder, then on the hub; and check them."""
 
+import re
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firth.evaluate.hub import read_hub
-from firth.evaluate.lee import gensim_files, read_lee
-from firth.evaluate.oddities import oddities
-from firth.evaluate.original import read_original
+from firth.evaluate.readers import gensim_files, read_hub, read_lee, read_original, read_table
 from firth.evaluate.rows import EvaluationSet, Row
-from firth.evaluate.task import LEE, Kind, Task, find_task
-from firth.evaluate.tsv import read_table
+from firth.evaluate.task import LEE, TASKS, Kind, Task, find_task
 from firth.run.errors import FirthError, InputError
 from firth.run.progress import note
 
+EVERYTHING = "all"
 _NAMED = 10
 """Broken rows named in full; the rest are counted."""
+_TOKENISED = re.compile(r"\S [.,;:!?](\s|$)|\w n't\b|\w 's\b|``|''|-LRB-|-RRB-")
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Something `all` would have taken, and why it is not there; `kind` is `task` or `model`.
+
+    `brief` is the reason in a few words, or "" where `reason` is short itself.
+    """
+
+    kind: str
+    name: str
+    reason: str
+    brief: str = ""
+
+    @classmethod
+    def because(cls, kind: str, name: str, error: FirthError) -> "LeftOut":
+        """By an error: its message without line breaks, list marks and closing advice."""
+        lines = [line.strip().removeprefix("- ") for line in str(error).splitlines()]
+        reason = "; ".join(line for line in lines if not line.startswith("Give "))
+        brief = error.brief if isinstance(error, _NowhereError) else ""
+        return cls(kind, name, reason.replace(":; ", ": "), brief)
+
+
+def summary(left_out: Sequence[LeftOut]) -> list[str]:
+    """A line a reason, with the names of all that were left out for it."""
+    groups: dict[tuple[str, str], list[LeftOut]] = {}
+    for item in left_out:
+        base = item.name.partition(":")[2].partition("@")[0] if item.kind == "model" else item.name
+        alike = (item.brief or item.reason).replace(item.name, "NAME")
+        alike = re.sub(rf"\b{re.escape(base)}\b", "NAME", alike) if base else alike
+        groups.setdefault((item.kind, alike), []).append(item)
+    lines = []
+    for (kind, alike), items in groups.items():
+        first = items[0]
+        if len(items) == 1:
+            lines.append(f"{kind} {first.name} left out: {first.brief or first.reason}")
+        else:
+            names = ", ".join(item.name for item in items)
+            lines.append(f"{len(items)} {kind}s left out ({names}): {alike}")
+    return lines
+
+
+class _NowhereError(InputError):
+    """A set that no source has; `brief` is the reason in a few words."""
+
+    def __init__(self, message: str, brief: str) -> None:
+        super().__init__(message)
+        self.brief = brief
+
+
+def select_sets(
+    tasks: Sequence[str], data_dir: str | Path | None, split: str | None
+) -> tuple[list[EvaluationSet], list[LeftOut]]:
+    """Load the sets behind some names.
+
+    Args:
+        tasks: Names from `TASKS`, each optionally with a split; `all` is every task whose data can
+            be found, each row once (those without the split `split` are left out).
+        data_dir: As in `load_set`.
+        split: Split of all tasks that name none; None takes each task's default.
+
+    Raises:
+        InputError: No name, an unknown one, data of a named task that cannot be found, or `all`
+            finds nothing.
+    """
+    if isinstance(tasks, str) or not tasks:
+        raise InputError(
+            f"tasks: got {tasks!r}; expected a list of names, such as ['sts-b', 'lee'], or ['all']"
+        )
+    named = {name: None for name in tasks if name != EVERYTHING}
+    wanted = [(task, found or split) for task, found in map(find_task, named)]
+    for task, chosen in wanted:
+        if chosen:
+            task.check_split(chosen)
+    sets = [load_set(task, data_dir, chosen) for task, chosen in wanted]
+    left_out = []
+    if EVERYTHING in tasks:
+        for task in TASKS.values():
+            if task.name in named or task.derived:
+                continue
+            try:
+                sets.append(load_set(task, data_dir, task.check_split(split) if split else None))
+            except FirthError as error:
+                left_out.append(LeftOut.because("task", task.name, error))
+        order = {name: place for place, name in enumerate(TASKS)}
+        sets.sort(key=lambda data: order.get(data.task.name, len(order)))
+    _need_one(sets, left_out, EVERYTHING)
+    return list({(data.task.name, data.split): data for data in sets}.values()), left_out
+
+
+def select_every_split(
+    tasks: Sequence[str], data_dir: str | Path | None
+) -> tuple[list[EvaluationSet], list[LeftOut]]:
+    """As `select_sets`, but every split that can be found of a task that names none."""
+    names: dict[str, None] = {}
+    for name in tasks:
+        if ":" in name:
+            names[name] = None
+            continue
+        every = [task for task in TASKS.values() if not task.derived]
+        for task in every if name == EVERYTHING else [find_task(name)[0]]:
+            names |= {f"{task.name}:{split}": None for split in task.splits}
+    sets: list[EvaluationSet] = []
+    left_out = []
+    for name in names:
+        try:
+            sets += select_sets([name], data_dir, None)[0]
+        except FirthError as error:
+            if name in tasks:
+                raise
+            left_out.append(LeftOut.because("task", name, error))
+    _need_one(sets, left_out, ", ".join(tasks))
+    return sets, left_out
+
+
+def _need_one(sets: Sequence[EvaluationSet], left_out: Sequence[LeftOut], asked: str) -> None:
+    if not sets:
+        reasons = "".join(f"\n  - {line}" for line in summary(left_out))
+        raise InputError(f"{asked}: no evaluation set can be found:{reasons}")
 
 
 def load_set(
@@ -32,47 +150,49 @@ def load_set(
     Raises:
         InputError: `data_dir` is no folder, a file in it is broken, or no source has the split;
             the message lists where it was looked for.
-        MissingExtraError: Never by itself: a missing `datasets` is one of the reasons listed.
     """
     if data_dir is not None and not Path(data_dir).is_dir():
         raise InputError(f"{data_dir}: no such folder; expected one with {task.title} in it")
-    if task is LEE:
-        return _bundled(split)
-    if task.parts:
-        return _joined(task, data_dir, task.check_split(split) if split else task.default[0])
     wanted = (task.check_split(split),) if split else task.default
+    if task is LEE:
+        if (bundled := gensim_files()) is None:
+            raise InputError(
+                "lee: its texts come with gensim, which is not installed: pip install gensim"
+            )
+        return _checked(read_lee(bundled), ())
+    if task.parts:
+        return _joined(task, data_dir, wanted[0])
     looked: list[str] = []
     if data_dir is not None:
         for name in wanted:
             if found := _from_folder(task, Path(data_dir), name, looked):
                 return found
     for name in wanted:
-        if found := _from_hub(task, name, looked):
-            return found
+        try:
+            table = read_hub(task, name)
+        except FirthError as error:
+            looked.append(str(error))
+            continue
+        assert task.hub is not None
+        rows = tuple(table.splits.get(name, ()))
+        return _checked(EvaluationSet(task, name, rows, f"{task.hub.name} on the hub"),
+                        table.broken)  # fmt: skip
     reasons = "".join(f"\n  - {reason}" for reason in looked)
-    expected = " or ".join(file.path for file in task.files)
+    expected = " or ".join(path for path, _ in task.files)
     hub = ", a connection to the hub" if task.hub else ""
     other = ", or another split (--split NAME)" if len(task.splits) > 1 else ""
-    raise InputError(
+    of_hub = looked[-1].removeprefix(f"{task.hub.name}: ") if task.hub else "not on the hub"
+    of_folder = "no --data-dir" if data_dir is None else f"not in {data_dir}"
+    raise _NowhereError(
         f"{task.name}: nowhere to be found (split {' or '.join(wanted)}). Looked at:{reasons}\n"
-        f"Give a folder that holds {expected} (--data-dir DIR){hub}{other}."
+        f"Give a folder that holds {expected} (--data-dir DIR){hub}{other}.",
+        f"{of_folder}; {of_hub}",
     )
 
 
-def _bundled(split: str | None) -> EvaluationSet:
-    if split:
-        LEE.check_split(split)
-    folder = gensim_files()
-    if folder is None:
-        raise InputError(
-            "lee: its texts come with gensim, which is not installed: pip install gensim"
-        )
-    return _checked(read_lee(folder), ())
-
-
 def _from_folder(task: Task, folder: Path, split: str, looked: list[str]) -> EvaluationSet | None:
-    for file in task.files:
-        path = folder / file.path
+    for name, mind in task.files:
+        path = folder / name
         if not path.is_file():
             looked.append(f"{path}: no such file")
             continue
@@ -81,24 +201,19 @@ def _from_folder(task: Task, folder: Path, split: str, looked: list[str]) -> Eva
             has = ", ".join(f"{name} ({len(rows)})" for name, rows in table.splits.items())
             looked.append(f"{path}: no split {split}; it has {has}")
             continue
-        rows = tuple(table.splits[split])
-        notes = (file.note,) if file.note else ()
+        rows, notes = tuple(table.splits[split]), (mind,) if mind else ()
         return _checked(EvaluationSet(task, split, rows, str(path), notes), table.broken)
     if task.original is None:
         return None
-    found = read_original(task, folder)
-    if found is None:
-        places = " or ".join(task.original.folders)
-        looked.append(f"{folder}: no {task.original.form} in {places}")
+    if (found := read_original(task, folder)) is None:
+        looked.append(f"{folder}: no {task.original} in {' or '.join(task.folders)}")
         return None
     where, table = found
     if split not in table.splits:
         looked.append(f"{where}: no split {split} among the organisers' files")
         return None
-    rows = tuple(table.splits[split])
-    return _checked(
-        EvaluationSet(task, split, rows, f"the organisers' files in {where}"), table.broken
-    )
+    source = f"the organisers' files in {where}"
+    return _checked(EvaluationSet(task, split, tuple(table.splits[split]), source), table.broken)
 
 
 def _joined(task: Task, data_dir: str | Path | None, split: str) -> EvaluationSet:
@@ -123,57 +238,35 @@ def _joined(task: Task, data_dir: str | Path | None, split: str) -> EvaluationSe
         skipped += found.skipped
     if not rows:
         raise InputError(f"{task.name}: none of its parts can be found:\n  " + "\n  ".join(missing))
-    counts = compare_with_published(task, split, rows)
-    return EvaluationSet(
-        task, split, tuple(rows), ", ".join(sources), (*missing, *notes, *counts), skipped
-    )
-
-
-def _from_hub(task: Task, split: str, looked: list[str]) -> EvaluationSet | None:
-    try:
-        rows, broken = read_hub(task, split)
-    except FirthError as error:
-        looked.append(str(error))
-        return None
-    assert task.hub is not None
-    source = f"{task.hub.name} on the hub"
-    return _checked(EvaluationSet(task, split, tuple(rows), source), broken)
+    notes = [*missing, *notes, *compare_with_published(task, split, rows)]
+    return EvaluationSet(task, split, tuple(rows), ", ".join(sources), tuple(notes), skipped)
 
 
 def _checked(found: EvaluationSet, broken: Sequence[str]) -> EvaluationSet:
     """Add what differs from the published set, what is odd about it, and the broken rows."""
-    whole, found = found, _without_left_out(found)
-    there = {row.subtask for row in whole.rows}
-    notes = [*found.notes, *compare_with_published(found.task, found.split, found.rows, there)]
-    if found.task.kind is Kind.PAIRS:
-        notes += oddities(found.rows)
+    there = Counter(row.subtask for row in found.rows)
+    task, rows, notes = found.task, found.rows, list(found.notes)
+    if absent := [name for name in task.needed if not there[name]]:
+        raise InputError(
+            f"{task.name}: {found.source} has no {', '.join(absent)}. Use the task without it, or "
+            "add the organisers' files"
+        )
+    if extra := {name: there[name] for name in task.left_out if there[name]}:
+        rows = tuple(row for row in rows if row.subtask not in extra)
+        notes += [
+            f"{name}: its {count} rows are there and left out, as SentEval does"
+            for name, count in extra.items()
+        ]
+    notes += compare_with_published(task, found.split, rows, there)
+    if task.kind is Kind.PAIRS:
+        notes += oddities(rows)
     if broken:
         for line in broken[:_NAMED]:
             note(f"Skipped: {line}")
         if len(broken) > _NAMED:
             note(f"Skipped: {len(broken) - _NAMED} more rows of {found.source}")
         notes.append(f"{len(broken)} broken rows skipped, such as: {broken[0]}")
-    return replace(found, notes=tuple(notes), skipped=len(broken))
-
-
-def _without_left_out(found: EvaluationSet) -> EvaluationSet:
-    """Drop the rows that the task does not count; refuse a set without those that it must have."""
-    task = found.task
-    counts = Counter(row.subtask for row in found.rows)
-    if absent := [name for name in task.needed if not counts[name]]:
-        raise InputError(
-            f"{task.name}: {found.source} has no {', '.join(absent)}. Use the task without it, or "
-            "add the organisers' files"
-        )
-    extra = {name: counts[name] for name in task.left_out if counts[name]}
-    if not extra:
-        return found
-    rows = tuple(row for row in found.rows if row.subtask not in extra)
-    notes = [
-        f"{name}: its {count} rows are there and left out, as SentEval does"
-        for name, count in extra.items()
-    ]
-    return replace(found, rows=rows, notes=(*found.notes, *notes))
+    return replace(found, rows=rows, notes=tuple(notes), skipped=len(broken))
 
 
 def compare_with_published(
@@ -189,7 +282,7 @@ def compare_with_published(
         for name, (count, reason) in published.absent.items()
         if name not in there
     ]
-    counts = Counter(row.subtask for row in rows)
+    counts: Mapping[str, int] = Counter(row.subtask for row in rows)
     if not any(counts.keys() - {""}):
         expected = published.rows - sum(count for count, _ in published.absent.values())
         if len(rows) != expected:
@@ -202,3 +295,37 @@ def compare_with_published(
         if got != expected:
             notes.append(f"{name or 'no subtask'}: {got} rows, published with {expected}")
     return notes
+
+
+def looks_tokenised(text: str) -> bool:
+    """Whether blanks stand where a tokenizer puts them and a writer does not.
+
+    Example:
+        >>> looks_tokenised("A man is playing a flute ."), looks_tokenised("A man plays. Why?")
+        (True, False)
+    """
+    return bool(_TOKENISED.search(text))
+
+
+def oddities(rows: Sequence[Row]) -> list[str]:
+    """A line for each oddity found among pairs; the order of a pair's two texts does not count.
+
+    - *tokenised*: at least one of the two texts looks so;
+    - *repeated*: the pair came before, with the same score;
+    - *contradicting*: the pair came before, with another score.
+    """
+    tokenised = repeated = contradicting = 0
+    seen: dict[tuple[str, ...], set[float]] = {}
+    for row in rows:
+        tokenised += any(map(looks_tokenised, row.texts))
+        scores = seen.setdefault(tuple(sorted(row.texts)), set())
+        if scores:
+            repeated += row.score in scores
+            contradicting += row.score not in scores
+        scores.add(row.score)
+    found = {
+        f"of {len(rows)} pairs look tokenised": tokenised,
+        "times a pair repeats an earlier one": repeated,
+        "times a pair contradicts an earlier one (same texts, other score)": contradicting,
+    }
+    return [f"{count} {what}" for what, count in found.items() if count]

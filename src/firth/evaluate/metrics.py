@@ -1,20 +1,47 @@
-"""Spearman, Pearson and accuracy, with bootstrap intervals and paired differences."""
+"""Spearman, Pearson and accuracy, with bootstrap intervals and paired differences.
 
-from collections.abc import Sequence
+A metric is a function of *counts*: how often each observation was drawn in a resample. So a
+thousand resamples are a few array operations, and ranks are recomputed in each without sorting
+again, since the order of the values never changes, only how often each one counts.
+
+Wherever a bootstrap is asked for, `seed` decides the resamples, `resamples` is their number, and
+`units`, shape (n, 2), says which two texts each row compares where rows share them. Then texts are
+resampled instead of rows, and a row counts once for every pair of copies: rows that share a text
+are not independent, and resampling them would give intervals that are too narrow. The order of the
+rows changes nothing.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from firth.evaluate.statistic import Floats, Metric, prepare, resample
 from firth.run.errors import InputError
 
-__all__ = [
-    "CONFIDENCE", "Difference", "Drawn", "Estimate", "Floats", "Metric", "draw", "draw_difference",
-    "estimate", "interval", "mean_estimate", "paired_difference", "undefined",
-]  # fmt: skip
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+Columns = tuple[Floats, Floats]
+"""What one system is measured by, each of shape (n,): gold scores and similarities; of triplets,
+similarities of (anchor, positive) and of (anchor, negative)."""
+Statistic = Callable[[Floats], Floats]
+"""Counts of shape (resamples, n) → the metric in each resample, shape (resamples,)."""
 
 CONFIDENCE = 0.95
+_BLOCK = 1 << 19
+"""Counts held at a time; larger blocks fall out of the processor's cache."""
+
+
+class Metric(StrEnum):
+    """How two columns of n numbers become one figure."""
+
+    SPEARMAN = "spearman"
+    """Rank correlation of gold score and similarity; ties share their average rank."""
+    PEARSON = "pearson"
+    """Linear correlation of gold score and similarity."""
+    ACCURACY = "accuracy"
+    """How often the first column is larger than the second; a tie counts as wrong."""
 
 
 @dataclass(frozen=True)
@@ -42,66 +69,6 @@ class Estimate:
         return f"{self.value:.1f} [{self.low:.1f}, {self.high:.1f}]"
 
 
-def estimate(
-    metric: Metric,
-    x: Floats,
-    y: Floats,
-    *,
-    seed: int,
-    resamples: int = 1_000,
-    units: npt.NDArray[np.int64] | None = None,
-) -> Estimate:
-    """A metric of two columns, with its interval.
-
-    Args:
-        metric: Which figure.
-        x: Gold scores, or similarities of (anchor, positive); shape (n,).
-        y: Similarities, or similarities of (anchor, negative); shape (n,).
-        seed: Of the resampling. The interval does not depend on the order of the rows.
-        resamples: Number of bootstrap resamples.
-        units: Shape (n, 2): which two units (texts) each row compares, where rows share them. Then
-            units are resampled instead of rows, and a row counts once for every pair of copies:
-            rows that share a text are not independent, and resampling them would give intervals
-            that are too narrow.
-
-    Raises:
-        InputError: The columns differ in shape.
-    """
-    if x.shape != y.shape or x.ndim != 1:
-        raise InputError(f"metric {metric}: got columns of shapes {x.shape} and {y.shape}")
-    if reason := undefined(metric, x, y):
-        return Estimate(None, None, None, len(x), reason)
-    drawn = draw(metric, x, y, seed=seed, resamples=resamples, units=units)
-    return Estimate(100 * drawn.value, *interval(drawn.resampled), len(x))
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """A figure, as a share of 1, and what it was in each resample, shape (resamples,)."""
-
-    value: float
-    resampled: Floats
-
-
-def draw(
-    metric: Metric,
-    x: Floats,
-    y: Floats,
-    *,
-    seed: int,
-    resamples: int,
-    units: npt.NDArray[np.int64] | None = None,
-) -> Drawn:
-    """A metric of two columns where it is defined, and in each resample; see `estimate`."""
-    n = len(x)
-    if units is None:
-        order = np.lexsort((y, x))
-        x, y = x[order], y[order]
-    statistic = prepare(metric, x, y)
-    found = [statistic(counts) for counts in resample(n, resamples, seed, units)]
-    return Drawn(float(statistic(np.ones((1, n)))[0]), np.concatenate(found))
-
-
 @dataclass(frozen=True)
 class Difference:
     """How far the first of two systems is ahead of the second on the same data, all × 100."""
@@ -121,106 +88,94 @@ class Difference:
         if self.value is None or self.low is None or self.high is None:
             return f"{first} and {second} cannot be compared: a score is undefined"
         if self.decided and self.value < 0:
-            first, second = second, first
-            return (
-                f"{first} beats {second} by {-self.value:.1f} [{-self.high:.1f}, {-self.low:.1f}]"
-            )
+            turned = Difference(-self.value, -self.high, -self.low, self.n)
+            return turned.sentence(second, first)
         interval = f"{self.value:.1f} [{self.low:.1f}, {self.high:.1f}]"
         if self.decided:
             return f"{first} beats {second} by {interval}"
         return f"no difference shown: {first} minus {second} is {interval}"
 
 
-def paired_difference(
-    metric: Metric,
-    first: tuple[Floats, Floats],
-    second: tuple[Floats, Floats],
-    *,
-    seed: int,
-    resamples: int = 1_000,
-    units: npt.NDArray[np.int64] | None = None,
-) -> Difference:
-    """Paired bootstrap: both systems are measured on the same resamples, and subtracted.
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A figure, as a share of 1, and what it was in each resample, shape (resamples,)."""
 
-    Args:
-        metric: Which figure.
-        first: Columns x and y of the first system (see `estimate`).
-        second: Columns of the second one, row by row about the same observations.
-        seed: Of the resampling.
-        resamples: Number of bootstrap resamples.
-        units: As in `estimate`.
+    value: float
+    resampled: Floats
 
-    Raises:
-        InputError: The columns differ in shape.
-    """
-    n = len(first[0])
-    if any(column.shape != (n,) for column in (*first, *second)):
-        shapes = [column.shape for column in (*first, *second)]
-        raise InputError(f"paired {metric}: got columns of shapes {shapes}")
-    if undefined(metric, *first) or undefined(metric, *second):
-        return Difference(None, None, None, n)
-    drawn = draw_difference(metric, first, second, seed=seed, resamples=resamples, units=units)
-    return Difference(100 * drawn.value, *interval(drawn.resampled), n)
+    def estimate(self, n: int) -> Estimate:
+        """The figure of `n` rows × 100 with its interval."""
+        return Estimate(100 * self.value, *self._interval(), n)
+
+    def difference(self, n: int) -> Difference:
+        """The same, where the figure is a difference."""
+        return Difference(100 * self.value, *self._interval(), n)
+
+    def _interval(self) -> tuple[float | None, float | None]:
+        """Over the resamples in which the metric is defined."""
+        drawn = self.resampled[np.isfinite(self.resampled)]
+        if not len(drawn):
+            return None, None
+        tail = (1 - CONFIDENCE) / 2
+        low, high = np.quantile(drawn, [tail, 1 - tail])
+        return 100 * float(low), 100 * float(high)
 
 
-def draw_difference(
-    metric: Metric,
-    first: tuple[Floats, Floats],
-    second: tuple[Floats, Floats],
-    *,
-    seed: int,
-    resamples: int,
-    units: npt.NDArray[np.int64] | None = None,
-) -> Drawn:
-    """First minus second where both are defined, and in each resample; see `paired_difference`."""
-    n = len(first[0])
-    if units is None:
-        order = np.lexsort((*first, *second))
-        first, second = (first[0][order], first[1][order]), (second[0][order], second[1][order])
-    one, two = prepare(metric, *first), prepare(metric, *second)
-    everything = np.ones((1, n))
-    value = float((one(everything) - two(everything))[0])
-    found = [one(counts) - two(counts) for counts in resample(n, resamples, seed, units)]
-    return Drawn(value, np.concatenate(found))
+def estimate(
+    metric: Metric, x: Floats, y: Floats, *, seed: int, resamples: int = 1_000,
+    units: Rows | None = None,
+) -> Estimate:  # fmt: skip
+    """A metric of two columns, with its interval; raise `InputError` if they differ in shape."""
+    return mean_estimate(metric, [(x, y)], seed=seed, resamples=resamples, units=units)
 
 
 def mean_estimate(
-    metric: Metric,
-    columns: Sequence[tuple[Floats, Floats]],
-    *,
-    seed: int,
-    resamples: int = 1_000,
-    units: npt.NDArray[np.int64] | None = None,
-) -> Estimate:
+    metric: Metric, systems: Sequence[Columns], *, seed: int, resamples: int = 1_000,
+    units: Rows | None = None,
+) -> Estimate:  # fmt: skip
     """The mean of a metric over several systems, all measured on the same resamples.
 
-    Args:
-        metric: Which figure.
-        columns: Columns x and y of each system (see `estimate`), row by row about the same
-            observations.
-        seed: Of the resampling.
-        resamples: Number of bootstrap resamples.
-        units: As in `estimate`.
-
-    Raises:
-        InputError: The columns differ in shape.
+    Undefined, with the reason, if it is so for one of them. Row by row, the columns of all systems
+    are about the same observations; raise `InputError` if they differ in shape.
     """
-    n, flat = len(columns[0][0]), [column for pair in columns for column in pair]
-    if any(column.shape != (n,) for column in flat):
-        raise InputError(f"mean {metric}: got columns of shapes {[c.shape for c in flat]}")
-    if reason := next(filter(None, (undefined(metric, *pair) for pair in columns)), None):
+    n = _rows(metric, systems)
+    if reason := next(filter(None, (undefined(metric, *one) for one in systems)), None):
         return Estimate(None, None, None, n, reason)
-    if units is None:
-        order = np.lexsort(flat[::-1])  # as in `estimate`
-        columns = [(x[order], y[order]) for x, y in columns]
-    statistics = [prepare(metric, x, y) for x, y in columns]
+    return draw(metric, systems, seed=seed, resamples=resamples, units=units).estimate(n)
 
-    def mean(counts: Floats) -> Floats:
-        return np.asarray(np.mean([one(counts) for one in statistics], axis=0), dtype=np.float64)
 
-    value = float(mean(np.ones((1, n)))[0])
-    low, high = interval(np.concatenate([mean(c) for c in resample(n, resamples, seed, units)]))
-    return Estimate(100 * value, low, high, n)
+def paired_difference(
+    metric: Metric, first: Columns, second: Columns, *, seed: int, resamples: int = 1_000,
+    units: Rows | None = None,
+) -> Difference:  # fmt: skip
+    """Paired bootstrap: both systems are measured on the same resamples, and subtracted.
+
+    Row by row, both are about the same observations; raise `InputError` if they differ in shape.
+    """
+    n = _rows(metric, (first, second))
+    if undefined(metric, *first) or undefined(metric, *second):
+        return Difference(None, None, None, n)
+    drawn = draw_difference(metric, first, second, seed=seed, resamples=resamples, units=units)
+    return drawn.difference(n)
+
+
+def draw(
+    metric: Metric, systems: Sequence[Columns], *, seed: int, resamples: int,
+    units: Rows | None = None,
+) -> Drawn:  # fmt: skip
+    """The mean over systems, where it is defined, and in each resample; see `mean_estimate`."""
+    keys = [column for columns in systems for column in columns][::-1]
+    return _draw(metric, systems, keys, lambda found: np.mean(found, axis=0),
+                 seed, resamples, units)  # fmt: skip
+
+
+def draw_difference(
+    metric: Metric, first: Columns, second: Columns, *, seed: int, resamples: int,
+    units: Rows | None = None,
+) -> Drawn:  # fmt: skip
+    """First minus second, where defined, and in each resample; see `paired_difference`."""
+    return _draw(metric, (first, second), (*first, *second), lambda found: found[0] - found[1],
+                 seed, resamples, units)  # fmt: skip
 
 
 def undefined(metric: Metric, x: Floats, y: Floats) -> str | None:
@@ -240,11 +195,111 @@ def undefined(metric: Metric, x: Floats, y: Floats) -> str | None:
     return None
 
 
-def interval(drawn: Floats) -> tuple[float | None, float | None]:
-    """Both ends of the 95 % interval, × 100, over the resamples in which a metric is defined."""
-    drawn = drawn[np.isfinite(drawn)]
-    if not len(drawn):
-        return None, None
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    return 100 * float(low), 100 * float(high)
+def _rows(metric: Metric, systems: Sequence[Columns]) -> int:
+    shapes = [column.shape for columns in systems for column in columns]
+    if len(set(shapes)) > 1 or len(shapes[0]) != 1:
+        raise InputError(f"{metric}: got columns of shapes {', '.join(map(str, shapes))}")
+    return int(shapes[0][0])
+
+
+def _draw(
+    metric: Metric, systems: Sequence[Columns], keys: Sequence[Floats],
+    combine: Callable[[list[Floats]], Floats], seed: int, resamples: int, units: Rows | None,
+) -> Drawn:  # fmt: skip
+    """One figure of several systems; `keys`, last first, order the rows before they are drawn."""
+    if units is None:
+        order = np.lexsort(keys)
+        systems = [(x[order], y[order]) for x, y in systems]
+    statistics = [_STATISTICS[metric](x, y) for x, y in systems]
+
+    def figure(counts: Floats) -> Floats:
+        return combine([statistic(counts) for statistic in statistics])
+
+    n = len(systems[0][0])
+    value = float(figure(np.ones((1, n)))[0])
+    return Drawn(value, np.concatenate([figure(c) for c in _counts(n, resamples, seed, units)]))
+
+
+def _counts(n: int, resamples: int, seed: int, units: Rows | None) -> Iterator[Floats]:
+    """Blocks of resamples as counts of each row, shape (≤ block, n)."""
+    rng = np.random.default_rng(seed)
+    drawn = n if units is None else int(units.max()) + 1
+    block = max(1, _BLOCK // max(n, drawn))
+    for start in range(0, resamples, block):
+        size = min(block, resamples - start)
+        picks = rng.integers(0, drawn, size=(size, drawn))
+        picks += np.arange(size)[:, None] * drawn
+        counts = np.bincount(picks.ravel(), minlength=size * drawn)
+        weights: Floats = counts.reshape(size, drawn).astype(np.float64)
+        yield weights if units is None else weights[:, units[:, 0]] * weights[:, units[:, 1]]
+
+
+def _accuracy(x: Floats, y: Floats) -> Statistic:
+    right = (x > y).astype(np.float64)
+
+    def statistic(counts: Floats) -> Floats:
+        whole = counts.sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(whole > 0, (counts @ right) / whole, np.nan)
+
+    return statistic
+
+
+def _pearson(x: Floats, y: Floats) -> Statistic:
+    x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
+    moments = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
+
+    def statistic(counts: Floats) -> Floats:
+        n, sx, sy, sxx, syy, sxy = (counts @ moments).T
+        covariance = n * sxy - sx * sy
+        return _correlation(covariance, n * sxx - sx * sx, n * syy - sy * sy, n * n)
+
+    return statistic
+
+
+def _spearman(x: Floats, y: Floats) -> Statistic:
+    ranks_of_x, ranks_of_y = _Ranks(x), _Ranks(y)
+
+    def statistic(counts: Floats) -> Floats:
+        rx, vx = ranks_of_x(counts)
+        ry, vy = ranks_of_y(counts)
+        rx *= ry
+        rx *= counts
+        return _correlation(rx.sum(axis=1), vx, vy, counts.sum(axis=1) ** 3)
+
+    return statistic
+
+
+class _Ranks:
+    """Average ranks of fixed values under changing counts, minus their mean."""
+
+    def __init__(self, values: Floats) -> None:
+        self._order = np.argsort(values, kind="stable")
+        ordered = values[self._order]
+        starts = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+        self._starts = np.flatnonzero(starts)
+        self._group = np.empty(len(values), dtype=np.int64)
+        self._group[self._order] = np.cumsum(starts) - 1
+
+    def __call__(self, counts: Floats) -> tuple[Floats, Floats]:
+        """Centred rank of every row, shape of `counts`; and Σ count · rank², shape (resamples,)."""
+        sizes = np.add.reduceat(counts[:, self._order], self._starts, axis=1)
+        ends = np.cumsum(sizes, axis=1)
+        # A group of m equal values that ends at place e holds the ranks e − m + 1 … e.
+        ranks = ends - sizes / 2 - ends[:, -1:] / 2
+        return ranks[:, self._group], (sizes * ranks * ranks).sum(axis=1)
+
+
+def _correlation(covariance: Floats, vx: Floats, vy: Floats, scale: Floats) -> Floats:
+    """Pearson's r from unnormalised moments; NaN where a variance is nothing but rounding."""
+    zero = (vx <= 1e-12 * scale) | (vy <= 1e-12 * scale)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r = covariance / np.sqrt(vx * vy)
+    return np.where(zero, np.nan, np.clip(r, -1.0, 1.0))
+
+
+_STATISTICS: dict[Metric, Callable[[Floats, Floats], Statistic]] = {
+    Metric.ACCURACY: _accuracy,
+    Metric.PEARSON: _pearson,
+    Metric.SPEARMAN: _spearman,
+}

@@ -1,48 +1,41 @@
-"""From what a user types to something that compares sentences."""
+"""From what a user types to something that compares sentences, and to what identifies it."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from firth.baselines.registry import identify_baseline, open_baseline
 from firth.baselines.spec import PREFIX
-from firth.evaluate.snapshot import fingerprint_snapshot
+from firth.evaluate.metrics import Floats
 from firth.lexical.scorer import Scorer, TextPair
+from firth.origin.origin import Origin
 from firth.run.code import fingerprint_code
 from firth.run.errors import InputError, MissingStageError
 from firth.run.files import fingerprint_file, fingerprint_value
 from firth.run.hub import hub_is_reachable
-from firth.run.quiet import quiet_libraries
 from firth.run.run import CONFIG, Run
-from firth.run.stage import Manifest
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_MODULES = "modules.json"
-_HF_CONFIG = "config.json"
+_MODULES, _HF_CONFIG = "modules.json", "config.json"
+_ST_CONFIG = "config_sentence_transformers.json"
+_ORGANISATION = "sentence-transformers"
+"""Where sentence-transformers looks for a bare name on the hub."""
+_PATIENCE = 10.0
+"""Seconds to wait for an answer of the hub."""
 
 
 class OriginScorer:
-    """Origin similarity over a run.
+    """Origin similarity over a run; raise `MissingStageError` if a stage of it is not built."""
 
-    Args:
-        run: Folder of the run.
+    def __init__(self, run: str | Path | Run) -> None:
+        self.name = f"Origin of {run.path if isinstance(run, Run) else run}"
+        self._origin = Origin.open(run)
 
-    Raises:
-        MissingStageError: A stage that Origin needs is not built.
-    """
-
-    def __init__(self, run: str | Path) -> None:
-        from firth.origin.origin import Origin
-
-        self.name = f"Origin of {run}"
-        self._origin: Any = Origin.open(run)
-
-    def similarities(self, pairs: Sequence[TextPair]) -> npt.NDArray[np.float64]:
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Origin similarities of `pairs`, shape (n,)."""
         return np.asarray(self._origin.similarities(pairs), dtype=np.float64)
 
@@ -64,7 +57,7 @@ class EncoderScorer:
         self.model = model.eval()
         self._batch = batch
 
-    def similarities(self, pairs: Sequence[TextPair]) -> npt.NDArray[np.float64]:
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Cosines of `pairs`, shape (n,)."""
         index = {text: i for i, text in enumerate(dict.fromkeys(t for pair in pairs for t in pair))}
         if not index:
@@ -75,7 +68,7 @@ class EncoderScorer:
         vectors = np.asarray(encoded, dtype=np.float64)
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         left, right = ([index[pair[side]] for pair in pairs] for side in (0, 1))
-        cosines: npt.NDArray[np.float64] = np.einsum("nd,nd->n", vectors[left], vectors[right])
+        cosines: Floats = np.einsum("nd,nd->n", vectors[left], vectors[right])
         return np.clip(cosines, -1.0, 1.0)
 
 
@@ -87,7 +80,8 @@ def resolve_model(spec: str | Path) -> Scorer:
             sentence-transformers opens, such as `RUN/surrogate`; or a model's name on the hub.
 
     Raises:
-        InputError: It is none of these, or cannot be loaded.
+        InputError: It is none of these, is refused (a pickle, code, a cross-encoder), or cannot be
+            loaded.
         MissingStageError: It is a run, or a run's surrogate, that is not built.
     """
     text = str(spec)
@@ -108,71 +102,69 @@ def resolve_model(spec: str | Path) -> Scorer:
         )
     elif folder.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
         raise InputError(f"{text}: no such folder")
-    return _encoder(text, local=folder.exists())
+    return EncoderScorer(_encoder(text), text)
 
 
-def _encoder(name: str, local: bool) -> Scorer:
-    offline = not local and not hub_is_reachable()
-    from safetensors import SafetensorError
-    from sentence_transformers import SentenceTransformer
+def _encoder(name: str) -> "SentenceTransformer":
+    """A sentence encoder by folder or hub name: all that this package opens come from here."""
+    from firth.run.pretrained import open_encoder
 
     try:
-        with quiet_libraries():
-            model = SentenceTransformer(name, local_files_only=local or offline)
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ImportError,
-        SafetensorError,
-    ) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-        if local:
-            raise InputError(
-                f"{name}: not an encoder sentence-transformers opens: {first}"
-            ) from error
-        reach = " (the hub cannot be reached)" if offline else ""
-        raise InputError(
-            f"{name}: no such folder, and no model of this name could be loaded{reach}: {first}. "
-            f"Expected a run, an encoder's folder or hub name, or {PREFIX}NAME"
-        ) from error
-    return EncoderScorer(model, name)
+        return open_encoder(name)
+    except InputError as error:
+        if Path(name).exists():
+            raise
+        raise InputError(f"{error}. Or, of firth: a run, or {PREFIX}NAME") from error
 
 
 def fingerprint_model(spec: str | Path) -> str | None:
     """What identifies the model behind `spec` whatever it is called; None where that is unknown.
 
-    A baseline by its code and the bytes of what it reads, a run by its finished stages and its
-    settings of Origin, any other folder by the paths and bytes of its files, a hub name by the
-    commit it stands for.
+    A baseline by its code and the bytes of what it reads, a run by all that its Origin reads, any
+    other folder by the paths and bytes of its files, a hub name by the commit it stands for.
     """
     text, folder = str(spec), Path(spec)
     if text.startswith(PREFIX):
         identity = identify_baseline(text)
-        code = fingerprint_code("baselines", "words")
+        code = fingerprint_code("firth.baselines.registry")
         return None if identity is None else fingerprint_value([identity, code])
     if (folder / CONFIG).is_file():
-        config = Run.open(folder).config.origin.model_dump(mode="json")
-        return fingerprint_value(
-            [_stages(folder), config, fingerprint_code("fit", "origin", "words")]
-        )
+        return Origin.identity(Run.open(folder))
     if folder.is_dir():
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return fingerprint_value(
             [[path.relative_to(folder).as_posix(), fingerprint_file(path)] for path in files]
         )
-    return fingerprint_snapshot(text)
+    return _fingerprint_snapshot(text)
 
 
-def _stages(run: Path) -> dict[str, str]:
-    """Stage → digest of what Origin reads: everything but what is made from Origin."""
-    found = {
-        path.name: Manifest.read(path)
-        for path in sorted(run.iterdir())
-        if path.is_dir() and not path.name.startswith(".")
-    }
-    later = ("harvest", "surrogate", "evaluation")
-    return {name: m.digest for name, m in found.items() if m is not None and name not in later}
+def _fingerprint_snapshot(name: str) -> str | None:
+    """What identifies the files behind a hub name: the commit it stands for now.
+
+    Asked of the hub where it can be reached; else the commit in the local copy, which is what
+    would be opened then. None where neither is known.
+    """
+    try:
+        import huggingface_hub
+        from huggingface_hub import constants
+    except ImportError:
+        return None
+    repository = name if "/" in name else f"{_ORGANISATION}/{name}"
+    commit: str | None = None
+    if not constants.HF_HUB_OFFLINE and hub_is_reachable():
+        try:
+            commit = huggingface_hub.model_info(repository, timeout=_PATIENCE).sha
+        except Exception:  # noqa: BLE001
+            # Its HTTP library, and so its errors, differ between versions. Nothing is lost: without
+            # an identity the model is scored anew, and what is wrong comes up when it is opened.
+            return None
+    else:
+        for file in (_MODULES, _ST_CONFIG, _HF_CONFIG):
+            try:
+                path = huggingface_hub.try_to_load_from_cache(repository, file)
+            except ValueError:  # not a name the hub could have
+                return None
+            if isinstance(path, str):
+                commit = path.replace("\\", "/").split("/snapshots/")[-1].split("/")[0]
+                break
+    return fingerprint_value([repository, commit]) if commit else None

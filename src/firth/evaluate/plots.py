@@ -1,17 +1,16 @@
 """The plots of a report: PNG and SVG, the same bytes for the same data."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from firth.baselines.spec import PREFIX
-from firth.evaluate.layout import Layout, lay_out
 from firth.evaluate.metrics import Floats
-from firth.evaluate.report import Report
-from firth.evaluate.sample import Sample, sample_of
+from firth.evaluate.results import Evaluation, Sample
+from firth.evaluate.tables import Layout
 from firth.evaluate.task import TASKS, Kind
 from firth.run.errors import MissingExtraError
 from firth.run.files import write_atomically
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BARS, HEAT, SCATTER = "bars", "heat", "scatter"
+_ENDINGS: Any = {"png": {"Software": None}, "svg": {"Date": None}}
+"""Ending → metadata that would else differ between two equal plots."""
 
 _COLOURS = ("#2a6f97", "#bc6c25", "#606c38", "#9d4edd", "#c1121f", "#577590", "#b5838d", "#6c584c")
 _STYLE: Any = {"svg.hashsalt": "firth", "font.family": "DejaVu Sans", "font.size": 9}
@@ -33,37 +34,31 @@ _COLUMNS = 4
 _LONGEST = 34
 
 
-def write_plots(folder: Path, report: Report) -> list[Path]:
-    """Write `bars`, `heat` and a `scatter-TASK-SPLIT` for each set, as .png and .svg.
-
-    Args:
-        folder: An existing folder; plots of the same names in it are replaced.
-        report: What to plot.
-
-    Returns:
-        The files written.
-    """
-    layout = lay_out(report)
-    written = []
+def write_plots(folder: Path, layout: Layout, evaluations: Sequence[Evaluation]) -> None:
+    """Write the files of `plot_names` to an existing folder."""
+    samples = _by_set(evaluations)
     with mpl.rc_context(_STYLE):
-        for name, figure in _figures(report, layout):
-            for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-                path = folder / f"{name}.{ending}"
-                with write_atomically(path) as partial:
+        figures = {BARS: plot_bars(layout), HEAT: plot_heat(layout)}
+        figures |= {name: plot_scatter(found) for name, found in samples.items()}
+        for name, figure in figures.items():
+            for ending, metadata in _ENDINGS.items():
+                with write_atomically(folder / f"{name}.{ending}") as partial:
                     figure.savefig(partial, format=ending, dpi=150, metadata=metadata)
-                written.append(path)
-    return written
 
 
-def _figures(report: Report, layout: Layout) -> Iterator[tuple[str, Figure]]:
-    yield BARS, plot_bars(layout)
-    yield HEAT, plot_heat(layout)
-    by_set: dict[tuple[str, str], list[tuple[str, Sample]]] = {}
-    for one in report.evaluations:
-        for sample in map(sample_of, one.scored):
-            by_set.setdefault((sample.task, sample.split), []).append((one.model, sample))
-    for (task, split), samples in by_set.items():
-        yield f"{SCATTER}-{task}-{split}", plot_scatter(samples)
+def plot_names(evaluations: Sequence[Evaluation]) -> list[str]:
+    """`bars`, `heat` and a `scatter-TASK-SPLIT` for each set, each as .png and .svg."""
+    return [f"{n}.{ending}" for n in (BARS, HEAT, *_by_set(evaluations)) for ending in _ENDINGS]
+
+
+def _by_set(evaluations: Sequence[Evaluation]) -> dict[str, list[tuple[str, Sample]]]:
+    """Name of a scatter plot → models and their samples of the set."""
+    found: dict[str, list[tuple[str, Sample]]] = {}
+    for one in evaluations:
+        for sample in (item.sample for item in one.scored):
+            name = f"{SCATTER}-{sample.task}-{sample.split}"
+            found.setdefault(name, []).append((one.model, sample))
+    return found
 
 
 def plot_bars(layout: Layout) -> Figure:
@@ -73,11 +68,11 @@ def plot_bars(layout: Layout) -> Figure:
         len(layout.headings), width=2.3, height=0.6 + 0.24 * len(names), margin=_margin(names)
     )
     places = np.arange(len(names))[::-1]
-    right = max((c.high or c.value or 0 for _, cells in layout.rows for c in cells if c), default=0)
+    right = max((c.high or c.value or 0 for _, cells in layout.rows for c in cells), default=0)
     for column, (heading, axes) in enumerate(zip(layout.headings, panels, strict=True)):
         for (_, cells), place, colour in zip(layout.rows, places, _colours(names), strict=True):
             cell = cells[column]
-            if cell is None or cell.value is None:
+            if cell.value is None:
                 axes.text(1, place, "\u2013", va="center", color="#888888")
                 continue
             axes.barh(place, cell.value, height=0.72, color=colour, alpha=0.85)
@@ -104,10 +99,7 @@ def plot_heat(layout: Layout) -> Figure:
     """System × set, the value in each cell, its colour the distance from the mean of the column."""
     names = [_short(name) for name, _ in layout.rows]
     values = np.array(
-        [
-            [np.nan if c is None or c.value is None else c.value for c in cells]
-            for _, cells in layout.rows
-        ]
+        [[np.nan if c.value is None else c.value for c in cells] for _, cells in layout.rows]
     )
     shades = _shades(values)
     size = (_margin(names) + 0.75 * values.shape[1] + 0.3, 0.9 + 0.34 * len(names))
@@ -117,14 +109,9 @@ def plot_heat(layout: Layout) -> Figure:
     axes.imshow(np.ma.masked_invalid(shades), cmap=colours, vmin=-0.15, vmax=1.3, aspect="auto")
     for row, column in np.ndindex(values.shape):
         known = np.isfinite(values[row, column])
-        axes.text(
-            column,
-            row,
-            f"{values[row, column]:.1f}" if known else "\u2013",
-            ha="center",
-            va="center",
-            color="white" if known and shades[row, column] > 0.66 else "#222222",
-        )
+        text = f"{values[row, column]:.1f}" if known else "\u2013"
+        colour = "white" if known and shades[row, column] > 0.66 else "#222222"
+        axes.text(column, row, text, ha="center", va="center", color=colour)
     axes.set_xticks(range(len(layout.headings)), layout.headings, rotation=30, ha="left")
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(names)), names)
@@ -146,15 +133,9 @@ def plot_scatter(samples: Sequence[tuple[str, Sample]]) -> Figure:
         samples, panels, _colours([name for name, _ in samples]), strict=True
     ):
         # Dots become an image in the SVG too, which would else hold thousands of shapes.
-        axes.scatter(
-            sample.x,
-            sample.y,
-            s=5,
-            alpha=min(0.6, max(0.08, 350 / len(sample.x))),
-            color=colour,
-            edgecolors="none",
-            rasterized=True,
-        )
+        alpha = min(0.6, max(0.08, 350 / len(sample.x)))
+        axes.scatter(sample.x, sample.y, s=5, alpha=alpha, color=colour, edgecolors="none",
+                     rasterized=True)  # fmt: skip
         if triplets:
             low, high = (f(np.nanmin(sample.y), np.nanmax(sample.x)) for f in (min, max))
             axes.plot([low, high], [low, high], color="#222222", linewidth=0.8)

@@ -1,20 +1,48 @@
-"""Several models on the same tasks: what is shown, and the folder that is written."""
+"""Several models on the same tasks: what is shown, and the folder that keeps it.
 
+`similarities.parquet` keeps the similarities behind a table, without any text, so that results of
+any set may be published: a row for each row of each set and model, with `model`, `task`, `split`,
+`row` (its number in the source), `subtask`, `x` and `y` (what the metric compares: gold score and
+similarity, or the similarities of (anchor, positive) and (anchor, negative)), `unit1` and `unit2`
+(the texts compared, where rows share them). `manifest.json` lists what firth wrote.
+"""
+
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+from operator import and_
 from pathlib import Path
 from typing import Any
 
-from firth.evaluate.comparison import Comparison
-from firth.evaluate.document import document
-from firth.evaluate.evaluation import Evaluation
-from firth.evaluate.groups import GroupResult
-from firth.evaluate.selection import LeftOut
+import numpy as np
+
+import firth
+from firth.evaluate.load import LeftOut, summary
+from firth.evaluate.metrics import Metric
+from firth.evaluate.results import (
+    SCHEMA,
+    Comparison,
+    Evaluation,
+    GroupResult,
+    Sample,
+    document,
+    tabulate,
+    write_document,
+)
+from firth.evaluate.tables import Layout, lay_out, to_latex, to_markdown, to_text
 from firth.run.errors import InputError, MissingExtraError
-from firth.run.files import write_atomically, write_json
+from firth.run.files import fingerprint_file, read_json, write_atomically, write_text
 from firth.run.progress import note
 
-RESULTS, SIMILARITIES = "results.json", "similarities.parquet"
+RESULTS, SIMILARITIES, MANIFEST = "results.json", "similarities.parquet", "manifest.json"
 MARKDOWN, LATEX, PLOTS = "table.md", "table.tex", "plots"
+_OURS = re.compile(
+    r"results\.json|similarities\.parquet|manifest\.json|table\.(md|tex)|"
+    r"plots/(bars|heat|scatter-[\w-]+)\.(png|svg)"
+)
+"""Every name that a report may write, relative to its folder."""
 _SIDE_BY_SIDE = 4
 """Models that a screen has room for side by side."""
 
@@ -24,11 +52,10 @@ class Report:
     """What several models scored on the same tasks.
 
     Attributes:
-        evaluations: One a model.
+        evaluations: One a model, all with one seed and one number of resamples.
         groups: Figures of models that differ in their seed only.
         differences: Paired differences to the model they were asked against.
         left_out: What `all` would have taken, and why it is not there.
-        command: The command line, if there was one.
     """
 
     evaluations: tuple[Evaluation, ...]
@@ -38,22 +65,18 @@ class Report:
     command: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON document as plain values (see `firth.evaluate.document`)."""
+        """The JSON document as plain values (see `firth.evaluate.results.document`)."""
         return document(
-            self.evaluations,
-            groups=self.groups,
-            differences=self.differences,
-            left_out=self.left_out,
-            command=self.command,
+            self.evaluations, self.groups, self.differences, self.left_out, self.command
         )
 
     def to_json(self, path: str | Path) -> None:
-        """Write `to_dict` to a file, atomically.
-
-        Raises:
-            InputError: The file cannot be written.
-        """
+        """Write `to_dict` to a file, atomically; raise `InputError` if that cannot be done."""
         write_document(Path(path), self.to_dict())
+
+    def layout(self) -> Layout:
+        """The figures as a table of systems × sets."""
+        return lay_out(self.evaluations, self.groups, self.differences, self.left_out)
 
     def text(self, *, subtasks: bool = False) -> str:
         """The figures for a screen, with groups, differences and notes below.
@@ -61,59 +84,215 @@ class Report:
         A few models have a column each and every figure; more have a line each, and one figure a
         set.
         """
-        from firth.evaluate.layout import lay_out
-        from firth.evaluate.render import to_text
-        from firth.evaluate.table import tabulate
-
         if len(self.evaluations) > _SIDE_BY_SIDE and not subtasks:
             notes = dict.fromkeys(note for one in self.evaluations for note in one.notes)
-            lines = [to_text(lay_out(self)), *(f"({text})" for text in notes)]
+            lines = [to_text(self.layout()), *(f"({text})" for text in notes)]
         else:
             lines = [tabulate(self.evaluations, subtasks=subtasks)]
         lines += [str(group) for group in self.groups if subtasks or group.subtask == "all"]
         lines += [str(difference) for difference in self.differences]
-        lines += [f"({item})" for item in self.left_out]
+        lines += [f"({line})" for line in summary(self.left_out)]
         return "\n".join(lines)
 
-    def write(self, folder: str | Path) -> None:
+    def write(self, folder: str | Path, *, force: bool = False) -> None:
         """Write `results.json`, `similarities.parquet`, `table.md`, `table.tex` and `plots/`.
 
-        Without matplotlib there are no plots, and a note says so.
+        Without matplotlib there are no plots, and a note says so. What an earlier report left in
+        the folder is replaced; files that firth did not write are left alone.
 
         Raises:
-            InputError: The folder cannot be written.
+            InputError: The folder cannot be written, or holds a file of a name that is needed and
+                that firth did not write (without `force`).
         """
-        from firth.evaluate.layout import lay_out
-        from firth.evaluate.render import to_latex, to_markdown
-        from firth.evaluate.saved import write_similarities
-
         folder = Path(folder)
+        names = [RESULTS, SIMILARITIES, MARKDOWN, LATEX]
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            fingerprint = write_similarities(folder / SIMILARITIES, self.evaluations)
-            layout = lay_out(self)
+            from firth.evaluate.plots import plot_names, write_plots
+        except MissingExtraError as error:
+            note(str(error))
+            plots: list[str] = []
+        else:
+            plots = [f"{PLOTS}/{name}" for name in plot_names(self.evaluations)]
+        known = claim_folder(folder, force, [*names, *plots])
+        try:
+            (folder / (PLOTS if plots else "")).mkdir(parents=True, exist_ok=True)
+            # First, so that a folder whose writing was cut short is still known as firth's.
+            _write_manifest(folder, {*known, *names, *plots})
+            fingerprint = _write_similarities(folder / SIMILARITIES, self.evaluations)
+            layout = self.layout()
             for name, text in ((MARKDOWN, to_markdown(layout)), (LATEX, to_latex(layout))):
-                with write_atomically(folder / name) as partial:
-                    partial.write_text(text, encoding="utf-8")
-            self._plot(folder / PLOTS)
+                write_text(folder / name, text)
+            if plots:
+                write_plots(folder / PLOTS, layout, self.evaluations)
+            for name in known - {*names, *plots}:
+                (folder / name).unlink(missing_ok=True)
+            _write_manifest(folder, {*names, *plots})
         except OSError as error:
             raise InputError(f"{folder}: cannot be written ({error.strerror})") from error
         kept = {"file": SIMILARITIES, "fingerprint": fingerprint}
         write_document(folder / RESULTS, self.to_dict() | {"similarities": kept})
 
-    def _plot(self, folder: Path) -> None:
-        try:
-            from firth.evaluate.plots import write_plots
-        except MissingExtraError as error:
-            note(str(error))
-            return
-        folder.mkdir(exist_ok=True)
-        write_plots(folder, self)
 
+def claim_folder(folder: Path, force: bool, names: Collection[str] = ()) -> set[str]:
+    """Find out before any work whether a report may be written to a folder.
 
-def write_document(path: Path, value: dict[str, Any]) -> None:
-    """Write plain values as JSON, atomically; raise `InputError` where that cannot be done."""
+    Args:
+        folder: Of the report; it need not be there.
+        force: Write to a folder that firth did not make, and replace files of the names needed.
+        names: The files needed; none stands for all that a report may write.
+
+    Returns:
+        What firth wrote there before, relative to the folder.
+
+    Raises:
+        InputError: It is a file, a folder of others, or holds files of others in the way.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--out {folder}: a file; expected a folder")
+    known: set[str] = set()
     try:
-        write_json(path, value)
+        listed = read_json(folder / MANIFEST)["files"]
+        known = {name for name in listed if isinstance(name, str) and _OURS.fullmatch(name)}
+    except (InputError, OSError, LookupError, TypeError):
+        pass  # absent, damaged, or a manifest of another kind: then nothing there is ours
+    found = [*folder.glob("*"), *(folder / PLOTS).glob("*")]
+    there = {path.relative_to(folder).as_posix() for path in found}
+    needed = {*names} or {name for name in there if _OURS.fullmatch(name)}
+    foreign = sorted((there & needed) - known - {MANIFEST} if known else there - {PLOTS})
+    if foreign and not force:
+        shown = ", ".join(foreign[:3]) + (", …" if len(foreign) > 3 else "")
+        raise InputError(
+            f"{folder}: holds {shown}, which firth did not write as far as it knows (by {MANIFEST} "
+            "there). Name another folder, or write to it all the same: --force"
+        )
+    for name in there & {*needed, MANIFEST}:
+        if (folder / name).is_dir():
+            raise InputError(f"{folder / name}: a folder; expected the name of a file")
+    return known
+
+
+def _write_manifest(folder: Path, files: Collection[str]) -> None:
+    about = {"written_by": "firth evaluate", "firth": firth.__version__, "files": sorted(files)}
+    write_document(folder / MANIFEST, about)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What the JSON of results at `path` and the file of similarities beside it hold; `samples` is
+    model → its samples."""
+
+    path: Path
+    seed: int
+    resamples: int
+    samples: dict[str, list[Sample]]
+
+
+def read_saved(path: str | Path) -> Saved:
+    """Read results and their similarities.
+
+    Args:
+        path: A folder that `firth evaluate --out` wrote, or the `results.json` in it.
+
+    Raises:
+        InputError: It is not such a file, or the similarities beside it are missing or not the
+            ones it was written with.
+    """
+    path = Path(path)
+    file = path / RESULTS if path.is_dir() else path
+    again = "firth evaluate MODEL... --task NAME... --out DIR"
+    if path.is_dir() and not file.is_file():
+        raise InputError(
+            f"{path}: no results of an evaluation in it (no {RESULTS}). Write them: {again}"
+        )
+    try:
+        values = read_json(file)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+        raise InputError(f"{file}: cannot be read ({error.strerror})") from error
+    if not isinstance(values, dict) or values.get("schema") != SCHEMA:
+        found = values.get("schema") if isinstance(values, dict) else type(values).__name__
+        raise InputError(
+            f"{file}: schema {found}; expected results of schema {SCHEMA}. Evaluate again: {again}"
+        )
+    if not values.get("similarities"):
+        raise InputError(
+            f"{file}: written without similarities, which a comparison needs. "
+            "Evaluate again with --out DIR"
+        )
+    try:
+        beside = file.parent / Path(str(values["similarities"]["file"])).name
+        if not beside.is_file():
+            raise InputError(f"{beside}: no such file; {file} needs the similarities in it")
+        if fingerprint_file(beside) != values["similarities"]["fingerprint"]:
+            raise InputError(f"{beside}: not the similarities that {file} was written with")
+        seed, resamples = (int(values["settings"][name]) for name in ("seed", "resamples"))
+        return Saved(file, seed, resamples, _read_similarities(beside, values))
+    except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+        raise InputError(f"{file}: not results as firth writes them ({error!r})") from error
+
+
+def _schema() -> Any:
+    import pyarrow as pa
+
+    name, number, figure = pa.dictionary(pa.int32(), pa.string()), pa.int32(), pa.float64()
+    types = {"model": name, "task": name, "split": name, "row": number, "subtask": name,
+             "x": figure, "y": figure, "unit1": number, "unit2": number}  # fmt: skip
+    return pa.schema(list(types.items()))
+
+
+def _write_similarities(path: Path, evaluations: Sequence[Evaluation]) -> str:
+    """Write the similarities of some evaluations, atomically; return the file's fingerprint."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, list[Any]] = {name: [] for name in _schema().names}
+    every = [(one.model, item.sample) for one in evaluations for item in one.scored]
+    for model, sample in every:
+        n = len(sample.x)
+        units = np.full((2, n), None) if sample.units is None else sample.units.T
+        for name, values in {
+            "model": [model] * n,
+            "task": [sample.task] * n,
+            "split": [sample.split] * n,
+            "row": sample.rows.tolist(),
+            "subtask": sample.subtask,
+            "x": sample.x.tolist(),
+            "y": sample.y.tolist(),
+            "unit1": units[0].tolist(),
+            "unit2": units[1].tolist(),
+        }.items():
+            columns[name] += values
+    with write_atomically(path) as partial:
+        pq.write_table(pa.table(columns, schema=_schema()), partial, compression="zstd")
+    return fingerprint_file(path)
+
+
+def _read_similarities(path: Path, values: dict[str, Any]) -> dict[str, list[Sample]]:
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    samples: dict[str, list[Sample]] = {model["spec"]: [] for model in values["models"]}
+    for model, data in product(samples, values["data"]):
+        task, split = data["task"], data["split"]
+        names = {"model": model, "task": task, "split": split}
+        found = table.filter(reduce(and_, (pc.field(n) == name for n, name in names.items())))
+        if not len(found):
+            continue
+        of_set = [r for r in values["results"] if (r["task"], r["split"]) == (task, split)]
+        units = [found.column(name).to_pylist() for name in ("unit1", "unit2")]
+        samples[model].append(
+            Sample(
+                task=task,
+                split=split,
+                metrics=tuple(map(Metric, dict.fromkeys(r["metric"] for r in of_set))),
+                data=data["fingerprint"],
+                x=found.column("x").to_numpy(),
+                y=found.column("y").to_numpy(),
+                subtask=tuple(found.column("subtask").to_pylist()),
+                rows=found.column("row").to_numpy().astype(np.int64),
+                units=None if None in units[0] else np.array(units, dtype=np.int64).T,
+            )
+        )
+    if sum(len(one.x) for some in samples.values() for one in some) != len(table):
+        raise ValueError("similarities of other models or sets")
+    return samples

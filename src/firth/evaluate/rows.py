@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from firth.evaluate.metrics import Floats
+from firth.evaluate.metrics import Columns, Floats, Rows
 from firth.evaluate.task import ALL, Kind, Task
 from firth.lexical.scorer import TextPair
 from firth.run.seeds import derive_seed
@@ -40,8 +39,7 @@ class EvaluationSet:
         source: Where they were read, in words.
         notes: What a reader of the figures must know: missing parts, skipped rows, substitutes.
         skipped: Number of broken rows left out.
-        units: Shape (n, 2), the two texts each row compares, where rows share their texts by
-            design; None where rows are independent enough.
+        units: As in `firth.evaluate.metrics`, where rows share their texts by design.
     """
 
     task: Task
@@ -50,7 +48,7 @@ class EvaluationSet:
     source: str
     notes: tuple[str, ...] = ()
     skipped: int = 0
-    units: npt.NDArray[np.int64] | None = None
+    units: Rows | None = None
 
     @property
     def pairs(self) -> list[TextPair]:
@@ -60,21 +58,16 @@ class EvaluationSet:
             return first
         return first + [(row.texts[0], row.texts[2]) for row in self.rows]
 
-    def columns(self, similarities: Floats) -> tuple[Floats, Floats]:
+    def columns(self, similarities: Floats) -> Columns:
         """What a metric compares: gold and similarity; or similarities to positive and negative."""
         if self.task.kind is Kind.PAIRS:
             return np.array([row.score for row in self.rows], dtype=np.float64), similarities
         return similarities[: len(self.rows)], similarities[len(self.rows) :]
 
     @cached_property
-    def subtasks(self) -> dict[str, npt.NDArray[np.int64]]:
+    def subtasks(self) -> dict[str, Rows]:
         """Subtask → its row numbers: `all` first, then each one when there are several."""
-        groups: dict[str, npt.NDArray[np.int64]] = {ALL: np.arange(len(self.rows))}
-        names = np.array([row.subtask for row in self.rows])
-        found = sorted(set(names.tolist()))
-        if len(found) > 1:
-            groups.update({name or "(none)": np.flatnonzero(names == name) for name in found})
-        return groups
+        return rows_by_subtask([row.subtask for row in self.rows])
 
     def sampled(self, size: int | None, seed: int) -> "EvaluationSet":
         """At most `size` rows in random order, with a note if some are left out; None is the set.
@@ -101,7 +94,7 @@ class EvaluationSet:
         return _together(sorted(self._digests))
 
     @cached_property
-    def order(self) -> npt.NDArray[np.int64]:
+    def order(self) -> Rows:
         """Row numbers in an order that follows from the rows alone, not from their source."""
         digests = self._digests
         return np.array(sorted(range(len(digests)), key=digests.__getitem__), dtype=np.int64)
@@ -114,6 +107,15 @@ class EvaluationSet:
     @cached_property
     def _digests(self) -> list[bytes]:
         return [_row_digest(row) for row in self.rows]
+
+
+def rows_by_subtask(names: Sequence[str]) -> dict[str, Rows]:
+    """Subtask → row numbers: `all` first, then each of `names` (one a row) if there are several."""
+    groups: dict[str, Rows] = {ALL: np.arange(len(names))}
+    if len(found := sorted(set(names))) > 1:
+        array = np.array(names)
+        groups.update({name or "(none)": np.flatnonzero(array == name) for name in found})
+    return groups
 
 
 def fingerprint_rows(rows: Iterable[Row]) -> str:

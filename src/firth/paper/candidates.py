@@ -18,15 +18,9 @@ Positions = npt.NDArray[np.int64]
 
 
 class Candidates:
-    """Shortlists of positions by TF-IDF screening and coherence, or at random.
+    """Shortlists of positions by TF-IDF screening of `chunks` and coherence, or at random.
 
-    Args:
-        corpus: Where contexts come from.
-        index: Screening of its chunks; not used by random selection.
-        coherence: Ranking of positions; not used by random selection nor without coherence.
-        config: Selection, size of the shortlist.
-        chunks: Chunks screened for a sentence.
-        seed: Seeds random positions, together with the sentence.
+    Random positions follow from `seed` and the sentence.
     """
 
     def __init__(

@@ -61,7 +61,7 @@ class ContextFit:
         coherence: First term.
         generator: The other three.
         weights: Where λ1 is 0, or the other three are, those terms are not computed, but 0.
-        pmi: Subtract from each likelihood the same one with the sentence left out.
+        pmi: Subtract from each likelihood its baseline.
     """
 
     def __init__(

@@ -71,15 +71,8 @@ def select_diverse(
 ) -> Indices:
     """Add contexts one at a time, best fit first, skipping those too like the chosen ones.
 
-    At most one context a chunk, and the words of the sentence before the position (i−1) must have
-    a Jaccard similarity below `max_jaccard` with each of those already chosen.
-
-    Args:
-        fits: S(s, c) of each candidate, shape (n,).
-        chunks: Chunk of each candidate, shape (n,).
-        preceding: Words of the sentence before each candidate's position.
-        size: |C_s|.
-        max_jaccard: The paper: 0.5.
+    At most one context a chunk, and the words `preceding` the position (those of sentence i−1) must
+    have a Jaccard similarity below `max_jaccard` with each of those already chosen.
 
     Returns:
         Indices of the chosen candidates, best first; fewer than `size` where the candidates run

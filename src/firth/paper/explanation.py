@@ -44,12 +44,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class PaperExplanation:
-    """A score and the contexts it comes from, the most influential first.
+    """sim(s1, s2) of Eq. 4 and the contexts it comes from, the most influential first.
 
     Attributes:
-        sentence1: s1.
-        sentence2: s2.
-        similarity: sim(s1, s2) of Eq. 4, in [-1, 1].
         measure: `cosine` or `centred`.
         weights: λ1 … λ4 of Eq. 3, by name.
         evidence: One entry a context of C_{s1} or C_{s2}; Eq. 4 counts those of both twice.

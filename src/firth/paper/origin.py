@@ -29,13 +29,6 @@ _BLOCK = 64
 class PaperOrigin(Origin):
     """Context sets, context fit and similarity over one run.
 
-    Args:
-        corpus: Where contexts come from.
-        candidates: Shortlists of positions for sentences.
-        coherence: First term of Eq. 3.
-        generator: The other three terms.
-        config: Sizes, weights, measure.
-
     Example:
         >>> origin = PaperOrigin.open("run")
         >>> score = origin.similarity("The ship left the harbour.", "A boat sailed away.")
@@ -62,14 +55,7 @@ class PaperOrigin(Origin):
     ) -> "PaperOrigin":
         """Open a run whose corpus, index, coherence model and generator are built.
 
-        Args:
-            run: Folder of the run.
-            seed: Seed of random contexts; None takes the run's.
-            **changes: Settings of `PaperConfig` that differ from the run's, for this object only.
-
-        Raises:
-            MissingStageError: A stage is not built; the message names the command.
-            ConfigError: A changed setting is unknown or out of range.
+        As `Origin.open`; `changes` are settings of `PaperConfig`.
         """
         run = Run.open(run)
         asked = {"seed": seed, "origin": {"method": Method.PAPER}, "paper": changes}
@@ -124,12 +110,7 @@ class PaperOrigin(Origin):
     def similarities(
         self, pairs: Sequence[tuple[str, str]], title: str = "Origin"
     ) -> npt.NDArray[np.float64]:
-        """sim(s1, s2) of Eq. 4 for each pair, float64 of shape (n,), in [-1, 1].
-
-        Args:
-            pairs: The two sentences of each pair; their order does not matter.
-            title: Shown beside the progress bar.
-        """
+        """sim(s1, s2) of Eq. 4 for each pair, float64 of shape (n,), in [-1, 1]; symmetric."""
         weights, measure = self.config.weights, self.config.measure
         profiles = self.profiles(checked(pairs), title)
         return np.array([one.similarity(weights, measure) for one in profiles], dtype=np.float64)

@@ -53,14 +53,7 @@ class PairFits:
 
 
 class Fitter(ContextFit):
-    """Computes the raw terms of pairs, without baselines, whatever the configuration says.
-
-    Args:
-        corpus: Where contexts come from.
-        candidates: Shortlists of positions.
-        coherence: First term.
-        generator: The other three.
-    """
+    """Computes the raw terms of pairs, without baselines, whatever the configuration says."""
 
     def __init__(
         self, corpus: Corpus, candidates: Candidates, coherence: Coherence, generator: Generator
@@ -73,9 +66,7 @@ class Fitter(ContextFit):
     ) -> list[PairFits]:
         """The terms of each pair over both shortlists; each (sentence, position) once.
 
-        Args:
-            pairs: The two sentences of each pair.
-            shortlists: Sentence → its shortlist, where that is known already.
+        `shortlists` are sentence → its shortlist, where that is known already.
         """
         sentences = sorted({sentence for pair in pairs for sentence in pair})
         if shortlists is None:

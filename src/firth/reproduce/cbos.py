@@ -7,8 +7,8 @@ from pathlib import Path
 from firth.baselines.trained import build_baseline, load_trained, stage_of
 from firth.corpus import CORPUS
 from firth.evaluate.evaluate import evaluate
-from firth.evaluate.evaluation import Result
 from firth.evaluate.load import load_set
+from firth.evaluate.results import Result
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.task import find_task
 from firth.lexical.scorer import Scorer

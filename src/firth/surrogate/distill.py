@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow.dataset import dataset
 
 from firth.context import CONTEXT
 from firth.corpus import CORPUS, TOKENIZER
@@ -40,10 +41,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 REPORT, CARD, LABELS = "report.json", "README.md", "calibration.json"
-EXPECTED = (
-    "Expected `static`, `transformer`, or the folder or hub name of an encoder, such as "
-    "roberta-base."
-)
 
 
 @dataclass(frozen=True)
@@ -143,16 +140,20 @@ def base_inputs(base: str) -> dict[str, str]:
             (`firth.run.pretrained.look`).
     """
     folder = Path(base)
-    if base in (BaseKind.STATIC, BaseKind.TRANSFORMER):
+    if BaseKind.of(base) is not BaseKind.PRETRAINED:
         return {}
     looks_like_one = folder.is_absolute() or base.startswith(".") or base.count("/") > 1
     if not folder.is_dir() and (folder.exists() or looks_like_one):
         found = "a file" if folder.exists() else "no such folder"
-        raise InputError(f"surrogate.base: {base}: {found}. {EXPECTED}")
+        raise InputError(
+            f"surrogate.base: {base}: {found}. Expected `static`, `transformer`, or the folder or "
+            "hub name of an encoder, such as roberta-base."
+        )
     try:
         return {"base": PretrainedFiles.find(base).fingerprint}
     except InputError as error:
-        raise InputError(f"surrogate.base: {error}. {EXPECTED}") from error
+        more = "`static` and `transformer` need no model"
+        raise InputError(f"surrogate.base: {error}. {more}") from error
 
 
 def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
@@ -169,7 +170,9 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
 
     with quiet_libraries():
         model, learned = build_start(run, scratch, run.has(CONTEXT))
-        first = _first(harvest / "train.parquet", config.scale_pairs)
+        first = dataset(harvest / "train.parquet").head(
+            config.scale_pairs, columns=["sentence1", "sentence2"]
+        )
         labels = LabelMap.fit(scores, config.chosen_calibration, cosines(model, first))
         constant = float(labels.apply(scores).mean())
         before = _figures(model, held_out, labels, constant)
@@ -240,15 +243,3 @@ def _figures(
 
 def _scores(table: pa.Table) -> Values:
     return np.asarray(table["score"], np.float64)
-
-
-def _first(parquet: Path, count: int) -> pa.Table:
-    """The first `count` pairs of texts of a table."""
-    batches, held = [], 0
-    columns = ["sentence1", "sentence2"]
-    for batch in pq.ParquetFile(parquet).iter_batches(min(count, 65_536), columns=columns):
-        batches.append(batch.slice(0, count - held))
-        held += len(batches[-1])
-        if held == count:
-            break
-    return pa.Table.from_batches(batches)

@@ -18,6 +18,11 @@ class BaseKind(StrEnum):
     PRETRAINED = "pretrained"
     """An encoder from a folder or hub."""
 
+    @classmethod
+    def of(cls, base: str) -> "BaseKind":
+        """The kind of a base as the configuration names it."""
+        return cls(base) if base in (cls.STATIC, cls.TRANSFORMER) else cls.PRETRAINED
+
 
 class Calibration(StrEnum):
     """How Origin scores become labels in [0, 1]."""
@@ -76,8 +81,7 @@ class SurrogateConfig(Section):
     @property
     def kind(self) -> BaseKind:
         """What `base` names."""
-        named = self.base in (BaseKind.STATIC, BaseKind.TRANSFORMER)
-        return BaseKind(self.base) if named else BaseKind.PRETRAINED
+        return BaseKind.of(self.base)
 
     @property
     def chosen_calibration(self) -> Calibration:

@@ -1,4 +1,4 @@
-"""`firth.paper.coherence.examples`: what is drawn, and that it depends on seed and step alone."""
+"""`firth.paper.coherence.build`: what is drawn, and that it depends on seed and step alone."""
 
 from itertools import pairwise
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.paper.coherence.examples import BatchSource, TrainingPositions, split
+from firth.paper.coherence.build import BatchSource, TrainingPositions, split
 from firth.run.errors import InputError
 
 
@@ -82,7 +82,7 @@ def test_a_pass_deals_every_position_once() -> None:
 
 
 def test_negatives_of_a_batch() -> None:
-    """A batch tells centres of the position's document from others, and leaves out the neighbours."""
+    """A batch tells centres of the position's document from others; neighbours are left out."""
     batch = BatchSource(positions_of([30, 40, 50, 60]), 64, 8, 3)(0)
     bounds = np.cumsum([0, 30, 40, 50, 60])
     document = np.searchsorted(bounds, batch.positions, side="right")

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from firth.paper.coherence.model import CoherenceModel, SentenceEncoder
+from firth.paper.coherence.model import CoherenceModel, SentenceEncoder, Settings
 from firth.paper.settings import Interaction
 
 LENGTHS = torch.tensor([1, 7, 3, 5])
@@ -62,7 +62,7 @@ def test_word_order_matters() -> None:
 
 def test_bilinear_logits_are_the_written_formula() -> None:
     """h_<ᵀ W_< h_s + h_>ᵀ W_> h_s + h·[h_<; h_s; h_>] + b, term by term."""
-    model = CoherenceModel(50, 6, 4, Interaction.BILINEAR)
+    model = CoherenceModel(Settings(50, 6, 4, Interaction.BILINEAR, max_tokens=9, window=1))
     for value in model.query.parameters():
         nn.init.normal_(value)
     s, left, right = torch.randn(3, 5, 8).unbind(0)

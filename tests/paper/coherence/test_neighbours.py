@@ -5,19 +5,19 @@ import pytest
 import torch
 
 from firth.corpus.corpus import Corpus
-from firth.paper.coherence.model import mean_rows, sides_of
+from firth.paper.coherence.model import mean_rows, neighbours
 
 
 @pytest.mark.parametrize("window", [1, 2, 3])
 def test_sides_are_the_sentences_of_the_context(corpus: Corpus, window: int) -> None:
     """As `Corpus.context` has them, at the edges of documents too."""
     every = np.arange(len(corpus))
-    sides = sides_of(every, corpus.document_bounds, window)
-    assert (sides.left == -1).any()
+    around = neighbours(every, corpus.document_bounds, window)
+    assert (around == -1).any()
     for position in every.tolist():
         context = corpus.context(position, window)
-        left = [corpus.text(i) for i in sides.left[position] if i >= 0]
-        right = [corpus.text(i) for i in sides.right[position] if i >= 0]
+        left = [corpus.text(i) for i in around[position, 0] if i >= 0]
+        right = [corpus.text(i) for i in around[position, 1] if i >= 0]
         assert tuple(reversed(left)) == context.left
         assert tuple(right) == context.right
 

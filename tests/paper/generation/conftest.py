@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -21,7 +22,7 @@ from firth.corpus.tokenizer import build_tokenizer
 from firth.paper.generation import GENERATOR
 from firth.paper.generation.build import train_generator
 from firth.paper.generation.open import open_seq2seq
-from firth.paper.generation.protocol import Pairs
+from firth.paper.generation.protocol import Likelihoods, Pairs
 from firth.paper.generation.seq2seq import Seq2Seq
 from firth.run.config import Config
 from firth.run.run import Run
@@ -47,6 +48,11 @@ TERMS = ("sentence", "left", "right")
 def all_pairs(n_sentences: int = len(SENTENCES), n_contexts: int = len(CONTEXTS)) -> Pairs:
     """Every sentence with every context."""
     return np.array([(s, c) for s in range(n_sentences) for c in range(n_contexts)], np.int64)
+
+
+def stack(found: Likelihoods) -> npt.NDArray[np.float32]:
+    """(3, n) in the order of `TERMS`."""
+    return np.stack([getattr(found, term) for term in TERMS])
 
 
 def causal_tokenizer() -> PreTrainedTokenizerFast:

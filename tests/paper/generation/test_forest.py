@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.paper.generation.language_model import ROOT, Forest, split
+from firth.paper.generation.language_model import ROOT, Forest
 
 texts = st.lists(
     st.lists(st.lists(st.integers(0, 3), max_size=4).map(tuple), min_size=1, max_size=3),
@@ -48,12 +48,12 @@ def test_parts_score_each_node_once_and_hold_their_ancestors(
     """For any budget: each wanted node is scored in one part, parents stand before children."""
     forest = build(chains)
     scored = []
-    for part in split(forest, budget):
-        assert len(set(part.nodes)) == len(part.nodes)
-        for i, node in enumerate(part.nodes):
-            assert node == ROOT or forest.parents[node] in part.nodes[:i]
-        scored += [n for n, yes in zip(part.nodes, part.scored, strict=True) if yes]
-        size = sum(len(forest.tokens[node]) for node in part.nodes)
-        longest = max(sum(len(forest.tokens[n]) for n in forest.path(node)) for node in part.nodes)
+    for part in forest.parts(budget):
+        nodes = list(part)
+        for i, node in enumerate(nodes):
+            assert node == ROOT or forest.parents[node] in nodes[:i]
+        scored += [node for node, yes in part.items() if yes]
+        size = sum(len(forest.tokens[node]) for node in nodes)
+        longest = max(sum(len(forest.tokens[n]) for n in forest.path(node)) for node in nodes)
         assert size <= max(budget, longest)
     assert sorted(scored) == [n for n, wanted in enumerate(forest.wanted) if wanted]

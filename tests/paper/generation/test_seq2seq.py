@@ -1,7 +1,6 @@
 """The encoder-decoder as a generator: exact probabilities, independent of how they are batched."""
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
 from hypothesis import given, settings
@@ -9,9 +8,7 @@ from hypothesis import strategies as st
 
 from firth.corpus.context import Context
 from firth.corpus.tokenizer import open_tokenizer
-from firth.paper.generation import GENERATOR
-from firth.paper.generation.open import open_seq2seq
-from firth.paper.generation.protocol import ROLE_OF, Likelihoods, Role, Term
+from firth.paper.generation.protocol import ROLE_OF, Role
 from firth.paper.generation.seq2seq import Job, Seq2Seq, batches
 from firth.paper.generation.transformer import (
     ContextTransformer,
@@ -19,22 +16,12 @@ from firth.paper.generation.transformer import (
     Packed,
     Prediction,
     Shape,
-    collect,
     mixture_loss,
     mixture_scores,
-    spread,
 )
-from firth.paper.settings import GeneratorConfig
 from firth.run.run import Run
 
-from .conftest import CONTEXTS, SENTENCES, TERMS, all_pairs
-
-ODD = ["", "   ", "naïve 😀 ‮ text", "lone \ud800 surrogate", "a\x00b", "\n\n", "long " * 10_000]
-
-
-def stack(found: Likelihoods) -> npt.NDArray[np.float32]:
-    """(3, n)."""
-    return np.stack([getattr(found, term) for term in TERMS])
+from .conftest import CONTEXTS, SENTENCES, all_pairs, stack
 
 
 def one_by_one(generator: Seq2Seq, job: Job) -> float:
@@ -74,18 +61,6 @@ def test_equals_one_text_at_a_time(seq2seq: Seq2Seq, whole: bool) -> None:
             assert found[row, n] == pytest.approx(mean, abs=1e-3)
 
 
-def test_order_repetition_company_and_budget_do_not_matter(trained: Run) -> None:
-    """A pair's terms are its own, whatever else is asked for and however it is batched."""
-    folder, config, pairs = trained.folder(GENERATOR), trained.config.generator, all_pairs()
-    expected = stack(open_seq2seq(folder, config).likelihoods(SENTENCES, CONTEXTS, pairs))
-    order = np.random.default_rng(0).permutation(np.repeat(np.arange(len(pairs)), 2))
-    for budget in (1, 70, 10_000):
-        changed = config.model_copy(update={"batch_tokens": budget})
-        generator = open_seq2seq(folder, changed)
-        found = stack(generator.likelihoods(SENTENCES, CONTEXTS, pairs[order]))
-        np.testing.assert_allclose(found, expected[:, order], atol=1e-4)
-
-
 def test_probabilities_of_all_next_tokens_sum_to_one(seq2seq: Seq2Seq) -> None:
     """Vocabulary and pointer together are one distribution, after any beginning."""
     vocabulary = seq2seq._models[Role.SENTENCE].shape.vocabulary
@@ -109,61 +84,15 @@ def test_what_is_given_again_is_likelier(seq2seq: Seq2Seq) -> None:
     assert found[0] > found[1]
 
 
-def test_the_baseline_does_not_depend_on_the_sentence(seq2seq: Seq2Seq) -> None:
-    """Side baselines leave the sentence out; the sentence's own leaves the context out."""
-    found = seq2seq.baseline(SENTENCES, CONTEXTS, all_pairs())
-    shape = (len(SENTENCES), len(CONTEXTS))
-    assert np.ptp(found.left.reshape(shape), axis=0).max() < 1e-5
-    assert np.ptp(found.right.reshape(shape), axis=0).max() < 1e-5
-    assert np.ptp(found.sentence.reshape(shape), axis=1).max() < 1e-5
-    assert np.ptp(found.sentence) > 0.1, "premise"
-
-
-def test_empty_parts_are_left_out_evidence(seq2seq: Seq2Seq) -> None:
-    """An empty sentence says nothing: every difference from the baseline is 0."""
-    pairs = all_pairs(1)
-    whole = seq2seq.likelihoods([""], CONTEXTS, pairs)
-    np.testing.assert_allclose(stack(whole - seq2seq.baseline([""], CONTEXTS, pairs)), 0, atol=1e-5)
-    assert not whole.sentence.any()
-
-
-def test_terms_left_out_are_zero_and_change_no_other(seq2seq: Seq2Seq) -> None:
-    """Asking for one term gives that term."""
-    whole = seq2seq.likelihoods(SENTENCES, CONTEXTS, all_pairs())
-    part = seq2seq.likelihoods(SENTENCES, CONTEXTS, all_pairs(), frozenset({Term.LEFT}))
-    np.testing.assert_allclose(part.left, whole.left, atol=1e-5)
-    assert not part.sentence.any()
-    assert not part.right.any()
-
-
-def test_no_pairs_and_odd_texts(seq2seq: Seq2Seq) -> None:
-    """Zero pairs give zero terms; blank, enormous and broken texts have finite ones."""
-    assert seq2seq.likelihoods([], [], np.zeros((0, 2), np.int64)).right.shape == (0,)
-    contexts = [Context((text,), (text,)) for text in ODD]
-    pairs = all_pairs(len(ODD), len(ODD))
-    assert np.isfinite(stack(seq2seq.likelihoods(ODD, contexts, pairs))).all()
-    assert np.isfinite(stack(seq2seq.baseline(ODD, contexts, pairs))).all()
-
-
-def test_bfloat16_stays_near_float32(trained: Run, seq2seq: Seq2Seq) -> None:
-    """Terms move by some thousandths, and do move."""
-    config = GeneratorConfig.model_validate(
-        {**trained.config.generator.model_dump(), "precision": "bfloat16"}
-    )
-    rough = open_seq2seq(trained.folder(GENERATOR), config)
-    difference = stack(rough.likelihoods(SENTENCES, CONTEXTS, all_pairs())) - stack(
-        seq2seq.likelihoods(SENTENCES, CONTEXTS, all_pairs())
-    )
-    assert 0 < np.abs(difference).mean() < 0.05
-
-
-def test_spreading_and_collecting_are_each_others_gradient() -> None:
-    """The gradients written by hand are those of the functions."""
-    places = torch.tensor([4, 0, 2])
-    x = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
-    y = torch.randn(5, 2, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda v: spread(v, places, 5), (x,))
-    assert torch.autograd.gradcheck(lambda v: collect(v, places), (y,))
+def test_spreading_and_collecting_are_each_others_reverse_and_gradient() -> None:
+    """What is spread is collected again; the gradient written by hand is that of the function."""
+    packed = Packed.of([(1,), (2, 3, 4), (5, 6)], [Role.LEFT] * 3, torch.device("cpu"))
+    x = torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
+    y = torch.randn(9, 2, dtype=torch.float64, requires_grad=True)
+    assert packed.spread(x).shape == (3, 3, 2)
+    assert torch.equal(packed.collect(packed.spread(x).view(9, 2)), x)
+    assert torch.autograd.gradcheck(packed.spread, (x,))
+    assert torch.autograd.gradcheck(packed.collect, (y,))
 
 
 def test_loss_and_gradients_are_those_of_the_plain_mixture(

@@ -13,16 +13,16 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.generation import GENERATOR
 from firth.paper.generation.build import train_generator
-from firth.paper.generation.examples import (
+from firth.paper.generation.open import open_generator
+from firth.paper.generation.protocol import Role
+from firth.paper.generation.seq2seq import CorpusPartReader
+from firth.paper.generation.training_seq2seq import (
     BatchPlan,
     Indices,
     TokenizedCorpus,
     drop,
     split_positions,
 )
-from firth.paper.generation.open import open_generator
-from firth.paper.generation.protocol import Role
-from firth.paper.generation.seq2seq import CorpusPartReader
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
 
@@ -110,7 +110,7 @@ def test_held_out_documents_are_not_trained_on(trained: Run) -> None:
 
 
 def test_a_corpus_of_one_document_holds_out_its_end(tmp_path: Path) -> None:
-    """With one document there is no other to hold out; with one position there is nothing to learn."""
+    """With one document there is no other to hold out; with one position nothing to learn."""
     text = " ".join(f"The ship number {i} met the tide." for i in ["one", "two", "three", "four"])
     (tmp_path / "one.txt").write_text(text)
     run = prepare(tmp_path / "run", tmp_path / "one.txt", **SHORT)

@@ -44,7 +44,9 @@ def corpus(index_run: Run) -> Corpus:
     return Corpus.open(index_run)
 
 
-def in_memory(texts: Sequence[str], cuts: Sequence[int] = (), threads: int = 1) -> ChunkIndex:
+def in_memory(
+    texts: Sequence[str], cuts: Sequence[int] = (), threads: int | None = 1
+) -> ChunkIndex:
     """An index of `texts`, one chunk each, in shards that end at `cuts`."""
     counts = Features(LOG2).counts(texts)
     idf = smooth_idf(np.bincount(counts.indices, minlength=1 << LOG2), len(texts))

@@ -103,3 +103,11 @@ def test_keys_sort_as_score_and_chunk(pairs: list[tuple[float, int]]) -> None:
     found = _unpacked(np.sort(_packed(chunks, scores, 7)))
     expected = sorted((-float(s), int(c) + 7) for s, c in zip(scores, chunks, strict=True))
     assert list(zip((-found.scores).tolist(), found.chunks.tolist(), strict=True)) == expected
+
+
+def test_a_system_that_does_not_tell_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """macOS has no `os.sched_getaffinity`; results never depend on the number of threads."""
+    expected = in_memory(["red sky", "red"]).screen(["red"])
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    index = in_memory(["red sky", "red"], threads=None)
+    assert_equal(index.screen(["red"]), expected)

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -14,16 +16,15 @@ from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.coherence import COHERENCE
-from firth.paper.coherence.examples import Batch, BatchSource, TrainingPositions, split
 from firth.paper.coherence.model import (
     WEIGHTS,
     CoherenceModel,
     Indices,
     Settings,
-    Sides,
+    context_vectors,
     load_model,
+    neighbours,
     save_model,
-    sides_of,
 )
 from firth.paper.coherence.reading import (
     VECTORS,
@@ -32,6 +33,7 @@ from firth.paper.coherence.reading import (
     encode_corpus,
     tokenize_corpus,
 )
+from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
 from firth.run.precision import number_format
 from firth.run.run import Run
@@ -45,6 +47,7 @@ REPORTS = 20
 TESTED = 2_000
 """Held-out positions, at most, on which accuracy is measured."""
 
+Mask = npt.NDArray[np.bool_]
 Encode = Callable[[Indices], Tensor]
 """Sentence numbers (n,) to vectors (n, size)."""
 
@@ -52,8 +55,7 @@ Encode = Callable[[Indices], Tensor]
 def train_coherence(run: Run) -> Outcome:
     """Learn p(y=1 | c_<, s, c_>) on the run's corpus, as `run.config.coherence` says.
 
-    The summary holds the last entry of the history: training loss, and loss and accuracies on the
-    held-out documents (see `HeldOut.measure`).
+    The summary holds the last training loss, and what `HeldOut.measure` found.
 
     Raises:
         MissingStageError: The run has no corpus or no tokenizer.
@@ -92,7 +94,7 @@ def _learned(
     bounds, sentences = corpus.document_bounds, corpus.slots()
     positions = TrainingPositions(sentences, corpus.document_of(sentences), corpus.window)
     learned, tested = split(positions, config.held_out, derive_seed(seed, "held out"))
-    model = settings.model(derive_seed(seed, "weights"))
+    model = CoherenceModel.seeded(settings, derive_seed(seed, "weights"))
     held_out = HeldOut(tested, bounds, derive_seed(seed, "held out", "examples"))
 
     def read(sentences: Indices) -> Tensor:
@@ -120,35 +122,151 @@ def _learned(
 
 
 @dataclass(frozen=True)
+class TrainingPositions:
+    """Positions in the corpus to learn from or to be tested on.
+
+    A replacement for the centre of a position is itself the centre of one of them, so that a
+    sentence is a negative centre as often as a positive one: nothing can be learned from a
+    sentence without its context. The neighbours of a position never replace its centre.
+
+    Attributes:
+        sentences: Sentence numbers, int64 of shape (n,), ascending.
+        documents: Document of each.
+        window: Sentences on each side of a position that make its context.
+    """
+
+    sentences: Indices
+    documents: Indices
+    window: int
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __getitem__(self, part: Mask) -> "TrainingPositions":
+        """Those of a mask of shape (n,)."""
+        return TrainingPositions(self.sentences[part], self.documents[part], self.window)
+
+    def replacements(self, chosen: Indices, same_document: bool, seed: int) -> Indices:
+        """Draw a replacement for the centre of each position of the indices `chosen`, shape (k,).
+
+        It comes from the position's own document, or from any other one; -1 where there is none.
+        """
+        documents, centres = self.documents[chosen], self.sentences[chosen]
+        first = np.searchsorted(self.documents, documents)
+        last = np.searchsorted(self.documents, documents, side="right")
+        near = np.maximum(first, np.searchsorted(self.sentences, centres - self.window))
+        far = np.minimum(last, np.searchsorted(self.sentences, centres + self.window, side="right"))
+        # An interval of indices to draw from, and a hole in it.
+        start = first if same_document else np.zeros_like(first)
+        end = last if same_document else np.full_like(last, len(self))
+        hole, hole_end = (near, far) if same_document else (first, last)
+        choices = (end - start) - (hole_end - hole)
+        rng = np.random.default_rng(seed)
+        drawn = start + rng.integers(0, np.maximum(choices, 1))
+        drawn += np.where(drawn >= hole, hole_end - hole, 0)
+        found = choices > 0
+        return np.where(found, self.sentences[np.where(found, drawn, 0)], -1)
+
+
+def split(
+    positions: TrainingPositions, held_out: float, seed: int
+) -> tuple[TrainingPositions, TrainingPositions]:
+    """Positions to learn from, and those of a fraction of the documents, which are `held_out`.
+
+    At least one document is held out (two of ten or more), unless there is but one.
+
+    Raises:
+        InputError: What is left offers no negative example.
+    """
+    documents = np.unique(positions.documents)
+    at_least = min(len(documents) // 2, 2 if len(documents) >= 10 else 1)
+    wanted = max(round(held_out * len(documents)), at_least)
+    chosen = np.random.default_rng(seed).permutation(documents)[:wanted]
+    held = np.isin(positions.documents, chosen)
+    learned, tested = positions[~held], positions[held]
+    alone = not len(learned) or learned.documents[0] == learned.documents[-1]
+    if alone and (not len(learned) or np.ptp(learned.sentences) <= positions.window):
+        raise InputError(
+            f"the corpus has {len(positions)} sentences that can be learned from, in "
+            f"{len(documents)} documents: too few to learn coherence from. Such a sentence has a "
+            "neighbour on each side in its document, and corpus.min_words to corpus.max_words "
+            "words; add longer documents."
+        )
+    return learned, tested
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The positions of one training step; every centre is tried at every position.
+
+    Attributes:
+        positions: Sentence numbers, int64 of shape (n,).
+        same_document: Whether centre i is a negative for position j from j's own document, (n, n).
+        elsewhere: Whether centre i is a negative for position j from another document, (n, n).
+    """
+
+    positions: Indices
+    same_document: Mask
+    elsewhere: Mask
+
+
+class BatchSource:
+    """The batch of each training step, a function of seed and step alone.
+
+    A batch of `size`, rounded up to whole groups, holds groups of `group` positions from one
+    document each. A pass deals the positions of every document out in a new random order.
+    """
+
+    def __init__(self, positions: TrainingPositions, size: int, group: int, seed: int) -> None:
+        self._positions = positions
+        self._group = min(group, len(positions))
+        self._groups = -(-size // self._group)
+        self._seed = seed
+        self._dealt = lru_cache(maxsize=2)(self._deal)
+
+    def __call__(self, step: int) -> Batch:
+        """The batch of `step`, counted from 0."""
+        per_pass = len(self._positions) // self._group
+        numbers = step * self._groups + np.arange(self._groups)
+        rows = [self._dealt(int(number // per_pass))[number % per_pass] for number in numbers]
+        chosen = np.concatenate(rows)
+        sentences = self._positions.sentences[chosen]
+        documents = self._positions.documents[chosen]
+        together = documents[:, None] == documents
+        near = np.abs(sentences[:, None] - sentences) <= self._positions.window
+        return Batch(sentences, together & ~near, ~together)
+
+    def _deal(self, number: int) -> Indices:
+        """Groups of one pass, shape (groups, group); the few left over wait for the next."""
+        n = len(self._positions)
+        rng = np.random.default_rng(derive_seed(self._seed, "pass", number))
+        shuffled = np.lexsort((rng.random(n), self._positions.documents))
+        # A random start, so that the groups that straddle two documents are others every time.
+        shuffled = np.roll(shuffled, int(rng.integers(n)))[: n // self._group * self._group]
+        return rng.permutation(shuffled.reshape(-1, self._group))
+
+
 class Read:
     """Every sentence that some examples need, read once.
 
-    Attributes:
-        table: Vectors of the distinct sentences.
-        numbers: Sentence number of each row of `table`, ascending.
+    Sentence numbers come in arrays of any shape; -1 stands for none.
     """
 
-    table: Tensor
-    numbers: Indices
-
-    @classmethod
-    def of(cls, encode: Encode, *sentences: Indices) -> "Read":
-        """Read the distinct ones of `sentences`; -1 stands for none."""
+    def __init__(self, encode: Encode, *sentences: Indices) -> None:
         numbers = np.unique(np.concatenate([part.ravel() for part in sentences]))
-        numbers = numbers[numbers >= 0]
-        return cls(encode(numbers), numbers)
+        self._numbers = numbers[numbers >= 0]
+        self._table = encode(self._numbers)
 
-    def rows(self, sentences: Indices) -> Indices:
-        """Rows of `sentences`, same shape, -1 staying -1."""
-        return np.where(sentences < 0, -1, np.searchsorted(self.numbers, sentences))
+    def _rows(self, sentences: Indices) -> Indices:
+        return np.where(sentences < 0, -1, np.searchsorted(self._numbers, sentences))
 
     def vectors(self, sentences: Indices) -> Tensor:
         """Vectors of `sentences` (n,), shape (n, size)."""
-        return self.table[torch.from_numpy(self.rows(sentences))]
+        return self._table[torch.from_numpy(self._rows(sentences))]
 
-    def contexts(self, sides: Sides) -> Tensor:
-        """[h_<; h_>] of n contexts, shape (n, 2 * size)."""
-        return Sides(self.rows(sides.left), self.rows(sides.right)).vectors(self.table)
+    def contexts(self, around: Indices) -> Tensor:
+        """[h_<; h_>] of n contexts given by `neighbours`, shape (n, 2 * size)."""
+        return context_vectors(self._table, self._rows(around))
 
 
 def batch_loss(
@@ -160,11 +278,11 @@ def batch_loss(
     from its own document and those from others weigh the same, half of the negatives each. This
     has the mean of one drawn negative a position, and a far smaller variance, for no more reading.
     """
-    sides = sides_of(batch.positions, document_bounds, window)
-    read = Read.of(encode, batch.positions, sides.left, sides.right)
+    around = neighbours(batch.positions, document_bounds, window)
+    read = Read(encode, batch.positions, around)
     with torch.autocast("cpu", enabled=False):
         query, constant = model.query(read.vectors(batch.positions))
-        logits = query @ read.contexts(sides).T + constant[:, None]
+        logits = query @ read.contexts(around).T + constant[:, None]
         positive = softplus(-logits.diagonal()).mean()
         kinds = [torch.from_numpy(kind) for kind in (batch.same_document, batch.elsewhere)]
         wrong = softplus(logits)
@@ -175,19 +293,16 @@ def batch_loss(
 
 
 class HeldOut:
-    """Accuracy at positions of documents that were not learned from.
+    """Accuracy at positions of documents that were not learned from, at most `TESTED` of them.
 
-    Args:
-        positions: All held-out positions; at most `TESTED` of them are used.
-        document_bounds: As in `Corpus`.
-        seed: Decides positions and replacements, so that every call measures the same examples.
+    `seed` decides positions and replacements, so that every call measures the same examples.
     """
 
     def __init__(self, positions: TrainingPositions, document_bounds: Indices, seed: int) -> None:
         rng = np.random.default_rng(derive_seed(seed, "slots"))
         chosen = np.sort(rng.permutation(len(positions))[:TESTED])
         self._centres = positions.sentences[chosen]
-        self._sides = sides_of(self._centres, document_bounds, positions.window)
+        self._around = neighbours(self._centres, document_bounds, positions.window)
         self._replacements = {
             "same_document": positions.replacements(chosen, True, derive_seed(seed, "same")),
             "random": positions.replacements(chosen, False, derive_seed(seed, "random")),
@@ -204,14 +319,14 @@ class HeldOut:
         loss: list[float] = []
         if not len(self._centres):
             return accuracy
-        centres, sides, replaced = self._centres, self._sides, self._replacements
+        centres, replaced = self._centres, self._replacements
         with torch.inference_mode():
-            read = Read.of(encode, centres, sides.left, sides.right, *replaced.values())
+            read = Read(encode, centres, self._around, *replaced.values())
             for kind, replacements in replaced.items():
                 found = np.flatnonzero(replacements >= 0)
                 if not len(found):
                     continue
-                contexts = read.contexts(Sides(sides.left[found], sides.right[found]))
+                contexts = read.contexts(self._around[found])
                 positive = model.logits(read.vectors(centres[found]), contexts)
                 negative = model.logits(read.vectors(replacements[found]), contexts)
                 right = (positive > 0).float().mean() + (negative <= 0).float().mean()

@@ -1,6 +1,6 @@
 """The trained coherence model: the first term of Eq. 3, and the ranking of contexts (§3.3)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +18,10 @@ from firth.paper.coherence.model import (
     CoherenceModel,
     Indices,
     Settings,
-    Sides,
+    context_vectors,
     load_model,
     mean_rows,
-    sides_of,
+    neighbours,
 )
 from firth.paper.coherence.reading import VECTORS, encode, tokenize
 from firth.run.run import Run
@@ -42,7 +42,7 @@ class Coherence:
     Args:
         model: In evaluation mode.
         settings: How it reads text.
-        tokenizer: The run's tokenizer.
+        tokenizer: The run's.
         vectors: Of all sentences of the corpus, float16 of shape (n_sentences, 2 * hidden).
         document_bounds: As in `Corpus`.
 
@@ -83,10 +83,9 @@ class Coherence:
         return cls(model, settings, open_tokenizer(run), vectors, bounds)
 
     def encode(self, sentences: Sequence[str]) -> Vectors:
-        """Vectors of `sentences`, float32 of shape (n, 2 * hidden).
+        """Vectors of `sentences` (their first `max_tokens` pieces), float32, (n, 2 * hidden).
 
-        Only the first `max_tokens` word pieces of a sentence are read. A vector does not depend on
-        the other sentences, beyond rounding.
+        A vector does not depend on the other sentences, beyond rounding.
         """
         return self._encode(sentences).numpy()
 
@@ -109,11 +108,10 @@ class Coherence:
             return np.zeros((len(sentence_vectors), len(positions)), np.float32)
         with torch.inference_mode():
             query, constant = self._model.query(torch.from_numpy(sentence_vectors))
-            sides, table = self._around(positions)
-            left, right = query.chunk(2, dim=1)
-            products = table @ torch.cat([left, right]).T
+            rows, table = self._around(positions)
+            products = table @ torch.cat(query.chunk(2, dim=1)).T
             on_left, on_right = products.chunk(2, dim=1)
-            logits = mean_rows(on_left, sides.left) + mean_rows(on_right, sides.right)
+            logits = mean_rows(on_left, rows[:, 0]) + mean_rows(on_right, rows[:, 1])
             scores: Vectors = (logits + constant).T.contiguous().numpy()
             return scores
 
@@ -132,12 +130,11 @@ class Coherence:
         """
         number: dict[str, int] = {}
         window = max((len(s) for c in contexts for s in (c.left, c.right)), default=0)
-        rows = np.full((2, len(contexts), max(1, window)), -1, np.int64)
+        rows = np.full((len(contexts), 2, max(1, window)), -1, np.int64)
         for c, context in enumerate(contexts):
             for side, texts in enumerate((context.left, context.right)):
-                rows[side, c, : len(texts)] = [number.setdefault(t, len(number)) for t in texts]
-        with torch.inference_mode():
-            return self._scored(sentences, Sides(*rows), self._encode(list(number)), pairs)
+                rows[c, side, : len(texts)] = [number.setdefault(t, len(number)) for t in texts]
+        return self._scored(sentences, rows, self._encode(list(number)), pairs)
 
     def log_probabilities_at(
         self, sentences: Sequence[str], positions: Indices, pairs: Pairs
@@ -152,8 +149,7 @@ class Coherence:
             positions: Every distinct position once: sentence numbers in the corpus.
             pairs: Indices of (index of a sentence, index of a position), int64 of shape (n, 2).
         """
-        with torch.inference_mode():
-            return self._scored(sentences, *self._around(positions), pairs)
+        return self._scored(sentences, *self._around(positions), pairs)
 
     def _encode(self, sentences: Sequence[str]) -> Tensor:
         if not len(sentences):
@@ -162,39 +158,28 @@ class Coherence:
         with torch.inference_mode():
             return encode(self._model.encoder, tokens, np.arange(len(tokens)))
 
-    def _around(self, positions: Indices) -> tuple[Sides, Tensor]:
-        """The sides of positions as rows of a table of the cached vectors that they need."""
-        positions = np.asarray(positions, np.int64)
-        sides = sides_of(positions, self._document_bounds, self._settings.window)
+    def _around(self, positions: Indices) -> tuple[Indices, Tensor]:
+        """The neighbours of positions as rows of a table of the cached vectors that they need."""
+        positions, window = np.asarray(positions, np.int64), self._settings.window
+        rows = neighbours(positions, self._document_bounds, window)
         if not len(positions):
-            return sides, torch.zeros(0, 2 * self._settings.hidden)
+            return rows, torch.zeros(0, 2 * self._settings.hidden)
         # Neighbouring positions share sentences: each is fetched once, in the order of the file.
-        first = max(0, int(positions.min()) - self._settings.window)
-        wanted = np.zeros(int(positions.max()) + self._settings.window + 1 - first, bool)
-        for side in (sides.left, sides.right):
-            wanted[side[side >= 0] - first] = True
+        first = max(0, int(positions.min()) - window)
+        wanted = np.zeros(int(positions.max()) + window + 1 - first, bool)
+        wanted[rows[rows >= 0] - first] = True
         row = np.cumsum(wanted) - 1
-        renumbered = (
-            np.where(side >= 0, row[np.maximum(side - first, 0)], -1)
-            for side in (sides.left, sides.right)
-        )
         table = torch.from_numpy(self._vectors[np.flatnonzero(wanted) + first]).float()
-        return Sides(*renumbered), table
+        return np.where(rows >= 0, row[np.maximum(rows - first, 0)], -1), table
 
     def _scored(
-        self, sentences: Sequence[str], sides: Sides, table: Tensor, pairs: Pairs
+        self, sentences: Sequence[str], rows: Indices, table: Tensor, pairs: Pairs
     ) -> Vectors:
-        vectors = self._encode(sentences)
-        contexts = sides.vectors(table)
-        parts = [
-            logsigmoid(self._model.logits(vectors[s], contexts[c]))
-            for s, c in _columns(pairs, PAIRS_AT_ONCE)
-        ]
-        return torch.cat(parts).numpy() if parts else np.zeros(0, np.float32)
-
-
-def _columns(pairs: Pairs, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """The two columns of `pairs`, `size` rows at a time."""
-    columns = torch.from_numpy(np.ascontiguousarray(np.asarray(pairs, np.int64).T))
-    for start in range(0, columns.shape[1], size):
-        yield columns[0, start : start + size], columns[1, start : start + size]
+        vectors, columns = self._encode(sentences), np.asarray(pairs, np.int64).T
+        with torch.inference_mode():
+            contexts = context_vectors(table, rows)
+            parts = [
+                logsigmoid(self._model.logits(vectors[s], contexts[c]))
+                for s, c in torch.from_numpy(np.ascontiguousarray(columns)).split(PAIRS_AT_ONCE, 1)
+            ]
+            return torch.cat(parts).numpy() if parts else np.zeros(0, np.float32)

@@ -26,10 +26,7 @@ class SentenceEncoder(nn.Module):
     The concatenated states are normalised to mean 0 and variance 1 (layer normalisation without
     weights): a bilinear form of raw states, all near 0 at first, hardly starts to train.
 
-    Args:
-        vocabulary: Number of word pieces.
-        embedding: Size of a word piece's vector.
-        hidden: Size of the hidden state of each direction.
+    The arguments are as in `Settings`.
     """
 
     def __init__(self, vocabulary: int, embedding: int, hidden: int) -> None:
@@ -40,14 +37,9 @@ class SentenceEncoder(nn.Module):
         self.leftward = _lstm(embedding, hidden)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Vectors of sentences.
+        """Vectors of sentences, float32 of shape (n, 2 * hidden).
 
-        Args:
-            tokens: Piece numbers, int64 of shape (n, longest), padded on the right.
-            lengths: Pieces of each sentence, at least 1, int64 of shape (n,).
-
-        Returns:
-            float32 of shape (n, 2 * hidden).
+        `tokens` are int64 of shape (n, longest), padded on the right; `lengths` (n,), at least 1.
         """
         # Each direction is an LSTM of its own over text padded on the right, the leftward one
         # over reversed sentences: padding comes after the last real piece in both, and states
@@ -75,110 +67,29 @@ def _lstm(embedding: int, hidden: int) -> nn.LSTM:
     return lstm
 
 
-class AdditiveQuery(nn.Module):
-    """Eq. 1 as printed: h·[h_<; h_s; h_>] + b. The query is the same for every sentence."""
+class Query(nn.Module):
+    """What a sentence asks of contexts.
 
-    def __init__(self, size: int) -> None:
+    Additive, it is Eq. 1 as printed, h·[h_<; h_s; h_>] + b: the query is the same for every
+    sentence. Bilinear, h_<ᵀ W_< h_s + h_>ᵀ W_> h_s is added to the logit.
+    """
+
+    def __init__(self, size: int, interaction: Interaction) -> None:
         super().__init__()
         self.context = nn.Parameter(torch.zeros(2 * size))
         self.centre = nn.Parameter(torch.zeros(size))
         self.bias = nn.Parameter(torch.zeros(()))
+        self.interaction = None
+        if interaction is Interaction.BILINEAR:
+            # Vectors have length sqrt(size): each of the two products starts with deviation 1/2.
+            self.interaction = nn.Parameter(torch.randn(2 * size, size) / (2 * size))
 
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """Queries of shape (n, 2 * size) and constants of shape (n,) of sentences (n, size)."""
-        return self.context.expand(len(vectors), -1), vectors @ self.centre + self.bias
-
-
-class BilinearQuery(AdditiveQuery):
-    """Eq. 1 with an interaction: h_<ᵀ W_< h_s + h_>ᵀ W_> h_s is added to its logit."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(size)
-        # Vectors have length sqrt(size): each of the two products starts with deviation 1/2.
-        self.interaction = nn.Parameter(torch.randn(2 * size, size) / (2 * size))
-
-    def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries of shape (n, 2 * size) and constants of shape (n,) of sentences (n, size)."""
-        query, constant = super().forward(vectors)
-        return query + vectors @ self.interaction.T, constant
-
-
-class CoherenceModel(nn.Module):
-    """p(y=1 | c_<, s, c_>), the probability that s stands between c_< and c_>.
-
-    Args:
-        vocabulary: Number of word pieces.
-        embedding: Size of a word piece's vector.
-        hidden: Hidden size of each LSTM direction.
-        interaction: The last layer.
-    """
-
-    def __init__(
-        self, vocabulary: int, embedding: int, hidden: int, interaction: Interaction
-    ) -> None:
-        super().__init__()
-        self.encoder = SentenceEncoder(vocabulary, embedding, hidden)
-        layer = BilinearQuery if interaction is Interaction.BILINEAR else AdditiveQuery
-        self.query: AdditiveQuery = layer(2 * hidden)
-
-    def logits(self, sentences: Tensor, contexts: Tensor) -> Tensor:
-        """Logits of n sentences, each with the context in its own row.
-
-        Args:
-            sentences: h_s, float32 of shape (n, 2 * hidden).
-            contexts: [h_<; h_>], float32 of shape (n, 4 * hidden).
-
-        Returns:
-            float32 of shape (n,); the sigmoid is p(y=1 | s, c).
-        """
-        query, constant = self.query(sentences)
-        logits: Tensor = (query * contexts).sum(1) + constant
-        return logits
-
-
-@dataclass(frozen=True)
-class Sides:
-    """Rows of the sentences on each side of n contexts.
-
-    Attributes:
-        left: c_<, int64 of shape (n, window); -1 where the document ends.
-        right: c_>, likewise.
-    """
-
-    left: Indices
-    right: Indices
-
-    def vectors(self, table: Tensor) -> Tensor:
-        """[h_<; h_>]: each side is the mean of its sentences' vectors, 0 if it has none.
-
-        Args:
-            table: Sentence vectors of shape (rows, size).
-
-        Returns:
-            Shape (n, 2 * size).
-        """
-        return torch.cat([mean_rows(table, self.left), mean_rows(table, self.right)], dim=1)
-
-
-def sides_of(positions: Indices, document_bounds: Indices, window: int) -> Sides:
-    """The sentences around each position, in its document; rows are sentence numbers."""
-    documents = np.searchsorted(document_bounds, positions, side="right") - 1
-    reach = np.arange(1, window + 1)
-    left, right = positions[:, None] - reach, positions[:, None] + reach
-    left = np.where(left >= document_bounds[documents][:, None], left, -1)
-    right = np.where(right < document_bounds[documents + 1][:, None], right, -1)
-    return Sides(left, right)
-
-
-def mean_rows(table: Tensor, rows: Indices) -> Tensor:
-    """Mean of the `rows` (n, window) of `table` (m, size), -1 left out; shape (n, size)."""
-    if rows.shape[1] == 1 and (rows >= 0).all():
-        return table[torch.from_numpy(rows[:, 0])]
-    total = torch.zeros(len(rows), table.shape[1])
-    for column in torch.from_numpy(rows).unbind(1):
-        total += table[column.clamp(min=0)] * (column >= 0).unsqueeze(1)
-    present = torch.from_numpy((rows >= 0).sum(1, keepdims=True))
-    return total / present.clamp(min=1)
+        query = self.context.expand(len(vectors), -1)
+        if self.interaction is not None:
+            query = query + vectors @ self.interaction.T
+        return query, vectors @ self.centre + self.bias
 
 
 @dataclass(frozen=True)
@@ -201,11 +112,59 @@ class Settings:
     max_tokens: int
     window: int
 
-    def model(self, seed: int = 0) -> CoherenceModel:
-        """A model of this shape with random weights; torch's random state is left alone."""
+
+class CoherenceModel(nn.Module):
+    """p(y=1 | c_<, s, c_>), the probability that s stands between c_< and c_>."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.encoder = SentenceEncoder(settings.vocabulary, settings.embedding, settings.hidden)
+        self.query = Query(2 * settings.hidden, settings.interaction)
+
+    @classmethod
+    def seeded(cls, settings: Settings, seed: int = 0) -> "CoherenceModel":
+        """With random weights; torch's random state is left alone."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return CoherenceModel(self.vocabulary, self.embedding, self.hidden, self.interaction)
+            return cls(settings)
+
+    def logits(self, sentences: Tensor, contexts: Tensor) -> Tensor:
+        """Logits (n,) of h_s (n, 2 * hidden), each with the [h_<; h_>] (n, 4 * hidden) in its row.
+
+        The sigmoid is p(y=1 | s, c).
+        """
+        query, constant = self.query(sentences)
+        logits: Tensor = (query * contexts).sum(1) + constant
+        return logits
+
+
+def neighbours(positions: Indices, document_bounds: Indices, window: int) -> Indices:
+    """The sentences around each position, in its document: (n, 2, window), c_< and then c_>.
+
+    Nearest first; -1 where the document ends.
+    """
+    documents = np.searchsorted(document_bounds, positions, side="right") - 1
+    reach = np.arange(1, window + 1)
+    found = positions[:, None, None] + np.stack([-reach, reach])
+    first, end = document_bounds[documents], document_bounds[documents + 1]
+    inside = (found >= first[:, None, None]) & (found < end[:, None, None])
+    return np.where(inside, found, -1)
+
+
+def context_vectors(table: Tensor, rows: Indices) -> Tensor:
+    """[h_<; h_>], (n, 2 * size), from sentence vectors `table` (m, size) by `neighbours` in it."""
+    return torch.cat([mean_rows(table, rows[:, 0]), mean_rows(table, rows[:, 1])], dim=1)
+
+
+def mean_rows(table: Tensor, rows: Indices) -> Tensor:
+    """Mean of the `rows` (n, window) of `table` (m, size), -1 left out; (n, size), 0 for none."""
+    if rows.shape[1] == 1 and (rows >= 0).all():
+        return table[torch.from_numpy(rows[:, 0])]
+    total = torch.zeros(len(rows), table.shape[1])
+    for column in torch.from_numpy(rows).unbind(1):
+        total += table[column.clamp(min=0)] * (column >= 0).unsqueeze(1)
+    present = torch.from_numpy((rows >= 0).sum(1, keepdims=True))
+    return total / present.clamp(min=1)
 
 
 def save_model(folder: Path, model: CoherenceModel, settings: Settings) -> None:
@@ -219,6 +178,6 @@ def load_model(folder: Path) -> tuple[CoherenceModel, Settings]:
     """The model that `save_model` wrote, in evaluation mode."""
     values = read_json(folder / SETTINGS)
     settings = Settings(**{**values, "interaction": Interaction(values["interaction"])})
-    model = settings.model()
+    model = CoherenceModel.seeded(settings)
     model.load_state_dict(load_file(folder / WEIGHTS))
     return model.eval(), settings

@@ -69,14 +69,7 @@ class Reader(PartReader):
     Each part is tokenised by itself, with the blank that divides it from the part before, so that
     a sentence has the same tokens wherever it stands.
 
-    Args:
-        tokenizer: Of the model.
-        max_tokens: Most tokens of a sentence, and of one side of a context.
-        start: The token that begins every text; by default the tokenizer's
-            beginning-of-text token if it has one, else its end-of-text token.
-
-    Raises:
-        InputError: There is no such token.
+    The arguments are those of `CausalLM`.
     """
 
     def __init__(

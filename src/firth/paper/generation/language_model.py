@@ -13,7 +13,7 @@ AttentionInterface of transformers can be given this attention, by the name `NAM
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -42,10 +42,7 @@ _REFUSALS = (TypeError, ValueError, RuntimeError, LookupError, AttributeError)
 
 
 class Forest:
-    """Distinct segments, each with its parent; node 0 holds the start-of-text token.
-
-    Args:
-        start: The token that begins every text.
+    """Distinct segments, each with its parent; node 0 holds `start`, which begins every text.
 
     Example:
         >>> forest = Forest(start=1)
@@ -85,54 +82,34 @@ class Forest:
             node = self.parents[node]
         return path[::-1]
 
-    def preorder(self) -> Iterator[int]:
-        """All nodes, parents before children, each subtree without a break."""
+    def parts(self, budget: int) -> Iterator[dict[int, bool]]:
+        """Cut the forest in parts of at most `budget` tokens, to be read at once.
+
+        Ancestors needed in several parts are read again in each. A part exceeds the budget only
+        where one path from the root does.
+
+        Yields:
+            The nodes of a part, parents before children, closed under taking parents; and for each
+            whether this part is the one that gives its log-likelihood.
+        """
         children: list[list[int]] = [[] for _ in self.tokens]
-        for node, parent in enumerate(self.parents):
-            if parent >= 0:
-                children[parent].append(node)
-        stack = [ROOT]
-        while stack:
+        for node, parent in enumerate(self.parents[1:], start=1):
+            children[parent].append(node)
+        part: dict[int, bool] = {}
+        used, stack = 0, [ROOT]
+        while stack:  # parents before children, each subtree without a break
             node = stack.pop()
-            yield node
             stack.extend(reversed(children[node]))
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a forest small enough to be read at once.
-
-    Attributes:
-        nodes: Nodes of the part, parents before children, closed under taking parents.
-        scored: For each of them, whether this part is the one that gives its log-likelihood.
-    """
-
-    nodes: Sequence[int]
-    scored: Sequence[bool]
-
-
-def split(forest: Forest, budget: int) -> Iterator[Part]:
-    """Cut a forest in parts of at most `budget` tokens.
-
-    Ancestors needed in several parts are read again in each. A part exceeds the budget only where
-    one path from the root does.
-    """
-    sizes = [len(tokens) for tokens in forest.tokens]
-    nodes: dict[int, bool] = {}
-    used = 0
-    for node in forest.preorder():
-        missing = [n for n in forest.path(node) if n not in nodes]
-        cost = sum(sizes[n] for n in missing)
-        if used + cost > budget and any(nodes.values()):
-            yield Part(list(nodes), list(nodes.values()))
-            nodes, used = {}, 0
-            missing = forest.path(node)
-            cost = sum(sizes[n] for n in missing)
-        for n in missing:
-            nodes[n] = n == node and forest.wanted[n]
-        used += cost
-    if any(nodes.values()):
-        yield Part(list(nodes), list(nodes.values()))
+            missing = [n for n in self.path(node) if n not in part]
+            cost = sum(len(self.tokens[n]) for n in missing)
+            if used + cost > budget and any(part.values()):
+                yield part
+                part, used, missing = {}, 0, self.path(node)
+                cost = sum(len(self.tokens[n]) for n in missing)
+            part |= {n: n == node and self.wanted[n] for n in missing}
+            used += cost
+        if any(part.values()):
+            yield part
 
 
 @dataclass(frozen=True)
@@ -151,88 +128,74 @@ class Group:
     mask: Tensor
     real: Tensor
 
+    @classmethod
+    def of(cls, members: Sequence[tuple[list[int], list[int]]], device: torch.device) -> "Group":
+        """Of segments given as places of the tokens before them and of their own."""
+        n_seen = max(len(seen) for seen, _ in members)
+        n_own = max(len(own) for _, own in members)
+        queries = torch.zeros(len(members), n_own, dtype=torch.long)
+        keys = torch.zeros(len(members), n_seen + n_own, dtype=torch.long)
+        visible = torch.zeros(len(members), 1, n_own, n_seen + n_own, dtype=torch.bool)
+        visible[..., n_seen:] = torch.ones(n_own, n_own, dtype=torch.bool).tril()
+        real = torch.zeros(len(members), n_own, dtype=torch.bool)
+        for i, (seen, own) in enumerate(members):
+            queries[i, : len(own)] = keys[i, n_seen : n_seen + len(own)] = torch.tensor(own)
+            keys[i, : len(seen)] = torch.tensor(seen, dtype=torch.long)
+            visible[i, :, :, : len(seen)] = True
+            real[i, : len(own)] = True
+        mask = torch.zeros(visible.shape).masked_fill_(~visible, float("-inf"))
+        return cls(*(each.to(device) for each in (queries, keys, mask, real.flatten())))
+
 
 @dataclass(frozen=True)
 class Row:
-    """A part of a forest as one row of tokens, which lie one after another.
+    """A part of a forest as one row of tokens.
 
     Attributes:
         tokens: (t,) token ids.
         positions: (t,) distance of each token from the start of its text.
-        groups: Which tokens see which; together they hold every token once.
         sources: (m,) for each scored token, the place of the token before it in its text.
         targets: (m,) ids of the scored tokens.
         owners: (m,) nodes of the forest they belong to.
+        groups: Which tokens see which; together they hold every token once.
     """
 
     tokens: Tensor
     positions: Tensor
-    groups: Sequence[Group]
     sources: Tensor
     targets: Tensor
     owners: Tensor
+    groups: Sequence[Group]
 
-
-def lay_out(forest: Forest, part: Part, device: torch.device) -> Row:
-    """Place the tokens of `part` in a row and say which see which."""
-    placed: list[int] = []
-    positions: list[int] = []
-    above: dict[int, list[int]] = {-1: []}
-    sources: list[int] = []
-    owners: list[int] = []
-    targets: list[int] = []
-    shapes = defaultdict(list)
-    for node, scored in zip(part.nodes, part.scored, strict=True):
-        tokens, seen = forest.tokens[node], above[forest.parents[node]]
-        own = list(range(len(placed), len(placed) + len(tokens)))
-        above[node] = seen + own
-        placed.extend(tokens)
-        positions.extend(range(len(seen), len(seen) + len(own)))
-        if tokens:
-            shape = (-(-len(own) // _QUERY_STEP), -(-len(seen) // _KEY_STEP))
-            shapes[shape].append((seen, own))
-        if scored and tokens:
-            sources.extend((seen[-1], *own[:-1]))
-            targets.extend(tokens)
-            owners.extend([node] * len(tokens))
-    return Row(
-        tokens=torch.tensor(placed, device=device),
-        positions=torch.tensor(positions, device=device),
-        groups=[_group(members, device) for members in shapes.values()],
-        sources=torch.tensor(sources, dtype=torch.long, device=device),
-        targets=torch.tensor(targets, dtype=torch.long, device=device),
-        owners=torch.tensor(owners, dtype=torch.long, device=device),
-    )
-
-
-def _group(members: Sequence[tuple[list[int], list[int]]], device: torch.device) -> Group:
-    n_seen = max(len(seen) for seen, _ in members)
-    n_own = max(len(own) for _, own in members)
-    queries = torch.zeros(len(members), n_own, dtype=torch.long)
-    keys = torch.zeros(len(members), n_seen + n_own, dtype=torch.long)
-    visible = torch.zeros(len(members), 1, n_own, n_seen + n_own, dtype=torch.bool)
-    visible[..., n_seen:] = torch.ones(n_own, n_own, dtype=torch.bool).tril()
-    real = torch.zeros(len(members), n_own, dtype=torch.bool)
-    for i, (seen, own) in enumerate(members):
-        queries[i, : len(own)] = keys[i, n_seen : n_seen + len(own)] = torch.tensor(own)
-        keys[i, : len(seen)] = torch.tensor(seen, dtype=torch.long)
-        visible[i, :, :, : len(seen)] = True
-        real[i, : len(own)] = True
-    mask = torch.zeros(visible.shape).masked_fill_(~visible, float("-inf"))
-    return Group(queries.to(device), keys.to(device), mask.to(device), real.flatten().to(device))
+    @classmethod
+    def of(cls, forest: Forest, part: Mapping[int, bool], device: torch.device) -> "Row":
+        """Place the tokens of a part of `forest` in a row and say which see which."""
+        placed: list[int] = []
+        positions: list[int] = []
+        above: dict[int, list[int]] = {-1: []}
+        sources: list[int] = []
+        targets: list[int] = []
+        owners: list[int] = []
+        shapes = defaultdict(list)
+        for node, scored in part.items():
+            tokens, seen = forest.tokens[node], above[forest.parents[node]]
+            own = list(range(len(placed), len(placed) + len(tokens)))
+            above[node] = seen + own
+            placed.extend(tokens)
+            positions.extend(range(len(seen), len(seen) + len(own)))
+            if tokens:
+                shape = (-(-len(own) // _QUERY_STEP), -(-len(seen) // _KEY_STEP))
+                shapes[shape].append((seen, own))
+            if scored and tokens:
+                sources.extend((seen[-1], *own[:-1]))
+                targets.extend(tokens)
+                owners.extend([node] * len(tokens))
+        rows = (placed, positions, sources, targets, owners)
+        tensors = (torch.tensor(row, dtype=torch.long, device=device) for row in rows)
+        return cls(*tensors, groups=[Group.of(members, device) for members in shapes.values()])
 
 
 _current: ContextVar[Sequence[Group]] = ContextVar("groups")
-
-
-@contextmanager
-def attending(row: Row) -> Iterator[None]:
-    """Let the attention named `NAME` follow `row` inside the block."""
-    token = _current.set(row.groups)
-    try:
-        yield
-    finally:
-        _current.reset(token)
 
 
 def forest_attention(
@@ -319,15 +282,14 @@ class LanguageModel:
         explicit positions. They are read row by row.
         """
         model.train(False)
-        rows = cls(model, Layout.ROWS)
-        trial = cls(model, Layout.FOREST)
-        vocabulary = _vocabulary(model)
-        forest = Forest(start=1 % vocabulary)
-        for first in _PROBE[:2]:
-            top = forest.add(ROOT, tuple(t % vocabulary for t in first))
-            for second in _PROBE[2:]:
-                middle = forest.add(top, tuple(t % vocabulary for t in second))
-                forest.add(middle, tuple(t % vocabulary for t in first))
+        rows, trial = cls(model, Layout.ROWS), cls(model, Layout.FOREST)
+        size = _vocabulary(model)
+        probe = [tuple(token % size for token in segment) for segment in _PROBE]
+        forest = Forest(start=1 % size)
+        for first in probe[:2]:
+            top = forest.add(ROOT, first)
+            for second in probe[2:]:
+                forest.add(forest.add(top, second), first)
         try:
             found, expected = trial.score(forest, 64), rows.score(forest, 64)
         except _REFUSALS:
@@ -338,9 +300,7 @@ class LanguageModel:
     def score(self, forest: Forest, budget: int) -> npt.NDArray[np.float64]:
         """Log-likelihood of every wanted node given its ancestors, in nats; 0 for the others.
 
-        Args:
-            forest: What to score.
-            budget: Tokens read at once.
+        At most `budget` tokens are read at once.
         """
         with torch.inference_mode():
             if self.layout is Layout.FOREST:
@@ -353,20 +313,15 @@ class LanguageModel:
         head = network.get_output_embeddings()
         if self.model.device.type == "cpu":
             budget = min(budget, _CACHED_TOKENS)
-        with _forest_attention(self.model):
-            for part in split(forest, budget):
-                row = lay_out(forest, part, self.model.device)
-                with attending(row):
-                    hidden = self.model.base_model(
-                        input_ids=row.tokens[None],
-                        position_ids=row.positions[None],
-                        use_cache=False,
-                    ).last_hidden_state[0]
-                places, rows = torch.unique(row.sources, return_inverse=True)
-                scores = next_token_scores(
-                    hidden[places], row.targets, head.weight, head.bias, rows
-                )
-                found.index_add_(0, row.owners.cpu(), scores.double().cpu())
+        for part in forest.parts(budget):
+            row = Row.of(forest, part, self.model.device)
+            with _attending(self.model, row):
+                hidden = self.model.base_model(
+                    input_ids=row.tokens[None], position_ids=row.positions[None], use_cache=False
+                ).last_hidden_state[0]
+            places, rows = torch.unique(row.sources, return_inverse=True)
+            scores = next_token_scores(hidden[places], row.targets, head.weight, head.bias, rows)
+            found.index_add_(0, row.owners.cpu(), scores.double().cpu())
         return found.numpy()
 
     def _score_rows(self, forest: Forest, budget: int) -> npt.NDArray[np.float64]:
@@ -375,21 +330,19 @@ class LanguageModel:
         pending = {node for node, wanted in enumerate(forest.wanted) if wanted}
         paths = [forest.path(node) for node in range(len(forest)) if node not in inner]
         paths = [path for path in paths if any(node in pending for node in path)]
-        sizes = {path[-1]: sum(len(forest.tokens[n]) for n in path) for path in paths}
-        paths.sort(key=lambda path: sizes[path[-1]])
+        texts = {path[-1]: [t for node in path for t in forest.tokens[node]] for path in paths}
+        paths.sort(key=lambda path: len(texts[path[-1]]))
         budget = max(1, min(budget, _LOGITS // _vocabulary(self.model)))
         while paths:
-            width = sizes[paths[-1][-1]]
+            width = len(texts[paths[-1][-1]])
             rows = [paths.pop() for _ in range(min(len(paths), max(1, budget // width)))]
             tokens = torch.zeros(len(rows), width, dtype=torch.long)
             real = torch.zeros(len(rows), width, dtype=torch.long)
             for i, path in enumerate(rows):
-                text = [t for node in path for t in forest.tokens[node]]
+                text = texts[path[-1]]
                 tokens[i, : len(text)], real[i, : len(text)] = torch.tensor(text), 1
-            tokens = tokens.to(self.model.device)
-            logits = self.model(
-                input_ids=tokens, attention_mask=real.to(tokens.device), use_cache=False
-            ).logits
+            tokens, real = tokens.to(self.model.device), real.to(self.model.device)
+            logits = self.model(input_ids=tokens, attention_mask=real, use_cache=False).logits
             picked = torch.gather(logits[:, :-1], 2, tokens[:, 1:, None])[..., 0].float()
             scores = (picked - logits[:, :-1].float().logsumexp(-1)).double().cpu()
             for i, path in enumerate(rows):
@@ -407,10 +360,12 @@ def _vocabulary(model: Any) -> int:
 
 
 @contextmanager
-def _forest_attention(model: PreTrainedModel) -> Iterator[None]:
-    before = model.config._attn_implementation
-    model.set_attn_implementation(NAME)
+def _attending(model: PreTrainedModel, row: Row) -> Iterator[None]:
+    """Let the model's attention follow `row` inside the block."""
+    before, token = model.config._attn_implementation, _current.set(row.groups)
     try:
+        model.set_attn_implementation(NAME)
         yield
     finally:
         model.set_attn_implementation(before)
+        _current.reset(token)

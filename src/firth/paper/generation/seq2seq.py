@@ -31,12 +31,7 @@ Given = tuple[Role, Tokens]
 
 
 class CorpusPartReader(PartReader):
-    """Reads parts with the tokenizer of a run; sentences of one side are tokenised one by one.
-
-    Args:
-        tokenizer: Of the run.
-        max_tokens: Most tokens of a part.
-    """
+    """Reads parts with the tokenizer of a run; sentences of one side are tokenised one by one."""
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
         super().__init__(max_tokens)
@@ -79,14 +74,10 @@ class Job:
 
     @classmethod
     def of(cls, triple: Triple, role: Role, *, whole: bool) -> "Job":
-        """Generate the part `role` from others.
+        """Generate the part `role` of `triple`.
 
-        Args:
-            triple: All three parts.
-            role: The part to be generated.
-            whole: Whether with the evidence of the likelihoods, which is the other two parts, or
-                with that of the baseline: the other side without the sentence, and for the sentence
-                nothing.
+        With the evidence of the likelihoods, the other two parts; where not `whole`, with that of
+        the baseline: the other side without the sentence, and for the sentence nothing.
         """
         kept = [r for r in Role if r is not role and (whole or Role.SENTENCE not in (r, role))]
         return cls(triple[role], role, tuple((r, triple[r]) for r in kept if triple[r]))

@@ -9,15 +9,15 @@ is to attend to when every neighbour is left out.
 
 A word of the missing part often stands in its neighbours, and a small model learns that last. So
 the output is a pointer sentinel mixture (Merity et al. 2017): one more attention over the given
-parts, where weight on a token is probability of generating that token again, and weight on `<mask>`
-is the share of the softmax over the vocabulary.
+parts, where weight on a token is probability of generating that token again, and weight on
+`<mask>` is the share of the softmax over the vocabulary:
 
-Sentences lie one after another, without padding, for all that treats tokens one by one; only
-attention pads them.
+    p(w) = share · softmax(W h + b)[w] + copied(w)
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -46,20 +46,9 @@ class _Collect(torch.autograd.Function):
         return grad.new_zeros(ctx.size, *grad.shape[1:]).index_copy_(0, places, grad), None
 
 
-def spread(x: Tensor, places: Tensor, size: int) -> Tensor:
-    """An array of `size` rows that has those of `x` at `places`, all distinct, and zeros."""
-    return x.new_zeros(size, *x.shape[1:]).index_copy(0, places, x)
-
-
-def collect(x: Tensor, places: Tensor) -> Tensor:
-    """The rows of `x` at `places`, all distinct."""
-    found: Tensor = _Collect.apply(x, places)  # type: ignore[no-untyped-call]
-    return found
-
-
 @dataclass(frozen=True)
 class Packed:
-    """Sentences one after another.
+    """Sentences one after another, without padding, for all that treats tokens one by one.
 
     Attributes:
         tokens: (t,) ids.
@@ -78,27 +67,19 @@ class Packed:
         cls, sentences: Sequence[Tokens], roles: Sequence[Role], device: torch.device
     ) -> "Packed":
         """Pack non-empty sentences, each with its sentence position."""
-        lengths = [len(tokens) for tokens in sentences]
-        return cls.from_tensors(
-            torch.tensor([t for tokens in sentences for t in tokens], device=device),
-            torch.tensor([int(role) for role in roles], device=device),
-            torch.tensor(lengths, device=device),
-        )
+        tokens = torch.tensor([t for sentence in sentences for t in sentence], device=device)
+        lengths = torch.tensor([len(sentence) for sentence in sentences], device=device)
+        starts = (lengths.cumsum(0) - lengths).repeat_interleave(lengths)
+        numbers = torch.tensor([int(role) for role in roles], device=device)
+        positions = torch.arange(len(tokens), device=device) - starts
+        return cls(tokens, numbers.repeat_interleave(lengths), positions, lengths)
 
-    @classmethod
-    def from_tensors(cls, tokens: Tensor, roles: Tensor, lengths: Tensor) -> "Packed":
-        """Pack tokens (t,) of sentences with the given roles (n,) and lengths (n,)."""
-        starts = lengths.cumsum(0) - lengths
-        positions = torch.arange(len(tokens), device=tokens.device)
-        positions = positions - starts.repeat_interleave(lengths)
-        return cls(tokens, roles.repeat_interleave(lengths), positions, lengths)
-
-    @property
+    @cached_property
     def longest(self) -> int:
         """Tokens of the longest sentence."""
         return int(self.lengths.max())
 
-    @property
+    @cached_property
     def places(self) -> Tensor:
         """(t,) place of each token in the padded (n · longest) array."""
         rows = torch.arange(len(self.lengths), device=self.lengths.device)
@@ -109,19 +90,21 @@ class Packed:
         """(n, longest) which places hold a token."""
         return torch.arange(self.longest, device=self.lengths.device) < self.lengths[:, None]
 
+    def spread(self, x: Tensor) -> Tensor:
+        """Rows of x, (t, …), one for each token, as (n, longest, …), padded with zeros."""
+        n, longest = len(self.lengths), self.longest
+        padded = x.new_zeros(n * longest, *x.shape[1:]).index_copy_(0, self.places, x)
+        return padded.view(n, longest, *x.shape[1:])
+
+    def collect(self, padded: Tensor) -> Tensor:
+        """The reverse: (n · longest, …) → (t, …)."""
+        found: Tensor = _Collect.apply(padded, self.places)  # type: ignore[no-untyped-call]
+        return found
+
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of the Transformer.
-
-    Attributes:
-        vocabulary: Tokens of the tokenizer.
-        width: Size of the hidden states.
-        layers: Of the encoder, and of the decoder.
-        heads: Of each attention.
-        feedforward: Inner size of the feed-forward layers.
-        max_tokens: Longest part.
-    """
+    """Sizes: of vocabulary, hidden states, attention and longest part; layers of both halves."""
 
     vocabulary: int
     width: int
@@ -162,52 +145,6 @@ class Prediction:
     copied: Tensor
 
 
-class _Feedforward(nn.Module):
-    def __init__(self, shape: Shape) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(shape.width)
-        self.inner = nn.Linear(shape.width, shape.feedforward)
-        self.outer = nn.Linear(shape.feedforward, shape.width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.outer(functional.gelu(self.inner(self.norm(x)), approximate="tanh"))
-        return out
-
-
-class _SelfAttention(nn.Module):
-    def __init__(self, shape: Shape) -> None:
-        super().__init__()
-        self.heads = shape.heads
-        self.norm = nn.LayerNorm(shape.width)
-        self.inner = nn.Linear(shape.width, 3 * shape.width)
-        self.outer = nn.Linear(shape.width, shape.width)
-
-    def forward(self, x: Tensor, packed: Packed, places: Tensor, mask: Tensor) -> Tensor:
-        n, longest = len(packed.lengths), packed.longest
-        inner = spread(self.inner(self.norm(x)), places, n * longest)
-        q, k, v = inner.view(n, longest, 3, -1).unbind(2)
-        out: Tensor = self.outer(collect(_attend(q, k, v, mask, self.heads), places))
-        return out
-
-
-class _CrossAttention(nn.Module):
-    def __init__(self, shape: Shape) -> None:
-        super().__init__()
-        self.heads = shape.heads
-        self.norm = nn.LayerNorm(shape.width)
-        self.query = nn.Linear(shape.width, shape.width)
-        self.outer = nn.Linear(shape.width, shape.width)
-
-    def forward(
-        self, x: Tensor, packed: Packed, places: Tensor, memory: Tensor, mask: Tensor
-    ) -> Tensor:
-        n, longest = len(packed.lengths), packed.longest
-        q = spread(self.query(self.norm(x)), places, n * longest).view(n, longest, -1)
-        k, v = memory.chunk(2, -1)
-        out: Tensor = self.outer(collect(_attend(q, k, v, mask, self.heads), places))
-        return out
-
-
 def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, heads: int) -> Tensor:
     """(n · queries, width) from q (n, queries, width), k and v (n, keys, width).
 
@@ -227,42 +164,65 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, heads: int) -> Tensor
     return mixed.transpose(1, 2).reshape(n * queries, width)
 
 
-class _EncoderLayer(nn.Module):
-    def __init__(self, shape: Shape, dropout: float) -> None:
+class _SelfAttention(nn.Module):
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.attention, self.feedforward = _SelfAttention(shape), _Feedforward(shape)
-        self.dropout = nn.Dropout(dropout)
+        self.heads = shape.heads
+        self.norm = nn.LayerNorm(shape.width)
+        self.inner = nn.Linear(shape.width, 3 * shape.width)
+        self.outer = nn.Linear(shape.width, shape.width)
 
-    def forward(self, x: Tensor, packed: Packed, places: Tensor, mask: Tensor) -> Tensor:
-        x = x + self.dropout(self.attention(x, packed, places, mask))
-        return x + self.dropout(self.feedforward(x))  # type: ignore[no-any-return]
+    def forward(self, x: Tensor, packed: Packed, mask: Tensor) -> Tensor:
+        q, k, v = packed.spread(self.inner(self.norm(x))).chunk(3, -1)
+        out: Tensor = self.outer(packed.collect(_attend(q, k, v, mask, self.heads)))
+        return out
 
 
-class _DecoderLayer(nn.Module):
-    def __init__(self, shape: Shape, dropout: float) -> None:
+class _CrossAttention(nn.Module):
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.attention, self.cross = _SelfAttention(shape), _CrossAttention(shape)
+        self.heads = shape.heads
+        self.norm = nn.LayerNorm(shape.width)
+        self.query = nn.Linear(shape.width, shape.width)
+        self.outer = nn.Linear(shape.width, shape.width)
+
+    def forward(self, x: Tensor, packed: Packed, memory: Tensor, mask: Tensor) -> Tensor:
+        q, (k, v) = packed.spread(self.query(self.norm(x))), memory.chunk(2, -1)
+        out: Tensor = self.outer(packed.collect(_attend(q, k, v, mask, self.heads)))
+        return out
+
+
+class _Feedforward(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(shape.width)
+        self.inner = nn.Linear(shape.width, shape.feedforward)
+        self.outer = nn.Linear(shape.feedforward, shape.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.outer(functional.gelu(self.inner(self.norm(x)), approximate="tanh"))
+        return out
+
+
+class _Layer(nn.Module):
+    """Of the encoder; with `crosses`, of the decoder."""
+
+    def __init__(self, shape: Shape, dropout: float, crosses: bool) -> None:
+        super().__init__()
+        self.attention = _SelfAttention(shape)
+        self.cross = _CrossAttention(shape) if crosses else None
         self.feedforward = _Feedforward(shape)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(
-        self,
-        x: Tensor,
-        packed: Packed,
-        places: Tensor,
-        causal: Tensor,
-        memory: Tensor,
-        mask: Tensor,
-    ) -> Tensor:
-        x = x + self.dropout(self.attention(x, packed, places, causal))
-        x = x + self.dropout(self.cross(x, packed, places, memory, mask))
+    def forward(self, x: Tensor, packed: Packed, mask: Tensor, *memory: Tensor) -> Tensor:
+        x = x + self.dropout(self.attention(x, packed, mask))
+        if self.cross is not None:
+            x = x + self.dropout(self.cross(x, packed, *memory))
         return x + self.dropout(self.feedforward(x))  # type: ignore[no-any-return]
 
 
 class ContextTransformer(nn.Module):
-    """Generates a missing part from the parts around it.
-
-    Output and input embeddings are tied.
+    """Generates a missing part from the parts around it; input and output embeddings are tied.
 
     Args:
         shape: Sizes.
@@ -272,31 +232,28 @@ class ContextTransformer(nn.Module):
     def __init__(self, shape: Shape, dropout: float = 0.0) -> None:
         super().__init__()
         self.shape = shape
-        self.word = nn.Embedding(shape.vocabulary, shape.width)
-        self.sentence_position = nn.Embedding(len(Role), shape.width)
-        self.token_position = nn.Embedding(shape.max_tokens, shape.width)
-        self.encoder = nn.ModuleList(_EncoderLayer(shape, dropout) for _ in range(shape.layers))
-        self.decoder = nn.ModuleList(_DecoderLayer(shape, dropout) for _ in range(shape.layers))
-        self.keys_values = nn.ModuleList(
-            nn.Linear(shape.width, 2 * shape.width) for _ in range(shape.layers)
-        )
-        self.pointer_query = nn.Linear(shape.width, shape.width // shape.heads, bias=False)
-        self.pointer_key = nn.Linear(shape.width, shape.width // shape.heads, bias=False)
+        width, small = shape.width, shape.width // shape.heads
+        self.word = nn.Embedding(shape.vocabulary, width)
+        self.sentence_position = nn.Embedding(len(Role), width)
+        self.token_position = nn.Embedding(shape.max_tokens, width)
+        layers = range(shape.layers)
+        self.encoder = nn.ModuleList(_Layer(shape, dropout, crosses=False) for _ in layers)
+        self.decoder = nn.ModuleList(_Layer(shape, dropout, crosses=True) for _ in layers)
+        self.keys_values = nn.ModuleList(nn.Linear(width, 2 * width) for _ in layers)
+        self.pointer_query = nn.Linear(width, small, bias=False)
+        self.pointer_key = nn.Linear(width, small, bias=False)
         self.sentinel = nn.Parameter(torch.tensor(_SENTINEL))
         self.bias = nn.Parameter(torch.zeros(shape.vocabulary))
-        self.encoder_norm = nn.LayerNorm(shape.width)
-        self.decoder_norm = nn.LayerNorm(shape.width)
+        self.encoder_norm = nn.LayerNorm(width)
+        self.decoder_norm = nn.LayerNorm(width)
         self.dropout = nn.Dropout(dropout)
-        self._initialise()
-
-    def _initialise(self) -> None:
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
             elif isinstance(module, nn.Embedding):
-                nn.init.normal_(module.weight, std=self.shape.width**-0.5)
+                nn.init.normal_(module.weight, std=width**-0.5)
         nn.init.zeros_(self.pointer_query.weight)
 
     def _embed(self, packed: Packed) -> Tensor:
@@ -307,10 +264,9 @@ class ContextTransformer(nn.Module):
 
     def read(self, packed: Packed) -> list[Tensor]:
         """Read sentences, each by itself, for `Memory.layers`: (t, …) each."""
-        x, places = self._embed(packed), packed.places
-        mask = packed.real[:, None, None, :]
+        x, mask = self._embed(packed), packed.real[:, None, None, :]
         for layer in self.encoder:
-            x = layer(x, packed, places, mask)
+            x = layer(x, packed, mask)
         x = self.encoder_norm(x)
         return [*(project(x) for project in self.keys_values), self.pointer_key(x)]
 
@@ -323,23 +279,23 @@ class ContextTransformer(nn.Module):
             memory: What to generate it from.
             targets: (t,) the tokens that really follow.
         """
-        x, places, longest = self._embed(given), given.places, given.longest
+        x, longest = self._embed(given), given.longest
         causal = torch.ones(longest, longest, dtype=torch.bool, device=x.device).tril()
         mask = memory.real[:, None, None, :]
         for layer, known in zip(self.decoder, memory.layers, strict=False):
-            x = layer(x, given, places, causal, known, mask)
+            x = layer(x, given, causal, known, mask)
         x = self.decoder_norm(x)
 
-        n, keys = len(given.lengths), memory.layers[-1]
-        query = spread(self.pointer_query(x), places, n * longest).view(n, longest, -1)
+        keys = memory.layers[-1]
+        query = given.spread(self.pointer_query(x))
         scores = torch.bmm(query, keys.transpose(1, 2)).float() * keys.shape[-1] ** -0.5
         scores = scores.masked_fill(~memory.real[:, None], float("-inf"))
         first = torch.arange(keys.shape[1], device=x.device) == 0
         weights = (scores + self.sentinel.float() * first).log_softmax(-1)
-        wanted = spread(targets, places, n * longest).view(n, longest, 1)
-        again = (memory.tokens[:, None] == wanted) & ~first
+        again = (memory.tokens[:, None] == given.spread(targets)[..., None]) & ~first
         copied = torch.where(again, weights, float("-inf")).exp().sum(-1).view(-1)
-        return Prediction(x, collect(weights[..., 0].reshape(-1), places), collect(copied, places))
+        share = given.collect(weights[..., 0].reshape(-1))
+        return Prediction(x, share, given.collect(copied))
 
     def start_from(self, counts: Tensor) -> None:
         """Let the softmax begin as the frequencies of tokens, from `counts`, (vocabulary,)."""
@@ -365,14 +321,7 @@ class _MixtureLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
-        ctx,
-        states: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        log_share: Tensor,
-        copied: Tensor,
-        targets: Tensor,
-        dtype: torch.dtype,
+        ctx, states, weight, bias, log_share, copied, targets, dtype
     ) -> Tensor:
         h, w, share = states.to(dtype), weight.to(dtype), log_share.exp()
         total = states.new_zeros((), dtype=torch.float32)
@@ -404,18 +353,10 @@ class _MixtureLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
-        states, weight, bias, share, copied = ctx.saved_tensors
-        scale = grad / len(states)
-        of_states, of_weight = ctx.types
-        return (
-            (states * scale).to(of_states),
-            (weight * scale).to(of_weight),
-            bias * scale,
-            share * scale,
-            copied * scale,
-            None,
-            None,
-        )
+        states, weight, *others = ctx.saved_tensors
+        scale, (of_states, of_weight) = grad / len(states), ctx.types
+        scaled = ((states * scale).to(of_states), (weight * scale).to(of_weight))
+        return (*scaled, *(each * scale for each in others), None, None)
 
 
 def mixture_loss(model: ContextTransformer, prediction: Prediction, targets: Tensor) -> Tensor:
@@ -424,18 +365,12 @@ def mixture_loss(model: ContextTransformer, prediction: Prediction, targets: Ten
     The logits of a batch, a hundred times larger than all else, are never held at once. Computes in
     bfloat16 under autocast, else in the number format of the states.
     """
-    kind = targets.device.type
-    dtype = prediction.states.dtype
+    kind, dtype = targets.device.type, prediction.states.dtype
     if torch.is_autocast_enabled(kind):
         dtype = torch.get_autocast_dtype(kind)
+    parts = (prediction.states, model.word.weight, model.bias, prediction.log_share)
     with torch.autocast(kind, enabled=False):
         loss: Tensor = _MixtureLoss.apply(  # type: ignore[no-untyped-call]
-            prediction.states,
-            model.word.weight,
-            model.bias,
-            prediction.log_share,
-            prediction.copied,
-            targets,
-            dtype,
+            *parts, prediction.copied, targets, dtype
         )
     return loss

@@ -76,12 +76,10 @@ def weigh(counts: csr_matrix, idf: Idf) -> csr_matrix:
 
 @dataclass(frozen=True)
 class Shard:
-    """The postings of consecutive chunks.
+    """The postings of consecutive chunks from `first_chunk` on.
 
-    Attributes:
-        first_chunk: Number of the first chunk.
-        postings: Shape (features, chunks): row f lists the chunks that hold feature f, ascending,
-            with the feature's weight in each. Its arrays may be memory-mapped.
+    `postings` has shape (features, chunks): row f lists the chunks that hold feature f, ascending,
+    with the feature's weight in each. Its arrays may be memory-mapped.
     """
 
     first_chunk: int
@@ -91,10 +89,9 @@ class Shard:
 def write_shard(folder: Path, number: int, rows: csr_matrix) -> None:
     """Write the weighted `rows` (chunks × features) of a shard in inverted form."""
     columns = rows.tocsc()
-    stem = folder / f"shard-{number:04d}"
-    np.save(f"{stem}-starts.npy", columns.indptr.astype(np.int32))
-    np.save(f"{stem}-chunks.npy", columns.indices.astype(np.int32))
-    np.save(f"{stem}-weights.npy", columns.data.astype(np.float32))
+    np.save(folder / f"shard-{number:04d}-starts.npy", columns.indptr.astype(np.int32))
+    np.save(folder / f"shard-{number:04d}-chunks.npy", columns.indices.astype(np.int32))
+    np.save(folder / f"shard-{number:04d}-weights.npy", columns.data.astype(np.float32))
 
 
 def write_table(folder: Path, idf: Idf, shard_chunks: list[int]) -> None:
@@ -123,10 +120,8 @@ def open_shards(folder: Path) -> tuple[Idf, list[Shard]]:
 class Screened:
     """Chunks that share a word with a sentence, the best first.
 
-    Attributes:
-        chunks: Chunk numbers, int64 of shape (k,).
-        scores: Cosine of each, in (0, 1], float32 of shape (k,), descending; among equal scores
-            the lower chunk number comes first.
+    `chunks` are int64 of shape (k,), `scores` the cosine of each, in (0, 1], float32 of shape (k,),
+    descending; among equal scores the lower chunk number comes first.
     """
 
     chunks: npt.NDArray[np.int64]
@@ -137,13 +132,8 @@ class ChunkIndex:
     """The inverted index of a run's chunks, memory-mapped.
 
     Results are those of the full product of sentences and chunks, sorted: neither shards, nor the
-    number of sentences asked at once, nor threads change them, not even among equal scores.
-
-    Args:
-        idf: Inverse document frequency of each feature.
-        shards: Postings, by ascending chunk number.
-        default: Chunks returned where `screen` is not told how many.
-        threads: Threads of the product; by default one a core.
+    number of sentences asked at once, nor threads (by default one a core) change them, not even
+    among equal scores.
 
     Example:
         >>> import pathlib, tempfile
@@ -179,11 +169,7 @@ class ChunkIndex:
         """The `n` chunks of highest TF-IDF cosine with each sentence.
 
         Chunks that share no uni- or bi-gram with the sentence are left out, so that a result may
-        be shorter than `n`, or empty.
-
-        Args:
-            sentences: Texts of any length.
-            n: Chunks wanted, at least 1; by default `retrieve.chunks` of the configuration.
+        be shorter than `n`, or empty. `n` is by default `retrieve.chunks` of the configuration.
 
         Raises:
             ValueError: `n` is below 1.
