@@ -36,7 +36,7 @@ def literal(run: Run, data: Path, contexts: int, shortlist: int, **changes: Any)
     """Spearman of the paper's Origin, by Origin itself."""
     settings: dict[str, Any] = {
         "contexts": contexts, "shortlist": shortlist, "selection": "two-step", "diverse": True,
-        "max_jaccard": 0.5, "weights": all_ones().model_dump(), "baseline_corrected": False,
+        "max_jaccard": 0.5, "weights": all_ones().model_dump(), "pmi": False,
         "measure": "cosine",
     }  # fmt: skip
     rated = rated_pairs(request_of(run, data))
@@ -210,6 +210,6 @@ def test_the_command(whole_run: Run, stsb: Path) -> None:
         "20",
     ]
     for wrong in (["--sizes", "2", "--contexts", "4"], ["--sizes", ","], ["--lambdas", "1"]):
-        refused = CliRunner().invoke(app, [*start, *wrong, "--set", "origin.contexts=7"])
+        refused = CliRunner().invoke(app, [*start, *wrong, "--set", "paper.contexts=7"])
         assert isinstance(refused.exception, ConfigError), wrong
     assert (whole_run.path / CONFIG).read_bytes() == before
