@@ -68,7 +68,7 @@ def test_a_config_of_another_program_is_kept(
             "--out",
             "{tmp}/own",
         ),
-        ("leakage", "{run}", "--task", "sts-b", "--data-dir", "{tmp}", "--out", "{mine}"),
+        ("leakage", "{run}", "--task", "sts-b", "--data-dir", "{tmp}", "--json", "{mine}"),
         ("demo", "--out", "{tmp}/own"),
     ],
     ids=lambda arguments: arguments[0],
