@@ -102,8 +102,8 @@ def test_rows_can_be_computed_again(tiny_run: Path) -> None:
         texts = origin.corpus.texts([row["index1"], row["index2"]])
         assert texts == [row["sentence1"], row["sentence2"]]
         (profile,) = origin.profiles([(texts[0], texts[1])])
-        assert profile.set1.slots.tolist() == row["contexts1"]
-        assert profile.set2.slots.tolist() == row["contexts2"]
+        assert profile.set1.positions.tolist() == row["contexts1"]
+        assert profile.set2.positions.tolist() == row["contexts2"]
         score = profile.similarity(origin.config.weights, origin.config.measure)
         assert score == pytest.approx(row["score"], abs=1e-3)
 
@@ -159,7 +159,7 @@ def test_missing_stages_are_named(tiny_run: Path, tmp_path: Path) -> None:
         {"corpus": {"min_words": 4}},
         {"retrieve": {"chunks": 40}},
         {"seed": 14},
-        {"origin": {"contexts": 3}},
+        {"paper": {"contexts": 3}},
         {"harvest": {"near_chunks": 5}},
     ],
     ids=str,

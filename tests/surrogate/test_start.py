@@ -82,7 +82,7 @@ def test_the_start_is_near_origin(fresh: Callable[..., Run], tmp_path: Path) -> 
         {"sentences": 1.0, "words": 0.0, "terms": 0.0},
         {"sentences": 0.0, "words": 0.0, "terms": 1.0},
     ]
-    ends = np.sort([Origin.open(run, parts=one).similarities(PAIRS) for one in alone], axis=0)
+    ends = np.sort([Origin.open(run, weights=one).similarities(PAIRS) for one in alone], axis=0)
     assert (cosines > ends[0] - 0.1).all()
     assert (cosines < ends[1] + 0.1).all()
     assert np.argmax(cosines) == np.argmax(ends.mean(axis=0))
