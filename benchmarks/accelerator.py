@@ -230,8 +230,13 @@ def report(given: argparse.Namespace) -> None:
     from firth.paper.coherence.coherence import Coherence
     from firth.paper.context_set import Choice
     from firth.paper.settings import Measure, Selection
-    from firth.reproduce.context_fits import ContextFits, alone, deviations
-    from firth.reproduce.differs import differing, differing_note
+    from firth.reproduce.context_fits import (
+        ContextFits,
+        alone,
+        deviations,
+        differing,
+        differing_note,
+    )
     from firth.reproduce.options import all_ones
     from firth.run.run import Run
 

@@ -22,15 +22,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from firth.relatedness.bws.bradley_terry import fit_strengths, implied_pairs
-from firth.relatedness.bws.calibrate import evenly_spread
-from firth.relatedness.bws.design import design_tuples
-from firth.relatedness.bws.intervals import score_intervals
-from firth.relatedness.bws.judgements import Floats, Judgements
+from firth.relatedness.bws.answers import Judgements
+from firth.relatedness.bws.design import Floats, design_tuples
 from firth.relatedness.bws.records import read_items
-from firth.relatedness.bws.simulate import Crowd, simulate_judgements
-from firth.relatedness.bws.simulation import true_scores
-from firth.relatedness.bws.split_half import split_half
+from firth.relatedness.bws.reliability import split_half
+from firth.relatedness.bws.score import fit_strengths, implied_pairs, score_intervals
+from firth.relatedness.bws.simulate import Crowd, evenly_spread, simulate_judgements, true_scores
 from firth.run import progress
 
 _DESIGNS = 40

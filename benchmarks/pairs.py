@@ -14,11 +14,9 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from firth.relatedness.pairs.bags import Bags, Ints, close_in_length
-from firth.relatedness.pairs.collect import collect_sentences
-from firth.relatedness.pairs.index import Index
-from firth.relatedness.pairs.settings import Measure, Settings, Strategy
-from firth.relatedness.pairs.sources import Origin
+from firth.relatedness.pairs.overlap import Bags, Index, Ints, close_in_length
+from firth.relatedness.pairs.sentences import SentenceSource, collect
+from firth.relatedness.pairs.settings import OverlapMeasure, SampleSettings, Strategy
 
 LOW, HIGH, TOLERANCE = 0.25, 0.75, 0.25
 
@@ -41,10 +39,11 @@ def main() -> None:
     options = parser.parse_args()
     clock = time.process_time
     start = clock()
-    sentences = collect_sentences(Origin(options.sentences), Settings(Strategy.OVERLAP), None)
+    settings = SampleSettings(Strategy.OVERLAP)
+    sentences = collect(SentenceSource(options.sentences), settings, None)
     bags = sentences.bags
     read, start = clock() - start, clock()
-    index = Index(bags, Measure.DICE)
+    index = Index(bags, OverlapMeasure.DICE)
     built = clock() - start
     shape = (len(bags), len(bags.frequencies))
     matrix = csr_matrix((np.ones(len(bags.flat)), bags.flat, bags.starts), shape=shape)

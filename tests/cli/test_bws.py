@@ -74,16 +74,14 @@ def test_the_whole_way(bws: Command, items: Path, tmp_path: Path) -> None:
         assert again == before.replace(": written", ": up to date")
 
 
-def test_plan(bws: Command, tmp_path: Path) -> None:
-    """The table is printed, and written as JSON."""
+def test_plan(bws: Command) -> None:
+    """The table is printed, or all of it as JSON."""
     few = ("--factor", "1", "--factor", "2", "--answers", "2", "--answers", "4")
-    status, out, error = bws(
-        "plan", "--items", 100, "--target-shr", 0.7, "--noise", 0.2, *few, "--json",
-        tmp_path / "plan.json", "--quiet",
-    )  # fmt: skip
+    command = ("plan", "--items", 100, "--target-shr", 0.7, "--noise", 0.2, *few, "--quiet")
+    status, out, error = bws(*command)
     assert status == 0, error
     assert "cheapest with 0.7 or more" in out
-    plan = json.loads((tmp_path / "plan.json").read_text())
+    plan = json.loads(bws(*command, "--json")[1])
     assert len(plan["options"]) == 4
     assert plan["cheapest"]["shr"]["mean"] >= 0.7
 
@@ -133,5 +131,47 @@ def test_tuples_in_use_are_not_replaced(bws: Command, items: Path, tmp_path: Pat
     assert bws(*command)[0] == 0
     status, _, error = bws(*command, "--seed", 14)
     assert status == 1
-    assert "--replace" in error
-    assert bws(*command, "--seed", 14, "--replace")[0] == 0
+    assert "--force" in error
+    assert bws(*command, "--seed", 14, "--force")[0] == 0
+
+
+def test_files_of_the_user_are_not_replaced(bws: Command, items: Path, tmp_path: Path) -> None:
+    """Crowd files and exports need --force where there is a file; the answers themselves are never
+    replaced, and a database of another kind is left byte for byte as it is."""
+    import sqlite3
+
+    from firth.relatedness.questionnaire.setup import read_questionnaire
+    from firth.relatedness.questionnaire.store import Store
+
+    assert bws("tuples", items, "--out", tmp_path / "t", "--quiet")[0] == 0
+    tuples, db = tmp_path / "t" / "tuples.csv", tmp_path / "answers.db"
+    store = Store.create(db, read_questionnaire(items, tuples))
+    question = store.next(store.enter("a"))
+    assert question is not None
+    store.answer("a", question.id, *question.items[:2])
+    store.close()
+    mine = tmp_path / "mine.csv"
+    mine.write_text("precious")
+    asked = ("--tuples", tuples, "--items", items)
+    for command in (("crowd", *asked), ("export", "--db", db)):
+        status, _, error = bws(*command, "--out", mine, "--quiet")
+        assert status == 1
+        assert "mine.csv: is there already" in error
+        assert mine.read_text() == "precious"
+    for command in (("crowd", *asked), ("export", "--db", db)):
+        assert bws(*command, "--out", mine, "--force", "--quiet")[0] == 0
+    assert len(mine.read_text().splitlines()) == 2
+    status, _, error = bws("export", "--db", db, "--out", db, "--force", "--quiet")
+    assert status == 1
+    assert "the questionnaire itself" in error
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    before = other.read_bytes()
+    for foreign in (("serve", *asked, "--port", 0), ("export", "--out", tmp_path / "new.csv")):
+        status, _, error = bws(*foreign, "--db", other, "--quiet")
+        assert status == 1
+        assert "a database of another kind" in error
+    assert other.read_bytes() == before
+    assert not list(tmp_path.glob("other.db-*"))
+    assert not (tmp_path / "new.csv").exists()

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from firth.demo.report import DemoReport, write_report
-from firth.origin.ensemble import ComponentScore, EnsembleExplanation, Evidence
+from firth.origin.components import Contribution
+from firth.origin.ensemble import ComponentScore, EnsembleExplanation
 
 HOSTILE = """<script>alert("x")</script> & 'quoted' </td></table>"""
 
@@ -27,7 +28,7 @@ except MissingExtraError as error:
 
 def report(text: str) -> DemoReport:
     """A report with `text` in every place that can hold text of others."""
-    evidence = Evidence(text, text, text, 3, -0.5, -0.25, 0.125)
+    evidence = Contribution(text, text, text, 3, -0.5, -0.25, 0.125)
     parts = {text: ComponentScore(0.25, 0.5, 0.125)}
     explanation = EnsembleExplanation(text, text, 0.125, parts, (evidence,), {text: 0.0})
     return DemoReport(

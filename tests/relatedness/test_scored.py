@@ -1,6 +1,7 @@
 """Scored pairs from files and by name: what is read, what is left out, what is refused."""
 
 import csv
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -111,3 +112,35 @@ def test_what_is_written_is_read(rows: list[tuple[str, ...]]) -> None:
         two = load_pairs(write_csv(Path(folder) / "a.csv", rows))
     assert one.rows == two.rows
     assert [(*row.texts, repr(row.score), row.subtask) for row in one.rows] == rows
+
+
+@pytest.mark.parametrize("end", ["\x85", "\u2028", "\x0b", "\x1c"])
+def test_only_line_ends_end_a_row(tmp_path: Path, end: str) -> None:
+    """Other signs that Python takes for line ends are text, in CSV as in TSV."""
+    rows = [(f"a ship{end}sailed", "it left", "1.0", "x"), ("a", "b", "2.0", "y")]
+    for found in (write_tsv(tmp_path / "a.tsv", rows), write_csv(tmp_path / "a.csv", rows)):
+        assert [(*row.texts, str(row.score), row.subtask) for row in load_pairs(found).rows] == rows
+
+
+def test_cells_beyond_all_measure_are_refused(tmp_path: Path) -> None:
+    """A quotation mark that never closes swallows the rest of a large file: one message."""
+    path = tmp_path / "open.csv"
+    path.write_text('sentence1,sentence2,score\na,"b,1\n' + "c,d,2\n" * 50_000)
+    with pytest.raises(InputError, match=r"open\.csv, line \d+: not CSV"):
+        load_pairs(path)
+
+
+def test_a_header_of_thousands_of_cells_is_a_short_message(tmp_path: Path) -> None:
+    """Lines of `a","b` are one row to a CSV; they are read in time that grows with their number,
+    and not listed in full."""
+    from firth.relatedness.bws.records import read_items
+    from firth.relatedness.pairs.sentences import SentenceSource
+
+    path = tmp_path / "odd.csv"
+    path.write_text('a","b\n' * 100_000 + '"\n')
+    start = time.process_time()
+    for read in (load_pairs, read_items, lambda path: list(SentenceSource(path).read(1, 9))):
+        with pytest.raises(InputError) as caught:
+            read(path)
+        assert len(str(caught.value)) < 3_000
+    assert time.process_time() - start < 10

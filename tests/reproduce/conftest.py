@@ -39,9 +39,9 @@ def whole_run(tiny_run: Path, tmp_path: Path) -> Run:
     """A copy of the finished tiny run, scoring in float32, so that batches change no more than the
     last bits. Its own Origin is far from the paper's: centred, corrected, other weights."""
     path = Path(shutil.copytree(tiny_run, tmp_path / "whole"))
-    origin = {"measure": "centred", "baseline_corrected": True, "contexts": 3,
+    origin = {"measure": "centred", "pmi": True, "contexts": 3,
               "weights": {"coherence": 0.1, "left": 2.0}}  # fmt: skip
-    changes = {"generator": {"precision": "float32"}, "origin": origin, "run": None}
+    changes = {"generator": {"precision": "float32"}, "paper": origin, "run": None}
     return Run.create(path, Config.load(path / CONFIG).changed(changes, "test"))
 
 

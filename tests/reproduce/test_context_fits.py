@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firth.paper.context_set import Choice, Fitter
+from firth.paper.context_set import Choice
 from firth.paper.origin import PaperOrigin
+from firth.paper.pair_fits import Fitter
 from firth.paper.settings import Measure, Selection
 from firth.reproduce import context_fits as module
 from firth.reproduce.ablation import Rated, rated_pairs
@@ -42,10 +43,10 @@ def test_samples_are_nested_and_know_no_order(whole_run: Run, stsb: Path) -> Non
 def test_the_paper_not_the_run_decides(whole_run: Run, stsb: Path, selection: Selection) -> None:
     """Raw terms, cosine and λ = 1, although the run is centred, corrected and weighted."""
     rated = rated_pairs(request_of(whole_run, stsb, pairs=10))
-    assert whole_run.config.origin.baseline_corrected
+    assert whole_run.config.paper.pmi
     literal = PaperOrigin.open(
         whole_run, contexts=4, shortlist=8, selection=selection.value, diverse=True,
-        max_jaccard=0.5, weights=all_ones().model_dump(), baseline_corrected=False,
+        max_jaccard=0.5, weights=all_ones().model_dump(), pmi=False,
         measure="cosine",
     )  # fmt: skip
     found = fits_of(whole_run, rated, selection)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
-from firth.paper.fits import PairFits
 
 from firth.paper.context_fit import Terms
+from firth.paper.pair_fits import PairFits
 from firth.paper.settings import Selection, Weights
 from firth.reproduce.context_fits import SUM, TERMS, ContextFits, differing, differing_note
 from firth.reproduce.options import all_ones

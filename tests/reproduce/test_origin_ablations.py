@@ -36,7 +36,7 @@ def literal(run: Run, data: Path, contexts: int, shortlist: int, **changes: Any)
     """Spearman of the paper's Origin, by Origin itself."""
     settings: dict[str, Any] = {
         "contexts": contexts, "shortlist": shortlist, "selection": "two-step", "diverse": True,
-        "max_jaccard": 0.5, "weights": all_ones().model_dump(), "baseline_corrected": False,
+        "max_jaccard": 0.5, "weights": all_ones().model_dump(), "pmi": False,
         "measure": "cosine",
     }  # fmt: skip
     rated = rated_pairs(request_of(run, data))
@@ -126,7 +126,7 @@ def test_lambdas(whole_run: Run, stsb: Path) -> None:
     assert cells(report, "Full")[0] == cells(report, "sentence alone")[0]
     own = reproduce("table8", run, stsb, options=Options(lambdas="run", **some))  # type: ignore[arg-type]
     expected = Weights(coherence=0.1, left=2.0).model_dump()
-    assert own.details["lambdas"] == whole_run.config.origin.weights.model_dump() == expected
+    assert own.details["lambdas"] == whole_run.config.paper.weights.model_dump() == expected
 
 
 def test_a_language_model_in_the_place_of_the_generator(
@@ -210,6 +210,6 @@ def test_the_command(whole_run: Run, stsb: Path) -> None:
         "20",
     ]
     for wrong in (["--sizes", "2", "--contexts", "4"], ["--sizes", ","], ["--lambdas", "1"]):
-        refused = CliRunner().invoke(app, [*start, *wrong, "--set", "origin.contexts=7"])
+        refused = CliRunner().invoke(app, [*start, *wrong, "--set", "paper.contexts=7"])
         assert isinstance(refused.exception, ConfigError), wrong
     assert (whole_run.path / CONFIG).read_bytes() == before

@@ -1,4 +1,4 @@
-"""Nothing of the user's is replaced, nothing half-made is left, and what is missing is said first."""
+"""Nothing of the user's is replaced, nothing half-made left, and what is missing said first."""
 
 from pathlib import Path
 

@@ -45,7 +45,7 @@ def test_table7(whole_run: Run, stsb: Path) -> None:
     printed = [row.cells[-1] for row in report.rows if row.cells[-1] is not None]
     assert printed == list(SUN_TABLE7.values())
     assert any("Origin as printed, " in text for text in report.notes)
-    blended = surrogate_ablations._labelled_by({"method": "blend", "contexts": 64})
+    blended = surrogate_ablations._labelled_by({"origin.method": "ensemble"})
     assert blended == "the default Origin, of sentences, words and terms"
     start, first, change = report.rows[0].cells[0], *report.rows[1].cells[:4:3]
     assert start is not None

@@ -1,78 +1,106 @@
-"""Commands of best-worst scaling: make a questionnaire, score answers, say how good they are."""
+"""`firth bws`: make a questionnaire, ask it, score the answers, say how good they are; plan one."""
 
-from collections.abc import Mapping
+import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firth.cli.bws_options import (
-    Annotations,
-    GoldFile,
-    Items,
-    Out,
-    ScoreGold,
-    SeedNumber,
-    Threshold,
-    Tuples,
-    lines,
-    show,
+from firth.cli.options import AsJson, Quiet, start
+from firth.run.errors import InputError
+from firth.run.screen import say
+
+if TYPE_CHECKING:
+    from firth.relatedness.bws.answers import Judgements
+    from firth.relatedness.bws.simulate import Crowd
+    from firth.run.stage import Outcome
+
+group = typer.Typer(
+    help="Best-worst scaling: questionnaire, scores, reliability.", no_args_is_help=True
 )
-from firth.cli.options import Quiet, start
+
+_ITEMS = "Pairs as .tsv, a .csv with any text columns, or a .txt with an item a line."
+Items = Annotated[Path, typer.Argument(metavar="ITEMS", help=_ITEMS, show_default=False)]
+ItemsFile = Annotated[Path, typer.Option("--items", help=_ITEMS, show_default=False)]
+Tuples = Annotated[
+    Path, typer.Option(help="CSV: tuple,item1,…,itemN, of firth bws tuples.", show_default=False)
+]
+Annotations = Annotated[
+    Path, typer.Option(help="CSV: tuple,annotator,best,worst[,time].", show_default=False)
+]
+GoldFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--gold", help="CSV: tuple,best,worst; annotators are checked with it.", show_default=False
+    ),
+]
+GoldEvery = Annotated[int, typer.Option(help="Every so manieth question is a gold one.")]
+Threshold = Annotated[
+    float,
+    typer.Option(
+        "--gold-threshold", min=0, max=1, help="Share of gold questions to be answered rightly."
+    ),
+]
+ScoreGold = Annotated[
+    bool, typer.Option("--score-gold", help="Count answers to gold questions too.")
+]
+Folder = Annotated[
+    Path, typer.Option("--out", metavar="FOLDER", help="Folder of the results.", show_default=False)
+]
+File = Annotated[
+    Path, typer.Option("--out", metavar="FILE", help="File of the results.", show_default=False)
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace what stands in --out already.")]
+DatabaseFile = Annotated[
+    Path, typer.Option("--db", help="SQLite file of the answers.", show_default=False)
+]
+Size = Annotated[int, typer.Option(min=3, help="Items of a tuple.")]
+Kind = Annotated[
+    str, typer.Option("--noise-kind", help="Distribution of the noise: normal or gumbel.")
+]
+Careless = Annotated[
+    float, typer.Option(min=0, max=1, help="Share of annotators who answer at random.")
+]
+Annotators = Annotated[int, typer.Option(min=1, help="How many annotators there are.")]
+Noise = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        help="Standard deviation of what annotators see around the true score, in units of scores.",
+        show_default=False,
+    ),
+]
+SeedNumber = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
 
 
+def _show(outcome: "Outcome", out: Path) -> None:
+    for line in outcome.manifest.summary["report"]:
+        say(line)
+    say(f"{out}: {'up to date' if outcome.reused else 'written'}")
+
+
+@group.command()
 def tuples(
     items: Items,
-    out: Out,
-    size: Annotated[int, typer.Option(min=3, help="Items of a tuple.")] = 4,
+    out: Folder,
+    size: Size = 4,
     factor: Annotated[float, typer.Option(help="Tuples per item.")] = 2.0,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace other tuples that stand in --out.")
-    ] = False,
+    force: Force = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
     """Make a questionnaire: balanced tuples of items, and a report on their balance."""
     start(quiet)
-    from firth.relatedness.bws.balance import measure_balance
-    from firth.relatedness.bws.design import design_tuples
-    from firth.relatedness.bws.output import write_folder
-    from firth.relatedness.bws.records import Tuple, read_items, write_tuples
-    from firth.run.files import write_json
+    from firth.relatedness.bws.design import write_design
 
-    names = [item.id for item in read_items(items)]
-
-    def build(folder: Path) -> Mapping[str, Any]:
-        rows = design_tuples(len(names), size=size, factor=factor, seed=seed)
-        width = len(str(len(rows)))
-        write_tuples(
-            folder / "tuples.csv",
-            [
-                Tuple(f"{number:0{width}}", tuple(names[item] for item in row))
-                for number, row in enumerate(rows.tolist(), start=1)
-            ],
-        )
-        balance = measure_balance(rows, len(names))
-        write_json(folder / "balance.json", balance.to_dict())
-        return lines(balance.text())
-
-    show(
-        write_folder(
-            out,
-            ("files", "records", "design", "balance"),
-            inputs={"items": items},
-            config={"size": size, "factor": factor, "seed": seed},
-            build=build,
-            replace=replace,
-        ),
-        out,
-    )
+    _show(write_design(items, out, size=size, factor=factor, seed=seed, force=force), out)
 
 
+@group.command()
 def score(
     tuples: Tuples,
     annotations: Annotations,
-    out: Out,
+    out: Folder,
     gold: GoldFile = None,
     items: Annotated[
         Path | None,
@@ -89,53 +117,20 @@ def score(
 ) -> None:
     """Score items from answers: by counting and by Bradley-Terry, with intervals."""
     start(quiet)
-    from firth.relatedness.bws.output import write_folder
-    from firth.relatedness.bws.records import read_annotations, read_gold, read_items, read_tuples
-    from firth.relatedness.bws.score import score_answers
+    from firth.relatedness.bws.score import write_scores
 
-    names = [item.id for item in read_items(items)] if items else []
-    asked = read_tuples(tuples, names or None)
-    given = read_annotations(annotations)
-    right = read_gold(gold, asked) if gold else []
-
-    def build(folder: Path) -> Mapping[str, Any]:
-        found = score_answers(
-            asked,
-            given,
-            right,
-            items=names,
-            threshold=gold_threshold,
-            score_gold=score_gold,
-            prior=prior,
-            resamples=resamples,
-            seed=seed,
-        )
-        found.write(folder)
-        return lines(found.text())
-
-    show(
-        write_folder(
-            out,
-            (
-                "files", "records", "design", "balance", "answers", "judgements",
-                "bradley_terry", "intervals", "score",
-            ),
-            inputs={"tuples": tuples, "annotations": annotations, "gold": gold, "items": items},
-            config={
-                "gold threshold": gold_threshold, "score gold": score_gold, "prior": prior,
-                "resamples": resamples, "seed": seed,
-            },
-            build=build,
-            libraries=("numpy", "scipy", "scikit-learn"),
-        ),
-        out,
+    found = write_scores(
+        tuples, annotations, out, gold, items, threshold=gold_threshold, score_gold=score_gold,
+        prior=prior, resamples=resamples, seed=seed,
     )  # fmt: skip
+    _show(found, out)
 
 
+@group.command()
 def reliability(
     tuples: Tuples,
     annotations: Annotations,
-    out: Out,
+    out: Folder,
     gold: GoldFile = None,
     gold_threshold: Threshold = 0.7,
     score_gold: ScoreGold = False,
@@ -154,42 +149,245 @@ def reliability(
 ) -> None:
     """Measure split-half reliability: mean and spread over random splits."""
     start(quiet)
-    from firth.relatedness.bws.answers import sort_answers
-    from firth.relatedness.bws.judgements import Judgements
-    from firth.relatedness.bws.output import write_folder
-    from firth.relatedness.bws.records import read_annotations, read_gold, read_tuples
-    from firth.relatedness.bws.reliability import measure_reliability
+    from firth.relatedness.bws.reliability import write_reliability
 
-    asked = read_tuples(tuples)
-    given = read_annotations(annotations)
-    right = read_gold(gold, asked) if gold else []
-
-    def build(folder: Path) -> Mapping[str, Any]:
-        answers = sort_answers(asked, given, right, threshold=gold_threshold, score_gold=score_gold)
-        found = measure_reliability(
-            Judgements.of(asked, answers.kept),
-            seed=seed,
-            splits=splits,
-            by_answers=by_answers,
-            spearman_brown=spearman_brown,
-        )
-        found.write(folder)
-        return lines(answers.text(), found.text())
-
-    show(
-        write_folder(
-            out,
-            (
-                "files", "records", "design", "balance", "answers", "judgements",
-                "split_half", "reliability", "plots",
-            ),
-            inputs={"tuples": tuples, "annotations": annotations, "gold": gold},
-            config={
-                "gold threshold": gold_threshold, "score gold": score_gold, "splits": splits,
-                "by answers": by_answers, "Spearman-Brown": spearman_brown, "seed": seed,
-            },
-            build=build,
-            libraries=("numpy", "scipy"),
-        ),
-        out,
+    found = write_reliability(
+        tuples, annotations, out, gold, threshold=gold_threshold, score_gold=score_gold,
+        splits=splits, by_answers=by_answers, spearman_brown=spearman_brown, seed=seed,
     )  # fmt: skip
+    _show(found, out)
+
+
+@group.command()
+def simulate(
+    items: Items,
+    tuples: Tuples,
+    out: Folder,
+    answers: Annotated[int, typer.Option(min=1, help="Answers to each tuple.")] = 2,
+    noise: Noise = None,
+    shr: Annotated[
+        float | None,
+        typer.Option(
+            help="Choose the noise so that split-half reliability becomes this. Default, without "
+            "--noise: 0.84.",
+            show_default=False,
+        ),
+    ] = None,
+    noise_kind: Kind = "normal",
+    annotators: Annotators = 389,
+    careless: Careless = 0.0,
+    gold: Annotated[
+        int, typer.Option(min=0, help="Gold questions, answered by all annotators.")
+    ] = 0,
+    random_truth: Annotated[
+        bool, typer.Option("--random-truth", help="Make up true scores, to try a questionnaire.")
+    ] = False,
+    seed: SeedNumber = 13,
+    quiet: Quiet = False,
+) -> None:
+    """Simulate annotators of items whose scores are known: answers to try everything with."""
+    start(quiet)
+    from firth.relatedness.bws.simulate import STR_SHR, write_simulation
+
+    if noise is not None and shr is not None:
+        raise InputError("got both --noise and --shr; expected one of them")
+    target = None if noise is not None else STR_SHR if shr is None else shr
+    crowd = _crowd(noise, noise_kind, careless, annotators)
+    found = write_simulation(
+        items, tuples, out, crowd, random_truth=random_truth, answers=answers, target=target,
+        gold=gold, seed=seed,
+    )  # fmt: skip
+    _show(found, out)
+
+
+@group.command()
+def plan(
+    items: Annotated[int, typer.Option(min=3, help="Number of items.", show_default=False)],
+    target_shr: Annotated[
+        float, typer.Option(help="Split-half reliability to be reached (Spearman).")
+    ] = 0.84,
+    noise: Noise = None,
+    tuples: Annotated[
+        Path | None, typer.Option(help="Of a pilot, with --annotations.", show_default=False)
+    ] = None,
+    annotations: Annotated[
+        Path | None,
+        typer.Option(help="Of a pilot: the noise is chosen to fit it.", show_default=False),
+    ] = None,
+    gold: GoldFile = None,
+    gold_threshold: Threshold = 0.7,
+    scores: Annotated[
+        Path | None,
+        typer.Option(
+            help="Items with scores: the true ones are assumed to be spread like them. Default: "
+            "evenly over 0 to 1.",
+            show_default=False,
+        ),
+    ] = None,
+    size: Size = 4,
+    factor: Annotated[
+        list[float] | None,
+        typer.Option(help="Tuples per item to try; may be repeated. Default: 1 1.5 2 3 4."),
+    ] = None,
+    answers: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1, help="Answers per tuple to try; may be repeated. Default: 1 2 3 4 6 8."
+        ),
+    ] = None,
+    noise_kind: Kind = "normal",
+    annotators: Annotators = 389,
+    careless: Careless = 0.0,
+    as_json: AsJson = False,
+    seed: SeedNumber = 13,
+    quiet: Quiet = False,
+) -> None:
+    """Say how many answers buy which reliability, and the cheapest design that reaches a target.
+
+    Without --noise and --annotations the noise is that with which the design of STR-2021 (5,500
+    items, 11,000 tuples, 2 answers) has STR-2021's reliability, 0.84.
+    """
+    start(quiet)
+    from dataclasses import replace
+
+    from firth.relatedness.bws.plan import ANSWERS, FACTORS, make_plan
+    from firth.relatedness.bws.records import read_items
+    from firth.relatedness.bws.simulate import noise_of_pilot, noise_of_str, true_scores
+
+    if (tuples is None) != (annotations is None):
+        raise InputError("a pilot is given by --tuples and --annotations; got one of them")
+    if noise is not None and annotations is not None:
+        raise InputError("got both --noise and --annotations; expected one of them")
+    crowd = _crowd(noise, noise_kind, careless, annotators)
+    spread = None if scores is None else true_scores(read_items(scores))
+    source = "given"
+    if tuples is not None and annotations is not None:
+        judged = _pilot(tuples, annotations, gold, gold_threshold)
+        fitted, seen = noise_of_pilot(judged, crowd, spread, seed=seed)
+        crowd, source = replace(crowd, noise=fitted), f"fits the pilot's reliability of {seen:.3f}"
+    elif noise is None:
+        crowd = replace(crowd, noise=noise_of_str(crowd, spread, seed=seed))
+        source = "as STR-2021's design needs for its 0.84"
+    found = make_plan(
+        items, target_shr, crowd, scores=spread, size=size, factors=factor or FACTORS,
+        answers=answers or ANSWERS, source=source, seed=seed,
+    )  # fmt: skip
+    say(json.dumps(found.to_dict(), indent=2) if as_json else found.text())
+
+
+@group.command()
+def serve(
+    tuples: Tuples,
+    items: ItemsFile,
+    db: DatabaseFile,
+    gold: GoldFile = None,
+    instructions: Annotated[
+        Path | None, typer.Option(help="Instructions (Markdown). Default: on relatedness.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the pages.")] = None,
+    best: Annotated[str | None, typer.Option(help="What the best item is: most related.")] = None,
+    worst: Annotated[
+        str | None, typer.Option(help="What the worst item is: least related.")
+    ] = None,
+    annotations: Annotated[int, typer.Option(help="Answers wanted for each tuple.")] = 2,
+    gold_every: GoldEvery = 10,
+    stop_below: Annotated[
+        float,
+        typer.Option(
+            help="Ask no more of annotators whose share of right gold answers is below this; the "
+            "paper's is 0.7. Default: nobody is stopped."
+        ),
+    ] = 0.0,
+    stop_after: Annotated[int, typer.Option(help="Gold answers before that.")] = 5,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0: any that is free.")] = 8_000,
+    seed: SeedNumber = 13,
+    quiet: Quiet = False,
+) -> None:
+    """Ask best-worst questions in the browser, on this machine; the same command goes on."""
+    start(quiet)
+    from firth.relatedness.questionnaire.server import serve as serve_pages
+    from firth.relatedness.questionnaire.setup import Rules, Wording, read_questionnaire
+    from firth.relatedness.questionnaire.store import Store
+    from firth.relatedness.rows import read_text
+
+    texts = {"title": title, "best": best, "worst": worst}
+    texts["instructions"] = None if instructions is None else read_text(instructions)
+    wording = Wording(**{name: text for name, text in texts.items() if text is not None})
+    rules = Rules(annotations, gold_every, stop_below, stop_after)
+    store = Store.create(
+        db, read_questionnaire(items, tuples, gold, wording=wording, rules=rules, seed=seed)
+    )
+
+    def ready(address: str) -> None:
+        say(f"{db}: {store.overview()}")
+        say(f"Questionnaire at {address}  (Ctrl+C ends it; all answers are in {db})")
+
+    try:
+        serve_pages(store, port, ready)
+    finally:
+        say(f"{db}: {store.overview()}")
+        store.close()
+
+
+@group.command()
+def export(db: DatabaseFile, out: File, force: Force = False, quiet: Quiet = False) -> None:
+    """Write the answers (CSV: tuple,annotator,best,worst,time), gold ones among them.
+
+    The questionnaire may still be running.
+    """
+    start(quiet)
+    from firth.relatedness.bws.output import claim_file
+    from firth.relatedness.bws.records import write_annotations
+    from firth.relatedness.questionnaire.store import Store
+
+    claim_file(out, force)
+    store = Store.open(db)
+    try:
+        if out.exists() and out.samefile(db):
+            raise InputError(f"{out}: the questionnaire itself. Name another file with --out")
+        found = store.annotations()
+        if not found:
+            raise InputError(f"{db}: no answers yet")
+        write_annotations(out, found)
+        say(f"{len(found):,} annotations written to {out}; {store.overview()}")
+    finally:
+        store.close()
+
+
+@group.command()
+def crowd(
+    tuples: Tuples,
+    items: ItemsFile,
+    out: File,
+    gold: GoldFile = None,
+    gold_every: GoldEvery = 10,
+    force: Force = False,
+    seed: SeedNumber = 13,
+    quiet: Quiet = False,
+) -> None:
+    """Write the questionnaire as a CSV for a crowd platform: a row a tuple, with texts and gold."""
+    start(quiet)
+    from firth.relatedness.bws.output import claim_file
+    from firth.relatedness.questionnaire.setup import Rules, read_questionnaire, write_crowd
+
+    claim_file(out, force)
+    asked = read_questionnaire(items, tuples, gold, rules=Rules(gold_every=gold_every), seed=seed)
+    count = write_crowd(out, asked)
+    say(f"{count:,} questions ({len(asked.gold):,} gold) written to {out}")
+
+
+def _crowd(noise: float | None, kind: str, careless: float, annotators: int) -> "Crowd":
+    from firth.relatedness.bws.simulate import Crowd, Noise
+
+    if kind not in [*Noise]:
+        raise InputError(f"--noise-kind {kind}: expected {' or '.join(Noise)}")
+    return Crowd(noise or 0.0, Noise(kind), careless, annotators)
+
+
+def _pilot(tuples: Path, annotations: Path, gold: Path | None, threshold: float) -> "Judgements":
+    from firth.relatedness.bws.answers import Judgements, sort_answers
+    from firth.relatedness.bws.records import read_answered
+
+    asked, given, right = read_answered(tuples, annotations, gold)
+    answers = sort_answers(asked, given, right, threshold=threshold)
+    return Judgements.of(asked, answers.kept)

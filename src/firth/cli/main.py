@@ -6,18 +6,7 @@ from io import TextIOWrapper
 
 import typer
 
-from firth.cli import (
-    build,
-    bws_serve,
-    bws_simulate,
-    evaluate,
-    mteb,
-    pairs,
-    query,
-    relatedness,
-    reproduce,
-)
-from firth.cli import bws as bws_commands
+from firth.cli import build, bws, evaluate, mteb, query, relatedness, reproduce
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
 from firth.run.screen import complain, say
@@ -31,10 +20,6 @@ app = typer.Typer(
 )
 corpus = typer.Typer(help="Read documents; show what was read.", no_args_is_help=True)
 train = typer.Typer(help="Train the context models.", no_args_is_help=True)
-bws = typer.Typer(
-    help="Best-worst scaling: questionnaire, scores, reliability.", no_args_is_help=True
-)
-pair_group = typer.Typer(help="Choose sentence pairs for annotation.", no_args_is_help=True)
 
 app.command()(build.demo)
 app.command()(build.run)
@@ -57,17 +42,8 @@ app.command()(evaluate.compare)
 app.command(cls=SeveralNames)(evaluate.leakage)
 app.command()(reproduce.reproduce)
 app.command(cls=SeveralNames)(mteb.mteb)
-app.add_typer(pair_group, name="pairs")
-pair_group.command("sample")(pairs.sample)
-app.add_typer(bws, name="bws")
-bws.command("tuples")(bws_commands.tuples)
-bws.command("score")(bws_commands.score)
-bws.command("reliability")(bws_commands.reliability)
-bws.command("plan")(bws_simulate.plan)
-bws.command("simulate")(bws_simulate.simulate)
-bws.command("serve")(bws_serve.serve)
-bws.command("export")(bws_serve.export)
-bws.command("crowd")(bws_serve.crowd)
+app.add_typer(relatedness.pair_group, name="pairs")
+app.add_typer(bws.group, name="bws")
 app.add_typer(relatedness.group, name="relatedness")
 
 

@@ -1,5 +1,6 @@
-"""`firth relatedness`: what explains people's scores of sentence pairs, and how well models do."""
+"""`firth pairs` and `firth relatedness`: choose pairs; explain and predict their scores."""
 
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -7,10 +8,19 @@ from typing import Annotated
 
 import typer
 
+from firth.cli.bws import File, Folder, Force, SeedNumber
 from firth.cli.evaluate import CacheFolder, NoCache, Resamples, open_cache
-from firth.cli.options import Quiet, Seed, start
+from firth.cli.options import AsJson, Quiet, start
+from firth.relatedness.pairs.settings import (
+    Growth,
+    OverlapMeasure,
+    PairPool,
+    SampleSettings,
+    Strategy,
+)
 from firth.run.screen import say
 
+pair_group = typer.Typer(help="Choose sentence pairs for annotation.", no_args_is_help=True)
 group = typer.Typer(
     help="What makes sentences related, and how well models tell.", no_args_is_help=True
 )
@@ -24,19 +34,123 @@ Pairs = Annotated[
         show_default=False,
     ),
 ]
-Out = Annotated[
-    Path, typer.Option(help="Folder of the results.", show_default=False, file_okay=False)
-]
 DataDir = Annotated[
     Path | None, typer.Option(help="Folder of evaluation sets, where PAIRS is the name of one.")
 ]
 Domain = Annotated[str, typer.Option(help="Column of the file that names a pair's domain.")]
 
 
+@pair_group.command()
+def sample(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SOURCE",
+            help="Sentences: .txt (one a line), .tsv, .csv, .jsonl (each also .gz, .zst), a folder "
+            "of them, or a run. Pairs: .tsv, .csv, .jsonl.",
+            show_default=False,
+        ),
+    ],
+    strategy: Annotated[
+        Strategy, typer.Option(help="How pairs are chosen; see docs/pairs.md.", show_default=False)
+    ],
+    out: File,
+    pairs: Annotated[int, typer.Option(min=1, help="How many.")] = 1_000,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column or field of the sentences; twice for pairs. Default: sentence or text; "
+            "sentence1 and sentence2.",
+            show_default=False,
+        ),
+    ] = None,
+    measure: Annotated[
+        OverlapMeasure | None, typer.Option(help="Of overlap. Default: dice; idf for buckets.")
+    ] = None,
+    min_overlap: Annotated[
+        float | None, typer.Option(help="Least overlap. Default: 0.25 for the strategy overlap.")
+    ] = None,
+    max_overlap: Annotated[
+        float | None,
+        typer.Option(help="Overlaps are below this. Default: 0.75 for the strategy overlap."),
+    ] = None,
+    length_difference: Annotated[
+        float | None,
+        typer.Option(
+            help="Largest difference in length, as a share of the longer sentence. Default: 0.25 "
+            "for the strategy overlap."
+        ),
+    ] = None,
+    min_words: Annotated[int, typer.Option(help="Fewest words of a sentence.")] = 5,
+    max_words: Annotated[int, typer.Option(help="Most words of a sentence.")] = 25,
+    synonyms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Replace words by their most frequent synonym before overlap is measured: lines "
+            "of a word and its synonyms (tabs or commas), or wordnet, or wordnet:FOLDER.",
+        ),
+    ] = None,
+    pool: Annotated[
+        PairPool, typer.Option(help="Where pairs of sentences are looked for.")
+    ] = PairPool.INDEX,
+    within: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Pair only sentences with the same value in it."),
+    ] = None,
+    buckets: Annotated[int, typer.Option(help="Percentile buckets of overlap.")] = 50,
+    growth: Annotated[
+        Growth, typer.Option(help="Pairs a bucket, from low overlap to high.")
+    ] = Growth.UNIFORM,
+    steepness: Annotated[
+        float, typer.Option(help="Exponential: the last bucket gives so many times the first.")
+    ] = 100.0,
+    examine: Annotated[
+        int | None,
+        typer.Option(
+            help="Pairs to look at. Default: 20 times --pairs; for pool random a million."
+        ),
+    ] = None,
+    score_column: Annotated[str, typer.Option(help="Column of the scores.")] = "score",
+    bins: Annotated[int, typer.Option(help="Bins of the scores.")] = 5,
+    score_range: Annotated[tuple[float, float], typer.Option(help="Lowest and highest score.")] = (
+        0.0,
+        5.0,
+    ),
+    uses: Annotated[int, typer.Option(help="In how many pairs a sentence may be.")] = 1,
+    as_json: AsJson = False,
+    force: Force = False,
+    seed: SeedNumber = 13,
+    quiet: Quiet = False,
+) -> None:
+    """Choose sentence pairs: as given, at random, by overlap, by buckets of overlap or score.
+
+    --out is a .tsv of the pairs; a report (.json) and a plot (.png) are written beside it.
+    """
+    start(quiet)
+    from firth.relatedness.pairs.sample import claim_sample, sample_pairs
+
+    claim_sample(out, force)
+    settings = SampleSettings(
+        strategy, pairs, measure, pool, min_overlap, max_overlap, length_difference, min_words,
+        max_words, buckets, growth, steepness, examine, bins, score_range, uses, seed,
+    )  # fmt: skip
+    found = sample_pairs(
+        source, settings, columns=column, within=within, score_column=score_column,
+        synonyms=synonyms,
+    )  # fmt: skip
+    written = found.write(out)
+    if as_json:
+        say(json.dumps(found.to_dict(), ensure_ascii=False))
+        return
+    say(found.text())
+    say("written: " + ", ".join(str(path) for path in written))
+
+
 @group.command()
 def features(
     pairs: Pairs,
-    out: Out,
+    out: Folder,
     vectors: Annotated[
         str,
         typer.Option(
@@ -62,32 +176,34 @@ def features(
     data_dir: DataDir = None,
     domain: Domain = "subtask",
     resamples: Resamples = 1_000,
-    seed: Seed = None,
+    seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
     """Say which shared or related words go with people's scores (Table 4, Figure 2)."""
     start(quiet)
-    from firth.relatedness.features.features import measure_features
+    from firth.relatedness.bws.output import claim_folder, publish
+    from firth.relatedness.features import measure_features
 
+    claim_folder(out)
     found = measure_features(
         pairs,
         vectors,
         spacy,
         data_dir=data_dir,
         domain=domain,
-        seed=13 if seed is None else seed,
+        seed=seed,
         resamples=resamples,
         min_share=min_share,
-        command=shlex.join(["firth", *sys.argv[1:]]),
+        command=_command(),
     )
     say(found.table().text())
-    found.write(out)
+    publish(out, found.write, found.settings)
 
 
 @group.command()
 def models(
     pairs: Pairs,
-    out: Out,
+    out: Folder,
     models: Annotated[
         list[str] | None,
         typer.Argument(
@@ -125,18 +241,19 @@ def models(
     resamples: Resamples = 1_000,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
-    seed: Seed = None,
+    seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
     """Measure models on scored pairs, as they are and fine-tuned on them (Tables 5 and 6)."""
     start(quiet)
-    from firth.relatedness.models.study import Setting, study_models
-    from firth.relatedness.models.tune import Recipe
+    from firth.relatedness.bws.output import claim_folder, publish
+    from firth.relatedness.models import Setting, study_models
+    from firth.relatedness.tune import Recipe
 
-    number = 13 if seed is None else seed
+    claim_folder(out, kept="folds")
     recipe = None
     if finetune is not None:
-        recipe = Recipe(finetune, epochs, batch, learning_rate, train_pairs, number)
+        recipe = Recipe(finetune, epochs, batch, learning_rate, train_pairs, seed)
     found = study_models(
         pairs,
         models or (),
@@ -145,12 +262,12 @@ def models(
         leave_one_out=leave_one_out,
         data_dir=data_dir,
         domain=domain,
-        setting=Setting(folds, number, resamples),
+        setting=Setting(folds, seed, resamples),
         cache=open_cache(cache, no_cache),
-        command=shlex.join(["firth", *sys.argv[1:]]),
+        command=_command(),
     )
     say(found.text())
-    found.write(out)
+    publish(out, found.write, found.settings)
 
 
 @group.command()
@@ -162,7 +279,7 @@ def bins(
             metavar="OTHER...", help="Other scores of the same pairs, as STS's.", show_default=False
         ),
     ],
-    out: Out,
+    out: Folder,
     count: Annotated[int, typer.Option("--bins", min=1, help="How many bins of OTHER.")] = 5,
     only: Annotated[
         str | None, typer.Option(metavar="DOMAIN", help="Look only for pairs of this domain.")
@@ -170,13 +287,15 @@ def bins(
     data_dir: DataDir = None,
     domain: Domain = "subtask",
     resamples: Resamples = 1_000,
-    seed: Seed = None,
+    seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
     """Compare two kinds of scores of the same pairs within bins, as relatedness and similarity."""
     start(quiet)
-    from firth.relatedness.models.bins import compare_in_bins
+    from firth.relatedness.bins import compare_in_bins
+    from firth.relatedness.bws.output import claim_folder, publish
 
+    claim_folder(out)
     found = compare_in_bins(
         pairs,
         others,
@@ -184,9 +303,13 @@ def bins(
         only=only,
         data_dir=data_dir,
         domain=domain,
-        seed=13 if seed is None else seed,
+        seed=seed,
         resamples=resamples,
-        command=shlex.join(["firth", *sys.argv[1:]]),
+        command=_command(),
     )
     say(found.table().text())
-    found.write(out)
+    publish(out, found.write, found.settings)
+
+
+def _command() -> str:
+    return shlex.join(["firth", *sys.argv[1:]])

@@ -1,7 +1,6 @@
 """Scored pairs from a file of one's own, or an evaluation set by its name."""
 
-import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from firth.evaluate.load import load_set, oddities
@@ -9,6 +8,7 @@ from firth.evaluate.metrics import Metric
 from firth.evaluate.readers import COLUMNS, row_of
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import ALL, TASKS, Kind, Published, Task, find_task
+from firth.relatedness.rows import listed, read_cells
 from firth.run.errors import InputError
 from firth.run.progress import note
 
@@ -17,12 +17,9 @@ DOMAIN = "subtask"
 _NAMED = 10
 _LARGEST = 1e300
 
-_Record = tuple[int, dict[str, str], str]
-"""Line, named cells, and what is wrong with them (or "")."""
-
 
 def load_pairs(
-    source: str | Path, data_dir: str | Path | None = None, domain: str = DOMAIN
+    source: "str | Path | EvaluationSet", data_dir: str | Path | None = None, domain: str = DOMAIN
 ) -> EvaluationSet:
     """Scored pairs: a file, or an evaluation set such as `str-2021` or `sts-b:dev`.
 
@@ -30,47 +27,54 @@ def load_pairs(
     other ending is tab-separated without. Broken rows are named, counted and left out.
 
     Args:
-        source: The file, or the name of a set.
+        source: The file, or the name of a set; what is loaded already is returned as it is.
         data_dir: Folder of evaluation sets, for a name.
         domain: Column of a file that names the domain of a pair; rows without it have none.
 
     Raises:
         InputError: Neither a file nor the name of a set of pairs, a missing column, or no good row.
     """
+    if isinstance(source, EvaluationSet):
+        return source
     path = Path(source)
-    if not path.is_file():
-        if str(source).partition(":")[0] not in TASKS:
-            raise InputError(
-                f"{source}: neither a file nor an evaluation set. Expected a table with the "
-                f"columns {', '.join(COLUMNS[Kind.PAIRS])}, or one of: {', '.join(_names())}"
-            )
-        task, split = find_task(str(source))
-        if task.kind is not Kind.PAIRS:
-            raise InputError(f"{source}: a set of {task.kind}. Expected: {', '.join(_names())}")
-        return load_set(task, data_dir, split)
-    return read_pairs(path, domain)
+    if path.is_file():
+        return _read_pairs(path, domain)
+    sets = ", ".join(name for name, task in TASKS.items() if task.kind is Kind.PAIRS)
+    if str(source).partition(":")[0] not in TASKS:
+        raise InputError(
+            f"{source}: neither a file nor an evaluation set. Expected a table with the "
+            f"columns {', '.join(COLUMNS[Kind.PAIRS])}, or one of: {sets}"
+        )
+    task, split = find_task(str(source))
+    if task.kind is not Kind.PAIRS:
+        raise InputError(f"{source}: a set of {task.kind}. Expected: {sets}")
+    return load_set(task, data_dir, split)
 
 
-def read_pairs(path: Path, domain: str = DOMAIN) -> EvaluationSet:
-    """The scored pairs of a file; see `load_pairs`, errors included."""
-    task = file_task(path)
-    header, records = _read(path)
+def _read_pairs(path: Path, domain: str) -> EvaluationSet:
+    lines = read_cells(path, tabs=path.suffix.lower() != ".csv", strict=False)
+    _, header = next(lines, (1, []))
     needed = [*COLUMNS[Kind.PAIRS], *([domain] if domain != DOMAIN else [])]
     if missing := [name for name in needed if name not in header]:
         raise InputError(
-            f"{path}, line 1: no column {', '.join(missing)}. Got: {', '.join(header)}. Expected a "
+            f"{path}, line 1: no column {', '.join(missing)}. Got: {listed(header)}. Expected a "
             f"header with {', '.join(needed)}"
         )
+    task = file_task(path)
     rows: list[Row] = []
     broken = []
-    for line, cells, problem in records:
-        if not problem:
-            try:
-                row = row_of({**cells, "subtask": cells.get(domain, "").strip()}, task)
-                rows.append(row)
-            except ValueError as error:
-                problem = str(error).replace(f" is outside {-_LARGEST:g} to {_LARGEST:g}", _FINITE)
-        if problem:
+    for line, cells in lines:
+        if cells in ([], [""]):
+            continue
+        try:
+            if len(cells) != len(header):
+                raise ValueError(f"{len(cells)} cells, the header has {len(header)}")
+            record = dict(zip(header, cells, strict=True))
+            rows.append(row_of(record | {"subtask": record.get(domain, "").strip()}, task))
+        except ValueError as error:
+            problem = str(error).replace(
+                f" is outside {-_LARGEST:g} to {_LARGEST:g}", " is not a finite number"
+            )
             broken.append(f"{path}, line {line}: {problem}")
     if not rows:
         raise InputError(
@@ -83,37 +87,6 @@ def read_pairs(path: Path, domain: str = DOMAIN) -> EvaluationSet:
         notes.append(f"{len(broken)} broken rows skipped, such as: {broken[0]}")
     task = file_task(path, [row.score for row in rows])
     return EvaluationSet(task, ALL, tuple(rows), str(path), tuple(notes), len(broken))
-
-
-_FINITE = " is not a finite number"
-
-
-def _read(path: Path) -> tuple[list[str], Iterator[_Record]]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise InputError(f"{path}, line {line}: not UTF-8. Save it as UTF-8") from error
-    if path.suffix.lower() == ".csv":
-        reader = csv.reader(text.splitlines(keepends=True))
-        header = next(reader, [])
-        return header, _named(header, ((reader.line_num, cells) for cells in reader))
-    lines = text.split("\n")
-    header = lines[0].removesuffix("\r").split("\t")
-    cells = ((i, line.removesuffix("\r").split("\t")) for i, line in enumerate(lines[1:], 2))
-    return header, _named(header, ((i, found) for i, found in cells if found != [""]))
-
-
-def _named(header: list[str], lines: Iterator[tuple[int, list[str]]]) -> Iterator[_Record]:
-    for line, cells in lines:
-        if not cells:
-            continue
-        if len(cells) != len(header):
-            yield line, {}, f"{len(cells)} cells, the header has {len(header)}"
-        else:
-            yield line, dict(zip(header, cells, strict=True)), ""
 
 
 def file_task(path: Path, scores: Sequence[float] = ()) -> Task:
@@ -133,5 +106,11 @@ def file_task(path: Path, scores: Sequence[float] = ()) -> Task:
     )
 
 
-def _names() -> list[str]:
-    return [name for name, task in TASKS.items() if task.kind is Kind.PAIRS]
+def check_scores(data: EvaluationSet) -> None:
+    """Raise `InputError` where nothing can correlate: too few pairs, or all scores alike."""
+    scores = {row.score for row in data.rows}
+    if len(data.rows) < 2 or len(scores) < 2:
+        raise InputError(
+            f"{data.source}: {len(data.rows)} pairs with {len(scores)} different scores. Expected "
+            "at least two pairs that differ in their score"
+        )

@@ -64,8 +64,11 @@ class Options:
         taken = ", ".join(map(_flag, sorted(takes))) or "none"
         problems = [f"{experiment} takes no {_flag(name)}. It takes: {taken}"
                     for name in given if name not in takes]  # fmt: skip
-        problems += [f"{_flag(name)}: got {given[name]}; expected at least {least}"
-                     for name, least in _LEAST.items() if given.get(name, 9) < least]  # fmt: skip
+        problems += [
+            f"{_flag(name)}: got {given[name]}; expected at least {least}"
+            for name, least in _LEAST.items()
+            if name in given and given[name] < least
+        ]
         if self.gguf_file is not None and self.model is None:
             problems.append("--gguf-file: got no --model; expected the folder it lies in")
         if self.sizes == ():

@@ -6,9 +6,8 @@ from pathlib import Path
 from firth.baselines.glove import glove_files
 from firth.baselines.trained import TRAINED, stage_of
 from firth.evaluate.cache import Cache
-from firth.relatedness.models.report import Study
-from firth.relatedness.models.study import Setting, study_models
-from firth.relatedness.models.tune import Recipe
+from firth.relatedness.models import Setting, Study, study_models
+from firth.relatedness.tune import Recipe
 from firth.reproduce.options import Request
 from firth.reproduce.published import STR_TABLE5, STR_TABLE6
 from firth.reproduce.report import UNKNOWN, Lines, Report, row
@@ -172,9 +171,10 @@ def _tuning_notes(study: Study, base: str | None) -> list[str]:
         f"fold, batches of {recipe['batch']}. The paper fine-tuned BERT-base and RoBERTa-base and "
         "does not say for how long.",
         *(
-            f"{label}: {count:,} test pairs have a sentence that a training pair of their fold has "
-            f"too; without them {study.apart[label]}"
-            for label, count in study.shared.items()
+            f"{one.label}: {one.shared:,} test pairs have a sentence that a training pair of their "
+            f"fold has too; without them {one.apart}"
+            for one in study.models
+            if one.shared is not None
         ),
     ]
 

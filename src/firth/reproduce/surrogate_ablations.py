@@ -4,7 +4,7 @@ Both raise `InputError` where STSb or the base cannot be found, `MissingStageErr
 has no harvest, corpus or tokenizer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,7 +21,17 @@ from firth.reproduce.context_fits import Floats
 from firth.reproduce.derived import Derived, training_pairs, with_training_pairs
 from firth.reproduce.options import Request
 from firth.reproduce.published import STRUCTURES, SUN_TABLE7
-from firth.reproduce.report import STSB, UNKNOWN, Lines, Report, flat, intervals, percent, row
+from firth.reproduce.report import (
+    STSB,
+    UNKNOWN,
+    Figure,
+    Lines,
+    Report,
+    flat,
+    intervals,
+    percent,
+    row,
+)
 from firth.run.errors import ConfigError
 from firth.run.pretrained import open_cross_encoder, open_encoder
 from firth.run.progress import note
@@ -76,7 +86,7 @@ def table7(request: Request) -> Report:
     rows += [row(f"{size:,}", *[None] * 7, printed) for size, printed in SUN_TABLE7.items()]
     rows += [row(name, one) for name, one in overlap.items()]
     ours, gap = [start, *found.values()], [UNKNOWN] * len(SUN_TABLE7)
-    lines = {
+    lines: dict[str, Sequence[Figure]] = {
         "Surrogate": [*ours, *gap],
         **{name: [*flat(one, ours), *gap] for name, one in overlap.items()},
         "Surrogate, printed": [*[None] * len(ours), *SUN_TABLE7.values()],
@@ -141,7 +151,7 @@ def siamese_vs_cross(request: Request) -> Report:
         rows.append(row(name, found[name], percent(test["spearman"]), 100 * test["l2"],
                         100 * test["constant_l2"], STRUCTURES[name]))  # fmt: skip
     rows += [row(name, one) for name, one in overlap.items()]
-    lines = {
+    lines: dict[str, Sequence[Figure]] = {
         "ours": list(found.values()),
         **{name: flat(one, list(found)) for name, one in overlap.items()},
         "printed": [STRUCTURES[name] for name in found],

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from firth.relatedness.bws.design import design_tuples
-from firth.relatedness.bws.judgements import Floats, Judgements
+from firth.relatedness.bws.answers import Judgements
+from firth.relatedness.bws.design import Floats, design_tuples
 from firth.relatedness.bws.simulate import Crowd, simulate_judgements
 
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.relatedness.bws.balance import measure_balance, number_items
-from firth.relatedness.bws.design import design_tuples, pair_codes
+from firth.relatedness.bws.design import design_tuples, measure_balance, number_items, pair_codes
 from firth.relatedness.bws.records import Tuple
 from firth.run.errors import InputError
 

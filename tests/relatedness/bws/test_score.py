@@ -11,11 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from firth.relatedness.bws.bradley_terry import chances, fit_strengths, implied_pairs
-from firth.relatedness.bws.intervals import score_intervals
-from firth.relatedness.bws.judgements import Judgements
+from firth.relatedness.bws.answers import Judgements
 from firth.relatedness.bws.records import Annotation, Gold, Tuple
-from firth.relatedness.bws.score import score_answers
+from firth.relatedness.bws.score import (
+    chances,
+    fit_strengths,
+    implied_pairs,
+    score_answers,
+    score_intervals,
+)
 from firth.run.errors import InputError
 
 from .conftest import judged

@@ -9,15 +9,24 @@ import numpy as np
 import pytest
 from scipy.stats import norm, spearmanr
 
-from firth.relatedness.bws.answers import Fault, sort_answers
-from firth.relatedness.bws.calibrate import calibrate_noise, evenly_spread, like
+from firth.relatedness.bws.answers import Fault, Judgements, sort_answers
 from firth.relatedness.bws.design import design_tuples
-from firth.relatedness.bws.judgements import Judgements
-from firth.relatedness.bws.plan import make_plan, noise_of_pilot
+from firth.relatedness.bws.plan import make_plan
 from firth.relatedness.bws.records import Item, Tuple
-from firth.relatedness.bws.simulate import Crowd, Noise, choose, draw_noise, simulate_judgements
-from firth.relatedness.bws.simulation import simulate_answers, with_random_truth
-from firth.relatedness.bws.split_half import split_half
+from firth.relatedness.bws.reliability import split_half
+from firth.relatedness.bws.simulate import (
+    Crowd,
+    Noise,
+    calibrate_noise,
+    choose,
+    draw_noise,
+    evenly_spread,
+    noise_of_pilot,
+    simulate_answers,
+    simulate_judgements,
+    spread_like,
+    with_random_truth,
+)
 from firth.run.errors import InputError
 
 from .conftest import truth_of
@@ -125,9 +134,10 @@ def test_the_noise_of_a_pilot_is_found_back() -> None:
 
 
 def test_spread_of_known_scores() -> None:
-    """`like` keeps the distribution, whatever the number of items."""
+    """`spread_like` keeps the distribution, whatever the number of items."""
     scores = np.array([0.0, 0.1, 0.1, 0.9])
-    assert like(scores, 4000).mean() == pytest.approx(like(scores, 400).mean(), abs=1e-3)
+    means = [spread_like(scores, n).mean() for n in (4000, 400)]
+    assert means[0] == pytest.approx(means[1], abs=1e-3)
     assert evenly_spread(4).tolist() == [0.125, 0.375, 0.625, 0.875]
 
 

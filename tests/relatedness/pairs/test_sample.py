@@ -15,13 +15,17 @@ from firth.baselines.dice import Dice
 from firth.cli.main import app
 from firth.lexical.words import words
 from firth.relatedness.bws.records import read_items
-from firth.relatedness.pairs import draw
-from firth.relatedness.pairs.result import Sample
-from firth.relatedness.pairs.sample import sample_pairs
-from firth.relatedness.pairs.settings import Growth, Measure, Pool, Settings, Strategy
+from firth.relatedness.pairs.sample import PairSample, sample_pairs
+from firth.relatedness.pairs.settings import (
+    Growth,
+    OverlapMeasure,
+    PairPool,
+    SampleSettings,
+    Strategy,
+)
 from firth.run.errors import ConfigError, InputError
 
-POOLS = pytest.mark.parametrize("pool", list(Pool))
+POOLS = pytest.mark.parametrize("pool", list(PairPool))
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -29,7 +33,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-def check_rules(sample: Sample, sentences: list[str]) -> None:
+def check_rules(sample: PairSample, sentences: list[str]) -> None:
     """What holds for all pairs of sentences."""
     asked = sample.settings
     low, high = asked.overlap_range
@@ -52,8 +56,8 @@ def check_rules(sample: Sample, sentences: list[str]) -> None:
 )
 @given(
     strategy=st.sampled_from([Strategy.OVERLAP, Strategy.BUCKETS, Strategy.RANDOM]),
-    pool=st.sampled_from(list(Pool)),
-    measure=st.sampled_from(list(Measure)),
+    pool=st.sampled_from(list(PairPool)),
+    measure=st.sampled_from(list(OverlapMeasure)),
     low=st.sampled_from([None, 0.1, 0.4]),
     tolerance=st.sampled_from([0.1, 0.25, 1.0]),
     uses=st.integers(1, 3),
@@ -63,8 +67,8 @@ def test_every_pair_keeps_the_rules(
     sentence_file: Path,
     sentences: list[str],
     strategy: Strategy,
-    pool: Pool,
-    measure: Measure,
+    pool: PairPool,
+    measure: OverlapMeasure,
     low: float | None,
     tolerance: float,
     uses: int,
@@ -73,7 +77,7 @@ def test_every_pair_keeps_the_rules(
     """Words, length difference, overlap, uses, no pair twice: for all settings."""
     sample = sample_pairs(
         sentence_file,
-        Settings(
+        SampleSettings(
             strategy,
             pairs=40,
             pool=pool,
@@ -91,10 +95,10 @@ def test_every_pair_keeps_the_rules(
 
 @POOLS
 def test_overlap_by_default_as_in_the_paper(
-    pool: Pool, sentence_file: Path, sentences: list[str]
+    pool: PairPool, sentence_file: Path, sentences: list[str]
 ) -> None:
     """25 to 75 % by Dice, lengths within 25 %, 5 to 25 words; others are counted by reason."""
-    sample = sample_pairs(sentence_file, Settings(Strategy.OVERLAP, pairs=60, pool=pool))
+    sample = sample_pairs(sentence_file, SampleSettings(Strategy.OVERLAP, pairs=60, pool=pool))
     check_rules(sample, sentences)
     dice = Dice().similarities([pair.texts for pair in sample.pairs])
     assert [pair.overlap for pair in sample.pairs] == pytest.approx(dice.tolist(), abs=1e-6)
@@ -108,7 +112,7 @@ def test_the_seed_decides(sentence_file: Path, tmp_path: Path) -> None:
     """The same seed gives the same bytes, another one another sample."""
     folders = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        found = sample_pairs(sentence_file, Settings(Strategy.BUCKETS, pairs=50, seed=seed))
+        found = sample_pairs(sentence_file, SampleSettings(Strategy.BUCKETS, pairs=50, seed=seed))
         found.write(tmp_path / name / "pairs.tsv")
         folders.append(
             {path.name: path.read_bytes() for path in sorted((tmp_path / name).iterdir())}
@@ -118,12 +122,10 @@ def test_the_seed_decides(sentence_file: Path, tmp_path: Path) -> None:
     assert folders[0]["pairs.tsv"] != folders[2]["pairs.tsv"]
 
 
-def test_buckets_among_few_sentences_still_rise(
-    sentence_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_buckets_among_few_sentences_still_rise(sentence_file: Path) -> None:
     """Partners from a random part of the source: enough of them, and only from that part."""
-    monkeypatch.setattr(draw, "SEARCHED", 60)
-    sample = sample_pairs(sentence_file, Settings(Strategy.BUCKETS, pairs=40, buckets=10, uses=9))
+    asked = SampleSettings(Strategy.BUCKETS, pairs=40, buckets=10, uses=9, searched=60)
+    sample = sample_pairs(sentence_file, asked)
     assert len(sample.pairs) == 40
     assert len({pair.places[1] for pair in sample.pairs}) <= 60
     overlaps = [pair.overlap for pair in sample.pairs]
@@ -135,7 +137,9 @@ def test_buckets_uniform_and_exponential(sentence_file: Path) -> None:
     found = {
         growth: sample_pairs(
             sentence_file,
-            Settings(Strategy.BUCKETS, pairs=100, buckets=10, growth=growth, uses=9, examine=2_000),
+            SampleSettings(
+                Strategy.BUCKETS, pairs=100, buckets=10, growth=growth, uses=9, examine=2_000
+            ),
         )
         for growth in Growth
     }
@@ -157,19 +161,19 @@ def test_the_index_reaches_overlaps_that_chance_does_not(sentence_file: Path) ->
     """Why the index is the default: its pool has far more pairs of high overlap."""
     pools = {
         pool: sample_pairs(
-            sentence_file, Settings(Strategy.BUCKETS, pairs=50, pool=pool, examine=1_000)
+            sentence_file, SampleSettings(Strategy.BUCKETS, pairs=50, pool=pool, examine=1_000)
         ).pool
-        for pool in Pool
+        for pool in PairPool
     }
     shares = {pool: float((overlap > 0.7).mean()) for pool, overlap in pools.items()}
-    assert shares[Pool.INDEX] > 2 * shares[Pool.RANDOM]
+    assert shares[PairPool.INDEX] > 2 * shares[PairPool.RANDOM]
 
 
 def test_random_pairs_of_few_sentences_are_all_pairs(tmp_path: Path) -> None:
     """Asked for more than there are, every pair comes once, whatever its overlap."""
     texts = [f"one two three four {word} {word}x" for word in "abcdefg"]
     (tmp_path / "few.txt").write_text("\n".join(texts), encoding="utf-8")
-    sample = sample_pairs(tmp_path / "few.txt", Settings(Strategy.RANDOM, pairs=100, uses=99))
+    sample = sample_pairs(tmp_path / "few.txt", SampleSettings(Strategy.RANDOM, pairs=100, uses=99))
     assert len({frozenset(pair.texts) for pair in sample.pairs}) == len(sample.pairs) == 21
 
 
@@ -182,14 +186,16 @@ def test_pairs_within_a_column(strategy: Strategy, sentences: list[str], tmp_pat
         writer.writerow(["text", "target"])
         writer.writerows((text, f"target, {n % 5}") for n, text in enumerate(sentences))
     group = {text: n % 5 for n, text in enumerate(sentences)}
-    sample = sample_pairs(path, Settings(strategy, pairs=40), within="target")
+    sample = sample_pairs(path, SampleSettings(strategy, pairs=40), within="target")
     assert len(sample.pairs) == 40
     assert all(group[pair.texts[0]] == group[pair.texts[1]] for pair in sample.pairs)
 
 
 def test_scores_give_each_bin_its_share(pair_file: Path) -> None:
     """Equally many pairs of (0, 1], (1, 2], … with the scores they came with."""
-    sample = sample_pairs(pair_file, Settings(Strategy.SCORES, pairs=50, min_words=1, max_words=99))
+    sample = sample_pairs(
+        pair_file, SampleSettings(Strategy.SCORES, pairs=50, min_words=1, max_words=99)
+    )
     given_pairs = {(row["sentence1"], row["sentence2"]): row["score"] for row in rows(pair_file)}
     bins: Counter[int] = Counter()
     for pair in sample.pairs:
@@ -198,7 +204,7 @@ def test_scores_give_each_bin_its_share(pair_file: Path) -> None:
     assert bins == {0: 10, 1: 10, 2: 10, 3: 10, 4: 10}
     few = sample_pairs(
         pair_file,
-        Settings(Strategy.SCORES, pairs=50, score_range=(0, 2.5), min_words=1, max_words=99),
+        SampleSettings(Strategy.SCORES, pairs=50, score_range=(0, 2.5), min_words=1, max_words=99),
     )
     assert few.left_out["score outside the range"] == sum(
         float(score) > 2.5 for score in given_pairs.values()
@@ -208,7 +214,7 @@ def test_scores_give_each_bin_its_share(pair_file: Path) -> None:
 def test_given_pairs_stay_together(pair_file: Path) -> None:
     """Pairs are taken as given; limits of overlap and length apply to them; equal ones are out."""
     sample = sample_pairs(
-        pair_file, Settings(Strategy.GIVEN, pairs=30, min_overlap=0.2, length_difference=0.5)
+        pair_file, SampleSettings(Strategy.GIVEN, pairs=30, min_overlap=0.2, length_difference=0.5)
     )
     given_pairs = [(row["sentence1"], row["sentence2"]) for row in rows(pair_file)]
     assert {pair.texts for pair in sample.pairs} <= set(given_pairs)
@@ -225,7 +231,7 @@ def test_buckets_of_given_pairs(pair_file: Path) -> None:
     """As ParaNMT_pp: pairs of a file, bucketed by their own overlap."""
     sample = sample_pairs(
         pair_file,
-        Settings(Strategy.BUCKETS, pairs=20, buckets=10, measure=Measure.DICE),
+        SampleSettings(Strategy.BUCKETS, pairs=20, buckets=10, measure=OverlapMeasure.DICE),
         columns=["sentence1", "sentence2"],
     )
     given_pairs = {(row["sentence1"], row["sentence2"]) for row in rows(pair_file)}
@@ -243,7 +249,7 @@ def test_equal_and_repeated_pairs_are_left_out(tmp_path: Path) -> None:
         f"{one}\tThe old ship, left the harbour!",
     ]
     (tmp_path / "p.tsv").write_text("\n".join(lines), encoding="utf-8")
-    sample = sample_pairs(tmp_path / "p.tsv", Settings(Strategy.GIVEN))
+    sample = sample_pairs(tmp_path / "p.tsv", SampleSettings(Strategy.GIVEN))
     assert len(sample.pairs) == 1
     assert sample.left_out == {"repeated": 1, "both sentences the same": 1}
 
@@ -253,7 +259,7 @@ def test_the_corpus_of_a_run(tiny_folder: Path, tmp_path: Path) -> None:
     from firth.corpus.corpus import Corpus
 
     corpus = Corpus.build([tiny_folder], tmp_path / "run")
-    sample = sample_pairs(tmp_path / "run", Settings(Strategy.OVERLAP, pairs=10))
+    sample = sample_pairs(tmp_path / "run", SampleSettings(Strategy.OVERLAP, pairs=10))
     for pair in sample.pairs:
         assert corpus.texts(pair.places) == list(pair.texts)
     assert sample.read == len(corpus)
@@ -281,9 +287,11 @@ def test_the_command_writes_what_others_read(sentence_file: Path, tmp_path: Path
 
 
 def test_all_problems_of_the_settings_at_once() -> None:
-    """Settings that cannot be are named together, before anything is read."""
+    """SampleSettings that cannot be are named together, before anything is read."""
     with pytest.raises(ConfigError) as caught:
-        Settings(Strategy.OVERLAP, pairs=0, min_overlap=0.8, min_words=9, max_words=8, buckets=1)
+        SampleSettings(
+            Strategy.OVERLAP, pairs=0, min_overlap=0.8, min_words=9, max_words=8, buckets=1
+        )
     assert len(caught.value.problems) == 4
 
 
@@ -292,5 +300,24 @@ def test_nothing_left_says_why(tmp_path: Path) -> None:
     (tmp_path / "short.txt").write_text("one two\nthree four\n", encoding="utf-8")
     out = tmp_path / "out.tsv"
     with pytest.raises(InputError, match="2 too short"):
-        sample_pairs(tmp_path / "short.txt", Settings(Strategy.RANDOM)).write(out)
+        sample_pairs(tmp_path / "short.txt", SampleSettings(Strategy.RANDOM)).write(out)
     assert not out.exists()
+
+
+def test_files_of_the_user_are_not_replaced(sentence_file: Path, tmp_path: Path) -> None:
+    """Neither pairs nor report nor plot, unless --force says so; found before anything is read."""
+    command = ["pairs", "sample", str(sentence_file), "--strategy", "random", "--pairs", "5",
+               "--quiet", "--out", str(tmp_path / "new" / "pairs.tsv")]  # fmt: skip
+    assert CliRunner().invoke(app, command).exit_code == 0
+    for name in ("pairs.tsv", "pairs.json", "pairs.png"):
+        for path in (tmp_path / "new").iterdir():
+            path.unlink()
+        mine = tmp_path / "new" / name
+        mine.write_text("precious")
+        refused = CliRunner().invoke(app, [*command[:2], "nowhere.txt", *command[3:]])
+        assert isinstance(refused.exception, InputError)
+        assert f"{name}: is there already" in str(refused.exception)
+        assert [path.name for path in mine.parent.iterdir()] == [name]
+        assert mine.read_text() == "precious"
+    assert CliRunner().invoke(app, [*command, "--force"]).exit_code == 0
+    assert (tmp_path / "new" / "pairs.tsv").read_text().startswith("id\t")

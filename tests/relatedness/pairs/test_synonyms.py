@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from firth.relatedness.pairs.sample import sample_pairs
-from firth.relatedness.pairs.settings import Settings, Strategy
-from firth.relatedness.pairs.synonyms import FileTable, open_table, replacements
+from firth.relatedness.pairs.settings import SampleSettings, Strategy
+from firth.relatedness.pairs.synonyms import SynonymFile, open_synonyms, replacements
 from firth.run.errors import InputError
 
 
@@ -14,7 +14,7 @@ def test_the_most_frequent_synonym_stands_for_all(tmp_path: Path) -> None:
     """The word itself is a candidate; ties go by the alphabet; phrases are left out."""
     path = tmp_path / "table.txt"
     path.write_text("# mine\nlarge, big, huge, very big\nbig\tlarge\nold\taged\n", encoding="utf-8")
-    found = replacements(FileTable(path), {"big": 5, "large": 2, "huge": 9, "old": 3, "aged": 3})
+    found = replacements(SynonymFile(path), {"big": 5, "large": 2, "huge": 9, "old": 3, "aged": 3})
     assert found == {"large": "huge", "old": "aged"}
 
 
@@ -27,7 +27,7 @@ def test_overlap_after_replacement(tmp_path: Path) -> None:
     )
     table = tmp_path / "table.tsv"
     table.write_text("large\tbig\nhounds\tdogs\noften\tfrequently\n", encoding="utf-8")
-    asked = Settings(Strategy.GIVEN, min_overlap=0.5)
+    asked = SampleSettings(Strategy.GIVEN, min_overlap=0.5)
     with pytest.raises(InputError, match="1 too little overlap"):
         sample_pairs(pairs, asked)
     sample = sample_pairs(pairs, asked, synonyms=str(table))
@@ -42,7 +42,7 @@ def test_all_bad_lines_of_a_table(tmp_path: Path) -> None:
     path = tmp_path / "table.txt"
     path.write_text("alone\nbig, large\ntwo words, phrase\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"line 1: (.|\n)*line 3: "):
-        open_table(str(path))
+        open_synonyms(str(path))
 
 
 def tiny_wordnet(folder: Path) -> Path:
@@ -54,12 +54,7 @@ def tiny_wordnet(folder: Path) -> Path:
         body = " ".join(f"{word} 0" for word in words)
         data += f"{offsets[-1]:08d} 00 n {len(words):02x} {body} 000 | made up  \n"
     index = header
-    senses = {
-        "big_boat": offsets[:1],
-        "send": offsets[1:],
-        "ship": offsets,
-        "vessel": offsets[:1],
-    }
+    senses = {"big_boat": offsets[:1], "send": offsets[1:], "ship": offsets, "vessel": offsets[:1]}
     for word, found in senses.items():
         numbers = " ".join(f"{offset:08d}" for offset in found)
         index += f"{word} n {len(found)} 0 {len(found)} 1 {numbers}  \n"
@@ -77,7 +72,7 @@ def tiny_wordnet(folder: Path) -> Path:
 
 def test_wordnet_gives_the_first_sense(tmp_path: Path) -> None:
     """Single words of the first sense only; inflected words are found; unknown ones have none."""
-    table = open_table(f"wordnet:{tiny_wordnet(tmp_path / 'dict')}")
+    table = open_synonyms(f"wordnet:{tiny_wordnet(tmp_path / 'dict')}")
     assert list(table.synonyms("ship")) == ["ship", "vessel"]
     assert list(table.synonyms("ships")) == ["ship", "vessel"]
     assert list(table.synonyms("send")) == ["ship", "send"]
@@ -88,4 +83,4 @@ def test_wordnet_gives_the_first_sense(tmp_path: Path) -> None:
 def test_no_wordnet(tmp_path: Path) -> None:
     """Where there is none, the error says how to name its folder."""
     with pytest.raises(InputError, match="wordnet:FOLDER"):
-        open_table(f"wordnet:{tmp_path}")
+        open_synonyms(f"wordnet:{tmp_path}")

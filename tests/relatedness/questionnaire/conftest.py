@@ -1,14 +1,20 @@
 """A small questionnaire with awkward texts, and its files."""
 
 import os
+import socket
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from firth.relatedness.bws.records import Gold, Item, Tuple, write_gold, write_items, write_tuples
-from firth.relatedness.questionnaire.plan import Questionnaire, Rules, plan
+from firth.relatedness.questionnaire.server import Limits, make_server
+from firth.relatedness.questionnaire.setup import Questionnaire, Rules, make_questionnaire
+from firth.relatedness.questionnaire.store import Store
 
 AWKWARD = (
     "<script>document.title = 'taken'</script>",
@@ -45,7 +51,25 @@ def gold() -> list[Gold]:
 
 def small(rules: Rules | None = None) -> Questionnaire:
     """The questionnaire."""
-    return plan(items(), tuples(), gold(), rules=rules or Rules(annotations=2, gold_every=4))
+    rules = rules or Rules(annotations=2, gold_every=4)
+    return make_questionnaire(items(), tuples(), gold(), rules=rules)
+
+
+@contextmanager
+def running(store: Store, limits: Limits | None = None) -> Iterator[int]:
+    """A server of the questionnaire in a thread; its port."""
+    server = make_server(store, limits)
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    end = time.monotonic() + 60
+    while not server.started and time.monotonic() < end:
+        time.sleep(0.01)
+    yield listening.getsockname()[1]
+    server.should_exit = True
+    thread.join(timeout=30)
+    assert not thread.is_alive()
 
 
 @pytest.fixture

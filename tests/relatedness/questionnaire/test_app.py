@@ -2,8 +2,6 @@
 
 import http.client
 import re
-import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
@@ -11,13 +9,11 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-import uvicorn
 
-from firth.relatedness.questionnaire.app import Pages
-from firth.relatedness.questionnaire.plan import Rules, Wording, plan
+from firth.relatedness.questionnaire.setup import Rules, Wording, make_questionnaire
 from firth.relatedness.questionnaire.store import Store
 
-from .conftest import AWKWARD, gold, items, tuples
+from .conftest import AWKWARD, gold, items, running, tuples
 
 GOLD = {one.tuple for one in gold()}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -65,7 +61,7 @@ def store(folder: Path) -> Iterator[Store]:
     )
     rules = Rules(gold_every=2)
     made = Store.create(
-        folder / "db", plan(items(), tuples(), gold(), wording=wording, rules=rules)
+        folder / "db", make_questionnaire(items(), tuples(), gold(), wording=wording, rules=rules)
     )
     yield made
     made.close()
@@ -73,17 +69,8 @@ def store(folder: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def browser(store: Store) -> Iterator[Browser]:
-    server = uvicorn.Server(
-        uvicorn.Config(Pages(store).app(), port=0, log_level="warning", lifespan="off")
-    )
-    running = threading.Thread(target=server.run)
-    running.start()
-    end = time.monotonic() + 60
-    while not server.started and time.monotonic() < end:
-        time.sleep(0.01)
-    yield Browser(server.servers[0].sockets[0].getsockname()[1])
-    server.should_exit = True
-    running.join(timeout=30)
+    with running(store) as port:
+        yield Browser(port)
 
 
 def shown(page: str) -> tuple[str, list[str]]:
@@ -205,7 +192,9 @@ def test_pause_forgets_the_name_here_only(browser: Browser, store: Store) -> Non
         ({"Origin": "null"}, 403),
         ({"Sec-Fetch-Site": "cross-site"}, 403),
         ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Origin": "http://["}, 403),
         ({"Host": "evil.example"}, 421),
+        ({"Host": "["}, 400),
         ({"Content-Length": "70000"}, 413),
         ({"Sec-Fetch-Site": "same-origin"}, 303),
     ],

@@ -104,10 +104,7 @@ def keys_of(asked: str) -> tuple[str, str]:
     """Number keys of the answer this test gives: right for gold, else second and third item."""
     found = MEMBERS[asked]
     if asked in GOLD:
-        return (
-            str(found.index(GOLD[asked].best) + 1),
-            str(found.index(GOLD[asked].worst) + 1),
-        )
+        return (str(found.index(GOLD[asked].best) + 1), str(found.index(GOLD[asked].worst) + 1))
     return "2", "3"
 
 

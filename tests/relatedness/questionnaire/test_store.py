@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firth.relatedness.bws.records import Annotation, Item, Tuple, read_annotations
-from firth.relatedness.questionnaire.plan import Rules, plan
-from firth.relatedness.questionnaire.question import NotAskedError, Question, UnusableAnswerError
-from firth.relatedness.questionnaire.store import Store
+from firth.relatedness.questionnaire.setup import Rules, make_questionnaire
+from firth.relatedness.questionnaire.store import (
+    NotAskedError,
+    Question,
+    Store,
+    UnusableAnswerError,
+)
 from firth.run.errors import ConfigError, InputError
 
 from .conftest import N_GOLD, N_TUPLES, gold, items, small, tuples
@@ -107,11 +112,11 @@ def test_annotators_at_once_in_threads(folder: Path) -> None:
 _ANNOTATE = """
 import sys
 from pathlib import Path
-from firth.relatedness.questionnaire.plan import Rules, read_plan
+from firth.relatedness.questionnaire.setup import Rules, read_questionnaire
 from firth.relatedness.questionnaire.store import Store
 
 path, items, tuples, gold, name = sys.argv[1:]
-questionnaire = read_plan(Path(items), Path(tuples), Path(gold), rules=Rules(2, 4))
+questionnaire = read_questionnaire(Path(items), Path(tuples), Path(gold), rules=Rules(2, 4))
 store = Store.create(path, questionnaire)
 who = store.enter(name)
 while (question := store.next(who)) is not None:
@@ -135,12 +140,12 @@ def test_annotators_at_once_in_processes(folder: Path, files: dict[str, Path]) -
 _SCRIPT = """
 import itertools, sys
 from firth.relatedness.bws.records import Item, Tuple
-from firth.relatedness.questionnaire.plan import plan
+from firth.relatedness.questionnaire.setup import make_questionnaire
 from firth.relatedness.questionnaire.store import Store
 
 items = [Item(str(n), (f"text {n}",)) for n in range(1000)]
 tuples = [Tuple(f"t{n}", (str(n), str((n + 1) % 1000), str((n + 2) % 1000))) for n in range(1000)]
-store = Store.create(sys.argv[1], plan(items, tuples))
+store = Store.create(sys.argv[1], make_questionnaire(items, tuples))
 who = store.enter("someone")
 while (question := store.next(who)) is not None:
     store.answer(who, question.id, question.items[0], question.items[1])
@@ -178,7 +183,7 @@ def test_nothing_is_lost_when_killed(folder: Path) -> None:
 def test_the_file_is_synced_at_every_answer(folder: Path) -> None:
     """Write-ahead log, and a sync of the disk at each commit."""
     store = Store.create(folder / "db", small())
-    with store._database.reading() as connection:
+    with store._reading() as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
 
@@ -238,15 +243,15 @@ def test_answers_that_cannot_be(folder: Path) -> None:
 
 def test_a_question_left_open_goes_to_others(folder: Path) -> None:
     """It is held for a while; then it is asked of somebody else, and a late answer is kept too."""
-    only = plan([Item(n, (n,)) for n in "abc"], [Tuple("t", ("a", "b", "c"))])
+    only = make_questionnaire([Item(n, (n,)) for n in "abc"], [Tuple("t", ("a", "b", "c"))])
     short = Rules(annotations=1, hold_minutes=1e-9)
     long = Rules(annotations=1)
-    store = Store.create(folder / "db", plan(list(only.items.values()), only.tuples, rules=long))
+    store = Store.create(folder / "db", replace(only, rules=long))
     late = store.enter("late")
     question = store.next(late)
     assert question is not None
     assert store.next(store.enter("early")) is None
-    store = Store.create(folder / "db", plan(list(only.items.values()), only.tuples, rules=short))
+    store = Store.create(folder / "db", replace(only, rules=short))
     again = store.next(store.enter("early"))
     assert again is not None
     answer(store, "early", again)
@@ -321,9 +326,9 @@ def test_another_questionnaire_is_refused(folder: Path) -> None:
     Store.create(path, small(Rules(annotations=5))).close()
     assert Store.open(path).rules.annotations == 5
     for other in (
-        plan(items(), tuples(), []),
-        plan(items(), tuples()[1:], gold()),
-        plan(items(), tuples(), gold(), seed=14),
+        make_questionnaire(items(), tuples(), []),
+        make_questionnaire(items(), tuples()[1:], gold()),
+        make_questionnaire(items(), tuples(), gold(), seed=14),
     ):
         with pytest.raises(InputError, match="name a new file"):
             Store.create(path, other)
@@ -357,8 +362,8 @@ def test_rules_that_cannot_be() -> None:
 def test_a_plan_that_cannot_be() -> None:
     """Missing items, unknown gold, and nothing but gold are refused."""
     with pytest.raises(InputError, match="items of the tuples are not there"):
-        plan(items()[:5], tuples())
+        make_questionnaire(items()[:5], tuples())
     with pytest.raises(InputError, match="not among the tuples"):
-        plan(items(), tuples()[:3], gold())
+        make_questionnaire(items(), tuples()[:3], gold())
     with pytest.raises(InputError, match="all tuples are gold"):
-        plan(items(), tuples()[-N_GOLD:], gold())
+        make_questionnaire(items(), tuples()[-N_GOLD:], gold())

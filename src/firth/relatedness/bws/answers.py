@@ -1,13 +1,14 @@
-"""Which answers count: what people leave out, say twice or get wrong, and who fails gold questions.
-
-The rules, in this order, are those of docs/best-worst-scaling.md.
-"""
+"""Answers: which of them count (rules: docs/best-worst-scaling.md), and as arrays to be counted."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+import numpy.typing as npt
+
+from firth.relatedness.bws.design import Floats, Ints, number_items
 from firth.relatedness.bws.records import Annotation, Gold, Tuple
 from firth.run.errors import InputError
 
@@ -31,14 +32,8 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True)
 class Annotator:
-    """One annotator and the gold questions.
-
-    Attributes:
-        name: As in the annotations.
-        answers: Lines of theirs, usable or not.
-        gold_answered: Gold questions they answered.
-        gold_right: Of these, those with best and worst both right.
-        passed: Whether their answers count. Who answered no gold question passes.
+    """One annotator: lines of theirs, gold questions answered, those of them with best and worst
+    both right, and whether their answers count. Who answered no gold question passes.
     """
 
     name: str
@@ -180,3 +175,92 @@ def _check(
         passed = not answered or hits >= threshold * len(answered) - 1e-9
         checked.append(Annotator(name, answers, len(answered), hits, passed))
     return tuple(checked)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often each of N items was shown in an answered tuple, chosen best, chosen worst."""
+
+    shown: Ints
+    best: Ints
+    worst: Ints
+
+    @property
+    def scores(self) -> Floats:
+        """Scores by counting, shape (N,): see `to_scores`."""
+        return to_scores(self.best - self.worst, self.shown)
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """A answers to T tuples of n of N items.
+
+    Attributes:
+        items: Ids, N of them.
+        tuples: Numbers of items, shape (T, n).
+        asked: The tuple of each answer, shape (A,).
+        best: Numbers of items, shape (A,).
+        worst: Numbers of items, shape (A,).
+    """
+
+    items: tuple[str, ...]
+    tuples: Ints
+    asked: Ints
+    best: Ints
+    worst: Ints
+
+    def __len__(self) -> int:
+        """Number of answers A."""
+        return len(self.asked)
+
+    @property
+    def answered(self) -> Ints:
+        """Number of answers to each tuple, shape (T,)."""
+        return np.bincount(self.asked, minlength=len(self.tuples))
+
+    @classmethod
+    def of(
+        cls, tuples: Sequence[Tuple], answers: Iterable[Annotation], items: Sequence[str] = ()
+    ) -> "Judgements":
+        """Usable answers (see `sort_answers`) as arrays.
+
+        Args:
+            tuples: All of one size.
+            answers: Each to one of the tuples, best and worst two items of it.
+            items: Ids in the wanted order; by default those that occur, sorted.
+        """
+        names, rows = number_items(tuples, items)
+        numbers = {name: number for number, name in enumerate(names)}
+        places = {one.id: place for place, one in enumerate(tuples)}
+        table = [(places[a.tuple], numbers[a.best], numbers[a.worst]) for a in answers]
+        asked, best, worst = np.array(table, dtype=np.int64).reshape(-1, 3).T
+        return cls(tuple(names), rows, asked, best, worst)
+
+    def count(self) -> Counts:
+        """How often each item was shown, and chosen."""
+        n, times = len(self.items), np.repeat(self.answered, self.tuples.shape[1])
+        shown = np.bincount(self.tuples.ravel(), times, minlength=n).astype(np.int64)
+        best, worst = (np.bincount(chosen, minlength=n) for chosen in (self.best, self.worst))
+        return Counts(shown, best, worst)
+
+
+def to_scores(difference: npt.NDArray[np.generic], shown: npt.NDArray[np.generic]) -> Floats:
+    """Share of times best less share of times worst, mapped from −1…1 to 0…1; not a number where an
+    item was never shown. Any shape.
+
+    Orme (2009); Abdalla et al., §2.2 and §3.2.2. The map is linear and fixed, so that scores of two
+    sets of answers can be compared.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.asarray(difference, dtype=np.float64) / np.asarray(shown, dtype=np.float64)
+    return np.asarray((share + 1) / 2)
+
+
+def rank_correlation(x: Floats, y: Floats) -> float | None:
+    """Spearman's correlation of two arrays (n,); None below three items or without a spread."""
+    from scipy.stats import rankdata
+
+    ranks = np.array([rankdata(x), rankdata(y)])
+    if len(x) < 3 or (ranks.std(axis=1) == 0).any():
+        return None
+    return float(np.corrcoef(ranks)[0, 1])

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from firth.relatedness.bws.calibrate import calibrate_noise, evenly_spread, like
-from firth.relatedness.bws.design import design_tuples
-from firth.relatedness.bws.judgements import Floats, Judgements
-from firth.relatedness.bws.reliability import Figure
-from firth.relatedness.bws.simulate import Crowd, simulate_judgements
-from firth.relatedness.bws.split_half import split_half
+from firth.relatedness.bws.answers import rank_correlation
+from firth.relatedness.bws.design import Floats, design_tuples
+from firth.relatedness.bws.reliability import Figure, split_half
+from firth.relatedness.bws.simulate import Crowd, simulate_judgements, spread_like
 from firth.run.errors import InputError
 from firth.run.progress import bar
 from firth.run.seeds import derive_seed
@@ -27,15 +25,9 @@ where it would for the user too."""
 
 @dataclass(frozen=True)
 class Option:
-    """A design and what it is expected to bring.
-
-    Attributes:
-        factor: Tuples per item.
-        answers: Answers to each tuple.
-        tuples: Number of tuples.
-        judgements: Number of answers to be paid for.
-        shr: Split-half reliability (Spearman) over simulations and splits.
-        truth: Spearman correlation of counted scores with the truth, mean over simulations.
+    """A design and what it is expected to bring: tuples per item, answers to each tuple, tuples,
+    answers to be paid for, split-half reliability (Spearman) over simulations and splits, and the
+    Spearman correlation of counted scores with the truth, mean over simulations.
     """
 
     factor: float
@@ -54,15 +46,8 @@ class Option:
 
 @dataclass(frozen=True)
 class Plan:
-    """Designs for a number of items.
-
-    Attributes:
-        items: Number of items.
-        size: Items of a tuple.
-        target: Reliability wanted.
-        crowd: Whose answers were simulated.
-        source: Where their noise is from.
-        options: All designs tried, the cheapest first.
+    """Designs for a number of items, the cheapest first; whose answers were simulated, and where
+    their noise is from.
     """
 
     items: int
@@ -173,7 +158,7 @@ def make_plan(
         size: Items of a tuple.
         factors: Tuples per item to try.
         answers: Answers per tuple to try.
-        source: Where `crowd.noise` is from.
+        source: Where `crowd.noise` is from, for the report.
         seed: Of designs, answers and splits.
 
     Raises:
@@ -182,7 +167,7 @@ def make_plan(
     if not 0 < target < 1:
         raise InputError(f"--target-shr: got {target:g}; expected a number between 0 and 1")
     repetitions = min(20, max(1, math.ceil(_ITEMS / max(items, 1))))
-    truth = evenly_spread(items) if scores is None else like(scores, items)
+    truth = spread_like(scores, items)
     crowd = replace(crowd, annotators=max(crowd.annotators, *answers))
     options = []
     with bar("designs", repetitions * len(factors) * len(answers)) as shown:
@@ -195,56 +180,13 @@ def make_plan(
                     # The design numbers items at random, so the order of the truth does not matter.
                     judged, _ = simulate_judgements(truth, one, number, crowd, seed=own)
                     found.append(split_half(judged, seed=own, splits=_SPLITS).spearman)
-                    right.append(_against(judged, truth))
+                    counted = judged.count().scores
+                    known = np.isfinite(counted)
+                    agree = rank_correlation(counted[known], truth[known])
+                    right.append(math.nan if agree is None else agree)
                     shown.advance()
-                tuples = len(designs[0])
-                options.append(
-                    Option(
-                        factor,
-                        number,
-                        tuples,
-                        tuples * number,
-                        Figure.of(np.concatenate(found)),
-                        float(np.nanmean(right)),
-                    )
-                )
+                tuples, shr = len(designs[0]), Figure.of(np.concatenate(found))
+                mean = float(np.nanmean(right))
+                options.append(Option(factor, number, tuples, tuples * number, shr, mean))
     options.sort(key=lambda one: (one.judgements, one.factor))
     return Plan(items, size, target, crowd, source, tuple(options))
-
-
-def noise_of_pilot(
-    judgements: Judgements, crowd: Crowd, scores: Floats | None, *, seed: int
-) -> tuple[float, float]:
-    """The noise with which simulated answers to a pilot's tuples are as reliable as its own.
-
-    Args:
-        judgements: Usable answers of the pilot.
-        crowd: Who answers in the simulation.
-        scores: How true scores are spread; None for evenly over 0…1.
-        seed: Of splits and simulation.
-
-    Returns:
-        The noise, and the pilot's split-half reliability.
-
-    Raises:
-        InputError: The pilot's reliability cannot be computed, or no noise gives it.
-    """
-    observed = float(np.nanmean(split_half(judgements, seed=seed, splits=200).spearman))
-    numbers = np.bincount(judgements.asked, minlength=len(judgements.tuples))
-    items = len(judgements.items)
-    truth = evenly_spread(items) if scores is None else like(scores, items)
-    # Items of a pilot may be in any order, sorted by overlap for instance.
-    truth = np.random.default_rng(derive_seed(seed, "pilot")).permutation(truth)
-    crowd = replace(crowd, annotators=max(crowd.annotators, int(numbers.max())))
-    return calibrate_noise(truth, judgements.tuples, numbers, crowd, observed, seed=seed), observed
-
-
-def _against(judgements: Judgements, truth: Floats) -> float:
-    from scipy.stats import rankdata
-
-    scores = judgements.count().scores
-    known = np.isfinite(scores)
-    ranks = np.array([rankdata(scores[known]), rankdata(truth[known])])
-    if known.sum() < 3 or (ranks.std(axis=1) == 0).any():
-        return math.nan
-    return float(np.corrcoef(ranks)[0, 1])

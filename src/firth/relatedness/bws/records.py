@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from firth.relatedness.bws.files import Problems, read_lines, read_rows, write_rows
+from firth.relatedness.rows import Problems, listed, read_rows, read_text, write_rows
 from firth.run.errors import InputError
 
 T = TypeVar("T")
 ID, SCORE, SENTENCES = "id", "score", ("sentence1", "sentence2")
-_ITEM = re.compile(r"item([1-9]\d*)")
 SMALLEST = 3
 """Items of the smallest tuple: of two, the best one leaves nothing to say about the worst."""
+_ITEM = re.compile(r"item([1-9]\d*)")
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Tuple:
-    """A question: which of these items is the best, which the worst?
-
-    Attributes:
-        id: Unique in its file, not empty.
-        items: Ids of at least three distinct items, in the order they are shown.
-    """
+    """A question, by its id: which of these items (three or more ids) is the best, the worst?"""
 
     id: str
     items: tuple[str, ...]
@@ -67,7 +62,7 @@ class Annotation:
         tuple: Id of the tuple.
         annotator: Who answered; not empty.
         best: Id of an item; empty where none was chosen.
-        worst: Id of an item; empty where none was chosen.
+        worst: Likewise.
         time: When, in any notation; empty where not known.
         line: Where it stands in its file, for messages; 0 where it comes from no file.
     """
@@ -93,25 +88,24 @@ def read_items(path: str | Path) -> list[Item]:
     """
     path = Path(path)
     if path.suffix == ".txt":
-        lines = read_lines(path)
+        lines = [line.removesuffix("\r") for line in read_text(path).split("\n") if line.strip()]
         width = len(str(len(lines)))
-        items = [Item(f"{n:0{width}}", (text,)) for n, (_, text) in enumerate(lines, start=1)]
+        items = [Item(f"{n:0{width}}", (text,)) for n, text in enumerate(lines, start=1)]
         return _some(path, items, "item")
     rows = read_rows(path)
     names = SENTENCES if set(SENTENCES) <= set(rows.header) else rows.header
     columns = [name for name in names if name not in (ID, SCORE)]
     if not columns:
-        rows.problems.add(1, f"no column of texts. Got: {', '.join(rows.header)}")
+        rows.problems.add(1, f"no column of texts. Got: {listed(rows.header)}")
         rows.problems.check()
     width = len(str(len(rows.rows)))
     items, seen = [], _Seen("item", rows.problems)
     for number, (line, record) in enumerate(rows.records(), start=1):
-        name = record.get(ID, f"{number:0{width}}")
-        seen.add(line, name)
-        texts = tuple(record[column] for column in columns)
-        for column, text in zip(columns, texts, strict=True):
-            if not text.strip():
+        name = seen.add(line, record.get(ID, f"{number:0{width}}"))
+        for column in columns:
+            if not record[column].strip():
                 rows.problems.add(line, f"{column} is empty")
+        texts = tuple(record[column] for column in columns)
         items.append(Item(name, texts, _score(record, line, rows.problems)))
     rows.problems.check()
     return _some(path, items, "item")
@@ -129,17 +123,12 @@ def write_items(path: str | Path, items: Iterable[Item], columns: Sequence[str])
             raise InputError(f"item {item.id}: {len(item.texts)} texts; expected {len(columns)}")
     scored = all(item.score is not None for item in items)
     header = (ID, *columns, *((SCORE,) if scored else ()))
-    tail = [(repr(item.score),) if scored else () for item in items]
-    rows = ((item.id, *item.texts, *end) for item, end in zip(items, tail, strict=True))
+    rows = ((one.id, *one.texts, *((repr(one.score),) if scored else ())) for one in items)
     write_rows(Path(path), header, rows)
 
 
 def read_tuples(path: str | Path, items: Collection[str] | None = None) -> list[Tuple]:
-    """Read `tuple,item1,…,itemN`.
-
-    Args:
-        path: Of the CSV file.
-        items: Ids that may occur; None for any.
+    """Read `tuple,item1,…,itemN`, of the ids `items` alone, if given.
 
     Raises:
         InputError: The file cannot be read, or every problem of it: fewer than three items, an item
@@ -153,15 +142,15 @@ def read_tuples(path: str | Path, items: Collection[str] | None = None) -> list[
     known = None if items is None else set(items)
     tuples, seen = [], _Seen("tuple", rows.problems)
     for line, record in rows.records():
-        seen.add(line, record["tuple"])
+        name = seen.add(line, record["tuple"])
         members = tuple(record[f"item{number}"] for number in numbers)
         if "" in members:
             rows.problems.add(line, "an item is empty")
         elif len(set(members)) < len(members):
-            rows.problems.add(line, f"an item occurs twice in the tuple: {', '.join(members)}")
+            rows.problems.add(line, f"an item occurs twice in the tuple: {listed(members)}")
         elif known is not None and (strange := [name for name in members if name not in known]):
-            rows.problems.add(line, f"no such item: {', '.join(strange)}")
-        tuples.append(Tuple(record["tuple"], members))
+            rows.problems.add(line, f"no such item: {listed(strange)}")
+        tuples.append(Tuple(name, members))
     rows.problems.check()
     return _some(Path(path), tuples, "tuple")
 
@@ -180,11 +169,7 @@ def write_tuples(path: str | Path, tuples: Sequence[Tuple]) -> None:
 
 
 def read_gold(path: str | Path, tuples: Iterable[Tuple] | None = None) -> list[Gold]:
-    """Read `tuple,best,worst`.
-
-    Args:
-        path: Of the CSV file.
-        tuples: The tuples the gold questions are among; None leaves that unchecked.
+    """Read `tuple,best,worst`; `tuples` are those the gold questions must be among, if given.
 
     Raises:
         InputError: The file cannot be read, or every problem of it: unknown tuples, items that are
@@ -194,8 +179,7 @@ def read_gold(path: str | Path, tuples: Iterable[Tuple] | None = None) -> list[G
     members = None if tuples is None else {one.id: one.items for one in tuples}
     gold, seen = [], _Seen("tuple", rows.problems)
     for line, record in rows.records():
-        one = Gold(record["tuple"], record["best"], record["worst"])
-        seen.add(line, one.tuple)
+        one = Gold(seen.add(line, record["tuple"]), record["best"], record["worst"])
         for problem in _wrong_gold(one, members):
             rows.problems.add(line, problem)
         gold.append(one)
@@ -214,24 +198,28 @@ def read_annotations(path: str | Path) -> list[Annotation]:
     Raises:
         InputError: The file cannot be read, or every line without a tuple or an annotator.
     """
-    rows = read_rows(Path(path), needed=("tuple", "annotator", "best", "worst"))
+    needed = ("tuple", "annotator", "best", "worst")
+    rows = read_rows(Path(path), needed)
     annotations = []
     for line, record in rows.records():
-        for column in ("tuple", "annotator"):
+        for column in needed[:2]:
             if not record[column]:
                 rows.problems.add(line, f"{column} is empty")
-        annotations.append(
-            Annotation(
-                record["tuple"],
-                record["annotator"],
-                record["best"],
-                record["worst"],
-                record.get("time", ""),
-                line,
-            )
-        )
+        who, asked = record["annotator"], record["tuple"]
+        time = record.get("time", "")
+        annotations.append(Annotation(asked, who, record["best"], record["worst"], time, line))
     rows.problems.check()
     return _some(Path(path), annotations, "annotation")
+
+
+def read_answered(
+    tuples: Path, annotations: Path, gold: Path | None = None, items: Collection[str] | None = None
+) -> tuple[list[Tuple], list[Annotation], list[Gold]]:
+    """A questionnaire, the answers to it, and its gold questions, if there are any; see the readers
+    of each.
+    """
+    asked = read_tuples(tuples, items)
+    return asked, read_annotations(annotations), read_gold(gold, asked) if gold else []
 
 
 def write_annotations(path: str | Path, annotations: Iterable[Annotation]) -> None:
@@ -241,16 +229,10 @@ def write_annotations(path: str | Path, annotations: Iterable[Annotation]) -> No
         InputError: The file cannot be written.
     """
     annotations = list(annotations)
-    timed = any(one.time for one in annotations)
-    header = ("tuple", "annotator", "best", "worst", *(("time",) if timed else ()))
-    write_rows(
-        Path(path),
-        header,
-        (
-            (one.tuple, one.annotator, one.best, one.worst, *((one.time,) if timed else ()))
-            for one in annotations
-        ),
-    )
+    width = 5 if any(one.time for one in annotations) else 4
+    header = ("tuple", "annotator", "best", "worst", "time")[:width]
+    rows = ((a.tuple, a.annotator, a.best, a.worst, a.time)[:width] for a in annotations)
+    write_rows(Path(path), header, rows)
 
 
 class _Seen:
@@ -259,18 +241,16 @@ class _Seen:
     def __init__(self, what: str, problems: Problems) -> None:
         self._what, self._problems, self._lines = what, problems, dict[str, int]()
 
-    def add(self, line: int, name: str) -> None:
+    def add(self, line: int, name: str) -> str:
         if not name:
             self._problems.add(line, f"the id of the {self._what} is empty")
-        elif name in self._lines:
-            first = self._lines[name]
+        elif (first := self._lines.setdefault(name, line)) != line:
             self._problems.add(line, f"{self._what} {name!r} again; it stands in line {first}")
-        else:
-            self._lines[name] = line
+        return name
 
 
 def _score(record: Mapping[str, str], line: int, problems: Problems) -> float | None:
-    if SCORE not in record or not record[SCORE].strip():
+    if not record.get(SCORE, "").strip():
         return None
     try:
         score = float(record[SCORE])

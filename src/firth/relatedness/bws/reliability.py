@@ -1,30 +1,57 @@
-"""How reliable the scores are: split-half figures, also of fewer answers, with their spread."""
+"""Split-half reliability: how alike the scores of two halves of the answers are.
 
+Abdalla et al., §4, after Kiritchenko and Mohammad (2017): the answers to each tuple are put into
+two bins, each bin gives scores by counting, and the two rankings are correlated; many times over.
+All splits are done at once: a split is a column of weights, and counting is a sparse product.
+"""
+
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.stats import rankdata
 
-from firth.relatedness.bws.files import write_rows
-from firth.relatedness.bws.judgements import Floats, Judgements
-from firth.relatedness.bws.split_half import SPLITS, Correlations, split_half
-from firth.run.errors import MissingExtraError
+from firth.relatedness.bws.answers import THRESHOLD, Judgements, sort_answers, to_scores
+from firth.relatedness.bws.design import Floats
+from firth.relatedness.bws.output import report, write_folder
+from firth.relatedness.bws.records import read_answered
+from firth.relatedness.plots import draw_reliability, save
+from firth.relatedness.rows import write_rows
+from firth.run.errors import InputError
 from firth.run.files import write_json
-from firth.run.progress import note
+from firth.run.progress import bar
+from firth.run.seeds import derive_seed
+from firth.run.stage import Outcome
 
-RESULTS, SPLITS_FILE = "reliability.json", "splits.csv"
+SPLITS = 1_000
+Halves = npt.NDArray[np.int8]
+FIRST, SECOND, UNUSED = 0, 1, 2
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Correlation of the two halves in each split, over the items judged in both.
+
+    Attributes:
+        spearman: Shape (splits,), in −1…1; not a number where a half has no spread.
+        pearson: Likewise.
+        items: Items judged in both halves, shape (splits,).
+    """
+
+    spearman: Floats
+    pearson: Floats
+    items: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A correlation over many splits, in −1…1.
-
-    Attributes:
-        mean: Over splits.
-        sd: Standard deviation over splits.
-        low: 2.5th percentile over splits.
-        high: 97.5th percentile over splits.
+    """A correlation over many splits, in −1…1: mean, standard deviation, 2.5th and 97.5th
+    percentile.
     """
 
     mean: float
@@ -38,6 +65,11 @@ class Figure:
         known = values[np.isfinite(values)]
         low, high = np.quantile(known, [0.025, 0.975])
         return cls(float(known.mean()), float(known.std()), float(low), float(high))
+
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """Mean, lower and upper end."""
+        return self.mean, self.low, self.high
 
     def __str__(self) -> str:
         """`0.840 (sd 0.002; 95 % of splits 0.836 to 0.844)`."""
@@ -53,20 +85,21 @@ class Level:
     spearman: Figure
     pearson: Figure
 
+    @classmethod
+    def of(cls, answers: int, found: Correlations) -> "Level":
+        """Summarise the splits."""
+        return cls(answers, Figure.of(found.spearman), Figure.of(found.pearson))
+
 
 @dataclass(frozen=True)
 class Reliability:
     """Split-half reliability of a set of answers.
 
     Attributes:
-        items: Number of items.
-        tuples: Answered tuples.
-        judgements: Answers.
+        tuples: Answered ones.
         answers: Least, mean and most answers to an answered tuple.
-        splits: Number of splits.
         undefined: Splits without a correlation (a half had no spread); left out.
         spearman: Of all answers: each half holds half of them.
-        pearson: Likewise.
         by_answers: The same with fewer answers, 1 up to the most; empty if not asked for.
         correlations: Each split of all answers.
         spearman_brown: What `spearman.mean` would be by the Spearman–Brown formula 2r / (1 + r), if
@@ -89,8 +122,7 @@ class Reliability:
         """Plain values for JSON, without the single splits."""
         found = {name: getattr(self, name) for name in ("items", "tuples", "judgements", "splits")}
         found["undefined splits"] = self.undefined
-        least, mean, most = self.answers
-        found["answers per tuple"] = {"least": least, "mean": mean, "most": most}
+        found["answers per tuple"] = dict(zip(("least", "mean", "most"), self.answers, strict=True))
         found["spearman"], found["pearson"] = asdict(self.spearman), asdict(self.pearson)
         found["by answers per tuple"] = [asdict(level) for level in self.by_answers]
         if self.spearman_brown is not None:
@@ -120,25 +152,27 @@ class Reliability:
         return "\n".join(lines)
 
     def write(self, folder: Path) -> None:
-        """Write `reliability.json`, `splits.csv`, and `reliability.png` and `.svg`.
-
-        Without matplotlib there is no plot, and a note says so.
-        """
-        write_json(folder / RESULTS, self.to_dict())
-        rows = zip(
-            range(1, self.splits + 1),
-            (f"{value:.6f}" for value in self.correlations.spearman),
-            (f"{value:.6f}" for value in self.correlations.pearson),
-            self.correlations.items.tolist(),
-            strict=True,
+        """Write `reliability.json`, `splits.csv`, and the plot as `reliability.png` and `.svg`."""
+        write_json(folder / "reliability.json", self.to_dict())
+        found = self.correlations
+        rows = (
+            (number, f"{spearman:.6f}", f"{pearson:.6f}", items)
+            for number, (spearman, pearson, items) in enumerate(
+                zip(found.spearman, found.pearson, found.items.tolist(), strict=True), start=1
+            )
         )
-        write_rows(folder / SPLITS_FILE, ("split", "spearman", "pearson", "items"), rows)
-        try:
-            from firth.relatedness.bws.plots import write_plot
-        except MissingExtraError as error:
-            note(str(error))
-            return
-        write_plot(folder, self)
+        write_rows(folder / "splits.csv", ("split", "spearman", "pearson", "items"), rows)
+        splits = {"Spearman": found.spearman, "Pearson": found.pearson}
+        numbers = [level.answers for level in self.by_answers]
+        levels = {
+            "Spearman": [level.spearman.ends for level in self.by_answers],
+            "Pearson": [level.pearson.ends for level in self.by_answers],
+        }
+        save(
+            lambda: draw_reliability(splits, numbers, levels),
+            *(folder / f"reliability.{kind}" for kind in ("png", "svg")),
+            what="The plot of a reliability",
+        )
 
 
 def measure_reliability(
@@ -149,19 +183,14 @@ def measure_reliability(
     by_answers: bool = True,
     spearman_brown: bool = False,
 ) -> Reliability:
-    """Split-half reliability (Abdalla et al., §4), of all answers and of fewer.
-
-    Args:
-        judgements: Usable answers (see `sort_answers`).
-        seed: Of the splits.
-        splits: How many.
-        by_answers: Also for 1, 2, … answers to a tuple, drawn anew in each split.
-        spearman_brown: Also step the figure up to the full number of answers; never done silently.
+    """Split-half reliability (Abdalla et al., §4), of all usable answers and, with `by_answers`, of
+    1, 2, … to a tuple. `spearman_brown` also steps the figure up to the full number; never done
+    silently.
 
     Raises:
         InputError: No item is judged in both halves of any split.
     """
-    answered = np.bincount(judgements.asked)
+    answered = judgements.answered
     answered = answered[answered > 0]
     most = int(answered.max())
     whole = split_half(judgements, seed=seed, splits=splits)
@@ -169,8 +198,8 @@ def measure_reliability(
     if by_answers:
         for number in range(1, most):
             found = split_half(judgements, seed=seed, splits=splits, answers=number)
-            levels.append(Level(number, Figure.of(found.spearman), Figure.of(found.pearson)))
-        levels.append(Level(most, Figure.of(whole.spearman), Figure.of(whole.pearson)))
+            levels.append(Level.of(number, found))
+        levels.append(Level.of(most, whole))
     spearman = Figure.of(whole.spearman)
     return Reliability(
         items=int((judgements.count().shown > 0).sum()),
@@ -185,3 +214,142 @@ def measure_reliability(
         correlations=whole,
         spearman_brown=2 * spearman.mean / (1 + spearman.mean) if spearman_brown else None,
     )
+
+
+def write_reliability(
+    tuples: Path,
+    annotations: Path,
+    out: Path,
+    gold: Path | None = None,
+    *,
+    threshold: float = THRESHOLD,
+    score_gold: bool = False,
+    **settings: Any,
+) -> Outcome:
+    """Measure the reliability of the answers of files into a folder; settings as of
+    `measure_reliability`.
+
+    Raises:
+        InputError: As the readers, `measure_reliability` and `write_folder`.
+    """
+    asked, given, right = read_answered(tuples, annotations, gold)
+
+    def build(folder: Path) -> Mapping[str, Any]:
+        answers = sort_answers(asked, given, right, threshold=threshold, score_gold=score_gold)
+        found = measure_reliability(Judgements.of(asked, answers.kept), **settings)
+        found.write(folder)
+        return report(answers.text(), found.text())
+
+    files = {"tuples": tuples, "annotations": annotations, "gold": gold}
+    config = {"threshold": threshold, "score_gold": score_gold, **settings}
+    libraries = ("numpy", "scipy")
+    return write_folder(out, inputs=files, config=config, build=build, libraries=libraries)
+
+
+def split_half(
+    judgements: Judgements, *, seed: int, splits: int = SPLITS, answers: int | None = None
+) -> Correlations:
+    """Correlate the halves of many random splits, of all answers or of at most `answers` to each
+    tuple, drawn anew for each split.
+
+    Raises:
+        InputError: Fewer than one split or one answer, or no item is judged in both halves.
+    """
+    if splits < 1 or (answers is not None and answers < 1):
+        raise InputError(f"got {splits} splits of {answers} answers; expected 1 or more")
+    rng = np.random.default_rng(derive_seed(seed, "bws", "split", answers or 0))
+    counter, parts = _Counter(judgements), []
+    step = max(1, _BLOCK // (len(judgements) + 2 * len(judgements.items)))
+    with bar("splits" if answers is None else f"splits of {answers} a tuple", splits) as shown:
+        for start in range(0, splits, step):
+            size = min(step, splits - start)
+            parts.append(_correlate(counter, draw_halves(judgements, rng, size, answers)))
+            shown.advance(size)
+    found = Correlations(
+        *(np.concatenate([getattr(p, n) for p in parts]) for n in Correlations.__annotations__)
+    )
+    if not np.isfinite(found.spearman).any():
+        raise InputError(
+            "no split has scores to correlate: expected at least three items that are judged in "
+            "both halves and differ. Are there two answers or more to the tuples?"
+        )
+    return found
+
+
+def draw_halves(
+    judgements: Judgements, rng: np.random.Generator, splits: int, answers: int | None = None
+) -> Halves:
+    """Put the answers to each tuple into two bins of equal size.
+
+    Of an odd number, the last one goes into either bin by a coin: none is lost, and no bin is
+    larger on average. The only answer to a tuple, too, goes into one bin or the other. Of more than
+    `answers` (None: all) the others are `UNUSED`.
+
+    Returns:
+        Shape (splits, A): `FIRST`, `SECOND` or `UNUSED`.
+    """
+    halves = np.empty((splits, len(judgements)), dtype=np.int8)
+    order = np.argsort(judgements.asked, kind="stable")
+    numbers = judgements.answered
+    starts = np.cumsum(numbers) - numbers
+    for number in np.unique(numbers[numbers > 0]):
+        members = np.flatnonzero(numbers == number)
+        at = order[starts[members][:, None] + np.arange(number)]
+        used = int(number if answers is None else min(number, answers))
+        bins = np.full(number, UNUSED, dtype=np.int8)
+        bins[:used] = np.arange(used) % 2
+        drawn = np.broadcast_to(bins, (splits, *at.shape))
+        # A coin that turns the two bins round gives the odd answer to either.
+        coins = rng.integers(2, size=(splits, len(members), 1), dtype=np.int8)
+        turned = np.where(drawn == UNUSED, drawn, drawn ^ coins)
+        halves[:, at] = turned if number <= 2 and used == number else rng.permuted(turned, axis=2)
+    return halves
+
+
+def correlate_halves(judgements: Judgements, halves: Halves) -> Correlations:
+    """Correlate the scores of both bins of `draw_halves`, shape (splits, A)."""
+    return _correlate(_Counter(judgements), halves)
+
+
+class _Counter:
+    """Counts chosen answers by sparse products; the matrices are made once."""
+
+    def __init__(self, judgements: Judgements) -> None:
+        shape = (len(judgements.items), len(judgements))
+        answers, size = np.arange(shape[1]), judgements.tuples.shape[1]
+        signs = np.repeat([1.0, -1.0], len(answers)).astype(np.float32)
+        places = (np.concatenate([judgements.best, judgements.worst]), np.tile(answers, 2))
+        self._difference = csr_array((signs, places), shape=shape)
+        members = judgements.tuples[judgements.asked].ravel()
+        ones = np.ones(len(members), dtype=np.float32)
+        self._shown = csr_array((ones, (members, np.repeat(answers, size))), shape=shape)
+
+    def scores(self, chosen: npt.NDArray[np.bool_]) -> Floats:
+        """Scores by counting of some of the answers (splits, A); shape (splits, N)."""
+        weights = np.ascontiguousarray(chosen.T, dtype=np.float32)  # counts are exact in 24 bits
+        return to_scores((self._difference @ weights).T, (self._shown @ weights).T)
+
+
+def _correlate(counter: _Counter, halves: Halves) -> Correlations:
+    scores = [counter.scores(halves == half) for half in (FIRST, SECOND)]
+    there = np.isfinite(scores[0]) & np.isfinite(scores[1])
+    if there.all():
+        spearman = _pearson(*(rankdata(one, axis=1) for one in scores))
+        pearson = _pearson(*scores)
+    else:
+        pairs = [
+            [np.ascontiguousarray(one[row, keep]) for one in scores]
+            for row, keep in enumerate(there)
+        ]
+        spearman = np.array([_pearson(*(rankdata(one)[None] for one in p))[0] for p in pairs])
+        pearson = np.array([_pearson(*(one[None] for one in p))[0] for p in pairs])
+    return Correlations(spearman, pearson, there.sum(axis=1))
+
+
+def _pearson(x: Floats, y: Floats) -> Floats:
+    """Row by row, shape (rows,)."""
+    if x.shape[1] < 3:
+        return np.full(len(x), np.nan)
+    x, y = (one - one.mean(axis=1, keepdims=True) for one in (x, y))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((x * y).sum(1) / np.sqrt((x * x).sum(1) * (y * y).sum(1)))

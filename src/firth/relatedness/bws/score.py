@@ -1,44 +1,46 @@
-"""From answers to scores: counting, a model beside it, intervals, and what was left out."""
+"""From answers to scores: by counting, by Bradley–Terry, with intervals, and what was left out."""
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from firth.relatedness.bws.answers import THRESHOLD, Answers, sort_answers
-from firth.relatedness.bws.balance import measure_balance
-from firth.relatedness.bws.bradley_terry import PRIOR, chances, fit_strengths
-from firth.relatedness.bws.files import write_rows
-from firth.relatedness.bws.intervals import RESAMPLES, score_intervals
-from firth.relatedness.bws.judgements import Counts, Floats, Judgements
-from firth.relatedness.bws.records import Annotation, Gold, Tuple
+from firth.relatedness.bws.answers import (
+    THRESHOLD,
+    Answers,
+    Counts,
+    Judgements,
+    rank_correlation,
+    sort_answers,
+    to_scores,
+)
+from firth.relatedness.bws.design import Floats, Ints, measure_balance
+from firth.relatedness.bws.output import report, write_folder
+from firth.relatedness.bws.records import Annotation, Gold, Tuple, read_answered, read_items
+from firth.relatedness.rows import write_rows
 from firth.run.errors import InputError
 from firth.run.files import write_json
+from firth.run.progress import bar
 from firth.run.seeds import derive_seed
+from firth.run.stage import Outcome
 
-SCORES, SUMMARY, ANNOTATORS, LEFT_OUT = (
-    "scores.csv",
-    "summary.json",
-    "annotators.csv",
-    "left-out.csv",
-)
-_DIGITS = 6
+PRIOR = 1.5
+"""On simulated answers as reliable as STR-2021's anything from 1 to 8 is as good."""
+RESAMPLES = 1_000
+_BLOCK = 1 << 22
+_COLUMNS = (
+    "item", "score", "low", "high", "judgements", "best", "worst", "bradley_terry", "strength",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of N items. What was never judged has scores that are not numbers.
-
-    Attributes:
-        judgements: The answers that count.
-        counts: How often each item was shown and chosen.
-        score: By counting, in 0…1, shape (N,).
-        low: Lower ends of 95 % intervals of `score`; not a number for items of one tuple.
-        high: Upper ends.
-        strength: Of the Bradley–Terry model, log-odds around 0.
-        answers: What was kept and what left out.
+    """Scores of N items: by counting, in 0…1, with the ends of 95 % intervals, and the strength of
+    the Bradley–Terry model, log-odds around 0; all (N,). What was never judged has no numbers, and
+    items of one tuple no interval.
     """
 
     judgements: Judgements
@@ -57,30 +59,33 @@ class Scores:
 
     def to_dict(self) -> dict[str, Any]:
         """The summary as plain values."""
-        judged = self.counts.shown > 0
-        answered = np.bincount(self.judgements.asked, minlength=len(self.judgements.tuples))
-        used = self.judgements.tuples[answered > 0]
-        parts = measure_balance(used, len(judged)).components - int((~judged).sum())
+        judged, answered = self.counts.shown > 0, self.judgements.answered
+        parts = measure_balance(self.judgements.tuples[answered > 0], len(judged)).components
+        times, widths = self.counts.shown[judged], self.high - self.low
+        widths = widths[np.isfinite(widths)]
+        people = self.answers.annotators
         return {
             "items": len(judged),
             "items never judged": list(self.never_judged),
-            "tuples": len(self.judgements.tuples),
+            "tuples": len(answered),
             "tuples never answered": int((answered == 0).sum()),
-            "connected parts": parts,
+            "connected parts": parts - int((~judged).sum()),
             "judgements": len(self.judgements),
-            "judgements per item": _range(self.counts.shown[judged]),
+            "judgements per item": {
+                "least": int(times.min()), "mean": float(times.mean()), "most": int(times.max())
+            },
             "answers left out": {str(why): n for why, n in self.answers.faults.items()},
-            "annotators": len(self.answers.annotators),
-            "annotators without gold questions": sum(
-                one.accuracy is None for one in self.answers.annotators
-            ),
+            "annotators": len(people),
+            "annotators without gold questions": sum(one.accuracy is None for one in people),
             "annotators below the gold threshold": [
                 {"annotator": one.name, "right": one.gold_right, "of": one.gold_answered}
                 for one in self.answers.failed
             ],
-            "mean width of intervals": _mean(self.high - self.low),
-            "Spearman of both estimates": _spearman(self.score[judged], self.strength[judged]),
-        }
+            "mean width of intervals": float(widths.mean()) if len(widths) else None,
+            "Spearman of both estimates": rank_correlation(
+                self.score[judged], self.strength[judged]
+            ),
+        }  # fmt: skip
 
     def text(self) -> str:
         """Lines for a screen."""
@@ -112,22 +117,15 @@ class Scores:
         Raises:
             InputError: A file cannot be written.
         """
-        header = (
-            "item", "score", "low", "high", "judgements", "best", "worst",
-            "bradley_terry", "strength",
-        )  # fmt: skip
         columns = (
             self.judgements.items,
             *map(_cells, (self.score, self.low, self.high)),
-            self.counts.shown.tolist(),
-            self.counts.best.tolist(),
-            self.counts.worst.tolist(),
-            _cells(chances(self.strength)),
-            _cells(self.strength),
+            *(one.tolist() for one in (self.counts.shown, self.counts.best, self.counts.worst)),
+            *map(_cells, (chances(self.strength), self.strength)),
         )
-        write_rows(folder / SCORES, header, zip(*columns, strict=True))
+        write_rows(folder / "scores.csv", _COLUMNS, zip(*columns, strict=True))
         write_rows(
-            folder / ANNOTATORS,
+            folder / "annotators.csv",
             ("annotator", "answers", "gold_answered", "gold_right", "accuracy", "passed"),
             (
                 (a.name, a.answers, a.gold_answered, a.gold_right,
@@ -136,14 +134,14 @@ class Scores:
             ),
         )  # fmt: skip
         write_rows(
-            folder / LEFT_OUT,
+            folder / "left-out.csv",
             ("line", "tuple", "annotator", "best", "worst", "why"),
             (
                 (a.line or "", a.tuple, a.annotator, a.best, a.worst, str(why))
                 for a, why in self.answers.left_out
             ),
         )
-        write_json(folder / SUMMARY, self.to_dict())
+        write_json(folder / "summary.json", self.to_dict())
 
 
 def score_answers(
@@ -158,18 +156,18 @@ def score_answers(
     resamples: int = RESAMPLES,
     seed: int = 13,
 ) -> Scores:
-    """Score items from best-worst answers.
+    """Score items from best-worst answers; see `sort_answers` for what counts.
 
     Args:
         tuples: The questionnaire.
-        annotations: As they were given; see `sort_answers` for what counts.
+        annotations: As they were given.
         gold: Right answers of some tuples.
         items: Ids of all items in the wanted order; by default those of the tuples, sorted.
-        threshold: Least share of gold questions that must be right, in [0, 1].
+        threshold: As of `sort_answers`, like `score_gold`.
         score_gold: Count answers to gold questions too.
-        prior: Of Bradley–Terry, see `fit_strengths`.
+        prior: As of `fit_strengths`.
         resamples: Of the intervals.
-        seed: Of the intervals.
+        seed: Of the resampling.
 
     Raises:
         InputError: Tuples hold items that are not among `items`, or no answer can be used.
@@ -189,24 +187,167 @@ def score_answers(
     return Scores(judgements, counts, counts.scores, low, high, strength, answers)
 
 
+def write_scores(
+    tuples: Path,
+    annotations: Path,
+    out: Path,
+    gold: Path | None = None,
+    items: Path | None = None,
+    **settings: Any,
+) -> Outcome:
+    """Score the answers of files into a folder; settings as of `score_answers`.
+
+    Raises:
+        InputError: As the readers, `score_answers` and `write_folder`.
+    """
+    names = [item.id for item in read_items(items)] if items else []
+    asked, given, right = read_answered(tuples, annotations, gold, names or None)
+
+    def build(folder: Path) -> Mapping[str, Any]:
+        found = score_answers(asked, given, right, items=names, **settings)
+        found.write(folder)
+        return report(found.text())
+
+    files = {"tuples": tuples, "annotations": annotations, "gold": gold, "items": items}
+    libraries = ("numpy", "scipy", "scikit-learn")
+    return write_folder(out, inputs=files, config=settings, build=build, libraries=libraries)
+
+
+def implied_pairs(judgements: Judgements) -> Ints:
+    """Pairs (winner, loser): the best beats all others, and all others beat the worst.
+
+    A tuple of n items gives 2n − 3 of them, five of a 4-tuple (Abdalla et al., §2.2).
+
+    Returns:
+        Shape (A × (2n − 3), 2), numbers of items.
+    """
+    members = judgements.tuples[judgements.asked]
+    best, worst = judgements.best[:, None], judgements.worst[:, None]
+    middle = members[(members != best) & (members != worst)].reshape(len(members), -1)
+    above = np.stack([np.broadcast_to(best, middle.shape), middle], axis=-1)
+    below = np.stack([middle, np.broadcast_to(worst, middle.shape)], axis=-1)
+    ends = np.stack([best, worst], axis=-1)
+    return np.concatenate([above, below, ends], axis=1).reshape(-1, 2)
+
+
+def fit_strengths(judgements: Judgements, prior: float = PRIOR) -> Floats:
+    """Strengths θ with p(i beats j) = 1 / (1 + exp(θ_j − θ_i)); Bradley and Terry (1952).
+
+    A normal prior, of standard deviation `prior` in log-odds, keeps the strength of an item finite
+    that won or lost every time. The implied pairs of one answer are not independent, so the
+    likelihood says nothing about precision.
+
+    Returns:
+        Shape (N,), log-odds with mean 0 over judged items; not a number for items never judged.
+
+    Raises:
+        InputError: A prior that is not above 0.
+    """
+    from scipy.sparse import csr_array
+    from sklearn.linear_model import LogisticRegression
+
+    if not prior > 0:
+        raise InputError(f"prior: got {prior:g}; expected a standard deviation above 0")
+    pairs = implied_pairs(judgements)
+    # Logistic regression without intercept on rows +1 (winner), −1 (loser); every other row is
+    # turned round, because the library wants both outcomes.
+    outcome = np.arange(len(pairs)) % 2
+    signs = np.where(outcome, 1.0, -1.0)[:, None] * np.array([1.0, -1.0])
+    ends = np.arange(0, 2 * len(pairs) + 1, 2)
+    rows = csr_array(
+        (signs.ravel(), pairs.ravel(), ends), shape=(len(pairs), len(judgements.items))
+    )
+    model = LogisticRegression(C=prior**2, fit_intercept=False, tol=1e-6, max_iter=10_000)
+    strengths = np.asarray(model.fit(rows, outcome).coef_[0], dtype=np.float64)
+    judged = judgements.count().shown > 0
+    strengths -= strengths[judged].mean()
+    strengths[~judged] = np.nan
+    return strengths
+
+
+def chances(strengths: Floats) -> Floats:
+    """The chance of beating an item of strength 0, in 0…1; same shape as `strengths`."""
+    from scipy.special import expit
+
+    return np.asarray(expit(strengths))
+
+
+def score_intervals(
+    judgements: Judgements, *, seed: int, resamples: int = RESAMPLES, confidence: float = 0.95
+) -> tuple[Floats, Floats]:
+    """Expanded percentile intervals of scores by counting (Hesterberg 2015).
+
+    For each item its tuples are drawn again, each with all answers to it: answers to one tuple
+    share its other items, and are not independent. Of eight tuples, plain percentiles are too
+    narrow, so that those of a t distribution are taken instead. An item that was chosen best (or
+    worst) every time has an interval of width 0: a bootstrap does not know of what it has not seen.
+
+    Returns:
+        Lower and upper ends, each of shape (N,), in 0…1; not a number for items judged in less than
+        two tuples, of which nothing can be said.
+    """
+    low, high = (np.full(len(judgements.items), np.nan) for _ in range(2))
+    rng = np.random.default_rng(seed)
+    with bar("intervals of scores", len(judgements.items)) as shown:
+        for items, differences, counts in _by_number_of_tuples(judgements):
+            width = differences.shape[1]
+            if width < 2:
+                shown.advance(len(items))
+                continue
+            ends = _ends(width, confidence)
+            step = max(1, _BLOCK // (resamples * width))
+            for start in range(0, len(items), step):
+                rows = slice(start, start + step)
+                size = len(items[rows])
+                drawn = rng.integers(width, size=(size, resamples * width))
+                won, asked = (
+                    np.take_along_axis(one[rows], drawn, axis=1)
+                    .reshape(size, resamples, width)
+                    .sum(2)
+                    for one in (differences, counts)
+                )
+                low[items[rows]], high[items[rows]] = np.quantile(
+                    to_scores(won, asked), ends, axis=1
+                )
+                shown.advance(size)
+    return low, high
+
+
+def _ends(tuples: int, confidence: float) -> tuple[float, float]:
+    """Percentiles such that a normal mean would have t intervals with so many observations."""
+    from scipy.stats import norm, t
+
+    quantile = float(t.ppf((1 + confidence) / 2, tuples - 1))
+    low = float(norm.cdf(-quantile * math.sqrt(tuples / (tuples - 1))))
+    return low, 1 - low
+
+
+def _by_number_of_tuples(judgements: Judgements) -> list[tuple[Ints, Ints, Ints]]:
+    """Items judged in equally many tuples: their numbers (m,), and for each of these tuples times
+    best less times worst, and number of answers, both (m, tuples).
+    """
+    tuples, n, answered = judgements.tuples, len(judgements.items), judgements.answered
+    used = np.flatnonzero(answered)
+    items = tuples[used].ravel()
+    places = np.repeat(used, tuples.shape[1])
+    codes = items * len(tuples) + places  # one for each item in each tuple
+    order = np.argsort(codes)
+    codes = codes[order]
+    won = np.zeros(len(codes), dtype=np.int64)
+    for chosen, sign in ((judgements.best, 1), (judgements.worst, -1)):
+        at = np.searchsorted(codes, chosen * len(tuples) + judgements.asked)
+        np.add.at(won, at, sign)
+    counts = answered[places[order]]
+    per_item = np.bincount(items, minlength=n)
+    starts = np.cumsum(per_item) - per_item
+    groups = []
+    for width in np.unique(per_item[per_item > 0]):
+        members = np.flatnonzero(per_item == width)
+        at = starts[members][:, None] + np.arange(width)
+        groups.append((members, won[at], counts[at]))
+    return groups
+
+
 def _cells(values: Floats) -> list[str]:
     """Numbers for a file; nothing where there is none."""
-    return ["" if np.isnan(value) else f"{value:.{_DIGITS}g}" for value in values.tolist()]
-
-
-def _range(values: Any) -> dict[str, Any]:
-    return {"least": int(values.min()), "mean": float(values.mean()), "most": int(values.max())}
-
-
-def _mean(values: Floats) -> float | None:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else None
-
-
-def _spearman(x: Floats, y: Floats) -> float | None:
-    from scipy.stats import rankdata
-
-    ranks = np.array([rankdata(x), rankdata(y)])
-    if (ranks.std(axis=1) == 0).any():
-        return None
-    return float(np.corrcoef(ranks)[0, 1])
+    return ["" if np.isnan(value) else f"{value:.6g}" for value in values.tolist()]

@@ -1,14 +1,20 @@
-"""Which candidates are taken: no sentence too often, so many from each bucket."""
+"""Pairs to choose from, drawn at random or found through the inverted index; and which of them are
+taken: no sentence too often, so many from each bucket.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from firth.relatedness.pairs.bags import Floats, Ints
-from firth.relatedness.pairs.settings import Growth
+from firth.relatedness.pairs.overlap import Floats, Index, Ints, Partners, close_in_length
+from firth.relatedness.pairs.sentences import Sentences, WhyLeftOut
+from firth.relatedness.pairs.settings import Growth, SampleSettings
+from firth.run.progress import bar
+
+_BLOCK = 1 << 16
 
 
 class Picker:
@@ -35,14 +41,8 @@ class Picker:
 
 @dataclass(frozen=True)
 class Bucket:
-    """What a range of overlaps (or scores) gave.
-
-    Attributes:
-        low: Lower end.
-        high: Upper end.
-        candidates: Pairs in it.
-        wanted: Pairs it was to give.
-        chosen: Pairs it gave.
+    """What a range of overlaps (or scores) gave: its ends, the pairs in it, those it was to give,
+    and those it gave.
     """
 
     low: float
@@ -151,6 +151,197 @@ def choose(
         )
     ]
     return np.array(sorted(chosen), np.int64), tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Pairs of sentences and their overlaps, three arrays of shape (n,)."""
+
+    left: Ints
+    right: Ints
+    overlap: Floats
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def only(self, kept: Ints) -> "Candidates":
+        """Those at the places `kept`."""
+        return Candidates(self.left[kept], self.right[kept], self.overlap[kept])
+
+
+def together(parts: list[Candidates]) -> Candidates:
+    """All parts in one."""
+    if not parts:
+        return Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    return Candidates(
+        np.concatenate([part.left for part in parts]),
+        np.concatenate([part.right for part in parts]),
+        np.concatenate([part.overlap for part in parts]),
+    )
+
+
+def random_pairs(
+    sentences: Sentences, count: int, rng: np.random.Generator
+) -> Iterator[tuple[Ints, Ints]]:
+    """Distinct pairs (unordered, of one group where there are groups), uniformly at random.
+
+    Up to `count` of them, in blocks; all pairs in random order where there are no more than that.
+    """
+    n = len(sentences.texts)
+    groups = np.zeros(n, np.int64) if sentences.groups is None else sentences.groups
+    order = np.argsort(groups, kind="stable")
+    sizes = np.bincount(groups) if n else np.zeros(0, np.int64)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    pairs = sizes * (sizes - 1) // 2
+    if int(pairs.sum()) <= count:
+        left, right = [], []
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=False):
+            a, b = np.triu_indices(size, 1)
+            left.append(order[start + a])
+            right.append(order[start + b])
+        if not left:
+            return
+        mixed = rng.permutation(int(pairs.sum()))
+        a, b = np.concatenate(left)[mixed], np.concatenate(right)[mixed]
+        swap = rng.random(len(a)) < 0.5
+        a, b = np.where(swap, b, a), np.where(swap, a, b)
+        for low in range(0, len(a), _BLOCK):
+            yield a[low : low + _BLOCK], b[low : low + _BLOCK]
+        return
+    cumulated = np.cumsum(pairs)
+    seen = np.empty(0, np.int64)
+    while len(seen) < count:
+        chosen = np.searchsorted(cumulated, rng.integers(cumulated[-1], size=_BLOCK), side="right")
+        first = rng.integers(sizes[chosen])
+        second = (first + 1 + rng.integers(sizes[chosen] - 1)) % sizes[chosen]
+        a, b = order[starts[chosen] + first], order[starts[chosen] + second]
+        keys = np.minimum(a, b) * np.int64(n) + np.maximum(a, b)
+        _, fresh = np.unique(keys, return_index=True)
+        fresh = np.sort(fresh)
+        fresh = fresh[~np.isin(keys[fresh], seen)][: count - len(seen)]
+        seen = np.concatenate([seen, keys[fresh]])
+        yield a[fresh], b[fresh]
+
+
+def draw_at_random(
+    sentences: Sentences,
+    settings: SampleSettings,
+    rng: np.random.Generator,
+    counts: Counter[WhyLeftOut],
+    picker: Picker | None = None,
+) -> tuple[Candidates, int]:
+    """Random pairs that fit, and how many were looked at.
+
+    Why others do not fit is added to `counts`. A picker takes pairs as they come until there are
+    `settings.pairs`; without one all that fit are kept.
+    """
+    bags = sentences.bags
+    low, high = settings.overlap_range
+    parts: list[Candidates] = []
+    found = looked_at = 0
+    with bar("Drawing pairs", settings.pairs if picker else settings.examined) as shown:
+        for left, right in random_pairs(sentences, settings.examined, rng):
+            close = close_in_length(
+                bags.lengths[left], bags.lengths[right], settings.length_tolerance
+            )
+            left, right = left[close], right[close]
+            overlap = bags.overlaps(left, right, settings.overlap)
+            fits = np.flatnonzero((overlap >= low) & (overlap < high))
+            part = Candidates(left, right, overlap).only(fits)
+            end = len(close)
+            if picker is not None:
+                taken = _take(part, picker, settings.pairs - found)
+                if found + len(taken) == settings.pairs and len(taken):
+                    # What came after the last pair was not needed, so it was not looked at.
+                    end = int(np.flatnonzero(close)[fits[taken[-1]]]) + 1
+                part = part.only(taken)
+            inside = int(close[:end].sum())
+            looked_at += end
+            counts[WhyLeftOut.LENGTHS] += end - inside
+            counts[WhyLeftOut.LOW] += int((overlap[:inside] < low).sum())
+            counts[WhyLeftOut.HIGH] += int((overlap[:inside] >= high).sum())
+            parts.append(part)
+            found += len(part)
+            shown.advance(len(part) if picker else end)
+            if picker is not None and found == settings.pairs:
+                break
+    return together(parts), looked_at
+
+
+def _take(part: Candidates, picker: Picker, most: int) -> Ints:
+    taken: list[int] = []
+    for place, (a, b) in enumerate(zip(part.left.tolist(), part.right.tolist(), strict=True)):
+        if len(taken) == most:
+            break
+        if picker.take(a, b):
+            taken.append(place)
+    return np.array(taken, np.int64)
+
+
+def draw_from_index(
+    sentences: Sentences,
+    settings: SampleSettings,
+    rng: np.random.Generator,
+    counts: Counter[WhyLeftOut],
+    picker: Picker | None = None,
+) -> tuple[Candidates, int]:
+    """Pairs of random first sentences with partners that fit, and how many firsts were tried.
+
+    With a picker, each first sentence gets one partner, uniformly among all that fit and are free,
+    until there are `settings.pairs`. Without one, it gives one partner from each of `bands` that
+    has any, until there are `settings.examined` pairs; no unordered pair twice. Nearly every
+    sentence has the least overlap that a pool asks for, so partners for it are looked for among
+    `searched` random sentences where there are more.
+    """
+    among = None
+    if picker is None and len(sentences.texts) > settings.searched:
+        among = np.sort(rng.choice(len(sentences.texts), settings.searched, replace=False))
+    index = Index(sentences.bags, settings.overlap, sentences.groups, among)
+    low, high = settings.overlap_range
+    low = max(low, settings.floor)
+    wanted = settings.examined if picker is None else settings.pairs
+    left: list[int] = []
+    right: list[int] = []
+    overlap: list[float] = []
+    seen: set[tuple[int, int]] = set()
+    tried = 0
+    with bar("Finding partners", wanted) as shown:
+        for first in rng.permutation(len(sentences.texts)).tolist():
+            if len(left) >= wanted:
+                break
+            if picker is not None and not picker.free(first):
+                continue
+            tried += 1
+            partners = index.partners(first, low, high, settings.length_tolerance)
+            places = (
+                _one_free(partners, picker, rng)
+                if picker
+                else _one_a_band(partners, settings.bands, rng)
+            )
+            if not places:
+                counts[WhyLeftOut.NO_PARTNER] += 1
+            for place in places:
+                second = int(partners.sentences[place])
+                pair = (min(first, second), max(first, second))
+                if pair in seen or (picker is not None and not picker.take(first, second)):
+                    continue
+                seen.add(pair)
+                left.append(first)
+                right.append(second)
+                overlap.append(float(partners.overlaps[place]))
+            shown.advance(min(len(places), wanted - len(left) + len(places)))
+    drawn = Candidates(np.array(left, np.int64), np.array(right, np.int64), np.array(overlap))
+    return drawn.only(np.arange(min(len(drawn), wanted))), tried
+
+
+def _one_free(partners: Partners, picker: Picker, rng: np.random.Generator) -> list[int]:
+    free = [place for place, one in enumerate(partners.sentences.tolist()) if picker.free(one)]
+    return [one_of(free, rng)] if free else []
+
+
+def _one_a_band(partners: Partners, bands: int, rng: np.random.Generator) -> list[int]:
+    band = np.searchsorted(np.linspace(0, 1, bands + 1), partners.overlaps, side="right")
+    return [one_of(np.flatnonzero(band == number), rng) for number in np.unique(band)]
 
 
 def one_of(values: Sequence[int] | Ints, rng: np.random.Generator) -> int:

@@ -21,7 +21,7 @@ class Strategy(StrEnum):
     """So many scored pairs from each bin of their scores, as STS."""
 
 
-class Measure(StrEnum):
+class OverlapMeasure(StrEnum):
     """Overlap of the sets A and B of the words of two sentences, in [0, 1]."""
 
     DICE = "dice"
@@ -32,7 +32,7 @@ class Measure(StrEnum):
     """|A ∩ B| / |A|: the share of the first sentence, as in Appendix A.1.1."""
 
 
-class Pool(StrEnum):
+class PairPool(StrEnum):
     """Where pairs of sentences are looked for."""
 
     INDEX = "index"
@@ -49,7 +49,7 @@ class Growth(StrEnum):
 
 
 @dataclass(frozen=True)
-class Settings:
+class SampleSettings:
     """What to sample.
 
     Attributes:
@@ -71,12 +71,16 @@ class Settings:
         score_range: Lowest and highest score.
         uses: In how many pairs a sentence may be; given pairs have no such limit.
         seed: Of every random choice.
+        floor: Least overlap that the index looks for where no other is asked for, above 0.
+        bands: Of equal width of overlap: a first sentence gives the pool of buckets one partner
+            from each.
+        searched: Partners for that pool are looked for among so many sentences, drawn at random.
     """
 
     strategy: Strategy
     pairs: int = 1_000
-    measure: Measure | None = None
-    pool: Pool = Pool.INDEX
+    measure: OverlapMeasure | None = None
+    pool: PairPool = PairPool.INDEX
     min_overlap: float | None = None
     max_overlap: float | None = None
     length_difference: float | None = None
@@ -90,15 +94,18 @@ class Settings:
     score_range: tuple[float, float] = (0.0, 5.0)
     uses: int = 1
     seed: int = 13
+    floor: float = 0.05
+    bands: int = 20
+    searched: int = 50_000
 
     def __post_init__(self) -> None:
         if problems := self._problems():
             raise ConfigError("sample of pairs", problems)
 
     @property
-    def overlap(self) -> Measure:
+    def overlap(self) -> OverlapMeasure:
         """The measure of overlap that is used."""
-        usual = Measure.IDF if self.strategy is Strategy.BUCKETS else Measure.DICE
+        usual = OverlapMeasure.IDF if self.strategy is Strategy.BUCKETS else OverlapMeasure.DICE
         return self.measure or usual
 
     @property
@@ -121,32 +128,29 @@ class Settings:
         """Most pairs to look at: through the index 20 times the pairs, at random a million."""
         if self.examine is not None:
             return self.examine
-        return 20 * self.pairs if self.pool is Pool.INDEX else max(1_000_000, 20 * self.pairs)
+        return 20 * self.pairs if self.pool is PairPool.INDEX else max(1_000_000, 20 * self.pairs)
 
     def _problems(self) -> list[str]:
         low, high = self.overlap_range
         first, last = self.score_range
+        tolerance = self.length_tolerance
         checks = (
             (self.pairs >= 1, f"pairs {self.pairs}: expected at least 1"),
             (0 <= low <= 1, f"min_overlap {low:g}: expected 0 to 1"),
             (low < high, f"max_overlap {high:g}: expected more than min_overlap, {low:g}"),
-            (
-                0 <= self.length_tolerance <= 1,
-                f"length_difference {self.length_tolerance:g}: expected 0 to 1",
-            ),
+            (0 <= tolerance <= 1, f"length_difference {tolerance:g}: expected 0 to 1"),
             (self.min_words >= 1, f"min_words {self.min_words}: expected at least 1"),
-            (
-                self.min_words <= self.max_words,
-                f"max_words {self.max_words}: expected at least min_words, {self.min_words}",
-            ),
+            (self.min_words <= self.max_words,
+             f"max_words {self.max_words}: expected at least min_words, {self.min_words}"),
             (self.buckets >= 2, f"buckets {self.buckets}: expected at least 2"),
             (self.steepness >= 1, f"steepness {self.steepness:g}: expected at least 1"),
-            (
-                self.examine is None or self.examine >= 1,
-                f"examine {self.examine}: expected at least 1",
-            ),
+            (self.examine is None or self.examine >= 1,
+             f"examine {self.examine}: expected at least 1"),
             (self.bins >= 1, f"bins {self.bins}: expected at least 1"),
             (first < last, f"score_range {first:g} to {last:g}: expected the lower one first"),
             (self.uses >= 1, f"uses {self.uses}: expected at least 1"),
-        )
+            (0 < self.floor <= 1, f"floor {self.floor:g}: expected more than 0, at most 1"),
+            (self.bands >= 1, f"bands {self.bands}: expected at least 1"),
+            (self.searched >= 2, f"searched {self.searched}: expected at least 2"),
+        )  # fmt: skip
         return [problem for good, problem in checks if not good]

@@ -1,33 +1,47 @@
 """The pages of the questionnaire: HTML from the server, forms back to it, an answer a form."""
 
 from pathlib import Path
-from urllib.parse import parse_qs, quote, unquote, urlencode
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from firth.relatedness.questionnaire.guard import Guard
-from firth.relatedness.questionnaire.question import NotAskedError, UnusableAnswerError
-from firth.relatedness.questionnaire.store import LONGEST_NAME, Store
+from firth.relatedness.questionnaire.store import (
+    LONGEST_NAME,
+    NotAskedError,
+    Store,
+    UnusableAnswerError,
+)
 
 COOKIE = "annotator"
+LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
+MOST_BYTES = 1 << 16
 _HERE = Path(__file__).parent
 _COOKIE_SECONDS = 90 * 24 * 3600
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+}
+"""No-store: the browser's Back asks anew, and gets the question that is open."""
 
 
 class Pages:
-    """The questionnaire of a store, as pages.
-
-    Args:
-        store: Where questions come from and answers go.
-    """
+    """The questionnaire of a store, as pages."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -77,9 +91,7 @@ class Pages:
     def question(self, request: Request) -> Response:
         """The open question; or thanks, when there is none."""
         key, name = self._annotator(request)
-        if name is None:
-            return RedirectResponse("/", 303)
-        return self._question(key, name)
+        return RedirectResponse("/", 303) if name is None else self._question(key, name)
 
     async def answer(self, request: Request) -> Response:
         """Store an answer, then show the next question, or feedback on a gold one."""
@@ -87,8 +99,7 @@ class Pages:
         key, name = await run_in_threadpool(self._annotator, request)
         if name is None:
             return RedirectResponse("/", 303)
-        asked = form.get("tuple", "")
-        best, worst = form.get("best", ""), form.get("worst", "")
+        asked, best, worst = (form.get(field, "") for field in ("tuple", "best", "worst"))
         try:
             gold = await run_in_threadpool(self._store.answer, key, asked, best, worst)
         except NotAskedError:
@@ -108,7 +119,6 @@ class Pages:
 
     async def pause(self, request: Request) -> Response:
         """Forget the name in this browser; the answers stay."""
-        await _form(request)
         response = RedirectResponse("/?saved", 303)
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
         return response
@@ -123,20 +133,11 @@ class Pages:
         status: int = 200,
     ) -> Response:
         question = self._store.next(key)
-        progress = self._store.progress(key)
+        shown: dict[str, Any] = {"name": name, "progress": self._store.progress(key)}
         if question is None:
-            stopped = self._store.stopped(key)
-            return self._page("done", name=name, progress=progress, stopped=stopped)
-        return self._page(
-            "question",
-            status,
-            question=question,
-            name=name,
-            progress=progress,
-            best=best,
-            worst=worst,
-            problem=problem,
-        )
+            return self._page("done", **shown, stopped=self._store.stopped(key))
+        shown |= {"question": question, "best": best, "worst": worst, "problem": problem}
+        return self._page("question", status, **shown)
 
     def _annotator(self, request: Request) -> tuple[str, str | None]:
         key = unquote(request.cookies.get(COOKIE, ""))
@@ -156,3 +157,79 @@ async def _form(request: Request) -> dict[str, str]:
     """Fields of a URL-encoded form, the first of each name; bytes that are not UTF-8 replaced."""
     text = (await request.body()).decode("utf-8", "replace")
     return {name: values[0] for name, values in parse_qs(text, keep_blank_values=True).items()}
+
+
+class Guard:
+    """Refuses foreign and overlong requests, and adds headers to every answer.
+
+    The form has no passwords, so a page of another site must not be able to use it through the
+    annotator's browser. Requests must be addressed to this machine by name (else a foreign name
+    could be pointed at it: DNS rebinding), and forms must come from the questionnaire's own pages:
+    browsers say so in `Sec-Fetch-Site` and `Origin`, which pages cannot forge.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; the application sees it when all of its body is there."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        refusal = _refusal(str(scope["method"]), Headers(scope=scope))
+        body = b""
+        if refusal is None and scope["method"] not in ("GET", "HEAD"):
+            more = True
+            while more and refusal is None:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > MOST_BYTES:
+                    refusal = _TOO_LONG
+        if refusal is not None:
+            await PlainTextResponse(*refusal)(scope, receive, send_with_headers)
+            return
+        messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def replay() -> Message:
+            return next(messages, None) or await receive()
+
+        await self._app(scope, replay, send_with_headers)
+
+
+_TOO_LONG = ("Expected a short form.", 413)
+_FOREIGN = ("Expected a form of this questionnaire.", 403)
+
+
+def _refusal(method: str, headers: Headers) -> tuple[str, int] | None:
+    """What to answer to a request that is not served: text and status."""
+    host, length = headers.get("host", ""), headers.get("content-length")
+    try:
+        name = urlsplit(f"//{host}").hostname
+    except ValueError:  # as of `[`, which begins an address and does not end it
+        return "Expected the name of a host.", 400
+    if name not in LOCAL:
+        return "Expected a request to this machine.", 421
+    if length is not None and "transfer-encoding" in headers:
+        return "Expected one length of the body, not two.", 400
+    if length is not None and not (length.isascii() and length.isdigit()):
+        return "Expected a length in bytes.", 400
+    if length is not None and int(length) > MOST_BYTES:
+        return _TOO_LONG
+    if method in ("GET", "HEAD"):
+        return None
+    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return _FOREIGN
+    origin = headers.get("origin")
+    try:
+        return None if origin is None or urlsplit(origin).netloc == host else _FOREIGN
+    except ValueError:
+        return _FOREIGN

@@ -1,34 +1,151 @@
-"""Who is asked what, and the answers, each stored as it is given."""
+"""A questionnaire in an SQLite file: who is asked what; answers, stored as they are given."""
 
 import json
+import sqlite3
 import time
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import Connection, Row
+from threading import Lock
 
+from firth.relatedness.bws.output import claim_file
 from firth.relatedness.bws.records import Annotation
-from firth.relatedness.questionnaire.assign import OPEN, choose, is_stopped, open_to, stop_if_needed
-from firth.relatedness.questionnaire.database import SCHEMA, Database
-from firth.relatedness.questionnaire.plan import Questionnaire, Rules, Wording
-from firth.relatedness.questionnaire.question import (
-    Feedback,
-    NotAskedError,
-    Overview,
-    Progress,
-    Question,
-    UnusableAnswerError,
-)
+from firth.relatedness.questionnaire.setup import Questionnaire, Rules, Wording
 from firth.run.errors import InputError
+from firth.run.seeds import derive_seed
 
 LONGEST_NAME = 64
+_SCHEMA = "1"
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE items (id TEXT PRIMARY KEY, texts TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE tuples (
+    place INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    items TEXT NOT NULL,
+    best TEXT,
+    worst TEXT
+);
+CREATE TABLE annotators (
+    key TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    joined TEXT NOT NULL,
+    stopped INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE answers (
+    annotator TEXT NOT NULL REFERENCES annotators (key),
+    place INTEGER NOT NULL REFERENCES tuples (place),
+    number INTEGER NOT NULL,
+    shown REAL NOT NULL,
+    best TEXT,
+    worst TEXT,
+    answered TEXT,
+    PRIMARY KEY (annotator, place)
+) WITHOUT ROWID;
+CREATE INDEX answers_of_a_tuple ON answers (place);
+"""
+_OPEN = """
+SELECT t.place FROM tuples AS t
+LEFT JOIN (
+    SELECT place, count(*) AS held FROM answers
+    WHERE answered IS NOT NULL OR shown > :since GROUP BY place
+) AS load ON load.place = t.place
+WHERE t.best IS NULL AND coalesce(load.held, 0) < :wanted
+AND NOT EXISTS (SELECT 1 FROM answers WHERE annotator = :me AND place = t.place)
+"""
+"""Tuples that still lack answers, and that `:me` has not seen; held ones count as answered."""
+_WAIT_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Question:
+    """A tuple as it is shown: its id, the question's number among this annotator's (from 1), ids of
+    items in the order they are shown, and the texts of each.
+    """
+
+    id: str
+    number: int
+    items: tuple[str, ...]
+    texts: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What an annotator answered to a gold question, and what is right (ids of items)."""
+
+    question: Question
+    best: str
+    worst: str
+    right_best: str
+    right_worst: str
+
+    @property
+    def right(self) -> bool:
+        """Whether both are right."""
+        return (self.best, self.worst) == (self.right_best, self.right_worst)
+
+
+@dataclass(frozen=True)
+class AnnotatorProgress:
+    """How far an annotator is: questions answered (gold included), and questions still open."""
+
+    answered: int
+    left: int
+
+
+@dataclass(frozen=True)
+class Overview:
+    """How far the questionnaire is: tuples that are not gold, those of them with all wanted
+    answers, answers to them, answers to gold questions, who ever began, and those asked no more.
+    """
+
+    tuples: int
+    complete: int
+    answers: int
+    gold_answers: int
+    annotators: int
+    stopped: int
+
+    def __str__(self) -> str:
+        """One line."""
+        return (
+            f"{self.complete:,} of {self.tuples:,} tuples complete; {self.answers:,} answers and "
+            f"{self.gold_answers:,} gold answers by {self.annotators:,} annotators"
+            + (f", {self.stopped:,} of them stopped" if self.stopped else "")
+        )
+
+
+class NotAskedError(Exception):
+    """An answer to a question that was never put to this annotator."""
+
+
+class UnusableAnswerError(ValueError):
+    """An answer that names no two different items of the tuple."""
 
 
 class Store:
-    """A questionnaire in a file: `Store.create`, or `Store.open` for one that is there."""
+    """A questionnaire in a file: `Store.create`, or `Store.open` for one that is there.
 
-    def __init__(self, database: Database, wording: Wording, rules: Rules) -> None:
-        self._database, self.wording, self.rules = database, wording, rules
+    One connection that several threads share; other processes may have the same file open. Every
+    write is one transaction, synced to the disk before it ends (`synchronous=FULL`, write-ahead
+    log): what was committed survives a kill and a loss of power.
+    """
+
+    def __init__(self, path: Path, wording: Wording, rules: Rules) -> None:
+        self.path, self.wording, self.rules, self._lock = path, wording, rules, Lock()
+        try:
+            self._connection = sqlite3.connect(
+                path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._connection.row_factory = Row
+            for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+                self._connection.execute(f"PRAGMA {setting}")
+        except sqlite3.Error as error:
+            raise InputError(f"{path}: cannot be opened as a questionnaire ({error})") from error
 
     @classmethod
     def create(cls, path: str | Path, questionnaire: Questionnaire) -> "Store":
@@ -43,20 +160,19 @@ class Store:
         path = Path(path)
         if not path.parent.is_dir():
             raise InputError(f"{path}: there is no folder {path.parent}")
-        database = Database(path)
-        with database.writing() as connection:
-            if not database.has_tables(connection):
-                database.make_tables(connection)
+        _look_at(path)
+        store = cls(path, questionnaire.wording, questionnaire.rules)
+        with store._writing() as connection:
+            if not _table_names(connection):
                 _fill(connection, questionnaire)
-            kept = _meta(connection, "fingerprint")
-            if kept != questionnaire.fingerprint:
+            if _meta(connection, "fingerprint") != questionnaire.fingerprint:
                 raise InputError(
                     f"{path}: holds answers to other items, tuples, gold questions, or another "
                     "order of them (--seed). Give the same ones, or name a new file with --db"
                 )
             settings = json.dumps(questionnaire.settings(), ensure_ascii=False)
             _set_meta(connection, "settings", settings)
-        return cls(database, questionnaire.wording, questionnaire.rules)
+        return store
 
     @classmethod
     def open(cls, path: str | Path) -> "Store":
@@ -68,16 +184,40 @@ class Store:
         path = Path(path)
         if not path.is_file():
             raise InputError(f"{path}: no such file. firth bws serve makes it")
-        database = Database(path)
-        with database.reading() as connection:
-            if not database.has_tables(connection):
-                raise InputError(f"{path}: empty. firth bws serve fills it")
+        if not _look_at(path):
+            raise InputError(f"{path}: empty. firth bws serve fills it")
+        store = cls(path, Wording(), Rules())
+        with store._reading() as connection:
             settings = json.loads(_meta(connection, "settings"))
-        return cls(database, Wording(**settings["wording"]), Rules(**settings["rules"]))
+        store.wording, store.rules = Wording(**settings["wording"]), Rules(**settings["rules"])
+        return store
 
     def close(self) -> None:
-        """Close the file."""
-        self._database.close()
+        """Close the file; all answers are in it already."""
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """A consistent view of the file."""
+        with self._lock:
+            self._connection.execute("BEGIN")
+            try:
+                yield self._connection
+            finally:
+                self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """One transaction: all of the block is on the disk when it ends, or none of it."""
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
 
     def enter(self, name: str) -> str:
         """The key of an annotator, who may have been here before.
@@ -91,7 +231,7 @@ class Store:
         key = unicodedata.normalize("NFKC", shown).casefold()
         if not key or len(shown) > LONGEST_NAME:
             raise UnusableAnswerError(f"Please give a name of 1 to {LONGEST_NAME} characters.")
-        with self._database.writing() as connection:
+        with self._writing() as connection:
             connection.execute(
                 "INSERT INTO annotators (key, name, joined) VALUES (?, ?, ?) "
                 "ON CONFLICT (key) DO NOTHING",
@@ -101,10 +241,8 @@ class Store:
 
     def name(self, annotator: str) -> str | None:
         """The name behind a key, as it was first given; None if there is none."""
-        with self._database.reading() as connection:
-            row = connection.execute(
-                "SELECT name FROM annotators WHERE key = ?", (annotator,)
-            ).fetchone()
+        with self._reading() as connection:
+            row = _one(connection, "SELECT name FROM annotators WHERE key = ?", annotator)
         return None if row is None else str(row["name"])
 
     def next(self, annotator: str) -> Question | None:
@@ -113,13 +251,14 @@ class Store:
         Every `gold_every`-th is a gold question. Of the others, the one with the fewest answers
         comes first, so that all tuples are answered once before any is answered twice.
         """
-        with self._database.writing() as connection:
-            if is_stopped(connection, annotator):
+        with self._writing() as connection:
+            if _is_stopped(connection, annotator):
                 return None
-            row = connection.execute(
+            row = _one(
+                connection,
                 "SELECT place, number FROM answers WHERE annotator = ? AND answered IS NULL",
-                (annotator,),
-            ).fetchone()
+                annotator,
+            )
             if row is not None:
                 connection.execute(
                     "UPDATE answers SET shown = ? WHERE annotator = ? AND place = ?",
@@ -127,7 +266,7 @@ class Store:
                 )
                 return _question(connection, row["place"], row["number"])
             number = 1 + _count(connection, "WHERE annotator = ?", annotator)
-            place = choose(connection, annotator, number, self.rules)
+            place = self._choose(connection, annotator, number)
             if place is None:
                 return None
             connection.execute(
@@ -135,6 +274,33 @@ class Store:
                 (annotator, place, number, time.time()),
             )
             return _question(connection, place, number)
+
+    def _choose(self, connection: Connection, annotator: str, number: int) -> int | None:
+        """The place of the tuple that question `number` of an annotator asks about, if any.
+
+        Every `gold_every`-th is a gold question that this annotator has not seen, as long as there
+        are other questions left.
+        """
+        row = connection.execute(
+            f"{_OPEN} ORDER BY coalesce(load.held, 0), t.place LIMIT 1", self._open_to(annotator)
+        ).fetchone()
+        if row is None:
+            return None
+        if number % self.rules.gold_every == 0:
+            unseen = connection.execute(
+                "SELECT place FROM tuples AS t WHERE best IS NOT NULL AND NOT EXISTS "
+                "(SELECT 1 FROM answers WHERE annotator = ? AND place = t.place) ORDER BY place",
+                (annotator,),
+            ).fetchall()
+            if unseen:
+                # Annotators get the gold questions in different orders.
+                row = unseen[derive_seed(number, annotator) % len(unseen)]
+        return int(row["place"])
+
+    def _open_to(self, annotator: str) -> dict[str, object]:
+        """The parameters of `_OPEN` for an annotator, now."""
+        since = time.time() - 60 * self.rules.hold_minutes
+        return {"me": annotator, "since": since, "wanted": self.rules.annotations}
 
     def answer(self, annotator: str, tuple_id: str, best: str, worst: str) -> bool:
         """Store an answer; it is on the disk when this returns. The first one counts.
@@ -146,12 +312,14 @@ class Store:
             NotAskedError: The question was not put to this annotator.
             UnusableAnswerError: `best` and `worst` are not two different items of the tuple.
         """
-        with self._database.writing() as connection:
-            row = connection.execute(
+        with self._writing() as connection:
+            row = _one(
+                connection,
                 "SELECT t.place, t.items, t.best, a.answered FROM answers AS a "
                 "JOIN tuples AS t ON t.place = a.place WHERE a.annotator = ? AND t.id = ?",
-                (annotator, tuple_id),
-            ).fetchone()
+                annotator,
+                tuple_id,
+            )
             if row is None:
                 raise NotAskedError(tuple_id)
             gold = row["best"] is not None
@@ -168,50 +336,57 @@ class Store:
                 (best, worst, _now(), annotator, row["place"]),
             )
             if gold:
-                stop_if_needed(connection, annotator, self.rules)
+                self._stop_if_needed(connection, annotator)
             return gold
+
+    def _stop_if_needed(self, connection: Connection, annotator: str) -> None:
+        """Mark an annotator whose share of right gold answers has fallen below the bar."""
+        n, right = connection.execute(
+            "SELECT count(*), sum(a.best = t.best AND a.worst = t.worst) "
+            "FROM answers AS a JOIN tuples AS t ON t.place = a.place "
+            "WHERE a.annotator = ? AND a.answered IS NOT NULL AND t.best IS NOT NULL",
+            (annotator,),
+        ).fetchone()
+        if n >= self.rules.stop_after and right < self.rules.stop_below * n - 1e-9:
+            connection.execute("UPDATE annotators SET stopped = 1 WHERE key = ?", (annotator,))
 
     def feedback(self, annotator: str, tuple_id: str) -> Feedback | None:
         """What to tell about a gold question that was answered; None where there is nothing."""
-        with self._database.reading() as connection:
-            row = connection.execute(
+        with self._reading() as connection:
+            row = _one(
+                connection,
                 "SELECT t.place, a.number, a.best, a.worst, t.best AS right_best, "
                 "t.worst AS right_worst FROM answers AS a JOIN tuples AS t ON t.place = a.place "
                 "WHERE a.annotator = ? AND t.id = ? AND a.answered IS NOT NULL "
                 "AND t.best IS NOT NULL",
-                (annotator, tuple_id),
-            ).fetchone()
+                annotator,
+                tuple_id,
+            )
             if row is None:
                 return None
-            return Feedback(
-                _question(connection, row["place"], row["number"]),
-                row["best"],
-                row["worst"],
-                row["right_best"],
-                row["right_worst"],
-            )
+            place, number, *answers = row
+            return Feedback(_question(connection, place, number), *answers)
 
-    def progress(self, annotator: str) -> Progress:
+    def progress(self, annotator: str) -> AnnotatorProgress:
         """How far an annotator is."""
-        with self._database.reading() as connection:
+        with self._reading() as connection:
             answered = _count(connection, "WHERE annotator = ? AND answered IS NOT NULL", annotator)
             waiting = _count(connection, "WHERE annotator = ? AND answered IS NULL", annotator)
-            row = connection.execute(
-                f"SELECT count(*) AS n FROM ({OPEN})", open_to(annotator, self.rules)
+            (unseen,) = connection.execute(
+                f"SELECT count(*) FROM ({_OPEN})", self._open_to(annotator)
             ).fetchone()
-            left = waiting + int(row["n"])
-        return Progress(answered, left)
+        return AnnotatorProgress(answered, waiting + int(unseen))
 
     def stopped(self, annotator: str) -> bool:
         """Whether the annotator is asked no more, after too many wrong gold answers."""
-        with self._database.reading() as connection:
-            return is_stopped(connection, annotator)
+        with self._reading() as connection:
+            return _is_stopped(connection, annotator)
 
     def annotations(self) -> list[Annotation]:
         """All answers in the order in which they were given, gold ones among them."""
-        with self._database.reading() as connection:
+        with self._reading() as connection:
             return [
-                Annotation(row["id"], row["name"], row["best"], row["worst"], row["answered"])
+                Annotation(*row)
                 for row in connection.execute(
                     "SELECT t.id, n.name, a.best, a.worst, a.answered FROM answers AS a "
                     "JOIN tuples AS t ON t.place = a.place JOIN annotators AS n "
@@ -222,34 +397,63 @@ class Store:
 
     def overview(self) -> Overview:
         """How far the questionnaire is."""
-        with self._database.reading() as connection:
-            row = connection.execute(
-                "SELECT count(*) AS tuples, sum(n >= :wanted) AS complete, sum(n) AS answers FROM ("
+        with self._reading() as connection:
+            tuples, complete, answers = connection.execute(
+                "SELECT count(*), sum(n >= :wanted), sum(n) FROM ("
                 "SELECT (SELECT count(*) FROM answers AS a WHERE a.place = t.place "
                 "AND a.answered IS NOT NULL) AS n FROM tuples AS t WHERE t.best IS NULL)",
                 {"wanted": self.rules.annotations},
             ).fetchone()
-            all_answers = _count(connection, "WHERE answered IS NOT NULL")
-            people = connection.execute(
-                "SELECT count(*) AS n, coalesce(sum(stopped), 0) AS stopped FROM annotators"
+            gold = _count(connection, "WHERE answered IS NOT NULL") - answers
+            people, stopped = connection.execute(
+                "SELECT count(*), coalesce(sum(stopped), 0) FROM annotators"
             ).fetchone()
-        return Overview(
-            row["tuples"],
-            row["complete"],
-            row["answers"],
-            all_answers - row["answers"],
-            people["n"],
-            people["stopped"],
+        return Overview(tuples, complete, answers, gold, people, stopped)
+
+
+def _look_at(path: Path) -> bool:
+    """Whether a file is a questionnaire; False if it is empty or missing. Nothing is changed in it.
+
+    Raises:
+        InputError: It is something else, or a questionnaire of another release.
+    """
+    if not path.exists():
+        claim_file(path)
+        return False
+    if not path.is_file():
+        raise InputError(f"{path}: cannot be opened as a questionnaire (not a file)")
+    found = None
+    try:
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", _WAIT_SECONDS, uri=True)
+        try:
+            connection.row_factory = Row
+            names = _table_names(connection)
+            if {"meta", "tuples", "answers"} <= names:
+                found = _meta(connection, "schema")
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise InputError(f"{path}: cannot be opened as a questionnaire ({error})") from error
+    if names and found != _SCHEMA:
+        raise InputError(
+            f"{path}: a database of another kind (tables {', '.join(sorted(names))}; "
+            f"schema {found}, expected {_SCHEMA}). Name a new file"
         )
+    return bool(names)
+
+
+def _table_names(connection: Connection) -> set[str]:
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {row["name"] for row in rows}
 
 
 def _fill(connection: Connection, questionnaire: Questionnaire) -> None:
+    for statement in filter(str.strip, _TABLES.split(";")):
+        connection.execute(statement)
+    items = questionnaire.items.values()
     connection.executemany(
         "INSERT INTO items VALUES (?, ?)",
-        (
-            (item.id, json.dumps(item.texts, ensure_ascii=False))
-            for item in questionnaire.items.values()
-        ),
+        ((item.id, json.dumps(item.texts, ensure_ascii=False)) for item in items),
     )
     rows = []
     for place, one in enumerate(questionnaire.tuples, start=1):
@@ -257,18 +461,30 @@ def _fill(connection: Connection, questionnaire: Questionnaire) -> None:
         answer = (None, None) if gold is None else (gold.best, gold.worst)
         rows.append((place, one.id, json.dumps(one.items, ensure_ascii=False), *answer))
     connection.executemany("INSERT INTO tuples VALUES (?, ?, ?, ?, ?)", rows)
-    _set_meta(connection, "schema", SCHEMA)
+    _set_meta(connection, "schema", _SCHEMA)
     _set_meta(connection, "fingerprint", questionnaire.fingerprint)
 
 
 def _question(connection: Connection, place: int, number: int) -> Question:
-    row = connection.execute("SELECT id, items FROM tuples WHERE place = ?", (place,)).fetchone()
+    row = _one(connection, "SELECT id, items FROM tuples WHERE place = ?", place)
+    assert row is not None, "a place that stands in an answer"
     items = tuple(json.loads(row["items"]))
-    texts = []
-    for item in items:
-        found: Row = connection.execute("SELECT texts FROM items WHERE id = ?", (item,)).fetchone()
-        texts.append(tuple(json.loads(found["texts"])))
+    texts = [
+        tuple(json.loads(found["texts"]))
+        for item in items
+        if (found := _one(connection, "SELECT texts FROM items WHERE id = ?", item))
+    ]
     return Question(row["id"], number, items, tuple(texts))
+
+
+def _is_stopped(connection: Connection, annotator: str) -> bool:
+    row = _one(connection, "SELECT stopped FROM annotators WHERE key = ?", annotator)
+    return row is not None and bool(row["stopped"])
+
+
+def _one(connection: Connection, query: str, *values: object) -> Row | None:
+    row: Row | None = connection.execute(query, values).fetchone()
+    return row
 
 
 def _count(connection: Connection, where: str, *values: object) -> int:
@@ -276,7 +492,7 @@ def _count(connection: Connection, where: str, *values: object) -> int:
 
 
 def _meta(connection: Connection, key: str) -> str:
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    row = _one(connection, "SELECT value FROM meta WHERE key = ?", key)
     return "" if row is None else str(row["value"])
 
 

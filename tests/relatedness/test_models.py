@@ -1,0 +1,181 @@
+"""Tables 5 and 6: means over folds, by domain; fine-tuning by folds; the command."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from scipy.stats import spearmanr
+from typer.testing import CliRunner
+
+import firth.relatedness.tune as module
+from firth.baselines.dice import Dice
+from firth.cli.main import app
+from firth.evaluate.aggregate import Scheme, divide
+from firth.evaluate.rows import EvaluationSet
+from firth.relatedness.models import Setting, study_models
+from firth.relatedness.tune import Recipe, check_recipe, learning_rate, training_pairs, tune
+from firth.run.errors import InputError, MissingExtraError
+
+
+def test_figures_are_means_over_folds(scored: EvaluationSet) -> None:
+    """Spearman by scipy in each test fold, then the plain mean; by domain within each fold."""
+    study = study_models(scored, ["baseline:dice"], setting=Setting(folds=3, resamples=20))
+    similarities = Dice().similarities(scored.pairs)
+    scores = np.array([row.score for row in scored.rows])
+    folds = divide(scored, Scheme.RANDOM, 13, 3)
+
+    def mean(groups: list[np.ndarray]) -> float:
+        return float(
+            100 * np.mean([spearmanr(scores[g], similarities[g]).statistic for g in groups])
+        )
+
+    found = study.figures["baseline:dice"]
+    assert list(found) == ["all", "court", "farm", "sea"]
+    assert found["all"].value == pytest.approx(mean([fold.test for fold in folds]))
+    rows = scored.subtasks["sea"]
+    parts = [np.intersect1d(fold.test, rows) for fold in folds]
+    assert found["sea"].value == pytest.approx(mean(parts))
+    assert (found["all"].n, found["sea"].n) == (36, 12)
+
+
+def test_what_is_undefined_is_said(scored: EvaluationSet) -> None:
+    """A domain with less than two pairs in a fold has no figure, and the reason is a remark."""
+    study = study_models(scored, ["baseline:dice"], setting=Setting(folds=12, resamples=5))
+    assert study.figures["baseline:dice"]["sea"].value is None
+    assert any("sea: fold 1: a correlation needs" in text for text in study.table().remarks)
+
+
+def test_the_folder(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    """Models as they are and tuned, a column each; the second call trains nothing and says so."""
+    arguments = ["relatedness", "models", str(pairs_file), "baseline:dice", "--out", str(tmp_path),
+                 "--finetune", str(tiny_bert), "--folds", "2", "--batch", "8",
+                 "--train-pairs", "16", "--resamples", "20", "--no-cache"]  # fmt: skip
+    result = CliRunner().invoke(app, [*arguments, "--quiet"])
+    assert result.exit_code == 0, (result.output, result.exception)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"folds", "manifest.json", "results.json", "similarities.parquet", "table.md",
+                     "table.tex", "domains.md", "domains.tex"}  # fmt: skip
+    stored = json.loads((tmp_path / "results.json").read_text())
+    labels = ["baseline:dice", "cross-validated", "leave-one-domain-out"]
+    assert [model["label"] for model in stored["models"]] == labels
+    assert set(stored["models"][2]["spearman"]) == {"all", "court", "farm", "sea"}
+    assert stored["models"][1]["shared"] <= 36
+    table = pq.read_table(tmp_path / "similarities.parquet")
+    assert table.num_rows == 3 * 36
+    assert table["similarity"].null_count == 0
+    assert "at most 16 training pairs" in result.output
+    again = CliRunner().invoke(app, arguments)
+    assert again.output.count("unchanged") == 2 + 3
+
+
+def test_what_is_left_out(scored: EvaluationSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing named: what is installed is measured. What is named must be installed."""
+    from firth.baselines import glove
+    from firth.run.errors import MissingExtraError
+
+    monkeypatch.setattr(glove, "glove_files", list)
+    study = study_models(scored, setting=Setting(folds=2, resamples=5))
+    assert [one.label for one in study.models] == ["baseline:dice", "baseline:tfidf"]
+    with pytest.raises(MissingExtraError):
+        study_models(scored, ["baseline:glove"], setting=Setting(folds=2, resamples=5))
+    with pytest.raises(InputError, match="36 rows cannot make 40 folds"):
+        study_models(scored, ["baseline:dice"], setting=Setting(folds=40))
+
+
+@pytest.fixture
+def recipe(tiny_bert: Path) -> Recipe:
+    return Recipe(str(tiny_bert), batch=8, learning_rate=1e-3)
+
+
+def test_a_stopped_call_continues(
+    scored: EvaluationSet, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed in its second fold, the next call trains that fold alone and ends with the answers of
+    a call that was never stopped; each row is answered by the model that did not see it."""
+    whole = tune(scored, Scheme.RANDOM, recipe, tmp_path / "whole", folds=2)
+    assert np.isfinite(whole.similarities).all()
+
+    trained = []
+    original = module.training_pairs
+
+    def stops_in_the_second(data: EvaluationSet, fold: object, given: Recipe) -> object:
+        trained.append(fold)
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        return original(data, fold, given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "training_pairs", stops_in_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        tune(scored, Scheme.RANDOM, recipe, tmp_path / "stopped", folds=2)
+    again = tune(scored, Scheme.RANDOM, recipe, tmp_path / "stopped", folds=2)
+    assert len(trained) == 3, "the first fold was kept"
+    assert np.array_equal(again.similarities, whole.similarities)
+    names = {path.name for path in (tmp_path / "stopped" / "folds" / "cross-validated-1").iterdir()}
+    assert names == {"similarities.parquet", "manifest.json"}, "no model, no checkpoint is left"
+
+
+def test_the_order_of_the_file_does_not_matter(
+    scored: EvaluationSet, recipe: Recipe, tmp_path: Path
+) -> None:
+    """The same pairs in another order get the same answers; so nothing depends on row numbers."""
+    turned = replace(scored, rows=scored.rows[::-1])
+    found = []
+    for name, data in (("one", scored), ("two", turned)):
+        tuned = tune(data, Scheme.CROSS_TOPIC, replace(recipe, pairs=8), tmp_path / name)
+        found.append(dict(zip(data.pairs, tuned.similarities.tolist(), strict=True)))
+    for pair, similarity in found[0].items():
+        assert found[1][pair] == pytest.approx(similarity, abs=1e-5)
+
+
+def test_only_training_pairs_are_learned_from(scored: EvaluationSet, recipe: Recipe) -> None:
+    """Exactly those of the fold, labels in [0, 1] in the order of the scores; a limit keeps some of
+    them, the same ones each time."""
+    for fold in divide(scored, Scheme.RANDOM, 13, 3):
+        learned = training_pairs(scored, fold, recipe)
+        expected = {scored.pairs[row]: scored.rows[row].score for row in fold.train}
+        found = list(zip(learned["sentence1"], learned["sentence2"], strict=True))
+        assert sorted(found) == sorted(expected)
+        labels = np.array(learned["label"])
+        assert (labels.min(), labels.max()) == (0.0, 1.0)
+        by_score = np.argsort([expected[pair] for pair in found], kind="stable")
+        assert (np.diff(labels[by_score]) >= 0).all()
+        few = training_pairs(scored, fold, replace(recipe, pairs=5))
+        assert len(few) == 5
+        assert set(few["sentence1"]) <= set(learned["sentence1"])
+        assert training_pairs(scored, fold, replace(recipe, pairs=5))["label"] == few["label"]
+
+
+def test_shared_sentences_are_told(scored: EvaluationSet, recipe: Recipe, tmp_path: Path) -> None:
+    """By brute force: a test pair one of whose sentences stands in a training pair."""
+    tuned = tune(scored, Scheme.CROSS_TOPIC, replace(recipe, pairs=2), tmp_path)
+    for fold in tuned.folds:
+        learned = {text for row in fold.train for text in scored.rows[row].texts}
+        for row in fold.test:
+            assert tuned.shared[row] == bool({*scored.rows[row].texts} & learned)
+    assert 0 < tuned.shared.sum() < len(scored.rows), "the premise: some are, some are not"
+
+
+def test_rates(tiny_run: Path, tiny_bert: Path) -> None:
+    """Static word vectors bear a higher rate than a Transformer."""
+    static, transformer = (module._open(str(one)) for one in (tiny_run / "surrogate", tiny_bert))
+    assert (learning_rate(static), learning_rate(transformer)) == (2e-3, 2e-5)
+
+
+def test_what_cannot_be_tuned(
+    scored: EvaluationSet, tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Baselines, runs, flat scores, missing libraries: found before anything is trained."""
+    with pytest.raises(InputError, match="--finetune baseline:dice: a baseline"):
+        check_recipe(Recipe("baseline:dice"), scored)
+    with pytest.raises(InputError, match=r"Origin of .* cannot be tuned"):
+        check_recipe(Recipe(str(tiny_run)), scored)
+    flat = replace(scored, rows=tuple(replace(row, score=1.0) for row in scored.rows))
+    with pytest.raises(InputError, match="all scores are alike"):
+        check_recipe(Recipe(str(tiny_run / "surrogate")), flat)
+    monkeypatch.setitem(sys.modules, "accelerate", None)
+    with pytest.raises(MissingExtraError, match=r"firth\[train\]"):
+        check_recipe(Recipe("roberta-base"), scored)
