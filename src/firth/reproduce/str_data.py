@@ -13,13 +13,11 @@ from firth.baselines.dice import Dice
 from firth.evaluate.metrics import Estimate
 from firth.evaluate.rows import EvaluationSet
 from firth.lexical.words import words
-from firth.relatedness.bws.balance import measure_balance
-from firth.relatedness.bws.calibrate import calibrate_noise
-from firth.relatedness.bws.design import design_tuples
-from firth.relatedness.bws.simulate import Crowd, simulate_judgements
-from firth.relatedness.bws.split_half import split_half
-from firth.relatedness.features.features import VECTORS, measure_features
-from firth.relatedness.models.bins import compare_in_bins
+from firth.relatedness.bins import compare_in_bins
+from firth.relatedness.bws.design import design_tuples, measure_balance
+from firth.relatedness.bws.reliability import split_half
+from firth.relatedness.bws.simulate import Crowd, calibrate_noise, simulate_judgements
+from firth.relatedness.features import VECTORS, measure_features
 from firth.relatedness.scored import load_pairs
 from firth.reproduce.options import Request, need_extras
 from firth.reproduce.published import STR_BINS, STR_TABLE2, STR_TABLE3, STR_TABLE4

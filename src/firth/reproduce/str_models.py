@@ -6,9 +6,8 @@ from pathlib import Path
 from firth.baselines.glove import glove_files
 from firth.baselines.trained import TRAINED, stage_of
 from firth.evaluate.cache import Cache
-from firth.relatedness.models.report import Study
-from firth.relatedness.models.study import Setting, study_models
-from firth.relatedness.models.tune import Recipe
+from firth.relatedness.models import Setting, Study, study_models
+from firth.relatedness.tune import Recipe
 from firth.reproduce.options import Request
 from firth.reproduce.published import STR_TABLE5, STR_TABLE6
 from firth.reproduce.report import UNKNOWN, Lines, Report, row
