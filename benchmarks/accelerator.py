@@ -222,8 +222,6 @@ def pair_fits(row: Row, terms: Row, coherence: Any) -> "PairFits":
 
 def report(given: argparse.Namespace) -> None:
     """Print what the likelihoods make of human scores."""
-    from firth.reproduce.differs import differing, differing_note
-
     from firth.baselines.dice import Dice
     from firth.corpus.corpus import Corpus
     from firth.corpus.statistics import fit_idf_on_run
@@ -232,7 +230,13 @@ def report(given: argparse.Namespace) -> None:
     from firth.paper.coherence.coherence import Coherence
     from firth.paper.context_set import Choice
     from firth.paper.settings import Measure, Selection
-    from firth.reproduce.context_fits import ContextFits, alone, deviations
+    from firth.reproduce.context_fits import (
+        ContextFits,
+        alone,
+        deviations,
+        differing,
+        differing_note,
+    )
     from firth.reproduce.options import all_ones
     from firth.run.run import Run
 

@@ -11,7 +11,6 @@ from .test_refusals import A, B, call
 
 TEXT = "The ship left. The crew sang a song. The harbour was empty. It rained all night.\n"
 DATA = ("--data-dir", "{tmp}")
-Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -23,7 +22,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_folder_named_like_a_stage_keeps_its_texts(
-    tmp_path: Path, monkeypatch: Patch, capsys: Capture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`firth corpus build corpus --run .` beside one's own `corpus/`: refused, nothing changes."""
     (tmp_path / "corpus").mkdir()
@@ -41,7 +40,7 @@ def test_a_folder_named_like_a_stage_keeps_its_texts(
 
 
 def test_a_config_of_another_program_is_kept(
-    tmp_path: Path, monkeypatch: Patch, capsys: Capture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A folder with somebody's config.yaml does not become a run."""
     (tmp_path / "app").mkdir()
@@ -69,13 +68,17 @@ def test_a_config_of_another_program_is_kept(
             "--out",
             "{tmp}/own",
         ),
-        ("leakage", "{run}", "--task", "sts-b", "--data-dir", "{tmp}", "--out", "{mine}"),
+        ("leakage", "{run}", "--task", "sts-b", "--data-dir", "{tmp}", "--json", "{mine}"),
         ("demo", "--out", "{tmp}/own"),
     ],
     ids=lambda arguments: arguments[0],
 )
 def test_no_command_writes_over_what_is_there(
-    tiny_run: Path, tmp_path: Path, monkeypatch: Patch, capsys: Capture, arguments: tuple[str, ...]
+    tiny_run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
 ) -> None:
     """A file or folder of the user's under the name given: one message, before any work."""
     (tmp_path / "pairs.tsv").write_text(f"{A}\t{B}\n")
@@ -96,7 +99,10 @@ def test_no_command_writes_over_what_is_there(
 
 
 def test_check_run_names_what_is_damaged(
-    tiny_run: Path, tmp_path: Path, monkeypatch: Patch, capsys: Capture
+    tiny_run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Whole runs end with status 0; a flipped byte is named, and the stage built again."""
     import shutil

@@ -200,7 +200,7 @@ def test_a_runs_fingerprint_follows_what_origin_reads(tiny_run: Path, tmp_path: 
         shutil.rmtree(run.path / later)
     assert fingerprint_model(run.path) == first
     found = {first}
-    for change in ({"retrieve": {"chunks": 77}}, {"seed": 99}, {"origin": {"contexts": 3}}):
+    for change in ({"retrieve": {"chunks": 77}}, {"seed": 99}, {"paper": {"contexts": 3}}):
         assert run.config.origin.method is Method.PAPER, "premise: the printed method reads them"
         run.changed(change).save()
         found.add(fingerprint_model(run.path))

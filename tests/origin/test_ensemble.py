@@ -1,6 +1,7 @@
 """Origin's default: a weighted mean, explained by what sums to it."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ B = "A sailor left the harbour in a storm."
 PAIRS = [(A, B), (B, A), (A, A), ("", A), ("", "")]
 
 
-def opened(run: Path | Run, **changes: object) -> EnsembleOrigin:
+def opened(run: Path | Run, **changes: Any) -> EnsembleOrigin:
     found = Origin.open(run, method="ensemble", **changes)
     assert isinstance(found, EnsembleOrigin)
     return found
@@ -67,7 +68,7 @@ def test_weights_are_those_of_the_encoder_that_was_built(prompt_run: Path) -> No
     assert opened(changed).similarity(A, B) == built.similarity(A, B)
 
 
-def test_it_is_symmetric_and_equal_texts_score_one(origin: Origin) -> None:
+def test_it_is_symmetric_and_equal_texts_score_one(origin: EnsembleOrigin) -> None:
     """To the last bit; empty texts are no exception."""
     found = origin.similarities(PAIRS).tolist()
     assert found[0] == found[1]
@@ -163,7 +164,7 @@ def test_what_is_no_pair_of_texts_is_refused(tiny_run: Path, method: str) -> Non
         found.explain(A, 3)  # type: ignore[arg-type]
 
 
-def test_an_origin_can_be_evaluated(origin: Origin) -> None:
+def test_an_origin_can_be_evaluated(origin: EnsembleOrigin) -> None:
     """It is a scorer as any other, with a name for the table."""
     from firth import evaluate
 

@@ -285,7 +285,7 @@ def test_the_identity_follows_every_setting_that_is_read(
     assert run.config.origin.method is Method.PAPER, "premise"
     known = Origin.identity(run)
     assert Origin.identity(run.changed(change)) != known
-    assert Origin.identity(run.changed({"harvest": {"pairs": 7}})) == known
+    assert Origin.identity(run.changed({"harvest": {"pairs": 61}})) == known
 
 
 def test_changes_go_to_the_section_of_the_method(tiny_run: Path) -> None:

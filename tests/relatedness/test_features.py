@@ -16,7 +16,7 @@ from firth.baselines.dice import Dice
 from firth.baselines.registry import open_baseline
 from firth.cli.main import app
 from firth.evaluate.rows import EvaluationSet, Row
-from firth.lexical.vector_files import WordVectors
+from firth.lexical.word_vectors import WordVectors
 from firth.lexical.words import words
 from firth.relatedness.features import (
     FEATURES,

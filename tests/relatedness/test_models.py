@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from firth.evaluate.folds import Scheme, divide
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
 import firth.relatedness.tune as module
 from firth.baselines.dice import Dice
 from firth.cli.main import app
+from firth.evaluate.aggregate import Scheme, divide
 from firth.evaluate.rows import EvaluationSet
 from firth.relatedness.models import Setting, study_models
 from firth.relatedness.tune import Recipe, check_recipe, learning_rate, training_pairs, tune

@@ -28,7 +28,7 @@ from firth.run.run import Run
 from firth.run.screen import say
 
 if TYPE_CHECKING:
-    from firth.origin.origin import Origin
+    from firth.lexical.explainer import Explainer
 
 _COLUMN = re.compile(r"(sentence|text|sent|s|question|q)[ _-]?([12ab]|one|two)", re.IGNORECASE)
 
@@ -230,7 +230,7 @@ def _need_text(*sentences: str) -> None:
 
 def _open_origin(
     folder: Path, preset: Preset | None, settings: Sequence[str] | None, seed: int | None
-) -> "Origin":
+) -> "Explainer":
     from firth.origin.origin import Origin
 
     return Origin.open(_changed(folder, preset, settings), seed=seed)

@@ -18,6 +18,7 @@ from firth.relatedness.pairs.settings import (
     SampleSettings,
     Strategy,
 )
+from firth.run.screen import say
 
 pair_group = typer.Typer(help="Choose sentence pairs for annotation.", no_args_is_help=True)
 group = typer.Typer(

@@ -9,9 +9,8 @@ import numpy as np
 from firth.context import CONTEXT
 from firth.context.bag import learn
 from firth.context.contexts import Contexts
-from firth.context.encoder import BagEncoder, SentenceEncoder
+from firth.context.encoder import ENCODER, BagEncoder, SentenceEncoder
 from firth.context.language_model import PromptEncoder, PromptStates
-from firth.context.open import ENCODER
 from firth.context.settings import ContextConfig, Encoder
 from firth.context.tune import Neighbours, tune
 from firth.corpus import CORPUS

@@ -14,6 +14,9 @@ from firth.context.settings import Encoder
 from firth.lexical.arrays import Floats
 from firth.lexical.word_vectors import WordBag
 
+ENCODER = "encoder.json"
+"""The stage's own record of which encoder it holds, whatever the configuration says by now."""
+
 
 class SentenceEncoder(Protocol):
     """Texts → vectors of length 1, or 0 where nothing is known of a text."""

@@ -16,8 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from firth.context.encoder import unit
-from firth.context.open import ENCODER
+from firth.context.encoder import ENCODER, unit
 from firth.context.settings import Encoder
 from firth.corpus.corpus import Corpus
 from firth.corpus.statistics import usual_sentences

@@ -3,14 +3,11 @@
 from pathlib import Path
 
 from firth.context import CONTEXT
-from firth.context.encoder import BagEncoder, SentenceEncoder
+from firth.context.encoder import ENCODER, BagEncoder, SentenceEncoder
 from firth.context.settings import Encoder
 from firth.lexical.word_vectors import WordBag
 from firth.run.files import read_json
 from firth.run.run import Run
-
-ENCODER = "encoder.json"
-"""The stage's own record of which encoder it holds, whatever the configuration says by now."""
 
 
 def open_encoder(run: str | Path | Run) -> SentenceEncoder:

@@ -18,6 +18,7 @@ from firth.harvest import HARVEST
 from firth.harvest.blocklist import Blocklist
 from firth.harvest.plan import Kind, PlannedPair, Planner
 from firth.harvest.settings import HarvestConfig
+from firth.lexical.explainer import Explainer
 from firth.lexical.words import normal_form
 from firth.origin.origin import Origin
 from firth.paper.origin import PaperOrigin
@@ -115,7 +116,7 @@ def build_harvest(run: Run) -> Outcome:
 
 
 def _score(
-    folder: Path, planner: Planner, corpus: Corpus, origin: Origin, config: HarvestConfig
+    folder: Path, planner: Planner, corpus: Corpus, origin: Explainer, config: HarvestConfig
 ) -> list[Path]:
     folder.mkdir(exist_ok=True)
     paths = [folder / f"shard-{number:06}.parquet" for number in range(config.shards)]
@@ -146,7 +147,9 @@ def _read(shard: Path) -> pa.Table:
     return pq.read_table(shard, page_checksum_verification=True)
 
 
-def _table(corpus: Corpus, origin: Origin, planned: Sequence[PlannedPair], shard: int) -> pa.Table:
+def _table(
+    corpus: Corpus, origin: Explainer, planned: Sequence[PlannedPair], shard: int
+) -> pa.Table:
     numbers = [[pair.first for pair in planned], [pair.second for pair in planned]]
     texts = [corpus.texts(side) for side in numbers]
     pairs = list(zip(*texts, strict=True))

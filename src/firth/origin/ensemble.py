@@ -13,6 +13,7 @@ from firth.context.open import open_encoder
 from firth.context.settings import Encoder
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
+from firth.lexical.explainer import Explainer, Shown, checked
 from firth.lexical.idf import Idf
 from firth.lexical.scorer import TextPair
 from firth.lexical.tfidf import TfIdf
@@ -25,7 +26,6 @@ from firth.origin.components import (
     TermComponent,
     WordComponent,
 )
-from firth.origin.origin import Origin, Shown, checked
 from firth.origin.settings import ComponentWeights
 from firth.run.run import Run
 
@@ -92,7 +92,7 @@ class EnsembleExplanation:
         return found
 
 
-class EnsembleOrigin(Origin):
+class EnsembleOrigin(Explainer):
     """The weighted mean of several similarities; each is a sum over contexts.
 
     - *sentences*: cosine of sentence vectors, which is Eq. 4 over all contexts of the corpus

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
-from firth.origin.origin import Origin, checked
+from firth.lexical.explainer import Explainer, checked
 from firth.origin.settings import Method
 from firth.paper.candidates import Candidates
 from firth.paper.coherence.coherence import Coherence
@@ -26,7 +26,7 @@ _BLOCK = 64
 """Sentences whose context sets are built together, and pairs that are scored together."""
 
 
-class PaperOrigin(Origin):
+class PaperOrigin(Explainer):
     """Context sets, context fit and similarity over one run.
 
     Example:

@@ -16,15 +16,15 @@ import numpy.typing as npt
 from firth.baselines.averaged import without_stop_words
 from firth.baselines.dice import Dice
 from firth.baselines.glove import installed_glove
-from firth.baselines.registry import PREFIX, identify_baseline
-from firth.baselines.spec import Spec
+from firth.baselines.registry import identify_baseline
+from firth.baselines.spec import PREFIX, Spec
 from firth.baselines.trained import TRAINED, trained_folder
 from firth.evaluate.figures import bootstrap_seed
 from firth.evaluate.metrics import Estimate, Floats, Metric, estimate
 from firth.evaluate.rows import EvaluationSet
 from firth.lexical.stem import stems
-from firth.lexical.vector_files import WordVectors, read_vectors
-from firth.lexical.word_vectors import VECTORS, WORDS, WordBag
+from firth.lexical.vector_files import read_vectors
+from firth.lexical.word_vectors import VECTORS, WORDS, WordBag, WordVectors
 from firth.relatedness.parse import GrammaticalRole, Parsed, open_pipeline, parse
 from firth.relatedness.plots import draw_scatter, save
 from firth.relatedness.report import TextTable, describe, figure, write_columns, write_results

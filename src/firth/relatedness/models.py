@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.evaluate.aggregate import mean_over_parts
+from firth.evaluate.aggregate import Fold, Scheme, divide, mean_over_parts
 from firth.evaluate.cache import Cache
-from firth.evaluate.definition import ALL
-from firth.evaluate.folds import Fold, Scheme, divide
 from firth.evaluate.metrics import Estimate, Floats, Metric
 from firth.evaluate.rows import EvaluationSet
-from firth.evaluate.scoring import score, system_of
+from firth.evaluate.score import score, system_of
+from firth.evaluate.task import ALL
 from firth.relatedness.report import TextTable, describe, figure, write_columns, write_results
 from firth.relatedness.scored import DOMAIN, check_scores, load_pairs
 from firth.relatedness.tune import FOLDS, LABELS, Recipe, Tuned, check_recipe, tune

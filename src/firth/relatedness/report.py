@@ -8,8 +8,8 @@ from typing import Any
 
 import firth
 from firth.evaluate.metrics import CONFIDENCE, Estimate
-from firth.evaluate.render import escape
 from firth.evaluate.rows import EvaluationSet
+from firth.evaluate.tables import escape
 from firth.run.files import write_atomically, write_json
 
 NONE = "\u2013"

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from firth.evaluate.definition import ALL, Kind, Published, Task
-from firth.evaluate.load import load_set
+from firth.evaluate.load import load_set, oddities
 from firth.evaluate.metrics import Metric
-from firth.evaluate.oddities import oddities
+from firth.evaluate.readers import COLUMNS, row_of
 from firth.evaluate.rows import EvaluationSet, Row
-from firth.evaluate.task import TASKS, find_task
-from firth.evaluate.tsv import COLUMNS, row_of
+from firth.evaluate.task import ALL, TASKS, Kind, Published, Task, find_task
 from firth.relatedness.rows import listed, read_cells
 from firth.run.errors import InputError
 from firth.run.progress import note

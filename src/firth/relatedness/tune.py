@@ -6,24 +6,24 @@ own in the folder of results: a call that was stopped continues with the fold it
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from firth.baselines.registry import PREFIX
-from firth.evaluate.folds import Fold, Scheme, divide
+from firth.baselines.spec import PREFIX
+from firth.evaluate.aggregate import Fold, Scheme, divide
 from firth.evaluate.metrics import Floats
 from firth.evaluate.models import EncoderScorer, fingerprint_model, resolve_model
 from firth.evaluate.rows import EvaluationSet
-from firth.relatedness.bws.output import import_closure
-from firth.run.errors import InputError, MissingExtraError
+from firth.run.code import fingerprint_code
+from firth.run.errors import InputError
 from firth.run.files import fingerprint_value, write_atomically
 from firth.run.progress import note
 from firth.run.seeds import derive_seed
-from firth.run.stage import SCRATCH, Stage, execute
+from firth.run.stage import SCRATCH, Manifest, execute
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -34,7 +34,7 @@ LABELS: Mapping[Scheme, str] = {
     Scheme.CROSS_TOPIC: "leave-one-domain-out",
 }
 _PREDICTIONS = "similarities.parquet"
-_STATIC_RATE = 2e-3
+_STATIC_RATE, _TRANSFORMER_RATE = 2e-3, 2e-5
 _LIBRARIES = ("sentence-transformers", "torch", "transformers", "tokenizers")
 
 
@@ -79,13 +79,7 @@ def check_recipe(recipe: Recipe, data: EvaluationSet) -> None:
 
     Raises:
         InputError: The base is no encoder that can be tuned, or all scores are alike.
-        MissingExtraError: `accelerate` or `datasets` is not installed.
     """
-    try:
-        import_module("accelerate")
-        import_module("datasets")
-    except ImportError:
-        raise MissingExtraError("fine-tuning", "train") from None
     if recipe.base.startswith(PREFIX) or len({row.score for row in data.rows}) < 2:
         wrong = "all scores are alike" if not recipe.base.startswith(PREFIX) else "a baseline"
         raise InputError(f"--finetune {recipe.base}: {wrong}. {_EXPECTED}")
@@ -128,20 +122,16 @@ def tune(
     }
     settings = asdict(recipe) | {"scheme": label, "folds": folds, "task": data.task.name}
     del settings["base"]
-    code = import_closure(__name__)
+    libraries = {name: version(name) for name in _LIBRARIES}
     for number, fold in enumerate(divided, start=1):
         name = f"folds/{label}-{number}"
-        stage = Stage(name, code, "firth relatedness models", _LIBRARIES)
-        outcome = execute(
-            folder,
-            stage,
-            inputs=inputs,
-            config=settings | {"fold": fold.name},
-            build=_builder(data, fold, recipe, f"{label} {number} of {len(divided)}"),
-        )
+        asked = settings | {"fold": fold.name}
+        wanted = Manifest(name, inputs, asked, fingerprint_code(__name__), libraries).requested()
+        build = _builder(data, fold, recipe, f"{label} {number} of {len(divided)}")
+        outcome = execute(folder / name, wanted, build)
         if outcome.reused:
             note(f"{label}, {fold.name}: unchanged")
-        similarities[fold.test] = _predictions(folder / stage.name / _PREDICTIONS, fold)
+        similarities[fold.test] = _predictions(folder / name / _PREDICTIONS, fold)
         seen = {text for row in fold.train for text in data.rows[row].texts}
         shared[fold.test] = [any(t in seen for t in data.rows[row].texts) for row in fold.test]
     return Tuned(scheme, tuple(divided), similarities, shared)
@@ -166,7 +156,9 @@ def _builder(data: EvaluationSet, fold: Fold, recipe: Recipe, title: str) -> Any
                 base=recipe.base, epochs=recipe.epochs, batch=recipe.batch, learning_rate=rate
             )
             pairs = training_pairs(data, fold, recipe)
-            history = train_siamese(model, pairs, config, seed, scratch, f"Fine-tuning, {title}")
+            history = train_siamese(
+                model, pairs, config, seed, scratch, title=f"Fine-tuning, {title}"
+            )
             asked = [data.pairs[row] for row in fold.test]
             found = EncoderScorer(model, recipe.base).similarities(asked)
         if not np.isfinite(found).all():
@@ -210,10 +202,7 @@ def learning_rate(model: "SentenceTransformer") -> float:
     """The peak rate that suits an encoder: static word vectors bear a hundred times more."""
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
-    from firth.surrogate.base import LEARNING_RATES, BaseKind
-
-    static = isinstance(model[0], StaticEmbedding)
-    return _STATIC_RATE if static else LEARNING_RATES[BaseKind.PRETRAINED]
+    return _STATIC_RATE if isinstance(model[0], StaticEmbedding) else _TRANSFORMER_RATE
 
 
 def _open(base: str) -> "SentenceTransformer":

@@ -17,7 +17,7 @@ from firth.relatedness.bins import compare_in_bins
 from firth.relatedness.bws.design import design_tuples, measure_balance
 from firth.relatedness.bws.reliability import split_half
 from firth.relatedness.bws.simulate import Crowd, calibrate_noise, simulate_judgements
-from firth.relatedness.features import VECTORS, measure_features
+from firth.relatedness.features import DEFAULT_VECTORS, measure_features
 from firth.relatedness.scored import load_pairs
 from firth.reproduce.options import Request, need_extras
 from firth.reproduce.published import STR_BINS, STR_TABLE2, STR_TABLE3, STR_TABLE4
@@ -136,7 +136,7 @@ def str_table4(request: Request) -> Report:
     vectors = request.options.vectors
     need_extras(f"firth reproduce {request.name}", "relatedness", *([] if vectors else ["glove"]))
     found = measure_features(
-        pairs_of(request), vectors or VECTORS, seed=request.seed, resamples=RESAMPLES
+        pairs_of(request), vectors or DEFAULT_VECTORS, seed=request.seed, resamples=RESAMPLES
     )
     shown = [line for line in found.lines if line.shown or line.name in STR_TABLE4]
     printed = [STR_TABLE4.get(line.name, (None, None)) for line in shown]

@@ -171,9 +171,10 @@ def _tuning_notes(study: Study, base: str | None) -> list[str]:
         f"fold, batches of {recipe['batch']}. The paper fine-tuned BERT-base and RoBERTa-base and "
         "does not say for how long.",
         *(
-            f"{label}: {count:,} test pairs have a sentence that a training pair of their fold has "
-            f"too; without them {study.apart[label]}"
-            for label, count in study.shared.items()
+            f"{one.label}: {one.shared:,} test pairs have a sentence that a training pair of their "
+            f"fold has too; without them {one.apart}"
+            for one in study.models
+            if one.shared is not None
         ),
     ]
 

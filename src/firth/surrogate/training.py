@@ -118,7 +118,8 @@ def train_siamese(
     config: SurrogateConfig,
     seed: int,
     scratch: Path,
-    best: Best,
+    best: Best | None = None,
+    title: str = "Surrogate: distilling",
 ) -> History:
     """Train `model` in place, and leave it in evaluation mode with the weights that `best` kept.
 
@@ -128,12 +129,13 @@ def train_siamese(
         config: Epochs, batch, learning rate, looks.
         seed: Decides the order of pairs and dropout.
         scratch: Folder the trainer may write to.
-        best: Looks at the model at times.
+        best: Looks at the model at times; without it the last weights stay.
+        title: Shown beside the bar.
     """
     steps = config.steps(len(pairs))
     places = frozenset(-(-steps * look // config.looks) for look in range(1, config.looks + 1))
     arguments = schedule(config, len(pairs), seed, scratch)
-    with bar("Surrogate: distilling", steps) as shown:
+    with bar(title, steps) as shown:
         trainer = _Trainer(
             model=model,
             args=SentenceTransformerTrainingArguments(**arguments),
@@ -143,7 +145,8 @@ def train_siamese(
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
-    best.restore()
+    if best is not None:
+        best.restore()
     model.eval()
     return history_of(trainer)
 

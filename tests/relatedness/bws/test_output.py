@@ -10,7 +10,6 @@ import pytest
 from firth.relatedness.bws.output import (
     claim_file,
     claim_folder,
-    import_closure,
     publish,
     write_folder,
 )
@@ -171,15 +170,3 @@ def test_files_are_claimed_before_the_work(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             claim_file(path)
-
-
-def test_the_code_behind_a_result_is_all_it_imports() -> None:
-    """Through functions and packages, and nothing beside: the questionnaire decides no score."""
-    found = import_closure("firth.relatedness.bws.score")
-    assert {f"relatedness/bws/{name}" for name in ("score", "answers", "design", "records")} <= {
-        *found
-    }
-    assert {"relatedness/rows", "seeds"} <= {*found}
-    assert not [
-        name for name in found if "questionnaire" in name or "pairs" in name or "evaluate" in name
-    ]

@@ -175,11 +175,11 @@ class Coherence:
     def _scored(
         self, sentences: Sequence[str], rows: Indices, table: Tensor, pairs: Pairs
     ) -> Vectors:
-        vectors, columns = self._encode(sentences), np.asarray(pairs, np.int64).T
+        vectors = self._encode(sentences)
+        s, c = torch.from_numpy(np.array(pairs, np.int64).reshape(-1, 2).T.copy())
         with torch.inference_mode():
-            contexts = context_vectors(table, rows)
-            parts = [
-                logsigmoid(self._model.logits(vectors[s], contexts[c]))
-                for s, c in torch.from_numpy(np.ascontiguousarray(columns)).split(PAIRS_AT_ONCE, 1)
-            ]
-            return torch.cat(parts).numpy() if parts else np.zeros(0, np.float32)
+            contexts, found = context_vectors(table, rows), []
+            for start in range(0, len(s), PAIRS_AT_ONCE):
+                now = slice(start, start + PAIRS_AT_ONCE)
+                found.append(logsigmoid(self._model.logits(vectors[s[now]], contexts[c[now]])))
+            return torch.cat(found).numpy() if found else np.zeros(0, np.float32)

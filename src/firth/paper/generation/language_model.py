@@ -152,20 +152,20 @@ class Row:
     """A part of a forest as one row of tokens.
 
     Attributes:
+        groups: Which tokens see which; together they hold every token once.
         tokens: (t,) token ids.
         positions: (t,) distance of each token from the start of its text.
         sources: (m,) for each scored token, the place of the token before it in its text.
         targets: (m,) ids of the scored tokens.
         owners: (m,) nodes of the forest they belong to.
-        groups: Which tokens see which; together they hold every token once.
     """
 
+    groups: Sequence[Group]
     tokens: Tensor
     positions: Tensor
     sources: Tensor
     targets: Tensor
     owners: Tensor
-    groups: Sequence[Group]
 
     @classmethod
     def of(cls, forest: Forest, part: Mapping[int, bool], device: torch.device) -> "Row":
@@ -190,9 +190,9 @@ class Row:
                 sources.extend((seen[-1], *own[:-1]))
                 targets.extend(tokens)
                 owners.extend([node] * len(tokens))
+        groups = [Group.of(members, device) for members in shapes.values()]
         rows = (placed, positions, sources, targets, owners)
-        tensors = (torch.tensor(row, dtype=torch.long, device=device) for row in rows)
-        return cls(*tensors, groups=[Group.of(members, device) for members in shapes.values()])
+        return cls(groups, *(torch.tensor(row, dtype=torch.long, device=device) for row in rows))
 
 
 _current: ContextVar[Sequence[Group]] = ContextVar("groups")

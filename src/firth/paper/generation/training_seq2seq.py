@@ -318,12 +318,12 @@ def _memory(model: ContextTransformer, example: Example) -> Memory:
     layers = []
     for flat in [*model.read(read), read.tokens[:, None]]:
         padded = read.spread(flat)
-        parts, masks = padded[:-marks].unflatten(0, (-1, n)), padded[-marks:, :1]
+        parts, masks = padded[:-marks].view(-1, n, *padded.shape[1:]), padded[-marks:, :1]
         memories = [
             torch.cat([masks[i].expand(n, 1, -1), *others(parts, i)], 1) for i in range(marks)
         ]
         layers.append(torch.cat(memories))
-    real = read.real[:-marks].unflatten(0, (-1, n))
+    real = read.real[:-marks].view(-1, n, read.longest)
     seen = []
     for i in range(marks):
         kept = ~example.dropped[i]

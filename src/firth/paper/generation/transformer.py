@@ -349,7 +349,8 @@ class _MixtureLoss(torch.autograd.Function):
             for_copied[now] = -whole.reciprocal()
         ctx.save_for_backward(for_states, for_weight, for_bias, for_share, for_copied)
         ctx.types = states.dtype, weight.dtype
-        return total / len(targets)
+        mean: Tensor = total / len(targets)
+        return mean
 
     @staticmethod
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
