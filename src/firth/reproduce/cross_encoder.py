@@ -88,7 +88,7 @@ def build_cross_encoder(run: Run) -> Outcome:
         CROSS_ENCODER,
         _build,
         reads=[CORPUS, TOKENIZER, HARVEST],
-        settings=["seed", *(f"surrogate.{name}" for name in SurrogateConfig.model_fields)],
+        settings=["seed", "surrogate"],
         inputs=base_inputs(base),
     )
 
