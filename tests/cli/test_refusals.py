@@ -42,7 +42,7 @@ REFUSED = [
     (("evaluate", "baseline:dice", "--task", "lee", "--json", "{tmp}/no/x.json"), "no such folder"),
     (("run", "{tmp}"), "cannot be read"),
     (("similarity", A, B, "--run", "{run}", "--set", "origin", "--set", *_TWICE), "2 problems"),
-    (("harvest", "--run", "{run}", "--set", "harvest.exclude=file.txt"), "expected a list"),
+    (("harvest", "--run", "{run}", "--set", "harvest.blocklist=file.txt"), "expected a list"),
     (("train", "generator", "--run", "{run}", "--model", "{tmp}"), ".safetensors"),
     (("train", "context", "--run", "{run}", "--model", "{tmp}"), ".safetensors"),
     (

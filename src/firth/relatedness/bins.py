@@ -89,18 +89,8 @@ def compare_in_bins(
 
     Texts match whatever their case and punctuation, and whichever comes first. Bins are of equal
     width over the range of the second scores, each with its upper edge: (1, 2], the lowest with
-    both.
-
-    Args:
-        pairs: A file, a set's name or loaded pairs: the first score.
-        others: The same, one or several: the second score.
-        bins: How many.
-        only: Look only for pairs of this domain.
-        data_dir: Folder of evaluation sets, for names.
-        domain: Column of the file that names a pair's domain.
-        seed: Of the resampling.
-        resamples: Bootstrap resamples of each interval.
-        command: The command line, for the record.
+    both. `only` looks for pairs of one domain alone. Pairs, `data_dir` and `domain` are those of
+    `load_pairs`.
 
     Raises:
         InputError: Pairs that cannot be read, no such domain, or fewer than two in common.

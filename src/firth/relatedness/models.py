@@ -168,17 +168,16 @@ def study_models(
 ) -> Study:
     """Measure models as they are and, if a recipe is given, fine-tuned on the pairs themselves.
 
-    Every figure is a mean over the same random folds, also for models that learn nothing here
-    (§6).
+    Every figure is a mean over the same random folds, also for models that learn nothing here (§6).
 
     Args:
-        pairs: A file of scored pairs, the name of an evaluation set, or loaded pairs.
+        pairs: See `load_pairs`, as for `data_dir` and `domain`.
         models: As `firth evaluate` takes them; none takes `DEFAULT_MODELS`.
         out: Folder of the results; needed to fine-tune, where finished folds are kept.
         recipe: How to fine-tune; None does not.
         leave_one_out: Fine-tune without one domain at a time too, where there are several.
-        data_dir: Folder of evaluation sets, for a name.
-        domain: Column of the file that names a pair's domain.
+        data_dir: Folder of evaluation sets.
+        domain: Column of a pair's domain.
         setting: Folds, seed, resamples.
         cache: Similarities of models computed before.
         command: The command line, for the record.

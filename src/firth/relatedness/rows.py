@@ -114,6 +114,8 @@ def comma_separated(path: Path, lines: Iterable[str], *, strict: bool = True) ->
 
 def read_text(path: Path) -> str:
     """A UTF-8 file, its byte order mark dropped; raise `InputError` where that cannot be done."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for, a device never ends
+        raise InputError(f"{path}: cannot be read (not a file)")
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:

@@ -98,14 +98,7 @@ def tune(
     """Fine-tune once for each fold, and let each model score what was held out.
 
     Random folds are over pairs, as in the paper: a sentence of a test pair may occur in a training
-    pair, which `Tuned.shared` tells.
-
-    Args:
-        data: Scored pairs.
-        scheme: Random folds, or one domain held out at a time.
-        recipe: How to train.
-        folder: Of the results; finished folds are kept in `folder/folds`.
-        folds: How many random folds.
+    pair, which `Tuned.shared` tells. Finished folds are kept in `folder/folds`.
 
     Raises:
         InputError: Too few rows or domains, or a base that cannot be tuned.

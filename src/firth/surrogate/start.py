@@ -129,7 +129,7 @@ def static_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTr
     """A `StaticEmbedding` model with the vectors above; arguments, errors as in `build_start`."""
     config = run.config.surrogate
     seed = derive_seed(run.config.seed, "surrogate", "start")
-    idf = _idf(run, has_context)
+    idf = Idf.load(run.folder(CONTEXT)) if has_context else fit_idf_on_run(run)
     words = frequent_words(idf.frequencies, config.vocabulary, config.min_sentences)
     weights = np.array([idf.weight(word) for word in words], np.float32)
     vectors = np.float32(config.idf_share) * random_vectors(weights, config.dimensions, seed)
@@ -207,12 +207,6 @@ def word_tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\w+"), behavior="removed", invert=True)
     return tokenizer
-
-
-def _idf(run: Run, has_context: bool) -> Idf:
-    if not has_context:
-        return fit_idf_on_run(run)
-    return Idf.load(run.folder(CONTEXT))
 
 
 def _bag(run: Run, scratch: Path, seed: int, has_context: bool) -> tuple[WordBag | None, History]:

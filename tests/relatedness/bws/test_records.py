@@ -1,5 +1,6 @@
 """What is written is read back; what cannot be used is named with its line, all of it at once."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -172,3 +173,12 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         write_gold(tmp_path, [Gold("t", "a", "b")])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_never_ends_is_not_read(tmp_path: Path) -> None:
+    """Pipes, devices and folders are refused at once, also behind a link."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "zero.txt").symlink_to("/dev/zero")
+    for path in (tmp_path / "pipe.csv", tmp_path / "zero.txt", tmp_path):
+        with pytest.raises(InputError, match=r"cannot be read \(not a file\)"):
+            read_items(path)

@@ -83,6 +83,15 @@ def test_two_lengths_are_refused(port: int, store: Store, length: bytes) -> None
     assert store.overview().annotators == 0
 
 
+@pytest.mark.parametrize(
+    "path", [b"/static/%00", b"/%00", b"/static/../app.py", b"/static/%2e%2e/app.py"]
+)
+def test_odd_paths_are_not_found(port: int, path: bytes) -> None:
+    """Neither an error of the server nor a file beside the pages."""
+    found = ask(port, b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert found.startswith(b"HTTP/1.1 404")
+
+
 @pytest.mark.parametrize("host", [b"[", b"[::1", b"]", b"a[b"])
 def test_a_host_that_is_none_is_no_fault_of_the_server(port: int, host: bytes) -> None:
     """A bracket that does not end was an error 500."""

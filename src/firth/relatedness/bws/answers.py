@@ -245,14 +245,11 @@ class Judgements:
 
 
 def to_scores(difference: npt.NDArray[np.generic], shown: npt.NDArray[np.generic]) -> Floats:
-    """Share of times best less share of times worst, mapped from −1…1 to 0…1.
+    """Share of times best less share of times worst, mapped from −1…1 to 0…1; not a number where an
+    item was never shown. Any shape.
 
-    Orme (2009); Abdalla et al., §2.2 and §3.2.2. The map is linear and fixed, so that scores of
-    two sets of answers can be compared.
-
-    Args:
-        difference: Times best less times worst, any shape.
-        shown: Times shown, same shape; where it is 0 the score is not a number.
+    Orme (2009); Abdalla et al., §2.2 and §3.2.2. The map is linear and fixed, so that scores of two
+    sets of answers can be compared.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.asarray(difference, dtype=np.float64) / np.asarray(shown, dtype=np.float64)

@@ -158,7 +158,7 @@ def make_plan(
         size: Items of a tuple.
         factors: Tuples per item to try.
         answers: Answers per tuple to try.
-        source: Where `crowd.noise` is from.
+        source: Where `crowd.noise` is from, for the report.
         seed: Of designs, answers and splits.
 
     Raises:

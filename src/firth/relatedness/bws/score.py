@@ -156,16 +156,16 @@ def score_answers(
     resamples: int = RESAMPLES,
     seed: int = 13,
 ) -> Scores:
-    """Score items from best-worst answers.
+    """Score items from best-worst answers; see `sort_answers` for what counts.
 
     Args:
         tuples: The questionnaire.
-        annotations: As they were given; see `sort_answers` for what counts.
+        annotations: As they were given.
         gold: Right answers of some tuples.
         items: Ids of all items in the wanted order; by default those of the tuples, sorted.
-        threshold: Least share of gold questions that must be right, in [0, 1].
+        threshold: As of `sort_answers`, like `score_gold`.
         score_gold: Count answers to gold questions too.
-        prior: Of Bradley–Terry, see `fit_strengths`.
+        prior: As of `fit_strengths`.
         resamples: Of the intervals.
         seed: Of the resampling.
 
@@ -233,12 +233,9 @@ def implied_pairs(judgements: Judgements) -> Ints:
 def fit_strengths(judgements: Judgements, prior: float = PRIOR) -> Floats:
     """Strengths θ with p(i beats j) = 1 / (1 + exp(θ_j − θ_i)); Bradley and Terry (1952).
 
-    A normal prior keeps the strength of an item finite that won or lost every time. The implied
-    pairs of one answer are not independent, so the likelihood says nothing about precision.
-
-    Args:
-        judgements: Usable answers.
-        prior: Standard deviation of the prior, in log-odds.
+    A normal prior, of standard deviation `prior` in log-odds, keeps the strength of an item finite
+    that won or lost every time. The implied pairs of one answer are not independent, so the
+    likelihood says nothing about precision.
 
     Returns:
         Shape (N,), log-odds with mean 0 over judged items; not a number for items never judged.
@@ -284,12 +281,6 @@ def score_intervals(
     share its other items, and are not independent. Of eight tuples, plain percentiles are too
     narrow, so that those of a t distribution are taken instead. An item that was chosen best (or
     worst) every time has an interval of width 0: a bootstrap does not know of what it has not seen.
-
-    Args:
-        judgements: Usable answers.
-        seed: Of the resampling.
-        resamples: Draws an item.
-        confidence: Of the intervals, in (0, 1).
 
     Returns:
         Lower and upper ends, each of shape (N,), in 0…1; not a number for items judged in less than

@@ -92,14 +92,8 @@ def draw_noise(shape: tuple[int, ...], kind: Noise, rng: np.random.Generator) ->
 
 
 def choose(seen: Floats, members: Ints) -> tuple[Ints, Ints]:
-    """The items seen largest and smallest; of equals the first one is best, the last one worst.
-
-    Args:
-        seen: Shape (A, n).
-        members: Numbers of items, shape (A, n).
-
-    Returns:
-        Best and worst, each of shape (A,).
+    """The items seen (A, n) largest and smallest, each (A,); of equals the first one is best, the
+    last one worst. `members` are their numbers, (A, n).
     """
     n = members.shape[1]
     best, worst = seen.argmax(axis=1), n - 1 - seen[:, ::-1].argmin(axis=1)
@@ -110,7 +104,7 @@ def choose(seen: Floats, members: Ints) -> tuple[Ints, Ints]:
 def simulate_judgements(
     truth: Floats, tuples: Ints, answers: int | Ints, crowd: Crowd, *, seed: int
 ) -> tuple[Judgements, Ints]:
-    """Have every tuple answered by several annotators.
+    """Have every tuple answered by several annotators, work dealt out evenly.
 
     Args:
         truth: True scores, shape (N,).
@@ -228,14 +222,8 @@ def simulate_answers(
 ) -> Simulation:
     """Have simulated annotators answer a questionnaire.
 
-    Args:
-        items: With their true scores.
-        tuples: The questionnaire.
-        crowd: Who answers.
-        answers: Answers to each tuple.
-        target: Split-half reliability for which the noise is chosen; None keeps `crowd.noise`.
-        gold: Questions that are made gold ones, which all annotators answer.
-        seed: Of noise, and of who answers what.
+    The noise is `crowd.noise`, or that with which split-half reliability becomes `target`. `gold`
+    questions, the clearest ones, are answered by all annotators.
 
     Raises:
         InputError: Items without a score, more gold questions than tuples, more answers to a tuple
@@ -354,21 +342,11 @@ def spread_like(scores: Floats | None, items: int) -> Floats:
 def calibrate_noise(
     truth: Floats, tuples: Ints, answers: int | Ints, crowd: Crowd, target: float, *, seed: int
 ) -> float:
-    """The noise with which simulated answers have a given split-half reliability.
+    """The noise, in units of the scores, with which simulated answers have a given reliability:
+    `target` is the mean Spearman correlation of the halves.
 
     Reliability falls as noise grows, so it is found by root finding; each try uses the same random
-    numbers.
-
-    Args:
-        truth: True scores, shape (N,).
-        tuples: Numbers of items, shape (T, n).
-        answers: Answers to each tuple; one number, or shape (T,).
-        crowd: Who answers; its own noise does not matter.
-        target: Mean Spearman correlation of the halves.
-        seed: Of the simulation.
-
-    Returns:
-        Standard deviation of the noise, in units of the scores.
+    numbers. Other arguments are those of `simulate_judgements`.
 
     Raises:
         InputError: A target outside (0, 1), or one that no noise reaches: careless annotators, or

@@ -145,10 +145,6 @@ def open_synonyms(name: str) -> Synonyms:
 def replacements(table: Synonyms, frequencies: Mapping[str, int]) -> dict[str, str]:
     """Word → its most frequent synonym, for the words of `frequencies` for which that is another.
 
-    Args:
-        table: Of synonyms.
-        frequencies: Word → how often it occurs.
-
     Example:
         >>> class Sizes:
         ...     source = "two words"
