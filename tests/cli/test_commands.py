@@ -153,6 +153,19 @@ def test_similarity_of_a_file(firth: Command, tiny_run: Path, tmp_path: Path) ->
     assert firth(*written, "--force")[0] == 0
 
 
+def test_nothing_known_is_not_the_same(firth: Command, run: Path) -> None:
+    """Two sentences of words that the corpus never had are not alike, and the words are named."""
+    given = ("--run", run, "--set", "origin.method=ensemble")
+    for one, two, words in (("The xqzzy blorped.", "The wuffle grommed.", "xqzzy, blorped"),
+                            ("!!!", "???", "")):  # fmt: skip
+        status, out, err = firth("similarity", one, two, *given)
+        assert status == 0
+        assert float(out) < 0.1
+        assert words in err
+    _, _, err = firth("explain", A, B, *given)
+    assert "nothing is known of" not in err
+
+
 def test_a_header_is_no_pair(firth: Command, tiny_run: Path, tmp_path: Path) -> None:
     """Names of columns in the first line are left out, and said; a pair there is a pair."""
     pairs = tmp_path / "pairs.tsv"
@@ -342,6 +355,8 @@ BAD = [
     (("train", "coherence", "--run", "{tmp}/nowhere"), "not a run"),
     (("train", "generator", "--run", "{run}", "--backend", "causal-lm"), "model"),
     (("harvest", "--run", "{run}", "--pairs", "5"), "harvest.pairs"),
+    (("harvest", "--run", "{run}", "--pairs", "9" * 20), "harvest.pairs"),
+    (("harvest", "--run", "{run}", "--pairs", "9" * 9), "sentences, which make"),
     (("distill", "--run", "{run}", "--base", "{tmp}/no-model"), "no-model"),
     (("evaluate", "{run}", "--task", "sts-z"), "sts-z"),
     (("evaluate", "{run}"), "--task"),
