@@ -94,16 +94,16 @@ def test_similarity_json_holds_all_terms(firth: Command, tiny_run: Path) -> None
         assert total == pytest.approx(item["fit1"], rel=1e-5)
 
 
-def test_the_default_origin_explains_by_parts(firth: Command, run: Path) -> None:
-    """Method `ensemble`: parts and evidence on the screen, the sum of them in JSON."""
+def test_the_default_origin_explains_by_components(firth: Command, run: Path) -> None:
+    """Method `ensemble`: components and evidence on the screen, the sum of them in JSON."""
     blend = ("--set", "origin.method=ensemble")
     _, out, _ = firth("explain", A, B, "--run", run, "--top", 2, *blend)
     assert all(name in out for name in ("sentences: fits", "words: fits", "terms: fits"))
     _, out, _ = firth("similarity", A, B, "--run", run, "--json", *blend)
     found = json.loads(out)
-    added = sum(part["added"] for part in found["parts"].values())
+    added = sum(component["added"] for component in found["components"].values())
     assert added == pytest.approx(found["similarity"])
-    assert {item["part"] for item in found["evidence"]} == {"sentences", "words", "terms"}
+    assert {item["component"] for item in found["evidence"]} == {"sentences", "words", "terms"}
 
 
 def test_the_preset_is_origin_as_printed(firth: Command, run: Path) -> None:

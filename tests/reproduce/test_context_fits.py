@@ -90,7 +90,7 @@ def test_a_corpus_without_contexts_is_named(
     whole_run: Run, stsb: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error is that of Origin, and nothing is left in place of the fits."""
-    monkeypatch.setattr("firth.corpus.corpus.Corpus.slots", lambda *_: np.empty(0, np.int64))
+    monkeypatch.setattr("firth.corpus.corpus.Corpus.positions", lambda *_: np.empty(0, np.int64))
     with pytest.raises(InputError, match="no context"):
         fits_of(whole_run, rated_pairs(request_of(whole_run, stsb, pairs=10)))
     assert not (whole_run.path / FILE).exists()

@@ -43,6 +43,9 @@ def demo(
     size: Annotated[
         float, typer.Option(min=0.01, max=1.0, help="Share of the text and pairs to use.")
     ] = 1.0,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a report that firth did not write.")
+    ] = False,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
@@ -50,7 +53,7 @@ def demo(
     start(quiet)
     from firth.demo.demo import run_demo
 
-    say(run_demo(out, data_dir=data_dir, size=size, seed=seed).text())
+    say(run_demo(out, data_dir=data_dir, size=size, seed=seed, force=force).text())
 
 
 def run(

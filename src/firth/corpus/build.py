@@ -41,7 +41,6 @@ def build_corpus(run: Run) -> Outcome:
         InputError: With every input that cannot be used, before any work; if no document is left;
             with `strict`, at the first bad record. Nothing is left behind then, and a corpus built
             before stays as it was.
-        MissingExtraError: If the hub is named and `datasets` is not installed.
     """
     sources, left_out = find_inputs(run.config.corpus.inputs, run.path)
     lost = [problem for problem in left_out if problem.reason not in HARMLESS]
