@@ -11,8 +11,8 @@ from firth.run.run import CONFIG
 REPORT = "report.html"
 TITLE = b"<title>firth demo</title>"
 """Stands in every report, so that firth knows its own."""
-NEEDED = ("gensim", "matplotlib", "jinja2", "accelerate", "datasets")
-"""Modules, called as their distributions."""
+NEEDED = ("gensim", "matplotlib", "jinja2")
+"""Modules of the extra `demo`, called as their distributions."""
 
 
 def check_demo(out: Path, texts: Path, data_dir: Path | None, force: bool = False) -> None:
