@@ -160,6 +160,8 @@ def execute(final: Path, wanted: Manifest, build: Build) -> Outcome:
         _discard(workspace)
         return Outcome(found, reused=True)
     _claim(final)
+    if (old := Manifest.read(final)) and (damage := old.damage(final, bytes_too=True)):
+        note(f"{final}: damaged ({'; '.join(damage)}); it is built again")
     finished = Manifest.read(workspace) if workspace.is_dir() else None
     if finished is None or finished.request != wanted.request:
         finished = _build(workspace, wanted, build)
@@ -224,8 +226,6 @@ def _claim(final: Path) -> None:
             f"{final}: holds {', '.join(foreign[:3])}{more}, which firth did not write; the "
             "folder would be replaced. Move what is yours out of it"
         )
-    if damage := found.damage(final, bytes_too=True):
-        note(f"{final}: damaged ({'; '.join(damage)}); it is built again")
 
 
 def _free(path: Path) -> Path:
