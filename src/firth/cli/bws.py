@@ -250,9 +250,15 @@ def plan(
     start(quiet)
     from dataclasses import replace
 
-    from firth.relatedness.bws.plan import ANSWERS, FACTORS, make_plan
     from firth.relatedness.bws.records import read_items
-    from firth.relatedness.bws.simulate import noise_of_pilot, noise_of_str, true_scores
+    from firth.relatedness.bws.simulate import (
+        ANSWERS,
+        FACTORS,
+        make_plan,
+        noise_of_pilot,
+        noise_of_str,
+        true_scores,
+    )
 
     if (tuples is None) != (annotations is None):
         raise InputError("a pilot is given by --tuples and --annotations; got one of them")

@@ -6,13 +6,14 @@ pairs quite differently.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from firth.evaluate.figures import bootstrap_seed
-from firth.evaluate.metrics import Estimate, Floats, Metric, estimate
+from firth.evaluate.metrics import Estimate, Metric, estimate
 from firth.evaluate.rows import EvaluationSet
 from firth.lexical.words import normal_form
 from firth.relatedness.report import TextTable, figure, write_results
@@ -24,13 +25,9 @@ _WHOLE = "all"
 
 @dataclass(frozen=True)
 class Bins:
-    """Rank correlation of two scores, in all shared pairs and within bins of the second.
-
-    Attributes:
-        figures: (bin in words, Spearman × 100), `all` first.
-        shared: Pairs that have both scores, of those `asked` for of `total`.
-        several: Shared pairs whose second score is the mean of different ones.
-        settings: Edges, seed, resamples.
+    """Rank correlation of two scores of the pairs that have both (`shared`, of those `asked` for of
+    `total`), Spearman × 100 by bin in words, `all` first; the second score of `several` of them is
+    the mean of different ones; edges, seed and resamples.
     """
 
     first: str
@@ -63,14 +60,11 @@ class Bins:
             "others": list(self.others),
             "bins": [{"bin": name, "spearman": asdict(one)} for name, one in self.figures],
             "pairs": {
-                "total": self.total,
-                "asked": self.asked,
-                "shared": self.shared,
-                "several": self.several,
+                name: getattr(self, name) for name in ("total", "asked", "shared", "several")
             },
         }
-        write_results(folder, document, self.settings, {"table": self.table()},
-                      command=self.command)  # fmt: skip
+        tables = {"table": self.table()}
+        write_results(folder, document, self.settings, tables, command=self.command)
 
 
 def compare_in_bins(
@@ -102,12 +96,10 @@ def compare_in_bins(
     if not rows:
         known = ", ".join(name for name in first.subtasks if name != _WHOLE) or "none"
         raise InputError(f"{first.source}: no domain {only}. It has: {known}")
-    known_scores: dict[tuple[str, ...], list[float]] = {}
-    for data in second:
-        for row in data.rows:
-            known_scores.setdefault(_key(row.texts), []).append(row.score)
-    found = [(row.score, known_scores[_key(row.texts)]) for row in rows
-             if _key(row.texts) in known_scores]  # fmt: skip
+    others_of: dict[tuple[str, ...], list[float]] = {}
+    for row in (row for data in second for row in data.rows):
+        others_of.setdefault(_key(row.texts), []).append(row.score)
+    found = [(row.score, scores) for row in rows if (scores := others_of.get(_key(row.texts)))]
     if len(found) < 2:
         raise InputError(
             f"{len(found)} of {len(rows)} pairs of {first.source} are in "
@@ -116,16 +108,19 @@ def compare_in_bins(
     one = np.array([score for score, _ in found])
     two = np.array([float(np.mean(scores)) for _, scores in found])
     # From the lowest to the highest score there can be; of a file, that there is.
-    ranges = [data.task.score_range for data in second]
-    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
-    edges = np.linspace(low, high, bins + 1)
+    lows, highs = zip(*(data.task.score_range for data in second), strict=True)
+    edges = np.linspace(min(lows), max(highs), bins + 1)
     places = np.clip(np.searchsorted(edges, two, side="left"), 1, bins)
-    figures = [(_WHOLE, _spearman(one, two, _WHOLE, seed, resamples))]
-    for place in range(1, bins + 1):
-        start = "[" if place == 1 else "("
-        name = f"{start}{edges[place - 1]:g}, {edges[place]:g}]"
-        within = places == place
-        figures.append((name, _spearman(one[within], two[within], name, seed, resamples)))
+    masks = {_WHOLE: places > 0}
+    for place, (start, end) in enumerate(pairwise(edges), start=1):
+        masks[f"{'[' if place == 1 else '('}{start:g}, {end:g}]"] = places == place
+    figures = []
+    for name, within in masks.items():
+        drawn = bootstrap_seed(seed, "relatedness", "bins", name)
+        spearman = estimate(
+            Metric.SPEARMAN, one[within], two[within], seed=drawn, resamples=resamples
+        )
+        figures.append((name, spearman))
     return Bins(
         first=first.task.title + (f" {only}" if only else ""),
         others=tuple(dict.fromkeys(data.task.title for data in second)),
@@ -137,11 +132,6 @@ def compare_in_bins(
         settings={"edges": edges.tolist(), "only": only, "seed": seed, "resamples": resamples},
         command=command,
     )
-
-
-def _spearman(one: Floats, two: Floats, name: str, seed: int, resamples: int) -> Estimate:
-    drawn = bootstrap_seed(seed, "relatedness", "bins", name)
-    return estimate(Metric.SPEARMAN, one, two, seed=drawn, resamples=resamples)
 
 
 def _key(texts: tuple[str, ...]) -> tuple[str, ...]:

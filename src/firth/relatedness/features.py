@@ -28,7 +28,7 @@ from firth.lexical.word_vectors import VECTORS, WORDS, WordBag, WordVectors
 from firth.relatedness.parse import GrammaticalRole, Parsed, open_pipeline, parse
 from firth.relatedness.plots import draw_scatter, save
 from firth.relatedness.report import TextTable, describe, figure, write_columns, write_results
-from firth.relatedness.scored import DOMAIN, check_scores, load_pairs
+from firth.relatedness.scored import DOMAIN, check_scores, load_pairs, scores_of
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_value
 from firth.run.progress import track
@@ -165,7 +165,7 @@ class Findings:
         tables = {"table": self.table()}
         write_results(folder, document, self.settings, tables, libraries=("numpy", "spacy"),
                       command=self.command)  # fmt: skip
-        scores = np.array([row.score for row in self.data.rows], dtype=np.float64)
+        scores = scores_of(self.data)
         columns: dict[str, Any] = {
             "row": pa.array(range(len(scores)), pa.int64()),
             "domain": pa.array([row.subtask for row in self.data.rows], pa.string()),
@@ -205,7 +205,7 @@ def measure_features(
         domain: Column of a pair's domain.
         seed: Of the resampling.
         resamples: Bootstrap resamples of each interval.
-        min_share: Parts of speech in no more than this share of the pairs are not shown.
+        min_share: As of `correlate`.
         command: The command line, for the record.
 
     Raises:
@@ -237,25 +237,16 @@ def measure_features(
 def pair_features(
     data: EvaluationSet, sentences: Mapping[str, Parsed], vectors: WordVectors
 ) -> dict[str, tuple[Floats, int]]:
-    """Feature → its value in each pair, NaN where it has none, and how many pairs have its words.
-
-    Args:
-        data: Scored pairs.
-        sentences: The parse of every sentence.
-        vectors: Of the words.
-
-    Returns:
-        Dice first, in [0, 1]; then `FEATURES`, cosines in [-1, 1]; shape (n,) each.
+    """Feature → its value in each pair, NaN where it has none, and how many pairs have its words:
+    Dice first, in [0, 1]; then `FEATURES`, cosines in [-1, 1]; shape (n,) each. `sentences` holds
+    the parse of every sentence.
     """
     found = {OVERLAP: (Dice().similarities(data.pairs), len(data.rows))}
     for feature in track(FEATURES, "Relatedness of words"):
-        means: dict[str, Floats | None] = {}
-        has: dict[str, bool] = {}
-        for text, sentence in sentences.items():
-            chosen = feature.words(sentence)
-            means[text], has[text] = mean_vector(vectors, chosen), bool(chosen)
+        chosen = {text: feature.words(sentence) for text, sentence in sentences.items()}
+        means = {text: mean_vector(vectors, words) for text, words in chosen.items()}
         values = [relatedness(means[one], means[two]) for one, two in data.pairs]
-        both = sum(has[one] and has[two] for one, two in data.pairs)
+        both = sum(bool(chosen[one] and chosen[two]) for one, two in data.pairs)
         found[feature.name] = (np.array(values, dtype=np.float64), both)
     return found
 
@@ -273,7 +264,7 @@ def correlate(
     Parts of speech stand in falling order, as in the paper; those measured in no more than
     `min_share` of the pairs are not shown. Intervals come from resampling pairs.
     """
-    scores = np.array([row.score for row in data.rows], dtype=np.float64)
+    scores = scores_of(data)
     blocks = {OVERLAP: Block.OVERLAP} | {one.name: one.block for one in FEATURES}
     lines = []
     for name, (values, both) in features.items():

@@ -15,7 +15,7 @@ from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.score import score, system_of
 from firth.evaluate.task import ALL
 from firth.relatedness.report import TextTable, describe, figure, write_columns, write_results
-from firth.relatedness.scored import DOMAIN, check_scores, load_pairs
+from firth.relatedness.scored import DOMAIN, check_scores, load_pairs, scores_of
 from firth.relatedness.tune import FOLDS, LABELS, Recipe, Tuned, check_recipe, tune
 from firth.run.errors import MissingExtraError
 from firth.run.progress import bar, note
@@ -27,12 +27,8 @@ _LIBRARIES = ("numpy", "torch", "transformers", "sentence-transformers")
 
 @dataclass(frozen=True)
 class Setting:
-    """How figures are made.
-
-    Attributes:
-        folds: How many random folds.
-        seed: Of folds and resampling.
-        resamples: Bootstrap resamples of each interval.
+    """How figures are made: random folds, the seed of folds and resampling, and bootstrap resamples
+    of each interval.
     """
 
     folds: int = FOLDS
@@ -93,37 +89,36 @@ class Study:
         )
         return TextTable(("domain", *(one.label for one in self.models)), rows, caption)
 
-    def _tables(self) -> dict[str, TextTable]:
-        tables = {"table": self.table()}
-        return tables | ({"domains": self.by_domain()} if domains_of(self.data) else {})
-
     def _remarks(self) -> list[str]:
         remarks = []
         if recipe := self.settings.get("recipe"):
-            limit = (
-                f", at most {recipe['pairs']:,} training pairs a fold" if recipe["pairs"] else ""
-            )
+            most = recipe["pairs"]
             remarks.append(
                 f"fine-tuned: {Path(recipe['base']).name}, epochs: {recipe['epochs']}, pairs a "
-                f"step: {recipe['batch']}{limit}"
+                f"step: {recipe['batch']}"
+                + (f", at most {most:,} training pairs a fold" if most else "")
             )
-        remarks += [
-            f"{one.label}: {one.shared:,} test pairs have a sentence that a training pair of their "
-            f"fold has too; without them {figure(one.apart)}"
-            for one in self.models
-            if one.shared is not None
-        ]
-        undefined = [
-            f"{one.label}, {name}: {found.reason}"
-            for one in self.models
-            for name, found in one.figures.items()
-            if found.reason
-        ]
-        return [*remarks, *undefined, *self.data.notes]
+        for one in self.models:
+            if one.shared is not None:
+                remarks.append(
+                    f"{one.label}: {one.shared:,} test pairs have a sentence that a training pair of "
+                    f"their fold has too; without them {figure(one.apart)}"
+                )
+        for one in self.models:
+            undefined = {name: found.reason for name, found in one.figures.items() if found.reason}
+            remarks += [f"{one.label}, {name}: {reason}" for name, reason in undefined.items()]
+        return [*remarks, *self.data.notes]
+
+    @property
+    def tables(self) -> dict[str, TextTable]:
+        """Both tables; the one by domain only where there are domains."""
+        return {"table": self.table()} | (
+            {"domains": self.by_domain()} if domains_of(self.data) else {}
+        )
 
     def text(self) -> str:
         """Both tables for a screen."""
-        return "\n\n".join(table.text() for table in self._tables().values())
+        return "\n\n".join(table.text() for table in self.tables.values())
 
     def write(self, folder: Path) -> None:
         """Write `results.json`, the tables, and `similarities.parquet`: a row a pair and model,
@@ -140,7 +135,7 @@ class Study:
             for one in self.models
         ]
         document = {"data": describe(self.data), "models": models}
-        write_results(folder, document, self.settings, self._tables(), libraries=_LIBRARIES,
+        write_results(folder, document, self.settings, self.tables, libraries=_LIBRARIES,
                       command=self.command)  # fmt: skip
         n, times = len(self.data.rows), len(self.models)
         columns = {
@@ -235,7 +230,7 @@ def _as_they_are(
 
 
 def _scores_of(data: EvaluationSet, tuned: Tuned, recipe: Recipe, setting: Setting) -> ModelScores:
-    tests = {fold.name: fold.test for fold in tuned.folds}
+    tests, label = {fold.name: fold.test for fold in tuned.folds}, LABELS[tuned.scheme]
     if tuned.scheme is Scheme.RANDOM:
         figures = _figures(data, tuned.similarities, tuned.folds, setting)
     else:
@@ -244,14 +239,13 @@ def _scores_of(data: EvaluationSet, tuned: Tuned, recipe: Recipe, setting: Setti
             name: _mean(data, tuned.similarities, parts, setting) for name, parts in groups.items()
         }
     apart = {name: rows[~tuned.shared[rows]] for name, rows in tests.items()}
-    label = LABELS[tuned.scheme]
     return ModelScores(
-        label,
-        f"{recipe.base}, fine-tuned, {label}",
-        tuned.similarities,
-        figures,
-        int(tuned.shared.sum()),
-        _mean(data, tuned.similarities, apart, setting),
+        label=label,
+        name=f"{recipe.base}, fine-tuned, {label}",
+        similarities=tuned.similarities,
+        figures=figures,
+        shared=int(tuned.shared.sum()),
+        apart=_mean(data, tuned.similarities, apart, setting),
     )
 
 
@@ -272,7 +266,7 @@ def _mean(
     parts: Mapping[str, npt.NDArray[np.int64]],
     setting: Setting,
 ) -> Estimate:
-    scores = np.array([row.score for row in data.rows], dtype=np.float64)
     return mean_over_parts(
-        scores, similarities, parts, Metric.SPEARMAN, seed=setting.seed, resamples=setting.resamples
-    )
+        scores_of(data), similarities, parts, Metric.SPEARMAN, seed=setting.seed,
+        resamples=setting.resamples,
+    )  # fmt: skip

@@ -122,26 +122,21 @@ def parsed(doc: "Doc") -> Parsed:
     """What is kept of a spaCy document."""
     kept = [token for token in doc if not (token.is_punct or token.is_space)]
     place = {token.i: number for number, token in enumerate(kept)}
-    return Parsed(
-        tuple(token.text for token in kept),
-        tuple(token.pos_ for token in kept),
-        {
-            role: tuple(place[i] for i in found if i in place)
-            for role, found in roles_of(doc).items()
-        },
-    )
-
-
-def roles_of(doc: "Doc") -> dict[GrammaticalRole, tuple[int, ...]]:
-    """Role → places of its tokens in `doc`, ascending, each once."""
     triples = list(triples_of(doc))
-    found = {
+    roles = {
         GrammaticalRole.SUBJECT: {token.i for token in doc if token.dep_ in SUBJECTS},
         GrammaticalRole.OBJECT: {token.i for token in doc if token.dep_ in OBJECTS},
         GrammaticalRole.TRIPLE_SUBJECT: {subject for subject, _, _ in triples},
         GrammaticalRole.TRIPLE_OBJECT: {thing for _, _, thing in triples},
     }
-    return {role: tuple(sorted(places)) for role, places in found.items()}
+    return Parsed(
+        tuple(token.text for token in kept),
+        tuple(token.pos_ for token in kept),
+        {
+            role: tuple(place[i] for i in sorted(found) if i in place)
+            for role, found in roles.items()
+        },
+    )
 
 
 def triples_of(doc: "Doc") -> Iterator[tuple[int, int, int]]:

@@ -31,13 +31,13 @@ class TextTable:
 
     def text(self) -> str:
         """Columns for a screen, numbers to the right, then caption and remarks."""
-        whole = [row for row in (self.headings, *self.rows) if len(row) > 1]
-        widths = [max(len(row[i]) for row in whole) for i in range(len(self.headings))]
-        lines = []
-        for row in (self.headings, *self.rows):
-            cells = [row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]
-            lines.append("  ".join(cells).rstrip())
+        rows = (self.headings, *self.rows)
+        widths = [max(map(len, column)) for column in zip(*(row for row in rows if len(row) > 1))]
         rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+            for row in rows
+        ]
         remarks = [f"({remark})" for remark in self.remarks]
         return "\n".join([lines[0], rule, *lines[1:], self.caption, *remarks])
 
@@ -52,7 +52,12 @@ class TextTable:
 
     def latex(self) -> str:
         r"""A `table` with booktabs rules; remarks stand in it as comments."""
-        width = len(self.headings)
+        width, rows = len(self.headings), []
+        for place, row in enumerate(self.rows):
+            rows += [r"\midrule"] if place == 0 or len(row) == 1 else []
+            cells = " & ".join(map(escape, row))
+            alone = rf"\multicolumn{{{width}}}{{l}}{{{cells}}}"
+            rows.append((cells if len(row) > 1 else alone) + r" \\")
         lines = [
             r"% \usepackage[T1]{fontenc}\usepackage{booktabs}",
             r"\begin{table}",
@@ -60,14 +65,7 @@ class TextTable:
             rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}",
             r"\toprule",
             " & ".join(map(escape, self.headings)) + r" \\",
-        ]
-        for place, row in enumerate(self.rows):
-            if place == 0 or len(row) == 1:
-                lines.append(r"\midrule")
-            cells = " & ".join(map(escape, row))
-            lines.append((cells if len(row) > 1 else rf"\multicolumn{{{width}}}{{l}}{{{cells}}}")
-                         + r" \\")  # fmt: skip
-        lines += [
+            *rows,
             r"\bottomrule",
             r"\end{tabular}",
             rf"\caption{{{escape(self.caption)}}}",

@@ -22,20 +22,28 @@ class Problems:
 
     path: Path
     found: list[str] = field(default_factory=list)
+    _ids: dict[str, int] = field(default_factory=dict)
 
     def add(self, line: int, problem: str) -> None:
         """Note a problem of a line (counted from 1, the header included)."""
         self.found.append(f"line {line}: {problem}")
 
+    def once(self, what: str, line: int, name: str) -> str:
+        """The id `name`; note that it is empty, or stands in an earlier line too."""
+        if not name:
+            self.add(line, f"the id of the {what} is empty")
+        elif (first := self._ids.setdefault(name, line)) != line:
+            self.add(line, f"{what} {name!r} again; it stands in line {first}")
+        return name
+
     def check(self) -> None:
         """Raise `InputError` with the problems found so far, the first 20 spelt out."""
-        if not self.found:
-            return
-        count = f"{len(self.found):,} problem{'s' if len(self.found) > 1 else ''}"
-        lines = [f"  - {problem}" for problem in self.found[:_SHOWN]]
-        if len(self.found) > _SHOWN:
-            lines.append(f"  - and {len(self.found) - _SHOWN:,} more")
-        raise InputError("\n".join([f"{self.path}: {count}:", *lines]))
+        if self.found:
+            more = len(self.found) - _SHOWN
+            lines = [f"  - {problem}" for problem in self.found[:_SHOWN]]
+            lines += [f"  - and {more:,} more"] if more > 0 else []
+            count = f"{len(self.found):,} problem{'s' if len(self.found) > 1 else ''}"
+            raise InputError("\n".join([f"{self.path}: {count}:", *lines]))
 
 
 @dataclass(frozen=True)
@@ -62,16 +70,13 @@ def read_rows(path: Path, needed: Sequence[str] = ()) -> Rows:
             lines with too many or too few cells (all of them named).
     """
     kept = [row for row in read_cells(path, tabs=path.suffix == ".tsv") if any(row[1])]
-    problems = Problems(path)
     expected = f" with {', '.join(needed)}" if needed else ""
     if not kept:
         raise InputError(f"{path}: empty; expected a header{expected}")
-    (first, header), rows = kept[0], kept[1:]
-    if missing := [name for name in needed if name not in header]:
-        problems.add(
-            first,
-            f"no column {', '.join(missing)}. Got: {listed(header)}. Expected a header{expected}",
-        )
+    problems, (first, header), rows = Problems(path), kept[0], kept[1:]
+    if missing := ", ".join(name for name in needed if name not in header):
+        got = f"no column {missing}. Got: {listed(header)}"
+        problems.add(first, f"{got}. Expected a header{expected}")
     if len(set(header)) < len(header):
         problems.add(first, f"a column occurs twice in the header: {listed(header)}")
     problems.check()
@@ -83,12 +88,8 @@ def read_rows(path: Path, needed: Sequence[str] = ()) -> Rows:
 
 
 def read_cells(path: Path, *, tabs: bool, strict: bool = True) -> Iterator[Cells]:
-    """The rows of a file: split on tabs without quoting, or CSV; blank lines are rows too.
-
-    Args:
-        path: Of a UTF-8 file, with or without a byte order mark.
-        tabs: Whether tabs part the cells; then only a line feed (or CRLF) ends a row.
-        strict: Whether text after a closing quotation mark is an error of a CSV.
+    """The rows of a UTF-8 file, blank lines too: split on tabs without quoting (only a line feed or
+    CRLF ends a row), or CSV (`strict`: text after a closing quotation mark is an error).
 
     Raises:
         InputError: The file cannot be read, is not UTF-8, or is not CSV.

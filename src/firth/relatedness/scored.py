@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from firth.evaluate.load import load_set, oddities
-from firth.evaluate.metrics import Metric
+from firth.evaluate.metrics import Floats, Metric
 from firth.evaluate.readers import COLUMNS, row_of
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import ALL, TASKS, Kind, Published, Task, find_task
@@ -114,3 +116,8 @@ def check_scores(data: EvaluationSet) -> None:
             f"{data.source}: {len(data.rows)} pairs with {len(scores)} different scores. Expected "
             "at least two pairs that differ in their score"
         )
+
+
+def scores_of(data: EvaluationSet) -> Floats:
+    """Scores of the pairs, shape (n,)."""
+    return np.array([row.score for row in data.rows], dtype=np.float64)

@@ -11,7 +11,6 @@ from scipy.stats import norm, spearmanr
 
 from firth.relatedness.bws.answers import Fault, Judgements, sort_answers
 from firth.relatedness.bws.design import design_tuples
-from firth.relatedness.bws.plan import make_plan
 from firth.relatedness.bws.records import Item, Tuple
 from firth.relatedness.bws.reliability import split_half
 from firth.relatedness.bws.simulate import (
@@ -21,6 +20,7 @@ from firth.relatedness.bws.simulate import (
     choose,
     draw_noise,
     evenly_spread,
+    make_plan,
     noise_of_pilot,
     simulate_answers,
     simulate_judgements,

@@ -50,12 +50,8 @@ class Annotator:
 
 @dataclass(frozen=True)
 class Answers:
-    """Annotations, sorted out.
-
-    Attributes:
-        kept: Those that count, in the order of the file: at most one an annotator and tuple.
-        left_out: The others, each with its reason, in the order of the file.
-        annotators: All of them, by name.
+    """Annotations, sorted out: those that count (at most one an annotator and tuple) and the others
+    with their reasons, both in the order of the file; and all annotators by name.
     """
 
     kept: tuple[Annotation, ...]
@@ -79,13 +75,13 @@ class Answers:
         lines = [f"{len(self.kept):,} of {total:,} answers of {len(self.annotators):,} annotators"]
         for fault, count in self.faults.items():
             where = [one.line for one, why in self.left_out if why is fault and one.line]
-            few = ", ".join(map(str, where[:5])) + (", …" if len(where) > 5 else "")
-            lines.append(f"  left out {count:,}: {fault}" + (f" (lines {few})" if few else ""))
-        lines += [
-            f"  below the gold threshold: {one.name} ({one.gold_right} of {one.gold_answered} "
-            f"right, {100 * (one.accuracy or 0):.0f} %)"
-            for one in self.failed
-        ]
+            few = f" (lines {few_of(where)})" if where else ""
+            lines.append(f"  left out {count:,}: {fault}{few}")
+        for one in self.failed:
+            right = (
+                f"{one.gold_right} of {one.gold_answered} right, {100 * (one.accuracy or 0):.0f} %"
+            )
+            lines.append(f"  below the gold threshold: {one.name} ({right})")
         return "\n".join(lines)
 
 
@@ -118,18 +114,18 @@ def sort_answers(
     failed = {one.name for one in checked if not one.passed}
     faults = [_fault(one, members) for one in annotations]
     _compare(annotations, faults)
-    for place, one in enumerate(annotations):
-        if faults[place] is None and one.annotator in failed:
-            faults[place] = Fault.FAILED
-        elif faults[place] is None and one.tuple in right and not score_gold:
-            faults[place] = Fault.GOLD
-    both = list(zip(annotations, faults, strict=True))
-    answers = Answers(
-        kept=tuple(one for one, fault in both if fault is None),
-        left_out=tuple((one, fault) for one, fault in both if fault is not None),
-        annotators=checked,
-    )
-    if not answers.kept:
+    kept, left_out = [], []
+    for one, fault in zip(annotations, faults, strict=True):
+        if fault is None and one.annotator in failed:
+            fault = Fault.FAILED
+        elif fault is None and one.tuple in right and not score_gold:
+            fault = Fault.GOLD
+        if fault is None:
+            kept.append(one)
+        else:
+            left_out.append((one, fault))
+    answers = Answers(tuple(kept), tuple(left_out), checked)
+    if not kept:
         raise InputError(f"no answer is left to be scored:\n{answers.text()}")
     return answers
 
@@ -193,14 +189,8 @@ class Counts:
 
 @dataclass(frozen=True)
 class Judgements:
-    """A answers to T tuples of n of N items.
-
-    Attributes:
-        items: Ids, N of them.
-        tuples: Numbers of items, shape (T, n).
-        asked: The tuple of each answer, shape (A,).
-        best: Numbers of items, shape (A,).
-        worst: Numbers of items, shape (A,).
+    """A answers to T tuples of n of the N `items` (ids). By numbers of items: `tuples` (T, n),
+    `best` and `worst` (A,); `asked` (A,) is the tuple of each answer.
     """
 
     items: tuple[str, ...]
@@ -222,12 +212,8 @@ class Judgements:
     def of(
         cls, tuples: Sequence[Tuple], answers: Iterable[Annotation], items: Sequence[str] = ()
     ) -> "Judgements":
-        """Usable answers (see `sort_answers`) as arrays.
-
-        Args:
-            tuples: All of one size.
-            answers: Each to one of the tuples, best and worst two items of it.
-            items: Ids in the wanted order; by default those that occur, sorted.
+        """Usable answers (see `sort_answers`) as arrays; the tuples are all of one size, `items`
+        are ids in the wanted order, by default those that occur, sorted.
         """
         names, rows = number_items(tuples, items)
         numbers = {name: number for number, name in enumerate(names)}
@@ -254,6 +240,11 @@ def to_scores(difference: npt.NDArray[np.generic], shown: npt.NDArray[np.generic
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.asarray(difference, dtype=np.float64) / np.asarray(shown, dtype=np.float64)
     return np.asarray((share + 1) / 2)
+
+
+def few_of(names: Sequence[object]) -> str:
+    """The first five, for a message."""
+    return ", ".join(map(str, names[:5])) + (", …" if len(names) > 5 else "")
 
 
 def rank_correlation(x: Floats, y: Floats) -> float | None:

@@ -262,13 +262,11 @@ def write_design(
     def build(folder: Path) -> Mapping[str, Any]:
         rows = design_tuples(len(names), size=size, factor=factor, seed=seed)
         width = len(str(len(rows)))
-        write_tuples(
-            folder / "tuples.csv",
-            [
-                Tuple(f"{number:0{width}}", tuple(names[item] for item in row))
-                for number, row in enumerate(rows.tolist(), start=1)
-            ],
-        )
+        tuples = [
+            Tuple(f"{number:0{width}}", tuple(names[item] for item in row))
+            for number, row in enumerate(rows.tolist(), start=1)
+        ]
+        write_tuples(folder / "tuples.csv", tuples)
         balance = measure_balance(rows, len(names))
         write_json(folder / "balance.json", balance.to_dict())
         return report(balance.text())
@@ -302,8 +300,7 @@ class Balance:
         meetings: In how many tuples each pair of items is; pairs that never meet count too.
         best_most: The smallest `meetings.most` that so many tuples of so many items allow.
         repeated: Tuples that hold the same items as an earlier one.
-        components: Groups of items that no tuple connects. More than one means that scores of
-            different groups cannot be compared.
+        components: Groups of items that no tuple connects; their scores cannot be compared.
     """
 
     items: int
@@ -322,39 +319,30 @@ class Balance:
     def text(self) -> str:
         """Lines for a screen."""
         again = sum(count for times, count in self.meetings.histogram.items() if times > 1)
-        return "\n".join(
-            [
-                f"{self.tuples:,} tuples of {self.size}, of {self.items:,} items",
-                f"each item occurs {self.occurrences}",
-                f"most meetings of two items: {self.meetings.most} (no design has less than "
-                f"{self.best_most}); {again:,} pairs meet more than once",
-                f"{self.repeated:,} tuples repeated; {self.components:,} connected part"
-                + ("" if self.components == 1 else "s"),
-            ]
+        parts = f"{self.components:,} connected part{'' if self.components == 1 else 's'}"
+        return (
+            f"{self.tuples:,} tuples of {self.size}, of {self.items:,} items\n"
+            f"each item occurs {self.occurrences}\n"
+            f"most meetings of two items: {self.meetings.most} (no design has less than "
+            f"{self.best_most}); {again:,} pairs meet more than once\n"
+            f"{self.repeated:,} tuples repeated; {parts}"
         )
 
 
 def measure_balance(tuples: Ints, items: int) -> Balance:
-    """Measure a design.
-
-    Args:
-        tuples: Shape (tuples, size), numbers of items in [0, items), distinct in each row.
-        items: Number of items.
-    """
+    """Measure a design: numbers of items in [0, items), (tuples, size), distinct in each row."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    occurrences = np.bincount(tuples.ravel(), minlength=items)
     codes, counts = np.unique(pair_codes(tuples, items), return_counts=True)
     pairs = math.comb(items, 2)
-    graph = coo_array(
-        (np.ones(len(codes), dtype=np.int8), (codes // items, codes % items)), shape=(items, items)
-    )
+    ones = np.ones(len(codes), dtype=np.int8)
+    graph = coo_array((ones, (codes // items, codes % items)), shape=(items, items))
     return Balance(
         items=items,
         tuples=len(tuples),
         size=tuples.shape[1],
-        occurrences=_spread(occurrences),
+        occurrences=_spread(np.bincount(tuples.ravel(), minlength=items)),
         meetings=_spread(counts, others=pairs - len(codes)),
         best_most=math.ceil(int(counts.sum()) / pairs),
         repeated=len(tuples) - len(np.unique(np.sort(tuples, axis=1), axis=0)),
@@ -363,12 +351,9 @@ def measure_balance(tuples: Ints, items: int) -> Balance:
 
 
 def number_items(tuples: Sequence[Tuple], items: Sequence[str] = ()) -> tuple[list[str], Ints]:
-    """Ids of items, and the tuples as numbers of items, shape (tuples, size).
-
-    Args:
-        tuples: All of one size.
-        items: Ids in the wanted order, all that occur in tuples among them; without, the ids that
-            occur, sorted.
+    """Ids of items, and the tuples (all of one size) as numbers of items, shape (tuples, size).
+    `items` are ids in the wanted order, all that occur in tuples among them; without, the ids that
+    occur, sorted.
     """
     names = list(items) or sorted({name for one in tuples for name in one.items})
     numbers = {name: number for number, name in enumerate(names)}
@@ -377,11 +362,7 @@ def number_items(tuples: Sequence[Tuple], items: Sequence[str] = ()) -> tuple[li
 
 
 def _spread(counts: npt.NDArray[Any], others: int = 0) -> Spread:
-    times, numbers = np.unique(counts, return_counts=True)
-    histogram = dict(zip(times.tolist(), numbers.tolist(), strict=True))
-    if others:
-        histogram = {0: others} | histogram
-    total = len(counts) + others
-    return Spread(
-        min(histogram), float(counts.sum()) / total, max(histogram), dict(sorted(histogram.items()))
-    )
+    """Of `counts`, and of so many `others` that are 0."""
+    histogram = Counter(counts.tolist()) + Counter({0: others})
+    mean = float(counts.sum()) / (len(counts) + others)
+    return Spread(min(histogram), mean, max(histogram), dict(sorted(histogram.items())))

@@ -7,15 +7,19 @@ people give them, and scoring counts them (`firth.relatedness.bws.answers`).
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
-from firth.relatedness.rows import Problems, listed, read_rows, read_text, write_rows
+from firth.relatedness.rows import Problems, Rows, listed, read_rows, read_text, write_rows
 from firth.run.errors import InputError
 
 T = TypeVar("T")
+Record = Mapping[str, str]
+_ANSWER = ("tuple", "annotator", "best", "worst")
 ID, SCORE, SENTENCES = "id", "score", ("sentence1", "sentence2")
 SMALLEST = 3
 """Items of the smallest tuple: of two, the best one leaves nothing to say about the worst."""
@@ -24,12 +28,8 @@ _ITEM = re.compile(r"item([1-9]\d*)")
 
 @dataclass(frozen=True)
 class Item:
-    """What is judged: a sentence pair, or any one or more texts.
-
-    Attributes:
-        id: Unique in its file, not empty.
-        texts: Its texts in the order of the columns, at least one.
-        score: A score it already has (a model's, or the truth of a simulation), if any.
+    """What is judged: its id (unique, not empty), its texts in the order of the columns, one or
+    more (a sentence pair, say), and a score it already has (a model's, the truth of a simulation).
     """
 
     id: str
@@ -56,15 +56,8 @@ class Gold:
 
 @dataclass(frozen=True)
 class Annotation:
-    """One annotator's answer to one tuple, as it was given.
-
-    Attributes:
-        tuple: Id of the tuple.
-        annotator: Who answered; not empty.
-        best: Id of an item; empty where none was chosen.
-        worst: Likewise.
-        time: When, in any notation; empty where not known.
-        line: Where it stands in its file, for messages; 0 where it comes from no file.
+    """One annotator's answer to one tuple, as it was given: `best` and `worst` are ids of items or
+    empty, `time` is in any notation or empty, `line` where it stands in its file (0: in none).
     """
 
     tuple: str
@@ -98,24 +91,21 @@ def read_items(path: str | Path) -> list[Item]:
     if not columns:
         rows.problems.add(1, f"no column of texts. Got: {listed(rows.header)}")
         rows.problems.check()
-    width = len(str(len(rows.rows)))
-    items, seen = [], _Seen("item", rows.problems)
-    for number, (line, record) in enumerate(rows.records(), start=1):
-        name = seen.add(line, record.get(ID, f"{number:0{width}}"))
+    numbers, width = count(1), len(str(len(rows.rows)))
+
+    def item(line: int, record: Record, problems: Problems) -> Item:
+        name = problems.once("item", line, record.get(ID, f"{next(numbers):0{width}}"))
         for column in columns:
             if not record[column].strip():
-                rows.problems.add(line, f"{column} is empty")
-        texts = tuple(record[column] for column in columns)
-        items.append(Item(name, texts, _score(record, line, rows.problems)))
-    rows.problems.check()
-    return _some(path, items, "item")
+                problems.add(line, f"{column} is empty")
+        return Item(name, tuple(record[c] for c in columns), _score(record, line, problems))
+
+    return _each(rows, "item", item)
 
 
 def write_items(path: str | Path, items: Iterable[Item], columns: Sequence[str]) -> None:
-    """Write items as CSV: `id`, the texts under the names `columns`, and `score` if all have one.
-
-    Raises:
-        InputError: An item has not one text a column, or the file cannot be written.
+    """Write items as CSV: `id`, the texts under the names `columns`, and `score` if all have one;
+    raise `InputError` where an item has not one text a column, or the file cannot be written.
     """
     items = list(items)
     for item in items:
@@ -140,26 +130,24 @@ def read_tuples(path: str | Path, items: Collection[str] | None = None) -> list[
         rows.problems.add(1, f"columns item1 to item{numbers[-1]} are not all there")
         rows.problems.check()
     known = None if items is None else set(items)
-    tuples, seen = [], _Seen("tuple", rows.problems)
-    for line, record in rows.records():
-        name = seen.add(line, record["tuple"])
+
+    def question(line: int, record: Record, problems: Problems) -> Tuple:
+        name = problems.once("tuple", line, record["tuple"])
         members = tuple(record[f"item{number}"] for number in numbers)
         if "" in members:
-            rows.problems.add(line, "an item is empty")
+            problems.add(line, "an item is empty")
         elif len(set(members)) < len(members):
-            rows.problems.add(line, f"an item occurs twice in the tuple: {listed(members)}")
+            problems.add(line, f"an item occurs twice in the tuple: {listed(members)}")
         elif known is not None and (strange := [name for name in members if name not in known]):
-            rows.problems.add(line, f"no such item: {listed(strange)}")
-        tuples.append(Tuple(name, members))
-    rows.problems.check()
-    return _some(Path(path), tuples, "tuple")
+            problems.add(line, f"no such item: {listed(strange)}")
+        return Tuple(name, members)
+
+    return _each(rows, "tuple", question)
 
 
 def write_tuples(path: str | Path, tuples: Sequence[Tuple]) -> None:
-    """Write `tuple,item1,…,itemN`.
-
-    Raises:
-        InputError: No tuple, tuples of different sizes, or the file cannot be written.
+    """Write `tuple,item1,…,itemN`; raise `InputError` if there is none, they are of different
+    sizes, or the file cannot be written.
     """
     sizes = sorted({len(one.items) for one in tuples})
     if len(sizes) != 1:
@@ -175,16 +163,16 @@ def read_gold(path: str | Path, tuples: Iterable[Tuple] | None = None) -> list[G
         InputError: The file cannot be read, or every problem of it: unknown tuples, items that are
             not in the tuple, best and worst the same or empty, a tuple twice.
     """
-    rows = read_rows(Path(path), needed=("tuple", "best", "worst"))
     members = None if tuples is None else {one.id: one.items for one in tuples}
-    gold, seen = [], _Seen("tuple", rows.problems)
-    for line, record in rows.records():
-        one = Gold(seen.add(line, record["tuple"]), record["best"], record["worst"])
+
+    def gold(line: int, record: Record, problems: Problems) -> Gold:
+        name = problems.once("tuple", line, record["tuple"])
+        one = Gold(name, record["best"], record["worst"])
         for problem in _wrong_gold(one, members):
-            rows.problems.add(line, problem)
-        gold.append(one)
-    rows.problems.check()
-    return _some(Path(path), gold, "gold question")
+            problems.add(line, problem)
+        return one
+
+    return _each(read_rows(Path(path), ("tuple", "best", "worst")), "gold question", gold)
 
 
 def write_gold(path: str | Path, gold: Iterable[Gold]) -> None:
@@ -198,55 +186,32 @@ def read_annotations(path: str | Path) -> list[Annotation]:
     Raises:
         InputError: The file cannot be read, or every line without a tuple or an annotator.
     """
-    needed = ("tuple", "annotator", "best", "worst")
-    rows = read_rows(Path(path), needed)
-    annotations = []
-    for line, record in rows.records():
-        for column in needed[:2]:
+
+    def annotation(line: int, record: Record, problems: Problems) -> Annotation:
+        for column in _ANSWER[:2]:
             if not record[column]:
-                rows.problems.add(line, f"{column} is empty")
-        who, asked = record["annotator"], record["tuple"]
-        time = record.get("time", "")
-        annotations.append(Annotation(asked, who, record["best"], record["worst"], time, line))
-    rows.problems.check()
-    return _some(Path(path), annotations, "annotation")
+                problems.add(line, f"{column} is empty")
+        given = (record[name] for name in _ANSWER)
+        return Annotation(*given, time=record.get("time", ""), line=line)
+
+    return _each(read_rows(Path(path), _ANSWER), "annotation", annotation)
 
 
 def read_answered(
     tuples: Path, annotations: Path, gold: Path | None = None, items: Collection[str] | None = None
 ) -> tuple[list[Tuple], list[Annotation], list[Gold]]:
-    """A questionnaire, the answers to it, and its gold questions, if there are any; see the readers
-    of each.
-    """
+    """A questionnaire, the answers to it, and its gold questions; see the readers of each."""
     asked = read_tuples(tuples, items)
     return asked, read_annotations(annotations), read_gold(gold, asked) if gold else []
 
 
 def write_annotations(path: str | Path, annotations: Iterable[Annotation]) -> None:
-    """Write `tuple,annotator,best,worst`, and `time` where an annotation has one.
-
-    Raises:
-        InputError: The file cannot be written.
+    """Write `tuple,annotator,best,worst`, and `time` where an annotation has one; raise
+    `InputError` where the file cannot be written.
     """
     annotations = list(annotations)
-    width = 5 if any(one.time for one in annotations) else 4
-    header = ("tuple", "annotator", "best", "worst", "time")[:width]
-    rows = ((a.tuple, a.annotator, a.best, a.worst, a.time)[:width] for a in annotations)
-    write_rows(Path(path), header, rows)
-
-
-class _Seen:
-    """Notes ids that are empty or occur twice."""
-
-    def __init__(self, what: str, problems: Problems) -> None:
-        self._what, self._problems, self._lines = what, problems, dict[str, int]()
-
-    def add(self, line: int, name: str) -> str:
-        if not name:
-            self._problems.add(line, f"the id of the {self._what} is empty")
-        elif (first := self._lines.setdefault(name, line)) != line:
-            self._problems.add(line, f"{self._what} {name!r} again; it stands in line {first}")
-        return name
+    header = (*_ANSWER, *(["time"] if any(one.time for one in annotations) else []))
+    write_rows(Path(path), header, map(attrgetter(*header), annotations))
 
 
 def _score(record: Mapping[str, str], line: int, problems: Problems) -> float | None:
@@ -272,6 +237,13 @@ def _wrong_gold(gold: Gold, members: Mapping[str, tuple[str, ...]] | None) -> li
         return [f"no such tuple: {gold.tuple!r}"]
     wrong = [name for name in (gold.best, gold.worst) if name not in members[gold.tuple]]
     return [f"{name!r} is not in tuple {gold.tuple!r}" for name in wrong]
+
+
+def _each(rows: Rows, what: str, make: Callable[[int, Record, Problems], T]) -> list[T]:
+    """A value a row; raise `InputError` with every problem that was noted, or if there is none."""
+    found = [make(line, record, rows.problems) for line, record in rows.records()]
+    rows.problems.check()
+    return _some(rows.problems.path, found, what)
 
 
 def _some(path: Path, found: list[T], what: str) -> list[T]:

@@ -35,12 +35,8 @@ _BLOCK = 1 << 22
 
 @dataclass(frozen=True)
 class Correlations:
-    """Correlation of the two halves in each split, over the items judged in both.
-
-    Attributes:
-        spearman: Shape (splits,), in −1…1; not a number where a half has no spread.
-        pearson: Likewise.
-        items: Items judged in both halves, shape (splits,).
+    """Correlation of the two halves in each split, over the items judged in both (their number is
+    `items`): in −1…1, not a number where a half has no spread; all (splits,).
     """
 
     spearman: Floats
@@ -85,11 +81,6 @@ class Level:
     spearman: Figure
     pearson: Figure
 
-    @classmethod
-    def of(cls, answers: int, found: Correlations) -> "Level":
-        """Summarise the splits."""
-        return cls(answers, Figure.of(found.spearman), Figure.of(found.pearson))
-
 
 @dataclass(frozen=True)
 class Reliability:
@@ -99,11 +90,10 @@ class Reliability:
         tuples: Answered ones.
         answers: Least, mean and most answers to an answered tuple.
         undefined: Splits without a correlation (a half had no spread); left out.
-        spearman: Of all answers: each half holds half of them.
-        by_answers: The same with fewer answers, 1 up to the most; empty if not asked for.
-        correlations: Each split of all answers.
-        spearman_brown: What `spearman.mean` would be by the Spearman–Brown formula 2r / (1 + r), if
-            each half held as many answers as there are; None if not asked for.
+        by_answers: With fewer answers, 1 up to the most; empty if not asked for.
+        correlations: Each split of all answers; each half holds half of them.
+        spearman_brown: `spearman.mean` stepped up by 2r / (1 + r) (Spearman–Brown) to halves of as
+            many answers as there are; None if not asked for.
     """
 
     items: int
@@ -121,10 +111,13 @@ class Reliability:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without the single splits."""
         found = {name: getattr(self, name) for name in ("items", "tuples", "judgements", "splits")}
-        found["undefined splits"] = self.undefined
-        found["answers per tuple"] = dict(zip(("least", "mean", "most"), self.answers, strict=True))
-        found["spearman"], found["pearson"] = asdict(self.spearman), asdict(self.pearson)
-        found["by answers per tuple"] = [asdict(level) for level in self.by_answers]
+        found |= {
+            "undefined splits": self.undefined,
+            "answers per tuple": dict(zip(("least", "mean", "most"), self.answers, strict=True)),
+            "spearman": asdict(self.spearman),
+            "pearson": asdict(self.pearson),
+            "by answers per tuple": [asdict(level) for level in self.by_answers],
+        }
         if self.spearman_brown is not None:
             found["Spearman-Brown of spearman.mean"] = self.spearman_brown
         return found
@@ -133,43 +126,40 @@ class Reliability:
         """Lines for a screen."""
         least, mean, most = self.answers
         each = f"{least}" if least == most else f"{least} to {most} ({mean:.2f} on average)"
+        brown = self.spearman_brown
         lines = [
             f"{self.judgements:,} answers to {self.tuples:,} tuples of {self.items:,} items; "
             f"{each} a tuple",
             f"split-half reliability over {self.splits:,} random splits:",
             f"  Spearman {self.spearman}",
             f"  Pearson  {self.pearson}",
+            self.undefined and f"  {self.undefined:,} splits without a correlation are left out",
+            brown is not None
+            and f"  Spearman-Brown, 2r / (1 + r) of the Spearman mean: {brown:.3f}",
+            self.by_answers and "by answers per tuple (Spearman):",
+            *(f"  {level.answers:>3}  {level.spearman}" for level in self.by_answers),
         ]
-        if self.undefined:
-            lines.append(f"  {self.undefined:,} splits without a correlation are left out")
-        if self.spearman_brown is not None:
-            lines.append(
-                f"  Spearman-Brown, 2r / (1 + r) of the Spearman mean: {self.spearman_brown:.3f}"
-            )
-        if self.by_answers:
-            lines.append("by answers per tuple (Spearman):")
-            lines += [f"  {level.answers:>3}  {level.spearman}" for level in self.by_answers]
-        return "\n".join(lines)
+        return "\n".join(line for line in lines if isinstance(line, str))
 
     def write(self, folder: Path) -> None:
         """Write `reliability.json`, `splits.csv`, and the plot as `reliability.png` and `.svg`."""
         write_json(folder / "reliability.json", self.to_dict())
         found = self.correlations
-        rows = (
-            (number, f"{spearman:.6f}", f"{pearson:.6f}", items)
-            for number, (spearman, pearson, items) in enumerate(
-                zip(found.spearman, found.pearson, found.items.tolist(), strict=True), start=1
-            )
+        rows = enumerate(zip(found.spearman, found.pearson, found.items.tolist(), strict=True), 1)
+        write_rows(
+            folder / "splits.csv",
+            ("split", "spearman", "pearson", "items"),
+            ((number, f"{rho:.6f}", f"{r:.6f}", items) for number, (rho, r, items) in rows),
         )
-        write_rows(folder / "splits.csv", ("split", "spearman", "pearson", "items"), rows)
-        splits = {"Spearman": found.spearman, "Pearson": found.pearson}
-        numbers = [level.answers for level in self.by_answers]
-        levels = {
-            "Spearman": [level.spearman.ends for level in self.by_answers],
-            "Pearson": [level.pearson.ends for level in self.by_answers],
-        }
         save(
-            lambda: draw_reliability(splits, numbers, levels),
+            lambda: draw_reliability(
+                {"Spearman": found.spearman, "Pearson": found.pearson},
+                [level.answers for level in self.by_answers],
+                {
+                    "Spearman": [level.spearman.ends for level in self.by_answers],
+                    "Pearson": [level.pearson.ends for level in self.by_answers],
+                },
+            ),
             *(folder / f"reliability.{kind}" for kind in ("png", "svg")),
             what="The plot of a reliability",
         )
@@ -190,16 +180,17 @@ def measure_reliability(
     Raises:
         InputError: No item is judged in both halves of any split.
     """
-    answered = judgements.answered
-    answered = answered[answered > 0]
+    answered = judgements.answered[judgements.answered > 0]
     most = int(answered.max())
     whole = split_half(judgements, seed=seed, splits=splits)
     levels = []
-    if by_answers:
-        for number in range(1, most):
-            found = split_half(judgements, seed=seed, splits=splits, answers=number)
-            levels.append(Level.of(number, found))
-        levels.append(Level.of(most, whole))
+    for number in range(1, most + 1) if by_answers else ():
+        fewer = (
+            whole
+            if number == most
+            else split_half(judgements, seed=seed, splits=splits, answers=number)
+        )
+        levels.append(Level(number, Figure.of(fewer.spearman), Figure.of(fewer.pearson)))
     spearman = Figure.of(whole.spearman)
     return Reliability(
         items=int((judgements.count().shown > 0).sum()),
@@ -258,12 +249,12 @@ def split_half(
     if splits < 1 or (answers is not None and answers < 1):
         raise InputError(f"got {splits} splits of {answers} answers; expected 1 or more")
     rng = np.random.default_rng(derive_seed(seed, "bws", "split", answers or 0))
-    counter, parts = _Counter(judgements), []
+    parts = []
     step = max(1, _BLOCK // (len(judgements) + 2 * len(judgements.items)))
     with bar("splits" if answers is None else f"splits of {answers} a tuple", splits) as shown:
         for start in range(0, splits, step):
             size = min(step, splits - start)
-            parts.append(_correlate(counter, draw_halves(judgements, rng, size, answers)))
+            parts.append(correlate_halves(judgements, draw_halves(judgements, rng, size, answers)))
             shown.advance(size)
     found = Correlations(
         *(np.concatenate([getattr(p, n) for p in parts]) for n in Correlations.__annotations__)
@@ -308,41 +299,27 @@ def draw_halves(
 
 def correlate_halves(judgements: Judgements, halves: Halves) -> Correlations:
     """Correlate the scores of both bins of `draw_halves`, shape (splits, A)."""
-    return _correlate(_Counter(judgements), halves)
-
-
-class _Counter:
-    """Counts chosen answers by sparse products; the matrices are made once."""
-
-    def __init__(self, judgements: Judgements) -> None:
-        shape = (len(judgements.items), len(judgements))
-        answers, size = np.arange(shape[1]), judgements.tuples.shape[1]
-        signs = np.repeat([1.0, -1.0], len(answers)).astype(np.float32)
-        places = (np.concatenate([judgements.best, judgements.worst]), np.tile(answers, 2))
-        self._difference = csr_array((signs, places), shape=shape)
-        members = judgements.tuples[judgements.asked].ravel()
-        ones = np.ones(len(members), dtype=np.float32)
-        self._shown = csr_array((ones, (members, np.repeat(answers, size))), shape=shape)
-
-    def scores(self, chosen: npt.NDArray[np.bool_]) -> Floats:
-        """Scores by counting of some of the answers (splits, A); shape (splits, N)."""
-        weights = np.ascontiguousarray(chosen.T, dtype=np.float32)  # counts are exact in 24 bits
-        return to_scores((self._difference @ weights).T, (self._shown @ weights).T)
-
-
-def _correlate(counter: _Counter, halves: Halves) -> Correlations:
-    scores = [counter.scores(halves == half) for half in (FIRST, SECOND)]
+    shape = (len(judgements.items), len(judgements))
+    answers, size = np.arange(shape[1]), judgements.tuples.shape[1]
+    signs = np.repeat([1.0, -1.0], len(answers)).astype(np.float32)
+    places = (np.concatenate([judgements.best, judgements.worst]), np.tile(answers, 2))
+    difference = csr_array((signs, places), shape=shape)
+    members = judgements.tuples[judgements.asked].ravel()
+    ones = np.ones(len(members), dtype=np.float32)
+    shown = csr_array((ones, (members, np.repeat(answers, size))), shape=shape)
+    scores = []
+    for half in (FIRST, SECOND):
+        weights = np.ascontiguousarray((halves == half).T, dtype=np.float32)  # exact in 24 bits
+        scores.append(to_scores((difference @ weights).T, (shown @ weights).T))
     there = np.isfinite(scores[0]) & np.isfinite(scores[1])
     if there.all():
         spearman = _pearson(*(rankdata(one, axis=1) for one in scores))
-        pearson = _pearson(*scores)
-    else:
-        pairs = [
-            [np.ascontiguousarray(one[row, keep]) for one in scores]
-            for row, keep in enumerate(there)
-        ]
-        spearman = np.array([_pearson(*(rankdata(one)[None] for one in p))[0] for p in pairs])
-        pearson = np.array([_pearson(*(one[None] for one in p))[0] for p in pairs])
+        return Correlations(spearman, _pearson(*scores), there.sum(axis=1))
+    pairs = [
+        [np.ascontiguousarray(one[row, keep]) for one in scores] for row, keep in enumerate(there)
+    ]
+    spearman = np.array([_pearson(*(rankdata(one)[None] for one in p))[0] for p in pairs])
+    pearson = np.array([_pearson(*(one[None] for one in p))[0] for p in pairs])
     return Correlations(spearman, pearson, there.sum(axis=1))
 
 

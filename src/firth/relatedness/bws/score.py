@@ -13,6 +13,7 @@ from firth.relatedness.bws.answers import (
     Answers,
     Counts,
     Judgements,
+    few_of,
     rank_correlation,
     sort_answers,
     to_scores,
@@ -89,21 +90,20 @@ class Scores:
 
     def text(self) -> str:
         """Lines for a screen."""
-        found = self.to_dict()
+        found, never = self.to_dict(), self.never_judged
         least, mean, most = found["judgements per item"].values()
         width, agree = found["mean width of intervals"], found["Spearman of both estimates"]
+        wide = "unknown" if width is None else f"{width:.2f} wide on average"
+        alike = "(undefined)" if agree is None else f"{agree:.3f}"
         lines = [
             self.answers.text(),
-            f"{found['items'] - len(self.never_judged):,} of {found['items']:,} items scored, "
+            f"{found['items'] - len(never):,} of {found['items']:,} items scored, "
             f"from {least} to {most} judgements each ({mean:.1f} on average)",
-            "95 % intervals are "
-            + ("unknown" if width is None else f"{width:.2f} wide on average"),
-            "counting and Bradley-Terry agree to a Spearman correlation of "
-            + ("(undefined)" if agree is None else f"{agree:.3f}"),
+            f"95 % intervals are {wide}",
+            f"counting and Bradley-Terry agree to a Spearman correlation of {alike}",
         ]
-        if names := self.never_judged:
-            few = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-            lines.append(f"{len(names):,} items never judged: {few}")
+        if never:
+            lines.append(f"{len(never):,} items never judged: {few_of(never)}")
         if found["connected parts"] > 1:
             lines.append(
                 f"the answers fall into {found['connected parts']:,} parts without a common item: "
@@ -112,11 +112,7 @@ class Scores:
         return "\n".join(lines)
 
     def write(self, folder: Path) -> None:
-        """Write `scores.csv`, `summary.json`, `annotators.csv` and `left-out.csv`.
-
-        Raises:
-            InputError: A file cannot be written.
-        """
+        """Write `scores.csv`, `summary.json`, `annotators.csv` and `left-out.csv`."""
         columns = (
             self.judgements.items,
             *map(_cells, (self.score, self.low, self.high)),
@@ -136,11 +132,9 @@ class Scores:
         write_rows(
             folder / "left-out.csv",
             ("line", "tuple", "annotator", "best", "worst", "why"),
-            (
-                (a.line or "", a.tuple, a.annotator, a.best, a.worst, str(why))
-                for a, why in self.answers.left_out
-            ),
-        )
+            ((a.line or "", a.tuple, a.annotator, a.best, a.worst, str(why))
+             for a, why in self.answers.left_out),
+        )  # fmt: skip
         write_json(folder / "summary.json", self.to_dict())
 
 
@@ -156,14 +150,14 @@ def score_answers(
     resamples: int = RESAMPLES,
     seed: int = 13,
 ) -> Scores:
-    """Score items from best-worst answers; see `sort_answers` for what counts.
+    """Score items from best-worst answers; see `sort_answers` for what counts and its settings.
 
     Args:
         tuples: The questionnaire.
         annotations: As they were given.
         gold: Right answers of some tuples.
         items: Ids of all items in the wanted order; by default those of the tuples, sorted.
-        threshold: As of `sort_answers`, like `score_gold`.
+        threshold: Of gold answers.
         score_gold: Count answers to gold questions too.
         prior: As of `fit_strengths`.
         resamples: Of the intervals.
@@ -214,12 +208,8 @@ def write_scores(
 
 
 def implied_pairs(judgements: Judgements) -> Ints:
-    """Pairs (winner, loser): the best beats all others, and all others beat the worst.
-
-    A tuple of n items gives 2n − 3 of them, five of a 4-tuple (Abdalla et al., §2.2).
-
-    Returns:
-        Shape (A × (2n − 3), 2), numbers of items.
+    """Pairs (winner, loser), numbers of items, shape (A × (2n − 3), 2): the best beats all others,
+    and all others beat the worst, five pairs of a 4-tuple (Abdalla et al., §2.2).
     """
     members = judgements.tuples[judgements.asked]
     best, worst = judgements.best[:, None], judgements.worst[:, None]

@@ -4,6 +4,7 @@ Thurstone (1927), Luce and Suppes (1965): whoever answers a tuple sees each item
 plus noise of their own, drawn afresh for each answer, and names the largest and the smallest.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from firth.relatedness.bws.answers import Judgements
+from firth.relatedness.bws.answers import Judgements, rank_correlation
 from firth.relatedness.bws.design import Floats, Ints, design_tuples, number_items
 from firth.relatedness.bws.output import report, write_folder
 from firth.relatedness.bws.records import (
@@ -25,7 +26,7 @@ from firth.relatedness.bws.records import (
     write_annotations,
     write_gold,
 )
-from firth.relatedness.bws.reliability import split_half
+from firth.relatedness.bws.reliability import Figure, split_half
 from firth.relatedness.rows import write_rows
 from firth.run.errors import InputError
 from firth.run.files import write_json
@@ -53,13 +54,8 @@ class Noise(StrEnum):
 
 @dataclass(frozen=True)
 class Crowd:
-    """Simulated annotators.
-
-    Attributes:
-        noise: Standard deviation of the noise, in units of the scores; 0 for none.
-        kind: Its distribution.
-        careless: Share of annotators who choose best and worst at random, in [0, 1].
-        annotators: How many there are.
+    """Simulated annotators, so many: the standard deviation of their noise in units of the scores
+    (0: none), its distribution, and the share of them, in [0, 1], who choose at random.
     """
 
     noise: float
@@ -145,10 +141,8 @@ def _answer(
 
 
 def clearest(truth: Floats, tuples: Ints, number: int) -> Ints:
-    """The tuples that experts would choose as gold questions, shape (number,), ascending.
-
-    They choose questions without doubt: those whose best and whose worst item stand out most from
-    the rest.
+    """The tuples that experts would choose as gold questions, shape (number,), ascending: those
+    without doubt, whose best and whose worst item stand out most from the rest.
 
     Raises:
         InputError: More gold questions than tuples.
@@ -162,15 +156,9 @@ def clearest(truth: Floats, tuples: Ints, number: int) -> Ints:
 
 @dataclass(frozen=True)
 class Simulation:
-    """Simulated answers.
-
-    Attributes:
-        crowd: Who answered, with the noise that was used.
-        annotations: Answers to tuples, then those to gold questions.
-        truth: Id of each item and its true score.
-        reliability: Split-half reliability of the answers, gold questions aside (Spearman); None
-            where it is undefined.
-        correlation: Spearman correlation of scores by counting with the truth.
+    """Simulated answers to tuples, then to gold questions; who answered, with the noise that was
+    used; id and true score of each item; split-half reliability, gold questions aside (Spearman;
+    None where undefined); and the Spearman correlation of scores by counting with the truth.
     """
 
     crowd: Crowd
@@ -401,3 +389,163 @@ def noise_of_pilot(
     truth = np.random.default_rng(derive_seed(seed, "pilot")).permutation(truth)
     crowd = replace(crowd, annotators=max(crowd.annotators, int(numbers.max())))
     return calibrate_noise(truth, judgements.tuples, numbers, crowd, observed, seed=seed), observed
+
+
+FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0)
+ANSWERS = (1, 2, 3, 4, 6, 8)
+PLAN_SPLITS, PLAN_ITEMS = 20, 10_000
+"""Items in all repetitions of a small design together: then chance moves the second decimal only
+where it would for the user too."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A design and what it is expected to bring: tuples per item, answers to each tuple, tuples,
+    answers to be paid for, split-half reliability (Spearman) over simulations and splits, and the
+    Spearman correlation of counted scores with the truth, mean over simulations.
+    """
+
+    factor: float
+    answers: int
+    tuples: int
+    judgements: int
+    shr: Figure
+    truth: float
+
+    @property
+    def design(self) -> str:
+        """`11,000 tuples, 2 answers each`."""
+        answers = "1 answer" if self.answers == 1 else f"{self.answers} answers"
+        return f"{self.tuples:,} tuples, {answers} each"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Designs for a number of items, the cheapest first; whose answers were simulated, and where
+    their noise is from.
+    """
+
+    items: int
+    size: int
+    target: float
+    crowd: Crowd
+    source: str
+    options: tuple[Option, ...]
+
+    @property
+    def cheapest(self) -> Option | None:
+        """The design with the fewest judgements whose mean reliability reaches the target.
+
+        Of equally cheap ones the one nearest to the truth.
+        """
+        enough = [one for one in self.options if one.shr.mean >= self.target]
+        return min(enough, key=lambda one: (one.judgements, -one.truth), default=None)
+
+    @property
+    def nearest(self) -> Option | None:
+        """The design nearest to the truth for no more judgements than the cheapest one.
+
+        Halves of the answers share their tuples, so that split-half reliability does not see the
+        chance by which items met; more tuples with fewer answers each lessen it.
+        """
+        if (best := self.cheapest) is None:
+            return None
+        payable = [one for one in self.options if one.judgements <= best.judgements]
+        return max(payable, key=lambda one: one.truth)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        best, nearest = self.cheapest, self.nearest
+        return {
+            "items": self.items,
+            "size": self.size,
+            "target": self.target,
+            "annotators": asdict(self.crowd) | {"source of noise": self.source},
+            "options": [asdict(one) for one in self.options],
+            "cheapest": None if best is None else asdict(best),
+            "nearest to the truth for that": None if nearest is None else asdict(nearest),
+        }
+
+    def text(self) -> str:
+        """A table by tuples per item and answers per tuple, and the answer below it."""
+        answers = sorted({one.answers for one in self.options})
+        cells = {(one.factor, one.answers): one for one in self.options}
+        rows = [["tuples per item", *(f"{n} answer{'s' if n > 1 else ''}" for n in answers)]]
+        for factor in sorted({one.factor for one in self.options}):
+            line = [cells[factor, n] for n in answers]
+            head = f"{factor:g} ({line[0].tuples:,})"
+            rows.append([head, *(f"{one.judgements:,}" for one in line)])
+            rows.append(["", *(f"{one.shr.mean:.3f} / {one.truth:.3f}" for one in line)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        rows.insert(1, ["-" * width for width in widths])
+        careless = f", {self.crowd.careless:.0%} careless" if self.crowd.careless else ""
+        lines = [
+            f"{self.items:,} items in tuples of {self.size}; noise {self.crowd.noise:.3f} "
+            f"({self.crowd.kind}{careless}; {self.source})",
+            "judgements; below them split-half reliability / correlation with the truth",
+            *("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows),
+        ]
+        best, nearest = self.cheapest, self.nearest
+        if best is None or nearest is None:
+            top = max(self.options, key=lambda one: one.shr.mean)
+            lines.append(
+                f"no design here reaches {self.target:g}; the most is {top.shr.mean:.3f}, with "
+                f"{top.judgements:,} judgements. Try more answers (--answers) or a better crowd"
+            )
+        else:
+            lines += [
+                f"cheapest with {self.target:g} or more: {best.design}: "
+                f"{best.judgements:,} judgements, reliability {best.shr}",
+                f"nearest to the truth for no more: {nearest.design}: "
+                f"{nearest.truth:.3f} (the cheapest: {best.truth:.3f})",
+            ]
+        return "\n".join(lines)
+
+
+def make_plan(
+    items: int,
+    target: float,
+    crowd: Crowd,
+    *,
+    scores: Floats | None = None,
+    size: int = 4,
+    factors: Sequence[float] = FACTORS,
+    answers: Sequence[int] = ANSWERS,
+    source: str = "given",
+    seed: int = 13,
+) -> Plan:
+    """Try designs of tuples of `size` items, with each of `factors` (tuples per item) and `answers`
+    (per tuple), on simulated annotators, for a split-half reliability of `target` in (0, 1).
+
+    `scores` say how true scores are spread (None: evenly over 0…1), `source` where `crowd.noise` is
+    from, the seed decides designs, answers and splits.
+
+    Raises:
+        InputError: A target outside (0, 1), or a design that is impossible.
+    """
+    if not 0 < target < 1:
+        raise InputError(f"--target-shr: got {target:g}; expected a number between 0 and 1")
+    repetitions = min(20, max(1, math.ceil(PLAN_ITEMS / max(items, 1))))
+    truth = spread_like(scores, items)
+    crowd = replace(crowd, annotators=max(crowd.annotators, *answers))
+    options = []
+    with bar("designs", repetitions * len(factors) * len(answers)) as shown:
+        for factor in sorted(set(factors)):
+            seeds = [derive_seed(seed, "plan", f"{factor:g}", n) for n in range(repetitions)]
+            designs = [design_tuples(items, size=size, factor=factor, seed=s) for s in seeds]
+            for number in sorted(set(answers)):
+                found, right = [], []
+                for one, own in zip(designs, seeds, strict=True):
+                    # The design numbers items at random, so the order of the truth does not matter.
+                    judged, _ = simulate_judgements(truth, one, number, crowd, seed=own)
+                    found.append(split_half(judged, seed=own, splits=PLAN_SPLITS).spearman)
+                    counted = judged.count().scores
+                    known = np.isfinite(counted)
+                    agree = rank_correlation(counted[known], truth[known])
+                    right.append(math.nan if agree is None else agree)
+                    shown.advance()
+                tuples, shr = len(designs[0]), Figure.of(np.concatenate(found))
+                mean = float(np.nanmean(right))
+                options.append(Option(factor, number, tuples, tuples * number, shr, mean))
+    options.sort(key=lambda one: (one.judgements, one.factor))
+    return Plan(items, size, target, crowd, source, tuple(options))

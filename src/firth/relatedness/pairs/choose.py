@@ -5,6 +5,7 @@ taken: no sentence too often, so many from each bucket.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -171,13 +172,9 @@ class Candidates:
 
 def together(parts: list[Candidates]) -> Candidates:
     """All parts in one."""
-    if not parts:
-        return Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-    return Candidates(
-        np.concatenate([part.left for part in parts]),
-        np.concatenate([part.right for part in parts]),
-        np.concatenate([part.overlap for part in parts]),
-    )
+    names = ("left", "right", "overlap")
+    parts = parts or [Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    return Candidates(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def random_pairs(
@@ -191,18 +188,14 @@ def random_pairs(
     groups = np.zeros(n, np.int64) if sentences.groups is None else sentences.groups
     order = np.argsort(groups, kind="stable")
     sizes = np.bincount(groups) if n else np.zeros(0, np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
+    starts = np.cumsum(sizes) - sizes
     pairs = sizes * (sizes - 1) // 2
+    if not n:
+        return
     if int(pairs.sum()) <= count:
-        left, right = [], []
-        for start, size in zip(starts.tolist(), sizes.tolist(), strict=False):
-            a, b = np.triu_indices(size, 1)
-            left.append(order[start + a])
-            right.append(order[start + b])
-        if not left:
-            return
-        mixed = rng.permutation(int(pairs.sum()))
-        a, b = np.concatenate(left)[mixed], np.concatenate(right)[mixed]
+        corners = zip(starts, (np.triu_indices(size, 1) for size in sizes), strict=True)
+        both = np.concatenate([order[start + np.array(some)] for start, some in corners], axis=1)
+        a, b = both[:, rng.permutation(both.shape[1])]
         swap = rng.random(len(a)) < 0.5
         a, b = np.where(swap, b, a), np.where(swap, a, b)
         for low in range(0, len(a), _BLOCK):
@@ -216,8 +209,7 @@ def random_pairs(
         second = (first + 1 + rng.integers(sizes[chosen] - 1)) % sizes[chosen]
         a, b = order[starts[chosen] + first], order[starts[chosen] + second]
         keys = np.minimum(a, b) * np.int64(n) + np.maximum(a, b)
-        _, fresh = np.unique(keys, return_index=True)
-        fresh = np.sort(fresh)
+        fresh = np.sort(np.unique(keys, return_index=True)[1])
         fresh = fresh[~np.isin(keys[fresh], seen)][: count - len(seen)]
         seen = np.concatenate([seen, keys[fresh]])
         yield a[fresh], b[fresh]
@@ -269,13 +261,9 @@ def draw_at_random(
 
 
 def _take(part: Candidates, picker: Picker, most: int) -> Ints:
-    taken: list[int] = []
-    for place, (a, b) in enumerate(zip(part.left.tolist(), part.right.tolist(), strict=True)):
-        if len(taken) == most:
-            break
-        if picker.take(a, b):
-            taken.append(place)
-    return np.array(taken, np.int64)
+    pairs = zip(part.left.tolist(), part.right.tolist(), strict=True)
+    taken = (place for place, pair in enumerate(pairs) if picker.take(*pair))
+    return np.fromiter(islice(taken, most), np.int64)
 
 
 def draw_from_index(
@@ -293,45 +281,36 @@ def draw_from_index(
     sentence has the least overlap that a pool asks for, so partners for it are looked for among
     `searched` random sentences where there are more.
     """
-    among = None
-    if picker is None and len(sentences.texts) > settings.searched:
-        among = np.sort(rng.choice(len(sentences.texts), settings.searched, replace=False))
+    n, among = len(sentences.texts), None
+    if picker is None and n > settings.searched:
+        among = np.sort(rng.choice(n, settings.searched, replace=False))
     index = Index(sentences.bags, settings.overlap, sentences.groups, among)
     low, high = settings.overlap_range
     low = max(low, settings.floor)
     wanted = settings.examined if picker is None else settings.pairs
-    left: list[int] = []
-    right: list[int] = []
-    overlap: list[float] = []
-    seen: set[tuple[int, int]] = set()
+    found: dict[tuple[int, int], tuple[int, int, float]] = {}
     tried = 0
     with bar("Finding partners", wanted) as shown:
-        for first in rng.permutation(len(sentences.texts)).tolist():
-            if len(left) >= wanted:
+        for first in rng.permutation(n).tolist():
+            if len(found) >= wanted:
                 break
             if picker is not None and not picker.free(first):
                 continue
             tried += 1
             partners = index.partners(first, low, high, settings.length_tolerance)
-            places = (
-                _one_free(partners, picker, rng)
-                if picker
-                else _one_a_band(partners, settings.bands, rng)
-            )
-            if not places:
-                counts[WhyLeftOut.NO_PARTNER] += 1
+            if picker:
+                places = _one_free(partners, picker, rng)
+            else:
+                places = _one_a_band(partners, settings.bands, rng)
+            counts[WhyLeftOut.NO_PARTNER] += not places
             for place in places:
                 second = int(partners.sentences[place])
                 pair = (min(first, second), max(first, second))
-                if pair in seen or (picker is not None and not picker.take(first, second)):
-                    continue
-                seen.add(pair)
-                left.append(first)
-                right.append(second)
-                overlap.append(float(partners.overlaps[place]))
-            shown.advance(min(len(places), wanted - len(left) + len(places)))
-    drawn = Candidates(np.array(left, np.int64), np.array(right, np.int64), np.array(overlap))
-    return drawn.only(np.arange(min(len(drawn), wanted))), tried
+                if pair not in found and (picker is None or picker.take(first, second)):
+                    found[pair] = (first, second, float(partners.overlaps[place]))
+            shown.advance(min(len(places), wanted - len(found) + len(places)))
+    left, right, overlap = zip(*list(found.values())[:wanted], strict=True) if found else ((),) * 3
+    return Candidates(np.array(left, np.int64), np.array(right, np.int64), np.array(overlap)), tried
 
 
 def _one_free(partners: Partners, picker: Picker, rng: np.random.Generator) -> list[int]:

@@ -106,32 +106,22 @@ def bags_of(tokens: Sequence[Sequence[str]], replace: Mapping[str, str] | None =
         replace: Word → the one that stands for it; lengths are those before.
     """
     numbers: dict[str, int] = {}
-    flat, lengths, starts = array("i"), array("i"), array("q", [0])
+    found, counts, of = array("i"), array("i"), (replace or {}).get
     for sentence in tokens:
-        kept = [replace.get(word, word) for word in sentence] if replace else sentence
-        flat.extend(numbers.setdefault(word, len(numbers)) for word in dict.fromkeys(kept))
-        lengths.append(len(sentence))
-        starts.append(len(flat))
-    return _numbered_by_rarity(
-        np.frombuffer(flat, np.int32) if flat else np.empty(0, np.int32),
-        np.array(starts, np.int64),
-        np.array(lengths, np.int32),
-        len(numbers),
-    )
-
-
-def _numbered_by_rarity(
-    flat: npt.NDArray[np.int32], starts: Ints, lengths: npt.NDArray[np.int32], n_words: int
-) -> Bags:
-    frequencies = np.bincount(flat, minlength=n_words)
+        kept = dict.fromkeys(of(word, word) for word in sentence)
+        found.extend(numbers.setdefault(word, len(numbers)) for word in kept)
+        counts.append(len(kept))
+    flat, n_words = np.array(found, np.int32), max(len(numbers), 1)
+    frequencies = np.bincount(flat, minlength=len(numbers))
     order = np.argsort(frequencies, kind="stable")
-    renumbered = np.empty(n_words, np.int32)
-    renumbered[order] = np.arange(n_words, dtype=np.int32)
-    rows = np.repeat(np.arange(len(lengths)), np.diff(starts))
+    rarity = np.empty(len(numbers), np.int64)
+    rarity[order] = np.arange(len(numbers))
     # One sort of (sentence, word) keys sorts the words inside every sentence.
-    keys = rows * np.int64(max(n_words, 1)) + renumbered[flat]
+    keys = np.repeat(np.arange(len(tokens)), counts) * n_words + rarity[flat]
     keys.sort()
-    return Bags(starts, (keys % max(n_words, 1)).astype(np.int32), lengths, frequencies[order])
+    starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    lengths = np.array([len(sentence) for sentence in tokens], np.int32)
+    return Bags(starts, (keys % n_words).astype(np.int32), lengths, frequencies[order])
 
 
 def close_in_length(
@@ -151,11 +141,8 @@ def length_window(length: int, tolerance: float) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Partners:
-    """Sentences that fit one sentence.
-
-    Attributes:
-        sentences: Ascending numbers, shape (n,).
-        overlaps: With the sentence, in [low, high), shape (n,).
+    """Sentences that fit one sentence, ascending numbers, and their overlaps with it, in [low,
+    high); both of shape (n,).
     """
 
     sentences: Ints

@@ -42,8 +42,7 @@ _WIDTH = 40
 @dataclass(frozen=True)
 class Pair:
     """A chosen pair, its overlap in [0, 1], the number of its bucket from 1, where the sentences
-    stand in the source (lines from 1, sentences of a run from 0), and the score it came with, as
-    written.
+    stand in the source (lines from 1, sentences of a run from 0), and its score as written.
     """
 
     texts: tuple[str, str]
@@ -227,9 +226,10 @@ def sample_pairs(
         InputError: The source or the table cannot be read, or nothing in it can be used.
         MissingExtraError: WordNet is asked for and nltk is not installed.
     """
+    bucketed = settings.strategy is Strategy.BUCKETS
     scored = settings.strategy is Strategy.SCORES
     given = scored or settings.strategy is Strategy.GIVEN
-    if settings.strategy is Strategy.BUCKETS:
+    if bucketed:
         given = pairs if pairs is not None else columns is not None and len(columns) == 2
     if within and given:
         raise InputError(f"--within {within}: expected sentences to pair; these pairs are given")
@@ -246,29 +246,22 @@ def sample_pairs(
     if given:
         looked_at = len(sentences.texts) // 2
         pool, scores = _all_given(sentences, settings, counts)
-        kept = np.arange(len(pool))
     else:
         at_random = settings.strategy is Strategy.RANDOM or settings.pool is PairPool.RANDOM
         draw = draw_at_random if at_random else draw_from_index
-        own = None if settings.strategy is Strategy.BUCKETS else picker
-        pool, looked_at = draw(sentences, settings, rng, counts, own)
-        kept = np.arange(len(pool))
+        pool, looked_at = draw(sentences, settings, rng, counts, None if bucketed else picker)
+    kept = np.arange(len(pool))
     if settings.strategy is Strategy.GIVEN:
         kept = np.sort(rng.permutation(len(pool))[: settings.pairs])
-    elif settings.strategy is Strategy.BUCKETS:
+    elif bucketed:
         kept, buckets, numbers = _by_bucket(pool, settings, picker, rng)
     elif scored:
         values = _values(scores, origin.path)
         kept, buckets, numbers = _by_score(pool, values, settings, picker, rng, counts)
-    left_out = sentences.left_out + counts
+    left_out = {str(why): n for why, n in (sentences.left_out + counts).items() if n}
     if not len(kept):
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
         raise InputError(f"{source}: no pair left of {sentences.read:,} records ({reasons})")
-    chosen = pool.only(kept)
-    found = zip(
-        chosen.left.tolist(), chosen.right.tolist(), chosen.overlap.tolist(), kept.tolist(),
-        [None] * len(kept) if numbers is None else (numbers[kept] + 1).tolist(), strict=True,
-    )  # fmt: skip
     return PairSample(
         settings=settings,
         source=str(source),
@@ -277,18 +270,19 @@ def sample_pairs(
         pairs=tuple(
             Pair(
                 (sentences.texts[a], sentences.texts[b]),
-                overlap,
-                bucket,
+                float(pool.overlap[place]),
+                None if numbers is None else int(numbers[place]) + 1,
                 (sentences.places[a], sentences.places[b]),
                 scores[place] if scores else None,
             )
-            for a, b, overlap, place, bucket in found
+            for place in kept.tolist()
+            for a, b in [(int(pool.left[place]), int(pool.right[place]))]
         ),
         read=sentences.read,
         usable=len(sentences.texts) // (2 if given else 1),
         examined=looked_at,
         pool=pool.overlap,
-        left_out={str(reason): count for reason, count in left_out.items() if count},
+        left_out=left_out,
         broken=tuple(origin.examples),
         buckets=buckets,
     )

@@ -50,12 +50,8 @@ class WhyLeftOut(StrEnum):
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """One record.
-
-    Attributes:
-        place: Where it stands: a line, or the number of a sentence of a run (from 0).
-        texts: The wanted columns, blanks collapsed, so that none holds a tab or a line feed.
-        extra: Further columns asked for (score, group), as text.
+    """One record: where it stands (a line, or the number of a sentence of a run, from 0), its texts
+    with blanks collapsed (none holds a tab or a line feed), and further columns asked for, as text.
     """
 
     place: int
@@ -113,11 +109,8 @@ class SentenceSource:
         return {source.name: fingerprint_file(Path(source.path)) for source in self._sources}
 
     def read(self, min_words: int, max_words: int) -> Iterator[SourceRecord]:
-        """Good records in order; broken ones are counted in `left_out`.
-
-        Args:
-            min_words: Of a run, sentences of fewer words are counted without being read.
-            max_words: Likewise of more words.
+        """Good records in order; broken ones are counted in `left_out`. Of a run, sentences of
+        fewer or more words than these are counted without being read.
         """
         if self.is_run:
             yield from self._run(min_words, max_words)
@@ -246,11 +239,10 @@ def _clean(text: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """Sentences that may be used; of given pairs, pair k is sentences 2k and 2k + 1.
+    """n sentences that may be used, and where each stands in the source; no two with the same words
+    in the same order, unless pairs are given: pair k is sentences 2k and 2k + 1.
 
     Attributes:
-        texts: n sentences; unless pairs are given, no two with the same words in the same order.
-        places: Where each stands in the source.
         bags: Their words, synonyms replaced.
         groups: Number of the group of each, shape (n,), or None.
         read: Records read, broken ones not counted.
@@ -283,17 +275,16 @@ def collect(
     tokens: list[list[str]] = []
     extra: list[str] = []
     known: dict[str, str] = {}  # one object a word, not one an occurrence
-    seen: set[int | tuple[int, ...]] = set()
+    seen: set[tuple[int, ...]] = set()
     read = 0
     left_out, paired = source.left_out, source.wanted == 2
     for record in source.read(settings.min_words, settings.max_words):
         read += 1
         found = [words(text) for text in record.texts]
-        keys = sorted(map(_key, found))
-        key = tuple(keys) if paired else keys[0]
+        key = tuple(sorted(map(_key, found)))
         lengths = [len(one) for one in found]
         reason = next(filter(None, (_length_problem(length, settings) for length in lengths)), None)
-        if reason is None and paired and keys[0] == keys[1]:
+        if reason is None and paired and key[0] == key[1]:
             reason = WhyLeftOut.EQUAL
         elif reason is None and key in seen:
             reason = WhyLeftOut.REPEATED
@@ -311,10 +302,8 @@ def collect(
         extra += record.extra
     if source.is_run:
         read += left_out[WhyLeftOut.SHORT] + left_out[WhyLeftOut.LONG]
-    replace: dict[str, str] = {}
-    if synonyms is not None:
-        frequencies = Counter(word for sentence in tokens for word in sentence)
-        replace = replacements(synonyms, frequencies)
+    frequencies = Counter(word for sentence in tokens for word in sentence) if synonyms else {}
+    replace = replacements(synonyms, frequencies) if synonyms else {}
     groups = None
     if source.extra and not paired:
         numbers = {name: number for number, name in enumerate(dict.fromkeys(extra))}

@@ -71,9 +71,8 @@ class WordNet:
     would tie together words that are no synonyms in most sentences. Words are looked up as they
     stand, and inflected ones as nltk reduces them.
 
-    Args:
-        folder: Of WordNet's own files (`index.noun`, `data.noun`, …); None for the copy that nltk
-            finds.
+    `folder` holds WordNet's own files (`index.noun`, `data.noun`, …); None takes the copy that nltk
+    finds.
 
     Raises:
         InputError: There is no WordNet.

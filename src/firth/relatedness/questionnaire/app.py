@@ -1,7 +1,6 @@
 """The pages of the questionnaire: HTML from the server, forms back to it, an answer a form."""
 
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -132,12 +131,12 @@ class Pages:
         problem: str = "",
         status: int = 200,
     ) -> Response:
-        question = self._store.next(key)
-        shown: dict[str, Any] = {"name": name, "progress": self._store.progress(key)}
+        question, progress = self._store.next(key), self._store.progress(key)
         if question is None:
-            return self._page("done", **shown, stopped=self._store.stopped(key))
-        shown |= {"question": question, "best": best, "worst": worst, "problem": problem}
-        return self._page("question", status, **shown)
+            stopped = self._store.stopped(key)
+            return self._page("done", name=name, progress=progress, stopped=stopped)
+        shown = {"question": question, "best": best, "worst": worst, "problem": problem}
+        return self._page("question", status, name=name, progress=progress, **shown)
 
     def _annotator(self, request: Request) -> tuple[str, str | None]:
         key = unquote(request.cookies.get(COOKIE, ""))
@@ -218,18 +217,19 @@ def _refusal(method: str, headers: Headers) -> tuple[str, int] | None:
         return "Expected the name of a host.", 400
     if name not in LOCAL:
         return "Expected a request to this machine.", 421
-    if length is not None and "transfer-encoding" in headers:
-        return "Expected one length of the body, not two.", 400
-    if length is not None and not (length.isascii() and length.isdigit()):
-        return "Expected a length in bytes.", 400
-    if length is not None and int(length) > MOST_BYTES:
-        return _TOO_LONG
+    if length is not None:
+        if "transfer-encoding" in headers:
+            return "Expected one length of the body, not two.", 400
+        if not (length.isascii() and length.isdigit()):
+            return "Expected a length in bytes.", 400
+        if int(length) > MOST_BYTES:
+            return _TOO_LONG
     if method in ("GET", "HEAD"):
         return None
-    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        return _FOREIGN
     origin = headers.get("origin")
     try:
-        return None if origin is None or urlsplit(origin).netloc == host else _FOREIGN
+        own = origin is None or urlsplit(origin).netloc == host
     except ValueError:
-        return _FOREIGN
+        own = False
+    site = headers.get("sec-fetch-site", "same-origin")
+    return None if own and site in ("same-origin", "none") else _FOREIGN

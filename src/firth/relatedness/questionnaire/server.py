@@ -18,13 +18,9 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Limits:
-    """What connections may take.
-
-    Attributes:
-        seconds: Until a request has arrived, headers and body; and again until its answer has been
-            taken. What lasts longer is cut off.
-        idle_seconds: Of a connection between two requests.
-        connections: At once; further ones are closed at once.
+    """What connections may take: seconds until a request has arrived, headers and body, and again
+    until its answer has been taken (what lasts longer is cut off); seconds of a connection between
+    two requests; and how many connections at once (further ones are closed at once).
     """
 
     seconds: float = 30.0

@@ -40,16 +40,11 @@ class Wording:
 
 @dataclass(frozen=True)
 class Rules:
-    """How questions are given out.
-
-    Attributes:
-        annotations: Answers wanted for each tuple that is not gold, by different annotators.
-        gold_every: Every so manieth question of an annotator is a gold one, while there are any.
-        stop_below: An annotator whose share of right gold answers falls below this is asked no more
-            questions, in [0, 1]; 0 stops nobody (Abdalla et al., §3.2.1: 0.7).
-        stop_after: Gold answers before anybody is stopped.
-        hold_minutes: How long a question that was shown, and not answered, is kept for the one who
-            saw it before it is asked of others.
+    """How questions are given out: answers wanted for each tuple that is not gold, by different
+    annotators; every so manieth question of an annotator is a gold one, while there are any; an
+    annotator whose share of right gold answers is below `stop_below` after `stop_after` of them is
+    asked no more (0 stops nobody; Abdalla et al., §3.2.1: 0.7); and for how long a question that
+    was shown is kept for the one who saw it before it is asked of others.
     """
 
     annotations: int = 2
@@ -130,15 +125,9 @@ def make_questionnaire(
 
 
 def read_questionnaire(
-    items: Path,
-    tuples: Path,
-    gold: Path | None = None,
-    *,
-    wording: Wording | None = None,
-    rules: Rules | None = None,
-    seed: int = 13,
+    items: Path, tuples: Path, gold: Path | None = None, **settings: Any
 ) -> Questionnaire:
-    """Read the files of a questionnaire (formats: `firth.relatedness.bws.records`).
+    """Read the files of a questionnaire; settings as of `make_questionnaire`.
 
     Raises:
         InputError: A file cannot be read or has problems (all of one file are named).
@@ -146,7 +135,7 @@ def read_questionnaire(
     texts = read_items(items)
     asked = read_tuples(tuples, {item.id for item in texts})
     answers = [] if gold is None else read_gold(gold, asked)
-    return make_questionnaire(texts, asked, answers, wording=wording, rules=rules, seed=seed)
+    return make_questionnaire(texts, asked, answers, **settings)
 
 
 def write_crowd(path: Path, questionnaire: Questionnaire) -> int:
@@ -161,10 +150,9 @@ def write_crowd(path: Path, questionnaire: Questionnaire) -> int:
         InputError: The file cannot be written.
     """
     texts = max(len(item.texts) for item in questionnaire.items.values())
-    names = ["text"] if texts == 1 else [f"text{number}" for number in range(1, texts + 1)]
-    header = ["tuple"]
-    for place in range(1, len(questionnaire.tuples[0].items) + 1):
-        header += [f"item{place}", *(f"item{place}_{name}" for name in names)]
+    names = ["_text"] if texts == 1 else [f"_text{number}" for number in range(1, texts + 1)]
+    places = range(1, len(questionnaire.tuples[0].items) + 1)
+    header = ["tuple", *(f"item{place}{name}" for place in places for name in ("", *names))]
     rows = []
     for one in _in_order(questionnaire):
         cells = [one.id]

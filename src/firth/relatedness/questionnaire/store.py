@@ -5,7 +5,7 @@ import sqlite3
 import time
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,6 +58,7 @@ WHERE t.best IS NULL AND coalesce(load.held, 0) < :wanted
 AND NOT EXISTS (SELECT 1 FROM answers WHERE annotator = :me AND place = t.place)
 """
 """Tuples that still lack answers, and that `:me` has not seen; held ones count as answered."""
+_ASKED = "answers AS a JOIN tuples AS t ON t.place = a.place"
 _WAIT_SECONDS = 30
 
 
@@ -91,7 +92,7 @@ class Feedback:
 
 @dataclass(frozen=True)
 class AnnotatorProgress:
-    """How far an annotator is: questions answered (gold included), and questions still open."""
+    """Questions that an annotator answered (gold included), and questions still open to them."""
 
     answered: int
     left: int
@@ -149,10 +150,8 @@ class Store:
 
     @classmethod
     def create(cls, path: str | Path, questionnaire: Questionnaire) -> "Store":
-        """Begin a questionnaire, or go on with it where the file holds it already.
-
-        Items, tuples and gold must be those of the file; wording and rules may have changed, and
-        the new ones hold from now on.
+        """Begin a questionnaire, or go on with it where the file holds it already: with its items,
+        tuples and gold; wording and rules may have changed, and the new ones hold from now on.
 
         Raises:
             InputError: The file is something else, or holds another questionnaire.
@@ -176,11 +175,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path) -> "Store":
-        """Open a questionnaire that is there.
-
-        Raises:
-            InputError: There is none.
-        """
+        """Open a questionnaire that is there; raise `InputError` if there is none."""
         path = Path(path)
         if not path.is_file():
             raise InputError(f"{path}: no such file. firth bws serve makes it")
@@ -254,32 +249,27 @@ class Store:
         with self._writing() as connection:
             if _is_stopped(connection, annotator):
                 return None
-            row = _one(
-                connection,
-                "SELECT place, number FROM answers WHERE annotator = ? AND answered IS NULL",
-                annotator,
-            )
-            if row is not None:
-                connection.execute(
-                    "UPDATE answers SET shown = ? WHERE annotator = ? AND place = ?",
-                    (time.time(), annotator, row["place"]),
+            open_one = "SELECT place, number FROM answers WHERE annotator = ? AND answered IS NULL"
+            if (row := _one(connection, open_one, annotator)) is not None:
+                place, number = row
+                statement = (
+                    "UPDATE answers SET shown = :now WHERE annotator = :me AND place = :place"
                 )
-                return _question(connection, row["place"], row["number"])
-            number = 1 + _count(connection, "WHERE annotator = ?", annotator)
-            place = self._choose(connection, annotator, number)
-            if place is None:
-                return None
-            connection.execute(
-                "INSERT INTO answers (annotator, place, number, shown) VALUES (?, ?, ?, ?)",
-                (annotator, place, number, time.time()),
-            )
+            else:
+                number = 1 + _count(connection, "WHERE annotator = ?", annotator)
+                if (place := self._choose(connection, annotator, number)) is None:
+                    return None
+                statement = (
+                    "INSERT INTO answers (annotator, place, number, shown) "
+                    "VALUES (:me, :place, :number, :now)"
+                )
+            now = {"now": time.time(), "me": annotator, "place": place, "number": number}
+            connection.execute(statement, now)
             return _question(connection, place, number)
 
     def _choose(self, connection: Connection, annotator: str, number: int) -> int | None:
-        """The place of the tuple that question `number` of an annotator asks about, if any.
-
-        Every `gold_every`-th is a gold question that this annotator has not seen, as long as there
-        are other questions left.
+        """The place of the tuple that question `number` of an annotator asks about, if any: a gold
+        one that they have not seen, where it is due and there are other questions left.
         """
         row = connection.execute(
             f"{_OPEN} ORDER BY coalesce(load.held, 0), t.place LIMIT 1", self._open_to(annotator)
@@ -313,14 +303,11 @@ class Store:
             UnusableAnswerError: `best` and `worst` are not two different items of the tuple.
         """
         with self._writing() as connection:
-            row = _one(
-                connection,
-                "SELECT t.place, t.items, t.best, a.answered FROM answers AS a "
-                "JOIN tuples AS t ON t.place = a.place WHERE a.annotator = ? AND t.id = ?",
-                annotator,
-                tuple_id,
+            asked = (
+                f"SELECT t.place, t.items, t.best, a.answered FROM {_ASKED} "
+                "WHERE a.annotator = ? AND t.id = ?"
             )
-            if row is None:
+            if (row := _one(connection, asked, annotator, tuple_id)) is None:
                 raise NotAskedError(tuple_id)
             gold = row["best"] is not None
             if row["answered"] is not None:
@@ -342,8 +329,7 @@ class Store:
     def _stop_if_needed(self, connection: Connection, annotator: str) -> None:
         """Mark an annotator whose share of right gold answers has fallen below the bar."""
         n, right = connection.execute(
-            "SELECT count(*), sum(a.best = t.best AND a.worst = t.worst) "
-            "FROM answers AS a JOIN tuples AS t ON t.place = a.place "
+            f"SELECT count(*), sum(a.best = t.best AND a.worst = t.worst) FROM {_ASKED} "
             "WHERE a.annotator = ? AND a.answered IS NOT NULL AND t.best IS NOT NULL",
             (annotator,),
         ).fetchone()
@@ -353,16 +339,11 @@ class Store:
     def feedback(self, annotator: str, tuple_id: str) -> Feedback | None:
         """What to tell about a gold question that was answered; None where there is nothing."""
         with self._reading() as connection:
-            row = _one(
-                connection,
-                "SELECT t.place, a.number, a.best, a.worst, t.best AS right_best, "
-                "t.worst AS right_worst FROM answers AS a JOIN tuples AS t ON t.place = a.place "
-                "WHERE a.annotator = ? AND t.id = ? AND a.answered IS NOT NULL "
-                "AND t.best IS NOT NULL",
-                annotator,
-                tuple_id,
+            answered = (
+                f"SELECT t.place, a.number, a.best, a.worst, t.best, t.worst FROM {_ASKED} "
+                "WHERE a.annotator = ? AND t.id = ? AND answered IS NOT NULL AND t.best IS NOT NULL"
             )
-            if row is None:
+            if (row := _one(connection, answered, annotator, tuple_id)) is None:
                 return None
             place, number, *answers = row
             return Feedback(_question(connection, place, number), *answers)
@@ -384,16 +365,13 @@ class Store:
 
     def annotations(self) -> list[Annotation]:
         """All answers in the order in which they were given, gold ones among them."""
+        answers = (
+            f"SELECT t.id, n.name, a.best, a.worst, a.answered FROM {_ASKED} JOIN annotators AS n "
+            "ON n.key = a.annotator WHERE a.answered IS NOT NULL "
+            "ORDER BY a.answered, a.annotator, a.number"
+        )
         with self._reading() as connection:
-            return [
-                Annotation(*row)
-                for row in connection.execute(
-                    "SELECT t.id, n.name, a.best, a.worst, a.answered FROM answers AS a "
-                    "JOIN tuples AS t ON t.place = a.place JOIN annotators AS n "
-                    "ON n.key = a.annotator WHERE a.answered IS NOT NULL "
-                    "ORDER BY a.answered, a.annotator, a.number"
-                )
-            ]
+            return [Annotation(*row) for row in connection.execute(answers)]
 
     def overview(self) -> Overview:
         """How far the questionnaire is."""
@@ -422,16 +400,13 @@ def _look_at(path: Path) -> bool:
         return False
     if not path.is_file():
         raise InputError(f"{path}: cannot be opened as a questionnaire (not a file)")
-    found = None
+    found, uri = None, f"{path.resolve().as_uri()}?mode=ro"
     try:
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", _WAIT_SECONDS, uri=True)
-        try:
+        with closing(sqlite3.connect(uri, _WAIT_SECONDS, uri=True)) as connection:
             connection.row_factory = Row
             names = _table_names(connection)
             if {"meta", "tuples", "answers"} <= names:
                 found = _meta(connection, "schema")
-        finally:
-            connection.close()
     except sqlite3.Error as error:
         raise InputError(f"{path}: cannot be opened as a questionnaire ({error})") from error
     if names and found != _SCHEMA:
@@ -443,8 +418,10 @@ def _look_at(path: Path) -> bool:
 
 
 def _table_names(connection: Connection) -> set[str]:
-    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    return {row["name"] for row in rows}
+    return {
+        name
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    }
 
 
 def _fill(connection: Connection, questionnaire: Questionnaire) -> None:
