@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from firth.cli.fields import options_of
 from firth.cli.options import AsJson, Quiet, start
+from firth.relatedness.questionnaire.setup import Rules
 from firth.run.errors import InputError
 from firth.run.screen import say
 
@@ -20,19 +22,13 @@ group = typer.Typer(
 )
 
 _ITEMS = "Pairs as .tsv, a .csv with any text columns, or a .txt with an item a line."
-Items = Annotated[Path, typer.Argument(metavar="ITEMS", help=_ITEMS, show_default=False)]
-ItemsFile = Annotated[Path, typer.Option("--items", help=_ITEMS, show_default=False)]
-Tuples = Annotated[
-    Path, typer.Option(help="CSV: tuple,item1,…,itemN, of firth bws tuples.", show_default=False)
-]
-Annotations = Annotated[
-    Path, typer.Option(help="CSV: tuple,annotator,best,worst[,time].", show_default=False)
-]
+Items = Annotated[Path, typer.Argument(metavar="ITEMS", help=_ITEMS)]
+ItemsFile = Annotated[Path, typer.Option("--items", help=_ITEMS)]
+Tuples = Annotated[Path, typer.Option(help="CSV: tuple,item1,…,itemN, of firth bws tuples.")]
+Annotations = Annotated[Path, typer.Option(help="CSV: tuple,annotator,best,worst[,time].")]
 GoldFile = Annotated[
     Path | None,
-    typer.Option(
-        "--gold", help="CSV: tuple,best,worst; annotators are checked with it.", show_default=False
-    ),
+    typer.Option("--gold", help="CSV: tuple,best,worst; annotators are checked with it."),
 ]
 GoldEvery = Annotated[int, typer.Option(help="Every so manieth question is a gold one.")]
 Threshold = Annotated[
@@ -44,16 +40,10 @@ Threshold = Annotated[
 ScoreGold = Annotated[
     bool, typer.Option("--score-gold", help="Count answers to gold questions too.")
 ]
-Folder = Annotated[
-    Path, typer.Option("--out", metavar="FOLDER", help="Folder of the results.", show_default=False)
-]
-File = Annotated[
-    Path, typer.Option("--out", metavar="FILE", help="File of the results.", show_default=False)
-]
+Folder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the results.")]
+File = Annotated[Path, typer.Option("--out", metavar="FILE", help="File of the results.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what stands in --out already.")]
-DatabaseFile = Annotated[
-    Path, typer.Option("--db", help="SQLite file of the answers.", show_default=False)
-]
+DatabaseFile = Annotated[Path, typer.Option("--db", help="SQLite file of the answers.")]
 Size = Annotated[int, typer.Option(min=3, help="Items of a tuple.")]
 Kind = Annotated[
     str, typer.Option("--noise-kind", help="Distribution of the noise: normal or gumbel.")
@@ -67,7 +57,6 @@ Noise = Annotated[
     typer.Option(
         min=0,
         help="Standard deviation of what annotators see around the true score, in units of scores.",
-        show_default=False,
     ),
 ]
 SeedNumber = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
@@ -104,7 +93,7 @@ def score(
     gold: GoldFile = None,
     items: Annotated[
         Path | None,
-        typer.Option(help="All items, for their order and those in no tuple.", show_default=False),
+        typer.Option(help="All items, for their order and those in no tuple."),
     ] = None,
     gold_threshold: Threshold = 0.7,
     score_gold: ScoreGold = False,
@@ -169,8 +158,7 @@ def simulate(
         float | None,
         typer.Option(
             help="Choose the noise so that split-half reliability becomes this. Default, without "
-            "--noise: 0.84.",
-            show_default=False,
+            "--noise: 0.84."
         ),
     ] = None,
     noise_kind: Kind = "normal",
@@ -202,17 +190,15 @@ def simulate(
 
 @group.command()
 def plan(
-    items: Annotated[int, typer.Option(min=3, help="Number of items.", show_default=False)],
+    items: Annotated[int, typer.Option(min=3, help="Number of items.")],
     target_shr: Annotated[
         float, typer.Option(help="Split-half reliability to be reached (Spearman).")
     ] = 0.84,
     noise: Noise = None,
-    tuples: Annotated[
-        Path | None, typer.Option(help="Of a pilot, with --annotations.", show_default=False)
-    ] = None,
+    tuples: Annotated[Path | None, typer.Option(help="Of a pilot, with --annotations.")] = None,
     annotations: Annotated[
         Path | None,
-        typer.Option(help="Of a pilot: the noise is chosen to fit it.", show_default=False),
+        typer.Option(help="Of a pilot: the noise is chosen to fit it."),
     ] = None,
     gold: GoldFile = None,
     gold_threshold: Threshold = 0.7,
@@ -220,8 +206,7 @@ def plan(
         Path | None,
         typer.Option(
             help="Items with scores: the true ones are assumed to be spread like them. Default: "
-            "evenly over 0 to 1.",
-            show_default=False,
+            "evenly over 0 to 1."
         ),
     ] = None,
     size: Size = 4,
@@ -282,10 +267,12 @@ def plan(
 
 
 @group.command()
+@options_of(Rules)
 def serve(
     tuples: Tuples,
     items: ItemsFile,
     db: DatabaseFile,
+    settings: Rules,
     gold: GoldFile = None,
     instructions: Annotated[
         Path | None, typer.Option(help="Instructions (Markdown). Default: on relatedness.")
@@ -295,16 +282,6 @@ def serve(
     worst: Annotated[
         str | None, typer.Option(help="What the worst item is: least related.")
     ] = None,
-    annotations: Annotated[int, typer.Option(help="Answers wanted for each tuple.")] = 2,
-    gold_every: GoldEvery = 10,
-    stop_below: Annotated[
-        float,
-        typer.Option(
-            help="Ask no more of annotators whose share of right gold answers is below this; the "
-            "paper's is 0.7. Default: nobody is stopped."
-        ),
-    ] = 0.0,
-    stop_after: Annotated[int, typer.Option(help="Gold answers before that.")] = 5,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0: any that is free.")] = 8_000,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
@@ -312,16 +289,15 @@ def serve(
     """Ask best-worst questions in the browser, on this machine; the same command goes on."""
     start(quiet)
     from firth.relatedness.questionnaire.server import serve as serve_pages
-    from firth.relatedness.questionnaire.setup import Rules, Wording, read_questionnaire
+    from firth.relatedness.questionnaire.setup import Wording, read_questionnaire
     from firth.relatedness.questionnaire.store import Store
     from firth.relatedness.rows import read_text
 
     texts = {"title": title, "best": best, "worst": worst}
     texts["instructions"] = None if instructions is None else read_text(instructions)
     wording = Wording(**{name: text for name, text in texts.items() if text is not None})
-    rules = Rules(annotations, gold_every, stop_below, stop_after)
     store = Store.create(
-        db, read_questionnaire(items, tuples, gold, wording=wording, rules=rules, seed=seed)
+        db, read_questionnaire(items, tuples, gold, wording=wording, rules=settings, seed=seed)
     )
 
     def ready(address: str) -> None:
@@ -374,7 +350,7 @@ def crowd(
     """Write the questionnaire as a CSV for a crowd platform: a row a tuple, with texts and gold."""
     start(quiet)
     from firth.relatedness.bws.output import claim_file
-    from firth.relatedness.questionnaire.setup import Rules, read_questionnaire, write_crowd
+    from firth.relatedness.questionnaire.setup import read_questionnaire, write_crowd
 
     claim_file(out, force)
     asked = read_questionnaire(items, tuples, gold, rules=Rules(gold_every=gold_every), seed=seed)

@@ -10,14 +10,9 @@ import typer
 
 from firth.cli.bws import File, Folder, Force, SeedNumber
 from firth.cli.evaluate import CacheFolder, NoCache, Resamples, open_cache
+from firth.cli.fields import options_of
 from firth.cli.options import AsJson, Quiet, start
-from firth.relatedness.pairs.settings import (
-    Growth,
-    OverlapMeasure,
-    PairPool,
-    SampleSettings,
-    Strategy,
-)
+from firth.relatedness.pairs.settings import SampleSettings
 from firth.run.screen import say
 
 pair_group = typer.Typer(help="Choose sentence pairs for annotation.", no_args_is_help=True)
@@ -31,7 +26,6 @@ Pairs = Annotated[
         metavar="PAIRS",
         help="A file of scored pairs (sentence1, sentence2, score; .tsv or .csv), or the name of "
         "an evaluation set.",
-        show_default=False,
     ),
 ]
 DataDir = Annotated[
@@ -41,6 +35,7 @@ Domain = Annotated[str, typer.Option(help="Column of the file that names a pair'
 
 
 @pair_group.command()
+@options_of(SampleSettings)
 def sample(
     source: Annotated[
         Path,
@@ -48,41 +43,17 @@ def sample(
             metavar="SOURCE",
             help="Sentences: .txt (one a line), .tsv, .csv, .jsonl (each also .gz, .zst), a folder "
             "of them, or a run. Pairs: .tsv, .csv, .jsonl.",
-            show_default=False,
         ),
     ],
-    strategy: Annotated[
-        Strategy, typer.Option(help="How pairs are chosen; see docs/pairs.md.", show_default=False)
-    ],
+    settings: SampleSettings,
     out: File,
-    pairs: Annotated[int, typer.Option(min=1, help="How many.")] = 1_000,
     column: Annotated[
         list[str] | None,
         typer.Option(
             help="Column or field of the sentences; twice for pairs. Default: sentence or text; "
-            "sentence1 and sentence2.",
-            show_default=False,
+            "sentence1 and sentence2."
         ),
     ] = None,
-    measure: Annotated[
-        OverlapMeasure | None, typer.Option(help="Of overlap. Default: dice; idf for buckets.")
-    ] = None,
-    min_overlap: Annotated[
-        float | None, typer.Option(help="Least overlap. Default: 0.25 for the strategy overlap.")
-    ] = None,
-    max_overlap: Annotated[
-        float | None,
-        typer.Option(help="Overlaps are below this. Default: 0.75 for the strategy overlap."),
-    ] = None,
-    length_difference: Annotated[
-        float | None,
-        typer.Option(
-            help="Largest difference in length, as a share of the longer sentence. Default: 0.25 "
-            "for the strategy overlap."
-        ),
-    ] = None,
-    min_words: Annotated[int, typer.Option(help="Fewest words of a sentence.")] = 5,
-    max_words: Annotated[int, typer.Option(help="Most words of a sentence.")] = 25,
     synonyms: Annotated[
         str | None,
         typer.Option(
@@ -91,36 +62,13 @@ def sample(
             "of a word and its synonyms (tabs or commas), or wordnet, or wordnet:FOLDER.",
         ),
     ] = None,
-    pool: Annotated[
-        PairPool, typer.Option(help="Where pairs of sentences are looked for.")
-    ] = PairPool.INDEX,
     within: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Pair only sentences with the same value in it."),
     ] = None,
-    buckets: Annotated[int, typer.Option(help="Percentile buckets of overlap.")] = 50,
-    growth: Annotated[
-        Growth, typer.Option(help="Pairs a bucket, from low overlap to high.")
-    ] = Growth.UNIFORM,
-    steepness: Annotated[
-        float, typer.Option(help="Exponential: the last bucket gives so many times the first.")
-    ] = 100.0,
-    examine: Annotated[
-        int | None,
-        typer.Option(
-            help="Pairs to look at. Default: 20 times --pairs; for pool random a million."
-        ),
-    ] = None,
     score_column: Annotated[str, typer.Option(help="Column of the scores.")] = "score",
-    bins: Annotated[int, typer.Option(help="Bins of the scores.")] = 5,
-    score_range: Annotated[tuple[float, float], typer.Option(help="Lowest and highest score.")] = (
-        0.0,
-        5.0,
-    ),
-    uses: Annotated[int, typer.Option(help="In how many pairs a sentence may be.")] = 1,
     as_json: AsJson = False,
     force: Force = False,
-    seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
     """Choose sentence pairs: as given, at random, by overlap, by buckets of overlap or score.
@@ -131,10 +79,6 @@ def sample(
     from firth.relatedness.pairs.sample import claim_sample, sample_pairs
 
     claim_sample(out, force)
-    settings = SampleSettings(
-        strategy, pairs, measure, pool, min_overlap, max_overlap, length_difference, min_words,
-        max_words, buckets, growth, steepness, examine, bins, score_range, uses, seed,
-    )  # fmt: skip
     found = sample_pairs(
         source, settings, columns=column, within=within, score_column=score_column,
         synonyms=synonyms,
@@ -164,7 +108,6 @@ def features(
         typer.Option(
             metavar="MODEL",
             help="spaCy pipeline, by name or folder. Default: the English one installed.",
-            show_default=False,
         ),
     ] = None,
     min_share: Annotated[
@@ -186,16 +129,9 @@ def features(
 
     claim_folder(out)
     found = measure_features(
-        pairs,
-        vectors,
-        spacy,
-        data_dir=data_dir,
-        domain=domain,
-        seed=seed,
-        resamples=resamples,
-        min_share=min_share,
-        command=_command(),
-    )
+        pairs, vectors, spacy, data_dir=data_dir, domain=domain, seed=seed, resamples=resamples,
+        min_share=min_share, command=_command(),
+    )  # fmt: skip
     say(found.table().text())
     publish(out, found.write, found.settings)
 
@@ -209,7 +145,6 @@ def models(
         typer.Argument(
             metavar="MODEL...",
             help="As firth evaluate takes them. Default: Dice, tf-idf and GloVe (mean, max).",
-            show_default=False,
         ),
     ] = None,
     finetune: Annotated[
@@ -255,17 +190,10 @@ def models(
     if finetune is not None:
         recipe = Recipe(finetune, epochs, batch, learning_rate, train_pairs, seed)
     found = study_models(
-        pairs,
-        models or (),
-        out,
-        recipe,
-        leave_one_out=leave_one_out,
-        data_dir=data_dir,
-        domain=domain,
-        setting=Setting(folds, seed, resamples),
-        cache=open_cache(cache, no_cache),
+        pairs, models or (), out, recipe, leave_one_out=leave_one_out, data_dir=data_dir,
+        domain=domain, setting=Setting(folds, seed, resamples), cache=open_cache(cache, no_cache),
         command=_command(),
-    )
+    )  # fmt: skip
     say(found.text())
     publish(out, found.write, found.settings)
 
@@ -275,9 +203,7 @@ def bins(
     pairs: Pairs,
     others: Annotated[
         list[str],
-        typer.Argument(
-            metavar="OTHER...", help="Other scores of the same pairs, as STS's.", show_default=False
-        ),
+        typer.Argument(metavar="OTHER...", help="Other scores of the same pairs, as STS's."),
     ],
     out: Folder,
     count: Annotated[int, typer.Option("--bins", min=1, help="How many bins of OTHER.")] = 5,
@@ -297,16 +223,9 @@ def bins(
 
     claim_folder(out)
     found = compare_in_bins(
-        pairs,
-        others,
-        count,
-        only=only,
-        data_dir=data_dir,
-        domain=domain,
-        seed=seed,
-        resamples=resamples,
-        command=_command(),
-    )
+        pairs, others, count, only=only, data_dir=data_dir, domain=domain, seed=seed,
+        resamples=resamples, command=_command(),
+    )  # fmt: skip
     say(found.table().text())
     publish(out, found.write, found.settings)
 

@@ -101,8 +101,8 @@ class Study:
         for one in self.models:
             if one.shared is not None:
                 remarks.append(
-                    f"{one.label}: {one.shared:,} test pairs have a sentence that a training pair of "
-                    f"their fold has too; without them {figure(one.apart)}"
+                    f"{one.label}: {one.shared:,} test pairs have a sentence that a training pair "
+                    f"of their fold has too; without them {figure(one.apart)}"
                 )
         for one in self.models:
             undefined = {name: found.reason for name, found in one.figures.items() if found.reason}

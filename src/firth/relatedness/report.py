@@ -32,7 +32,7 @@ class TextTable:
     def text(self) -> str:
         """Columns for a screen, numbers to the right, then caption and remarks."""
         rows = (self.headings, *self.rows)
-        widths = [max(map(len, column)) for column in zip(*(row for row in rows if len(row) > 1))]
+        widths = [max(map(len, column)) for column in zip(*(r for r in rows if r[1:]), strict=True)]
         rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
         lines = [
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()

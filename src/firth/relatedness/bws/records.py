@@ -191,8 +191,8 @@ def read_annotations(path: str | Path) -> list[Annotation]:
         for column in _ANSWER[:2]:
             if not record[column]:
                 problems.add(line, f"{column} is empty")
-        given = (record[name] for name in _ANSWER)
-        return Annotation(*given, time=record.get("time", ""), line=line)
+        asked, who, best, worst = (record[name] for name in _ANSWER)
+        return Annotation(asked, who, best, worst, record.get("time", ""), line)
 
     return _each(read_rows(Path(path), _ANSWER), "annotation", annotation)
 

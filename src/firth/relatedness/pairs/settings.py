@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 from firth.run.errors import ConfigError
 
@@ -50,53 +51,43 @@ class Growth(StrEnum):
 
 @dataclass(frozen=True)
 class SampleSettings:
-    """What to sample.
+    """What to sample. Every setting with a help text is an option of `firth pairs sample`."""
 
-    Attributes:
-        strategy: How pairs are chosen.
-        pairs: How many; fewer if there are not so many.
-        measure: Of overlap; None takes idf for buckets and Dice for all else.
-        pool: Where pairs of sentences are looked for; not for pairs that are given.
-        min_overlap: Least overlap, in [0, 1]; None takes 0.25 for the strategy overlap, else 0.
-        max_overlap: Overlaps are below it; None takes 0.75 for the strategy overlap, else no limit.
-        length_difference: Largest difference of the two numbers of words, as a share of the larger,
-            in [0, 1]; None takes 0.25 for overlap and no limit for all else.
-        min_words: Fewest words of a sentence.
-        max_words: Most words of a sentence.
-        buckets: Percentiles of overlap, 50 or 100 in the paper.
-        growth: How the number of pairs grows with the bucket.
-        steepness: How many times as many pairs the last bucket gives as the first, if exponential.
-        examine: Pairs looked at; None takes what the pool needs (see `examined`).
-        bins: Bins of equal width of the scores.
-        score_range: Lowest and highest score.
-        uses: In how many pairs a sentence may be; given pairs have no such limit.
-        seed: Of every random choice.
-        floor: Least overlap that the index looks for where no other is asked for, above 0.
-        bands: Of equal width of overlap: a first sentence gives the pool of buckets one partner
-            from each.
-        searched: Partners for that pool are looked for among so many sentences, drawn at random.
-    """
-
-    strategy: Strategy
-    pairs: int = 1_000
-    measure: OverlapMeasure | None = None
-    pool: PairPool = PairPool.INDEX
-    min_overlap: float | None = None
-    max_overlap: float | None = None
-    length_difference: float | None = None
-    min_words: int = 5
-    max_words: int = 25
-    buckets: int = 50
-    growth: Growth = Growth.UNIFORM
-    steepness: float = 100.0
-    examine: int | None = None
-    bins: int = 5
-    score_range: tuple[float, float] = (0.0, 5.0)
-    uses: int = 1
-    seed: int = 13
+    strategy: Annotated[Strategy, "How pairs are chosen; see docs/pairs.md."]
+    pairs: Annotated[int, "How many; fewer if there are not so many.", {"min": 1}] = 1_000
+    measure: Annotated[OverlapMeasure | None, "Of overlap. Default: dice; idf for buckets."] = None
+    pool: Annotated[PairPool, "Where pairs of sentences are looked for."] = PairPool.INDEX
+    min_overlap: Annotated[
+        float | None, "Least overlap, 0 to 1. Default: 0.25 for the strategy overlap, else 0."
+    ] = None
+    max_overlap: Annotated[
+        float | None, "Overlaps are below this. Default: 0.75 for the strategy overlap."
+    ] = None
+    length_difference: Annotated[
+        float | None,
+        "Largest difference in length (words), as a share of the longer sentence, 0 to 1. Default: "
+        "0.25 for the strategy overlap.",
+    ] = None
+    min_words: Annotated[int, "Fewest words of a sentence."] = 5
+    max_words: Annotated[int, "Most words of a sentence."] = 25
+    buckets: Annotated[int, "Percentile buckets of overlap; 50 or 100 in the paper."] = 50
+    growth: Annotated[Growth, "Pairs a bucket, from low overlap to high."] = Growth.UNIFORM
+    steepness: Annotated[float, "Exponential: the last bucket gives so many times the first."] = (
+        100.0
+    )
+    examine: Annotated[
+        int | None, "Pairs to look at. Default: 20 times --pairs; for pool random a million."
+    ] = None
+    bins: Annotated[int, "Bins of equal width of the scores."] = 5
+    score_range: Annotated[tuple[float, float], "Lowest and highest score."] = (0.0, 5.0)
+    uses: Annotated[int, "In how many pairs a sentence may be; given pairs have no limit."] = 1
+    seed: Annotated[int, "Seed of every random choice.", {"min": 0}] = 13
     floor: float = 0.05
+    """Least overlap that the index looks for where no other is asked for, above 0."""
     bands: int = 20
+    """Of overlap, of equal width: a first sentence gives the pool of buckets a partner of each."""
     searched: int = 50_000
+    """Partners for that pool are looked for among so many sentences, drawn at random."""
 
     def __post_init__(self) -> None:
         if problems := self._problems():

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from firth.relatedness.bws.records import Gold, Item, Tuple, read_gold, read_items, read_tuples
 from firth.relatedness.rows import write_rows
@@ -40,18 +40,19 @@ class Wording:
 
 @dataclass(frozen=True)
 class Rules:
-    """How questions are given out: answers wanted for each tuple that is not gold, by different
-    annotators; every so manieth question of an annotator is a gold one, while there are any; an
-    annotator whose share of right gold answers is below `stop_below` after `stop_after` of them is
-    asked no more (0 stops nobody; Abdalla et al., §3.2.1: 0.7); and for how long a question that
-    was shown is kept for the one who saw it before it is asked of others.
-    """
+    """How questions are given out. Rules with a help text are options of `firth bws serve`."""
 
-    annotations: int = 2
-    gold_every: int = 10
-    stop_below: float = 0.0
-    stop_after: int = 5
+    annotations: Annotated[int, "Answers wanted for each tuple, gold ones aside."] = 2
+    gold_every: Annotated[int, "Every so manieth question is a gold one."] = 10
+    stop_below: Annotated[
+        float,
+        "Ask no more of annotators whose share of right gold answers is below this; the paper's is "
+        "0.7 (Abdalla et al., §3.2.1). Default: nobody is stopped.",
+    ] = 0.0
+    stop_after: Annotated[int, "Gold answers before that."] = 5
     hold_minutes: float = 60.0
+    """How long a question that was shown, and not answered, is kept for the one who saw it before
+    it is asked of others."""
 
     def __post_init__(self) -> None:
         checks = (
