@@ -195,18 +195,10 @@ def measure_features(
     min_share: float = MIN_SHARE,
     command: str | None = None,
 ) -> Findings:
-    """Correlate the features of §5 with people's scores.
-
-    Args:
-        pairs: See `load_pairs`, as for `data_dir` and `domain`.
-        vectors: Word vectors; see `open_word_vectors`.
-        spacy: spaCy pipeline; None takes the English one that is installed.
-        data_dir: Folder of evaluation sets.
-        domain: Column of a pair's domain.
-        seed: Of the resampling.
-        resamples: Bootstrap resamples of each interval.
-        min_share: As of `correlate`.
-        command: The command line, for the record.
+    """Correlate the features of §5 with people's scores. `pairs`, `data_dir` and `domain` are those
+    of `load_pairs`, `vectors` of `open_word_vectors`, `spacy` (None: the English pipeline
+    installed) of `open_pipeline`, and seed, resamples and `min_share` of `correlate`; `command` is
+    recorded.
 
     Raises:
         InputError: Pairs, vectors or pipeline cannot be used.

@@ -161,21 +161,13 @@ def study_models(
     cache: Cache | None = None,
     command: str | None = None,
 ) -> Study:
-    """Measure models as they are and, if a recipe is given, fine-tuned on the pairs themselves.
+    """Measure models (as `firth evaluate` takes them; none: `DEFAULT_MODELS`) as they are and, if a
+    recipe is given, fine-tuned on the pairs themselves: cross-validated and, with `leave_one_out`,
+    without one domain at a time, where there are several.
 
     Every figure is a mean over the same random folds, also for models that learn nothing here (§6).
-
-    Args:
-        pairs: See `load_pairs`, as for `data_dir` and `domain`.
-        models: As `firth evaluate` takes them; none takes `DEFAULT_MODELS`.
-        out: Folder of the results; needed to fine-tune, where finished folds are kept.
-        recipe: How to fine-tune; None does not.
-        leave_one_out: Fine-tune without one domain at a time too, where there are several.
-        data_dir: Folder of evaluation sets.
-        domain: Column of a pair's domain.
-        setting: Folds, seed, resamples.
-        cache: Similarities of models computed before.
-        command: The command line, for the record.
+    `pairs`, `data_dir` and `domain` are those of `load_pairs`; `out` is the folder where finished
+    folds are kept; `cache` holds similarities computed before; `command` is recorded.
 
     Raises:
         InputError: Pairs or models cannot be used.

@@ -46,12 +46,8 @@ class GrammaticalRole(StrEnum):
 
 @dataclass(frozen=True)
 class Parsed:
-    """What spaCy says about a sentence; tokens that are punctuation or blanks are left out.
-
-    Attributes:
-        words: The other tokens, as written.
-        tags: Their coarse parts of speech (UPOS), one each.
-        roles: Role → places in `words`.
+    """What spaCy says about a sentence, tokens that are punctuation or blanks left out: words as
+    written, their coarse parts of speech (UPOS), and role → places in `words`.
     """
 
     words: tuple[str, ...]
@@ -68,10 +64,8 @@ class Parsed:
 
 
 def open_pipeline(name: str | None = None) -> "Language":
-    """A spaCy pipeline with parts of speech and a dependency parse.
-
-    Args:
-        name: Name or folder of a pipeline; None takes the first of `PIPELINES` installed.
+    """A spaCy pipeline with parts of speech and a dependency parse, by name or folder; None takes
+    the first of `PIPELINES` that is installed.
 
     Raises:
         MissingExtraError: spaCy is not installed.

@@ -23,15 +23,12 @@ _LARGEST = 1e300
 def load_pairs(
     source: "str | Path | EvaluationSet", data_dir: str | Path | None = None, domain: str = DOMAIN
 ) -> EvaluationSet:
-    """Scored pairs: a file, or an evaluation set such as `str-2021` or `sts-b:dev`.
+    """Scored pairs: a file, or an evaluation set such as `str-2021` or `sts-b:dev` (in the folder
+    `data_dir`); what is loaded already is returned as it is.
 
-    A file has a header with `sentence1`, `sentence2` and `score`. `.csv` is read with quoting, any
-    other ending is tab-separated without. Broken rows are named, counted and left out.
-
-    Args:
-        source: The file, or the name of a set; what is loaded already is returned as it is.
-        data_dir: Folder of evaluation sets, for a name.
-        domain: Column of a file that names the domain of a pair; rows without it have none.
+    A file has a header with `sentence1`, `sentence2` and `score`, and may name a pair's domain in
+    the column `domain`. `.csv` is read with quoting, any other ending is tab-separated without.
+    Broken rows are named, counted and left out.
 
     Raises:
         InputError: Neither a file nor the name of a set of pairs, a missing column, or no good row.

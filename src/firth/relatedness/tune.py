@@ -40,15 +40,11 @@ _LIBRARIES = ("sentence-transformers", "torch", "transformers", "tokenizers")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to fine-tune. The paper gives none of these numbers; batch and rate are SBERT's.
-
-    Attributes:
-        base: Folder or hub name of an encoder; mean pooling is put on one that has no pooling.
-        epochs: Passes over the training pairs of a fold.
-        batch: Pairs a step.
-        learning_rate: Peak rate of Adam; None takes 2e-5, or 2e-3 for static word vectors.
-        pairs: At most so many training pairs a fold, chosen at random; None takes all.
-        seed: Of folds, order and dropout.
+    """How to fine-tune: the folder or hub name of an encoder (mean pooling is put on one that has
+    no pooling), passes over a fold's training pairs, pairs a step, peak rate of Adam (None: 2e-5,
+    or 2e-3 for static word vectors), at most so many training pairs a fold at random (None: all),
+    and the seed of folds, order and dropout. The paper gives no numbers; batch and rate are
+    SBERT's.
     """
 
     base: str
@@ -61,11 +57,9 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """What fine-tuned models answer on held-out pairs.
-
-    Attributes:
-        similarities: Of every pair, by the model that did not learn from it; (n,).
-        shared: Whether a sentence of the pair stands in a training pair of its fold; (n,).
+    """What fine-tuned models answer on held-out pairs: the similarity of every pair, by the model
+    that did not learn from it, and whether a sentence of it stands in a training pair of its fold;
+    (n,).
     """
 
     scheme: Scheme

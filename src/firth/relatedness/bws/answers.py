@@ -93,15 +93,12 @@ def sort_answers(
     threshold: float = THRESHOLD,
     score_gold: bool = False,
 ) -> Answers:
-    """Say which answers count.
+    """Say which answers to the questionnaire `tuples` count.
 
-    Args:
-        tuples: The questionnaire.
-        annotations: As they were given.
-        gold: Right answers of some tuples. An annotator's first complete answer to each is checked.
-        threshold: Least share of them that must be right, in [0, 1].
-        score_gold: Count the answers to gold questions too. Annotators may have been shown the
-            right answer, and there are more answers than to other tuples, so by default not.
+    An annotator's first complete answer to each gold question is checked; the share of right ones
+    must be at least `threshold`, in [0, 1]. `score_gold` counts the answers to gold questions too:
+    annotators may have been shown the right answer, and there are more answers than to other
+    tuples, so by default not.
 
     Raises:
         InputError: A threshold outside [0, 1], or no answer is left.

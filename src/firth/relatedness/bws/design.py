@@ -37,23 +37,15 @@ _REPEAT = 1 << 30
 
 
 def design_tuples(items: int, *, size: int = 4, factor: float = 2.0, seed: int = 13) -> Ints:
-    """A balanced design.
+    """A balanced design: `ceil(factor × items)` rows of `size` numbers of items in [0, items).
 
-    Args:
-        items: Number of items N.
-        size: Items of a tuple n, at least 3.
-        factor: Tuples per item; there are `ceil(factor × N)` tuples, and each item is in about
-            `factor × n` of them.
-        seed: The same seed gives the same design.
-
-    Returns:
-        Shape (tuples, size), numbers of items in [0, N). Distinct in a row; no row holds the same
-        items as another; the numbers of times that items occur differ by at most 1. With the
-        default size and factor, no two of fifty items or more meet twice.
+    Distinct in a row; no row holds the same items as another; the numbers of times that items
+    occur, about `factor × size`, differ by at most 1. With the default size and factor, no two of
+    fifty items or more meet twice. The same seed gives the same design.
 
     Raises:
-        InputError: A size below 3 or above N, a factor with which some item would not occur, or
-            more tuples than there are different ones.
+        InputError: A size below 3 or above `items`, a factor with which some item would not occur,
+            or more tuples than there are different ones.
     """
     if problem := _impossible(items, size, factor):
         raise InputError(problem)
@@ -293,14 +285,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class Balance:
-    """What is even about a set of tuples.
-
-    Attributes:
-        occurrences: In how many tuples each item is.
-        meetings: In how many tuples each pair of items is; pairs that never meet count too.
-        best_most: The smallest `meetings.most` that so many tuples of so many items allow.
-        repeated: Tuples that hold the same items as an earlier one.
-        components: Groups of items that no tuple connects; their scores cannot be compared.
+    """What is even about a set of tuples: in how many each item occurs, in how many each pair of
+    items meets (pairs that never meet count too), and the smallest `meetings.most` that so many
+    tuples allow; tuples that repeat an earlier one's items; and groups of items that no tuple
+    connects, whose scores cannot be compared.
     """
 
     items: int

@@ -118,11 +118,9 @@ def write_items(path: str | Path, items: Iterable[Item], columns: Sequence[str])
 
 
 def read_tuples(path: str | Path, items: Collection[str] | None = None) -> list[Tuple]:
-    """Read `tuple,item1,…,itemN`, of the ids `items` alone, if given.
-
-    Raises:
-        InputError: The file cannot be read, or every problem of it: fewer than three items, an item
-            twice in a tuple, unknown items, ids that occur twice.
+    """Read `tuple,item1,…,itemN`, of the ids `items` alone, if given; raise `InputError` if the
+    file cannot be read, or with every problem of it: fewer than three items, an item twice in a
+    tuple, unknown items, ids that occur twice.
     """
     rows = read_rows(Path(path), needed=("tuple", "item1", "item2", "item3"))
     numbers = sorted(int(m[1]) for name in rows.header if (m := _ITEM.fullmatch(name)))
@@ -157,11 +155,9 @@ def write_tuples(path: str | Path, tuples: Sequence[Tuple]) -> None:
 
 
 def read_gold(path: str | Path, tuples: Iterable[Tuple] | None = None) -> list[Gold]:
-    """Read `tuple,best,worst`; `tuples` are those the gold questions must be among, if given.
-
-    Raises:
-        InputError: The file cannot be read, or every problem of it: unknown tuples, items that are
-            not in the tuple, best and worst the same or empty, a tuple twice.
+    """Read `tuple,best,worst`, of the `tuples` alone, if given; raise `InputError` if the file
+    cannot be read, or with every problem of it: unknown tuples, items that are not in the tuple,
+    best and worst the same or empty, a tuple twice.
     """
     members = None if tuples is None else {one.id: one.items for one in tuples}
 
@@ -182,9 +178,8 @@ def write_gold(path: str | Path, gold: Iterable[Gold]) -> None:
 
 def read_annotations(path: str | Path) -> list[Annotation]:
     """Read `tuple,annotator,best,worst[,time]`; best and worst may be empty, and are not judged.
-
-    Raises:
-        InputError: The file cannot be read, or every line without a tuple or an annotator.
+    Raise `InputError` if the file cannot be read, or with every line without a tuple or an
+    annotator.
     """
 
     def annotation(line: int, record: Record, problems: Problems) -> Annotation:

@@ -84,16 +84,11 @@ class Level:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Split-half reliability of a set of answers.
-
-    Attributes:
-        tuples: Answered ones.
-        answers: Least, mean and most answers to an answered tuple.
-        undefined: Splits without a correlation (a half had no spread); left out.
-        by_answers: With fewer answers, 1 up to the most; empty if not asked for.
-        correlations: Each split of all answers; each half holds half of them.
-        spearman_brown: `spearman.mean` stepped up by 2r / (1 + r) (Spearman–Brown) to halves of as
-            many answers as there are; None if not asked for.
+    """Split-half reliability of a set of answers, each half holding half of them: answered tuples;
+    least, mean and most answers to one; splits without a correlation (a half had no spread), which
+    are left out; the same `by_answers`, of 1 up to the most to a tuple (empty if not asked for);
+    the correlations of each split; and `spearman.mean` stepped up to halves of as many answers as
+    there are, 2r / (1 + r) (Spearman–Brown), None if not asked for.
     """
 
     items: int
@@ -270,14 +265,11 @@ def split_half(
 def draw_halves(
     judgements: Judgements, rng: np.random.Generator, splits: int, answers: int | None = None
 ) -> Halves:
-    """Put the answers to each tuple into two bins of equal size.
+    """Put the answers to each tuple into two bins of equal size: (splits, A) of `FIRST`, `SECOND`
+    and `UNUSED`, which are all but `answers` (None: all) to a tuple.
 
     Of an odd number, the last one goes into either bin by a coin: none is lost, and no bin is
-    larger on average. The only answer to a tuple, too, goes into one bin or the other. Of more than
-    `answers` (None: all) the others are `UNUSED`.
-
-    Returns:
-        Shape (splits, A): `FIRST`, `SECOND` or `UNUSED`.
+    larger on average. The only answer to a tuple, too, goes into one bin or the other.
     """
     halves = np.empty((splits, len(judgements)), dtype=np.int8)
     order = np.argsort(judgements.asked, kind="stable")

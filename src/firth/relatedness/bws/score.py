@@ -150,18 +150,9 @@ def score_answers(
     resamples: int = RESAMPLES,
     seed: int = 13,
 ) -> Scores:
-    """Score items from best-worst answers; see `sort_answers` for what counts and its settings.
-
-    Args:
-        tuples: The questionnaire.
-        annotations: As they were given.
-        gold: Right answers of some tuples.
-        items: Ids of all items in the wanted order; by default those of the tuples, sorted.
-        threshold: Of gold answers.
-        score_gold: Count answers to gold questions too.
-        prior: As of `fit_strengths`.
-        resamples: Of the intervals.
-        seed: Of the resampling.
+    """Score `items` (ids in the wanted order; by default those of the tuples, sorted) from
+    best-worst answers. `threshold` and `score_gold` are those of `sort_answers`, which says what
+    counts, `prior` of `fit_strengths`, `resamples` and the seed of `score_intervals`.
 
     Raises:
         InputError: Tuples hold items that are not among `items`, or no answer can be used.
@@ -223,12 +214,10 @@ def implied_pairs(judgements: Judgements) -> Ints:
 def fit_strengths(judgements: Judgements, prior: float = PRIOR) -> Floats:
     """Strengths θ with p(i beats j) = 1 / (1 + exp(θ_j − θ_i)); Bradley and Terry (1952).
 
-    A normal prior, of standard deviation `prior` in log-odds, keeps the strength of an item finite
+    Shape (N,), log-odds with mean 0 over judged items; not a number for items never judged. A
+    normal prior, of standard deviation `prior` in log-odds, keeps the strength of an item finite
     that won or lost every time. The implied pairs of one answer are not independent, so the
     likelihood says nothing about precision.
-
-    Returns:
-        Shape (N,), log-odds with mean 0 over judged items; not a number for items never judged.
 
     Raises:
         InputError: A prior that is not above 0.
@@ -265,16 +254,13 @@ def chances(strengths: Floats) -> Floats:
 def score_intervals(
     judgements: Judgements, *, seed: int, resamples: int = RESAMPLES, confidence: float = 0.95
 ) -> tuple[Floats, Floats]:
-    """Expanded percentile intervals of scores by counting (Hesterberg 2015).
+    """Expanded percentile intervals of scores by counting (Hesterberg 2015): lower and upper ends
+    in 0…1, both (N,); not a number for items judged in less than two tuples.
 
     For each item its tuples are drawn again, each with all answers to it: answers to one tuple
     share its other items, and are not independent. Of eight tuples, plain percentiles are too
     narrow, so that those of a t distribution are taken instead. An item that was chosen best (or
     worst) every time has an interval of width 0: a bootstrap does not know of what it has not seen.
-
-    Returns:
-        Lower and upper ends, each of shape (N,), in 0…1; not a number for items judged in less than
-        two tuples, of which nothing can be said.
     """
     low, high = (np.full(len(judgements.items), np.nan) for _ in range(2))
     rng = np.random.default_rng(seed)

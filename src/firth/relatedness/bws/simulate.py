@@ -100,14 +100,9 @@ def choose(seen: Floats, members: Ints) -> tuple[Ints, Ints]:
 def simulate_judgements(
     truth: Floats, tuples: Ints, answers: int | Ints, crowd: Crowd, *, seed: int
 ) -> tuple[Judgements, Ints]:
-    """Have every tuple answered by several annotators, work dealt out evenly.
-
-    Args:
-        truth: True scores, shape (N,).
-        tuples: Numbers of items, shape (T, n).
-        answers: Answers to each tuple, by different annotators; one number, or shape (T,).
-        crowd: Who answers. The first `crowd.n_careless` annotators are the careless ones.
-        seed: Of noise and of who answers what.
+    """Have every tuple (T, n) answered by several annotators, work dealt out evenly: `answers`
+    different ones, a number or (T,). `truth` are the scores of the items, (N,); the first
+    `crowd.n_careless` annotators are the careless ones.
 
     Returns:
         The judgements (items are called by their numbers), and the annotator of each, shape (A,).
@@ -330,11 +325,9 @@ def spread_like(scores: Floats | None, items: int) -> Floats:
 def calibrate_noise(
     truth: Floats, tuples: Ints, answers: int | Ints, crowd: Crowd, target: float, *, seed: int
 ) -> float:
-    """The noise, in units of the scores, with which simulated answers have a given reliability:
-    `target` is the mean Spearman correlation of the halves.
-
-    Reliability falls as noise grows, so it is found by root finding; each try uses the same random
-    numbers. Other arguments are those of `simulate_judgements`.
+    """The noise, in units of the scores, with which the mean Spearman correlation of the halves of
+    simulated answers is `target`; other arguments are those of `simulate_judgements`. Reliability
+    falls as noise grows, so it is found by root finding; each try uses the same random numbers.
 
     Raises:
         InputError: A target outside (0, 1), or one that no noise reaches: careless annotators, or

@@ -110,16 +110,9 @@ def choose(
     *,
     total: int | None = None,
 ) -> tuple[Ints, tuple[Bucket, ...]]:
-    """Take `wanted[b]` candidates of each bucket b at random.
-
-    Args:
-        bucket: Of each candidate, shape (n,).
-        edges: Of the buckets, shape (b+1,).
-        wanted: Shape (b,).
-        pairs: Left and right sentence of each candidate, both of shape (n,).
-        picker: Refuses pairs whose sentences were used before.
-        rng: Decides the order.
-        total: Where the buckets' own candidates do not suffice, take others up to so many.
+    """Take `wanted[b]` candidates of each bucket b, with the ends `edges[b]` and `edges[b + 1]`, at
+    random, unless the picker refuses: where each is in (n,), its left and right sentence (two of
+    (n,)). With `total`, where the buckets' own do not suffice, others up to so many.
 
     Returns:
         Places of the chosen candidates, ascending; and what each bucket gave.

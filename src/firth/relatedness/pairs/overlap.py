@@ -150,14 +150,8 @@ class Partners:
 
 
 class Index:
-    """Sentences by word.
-
-    Args:
-        bags: The sentences.
-        measure: Of overlap.
-        groups: Shape (n,): partners are of the same group; None for no groups.
-        among: Numbers of the sentences that can be partners; None for all. Words weigh what they
-            weigh among all.
+    """Sentences by word. Partners are of the same group, (n,), where there are groups, and among
+    the sentences `among` (numbers; None: all), though words weigh what they weigh among all.
     """
 
     def __init__(
@@ -183,16 +177,8 @@ class Index:
         self._member = np.zeros(len(bags.frequencies))
 
     def partners(self, sentence: int, low: float, high: float, tolerance: float) -> Partners:
-        """Every other sentence with an overlap in [low, high) and a length that fits.
-
-        Args:
-            sentence: Its number.
-            low: Least overlap, above 0.
-            high: Overlaps are below it.
-            tolerance: Largest difference in length, as a share of the longer sentence.
-
-        Raises:
-            ValueError: `low` is not above 0.
+        """Every other sentence with an overlap in [low, high) and a length that differs by at most
+        `tolerance` of the longer one; raise `ValueError` if `low` is not above 0.
         """
         if not low > 0:
             raise ValueError(f"low {low:g}: expected more than 0")

@@ -54,17 +54,11 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class PairSample:
-    """Pairs and how they were come by.
-
-    Attributes:
-        inputs: Name → fingerprint of what was read.
-        synonyms: Which table, and how many words it replaced.
-        pairs: In the order of the search; of given pairs in that of the source.
-        usable: Sentences (or given pairs) that fit by themselves, of the records `read`.
-        examined: Pairs looked at; through the index, first sentences looked up.
-        pool: Overlaps of all pairs there were to choose from, shape (n,).
-        left_out: Reason → how many records, pairs or first sentences.
-        broken: The first broken records, with file and line.
+    """Pairs (in the order of the search; of given ones in that of the source) and how they were
+    come by: fingerprints of what was read, the synonym table, `usable` sentences (or given pairs)
+    of the records `read`, pairs looked at (through the index, first sentences looked up), overlaps
+    of all pairs there were to choose from (n,), reasons and numbers of what was left out, and the
+    first broken records with file and line.
     """
 
     settings: SampleSettings
@@ -136,12 +130,12 @@ class PairSample:
         }
 
     def write(self, path: str | Path) -> list[Path]:
-        """Write the pairs (`.tsv`), and beside them the report (`.json`) and the plot (`.png`).
+        """Write the pairs (`.tsv`), and beside them the plot (`.png`; without matplotlib none, and
+        a note says so) and the report (`.json`, last, with the fingerprint of the TSV). Files that
+        are there are replaced (see `claim_sample`).
 
         The TSV has `id sentence1 sentence2`, `score` where the pairs came with one, and `strategy
-        measure overlap bucket source1 source2`; tabs separate, nothing is quoted. The report is
-        written last and holds the fingerprint of the TSV. Without matplotlib there is no plot, and
-        a note says so. Files that are there are replaced (see `claim_sample`).
+        measure overlap bucket source1 source2`; tabs separate, nothing is quoted.
 
         Raises:
             InputError: `path` does not end in .tsv, or cannot be written.
@@ -208,11 +202,10 @@ def sample_pairs(
     score_column: str = "score",
     synonyms: str | None = None,
 ) -> PairSample:
-    """Choose sentence pairs from a file, or from the corpus of a run.
+    """Choose sentence pairs from a source (see `SentenceSource`).
 
     Args:
-        source: `.txt` (a sentence a line), `.tsv` (split on tabs only), `.csv`, `.jsonl`, each also
-            `.gz` and `.zst`; a folder or glob of them; or a run.
+        source: A file, a folder or glob of them; or a run.
         settings: What to sample.
         columns: Columns of the texts: one for sentences, two for pairs. Default: `sentence` or
             `text`, or the only column; `sentence1` and `sentence2`.

@@ -60,13 +60,9 @@ class SourceRecord:
 
 
 class SentenceSource:
-    """A source that can be read.
-
-    Args:
-        path: A file, folder or glob (.txt .tsv .csv .jsonl, each also .gz .zst), or a run.
-        columns: Columns (fields) of the texts; None for the usual ones.
-        extra: Further columns that must be there.
-        pairs: Whether two texts a record are wanted.
+    """A source that can be read: a file, folder or glob (.txt .tsv .csv .jsonl, each also .gz
+    .zst), or a run; columns (fields) of the texts, two a record for `pairs` (None: the usual ones),
+    and `extra` ones that must be there.
 
     Raises:
         InputError: Nothing can be read there, or what was asked for does not suit it.
@@ -240,15 +236,10 @@ def _clean(text: str) -> str:
 @dataclass(frozen=True, eq=False)
 class Sentences:
     """n sentences that may be used, and where each stands in the source; no two with the same words
-    in the same order, unless pairs are given: pair k is sentences 2k and 2k + 1.
-
-    Attributes:
-        bags: Their words, synonyms replaced.
-        groups: Number of the group of each, shape (n,), or None.
-        read: Records read, broken ones not counted.
-        left_out: Reason → how many.
-        replaced: Words that a synonym stands for.
-        scores: Score of each given pair as it was read; empty where none was asked for.
+    in the same order, unless pairs are given: pair k is sentences 2k and 2k + 1. Their words,
+    synonyms replaced; the number of the group of each, (n,), or None; records read, broken ones not
+    counted; reason → how many were left out; words that a synonym stands for; and the score of each
+    given pair as it was read, empty where none was asked for.
     """
 
     texts: list[str]

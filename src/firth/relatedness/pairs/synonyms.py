@@ -31,15 +31,12 @@ class Synonyms(Protocol):
 
 
 class SynonymFile:
-    """A table from a file: on each line a word and its synonyms, separated by tabs or commas.
-
-    Lines that begin with `#` and blank ones are skipped; a word may have several lines. Synonyms of
-    several words are left out, since only single words are compared. The relation is used as it
-    stands: it is not made symmetric.
+    """A table from a file: on each line a word and its synonyms, separated by tabs or commas; `#`
+    begins a comment line, and a word may have several lines. Synonyms of several words are left
+    out, since only single words are compared. The relation is not made symmetric.
 
     Raises:
-        InputError: The file cannot be read, has no synonyms, or lines with a single word (all
-            named).
+        InputError: The file cannot be read, has no synonyms, or lines of one word (all named).
     """
 
     def __init__(self, path: Path) -> None:

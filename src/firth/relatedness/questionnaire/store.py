@@ -293,10 +293,8 @@ class Store:
         return {"me": annotator, "since": since, "wanted": self.rules.annotations}
 
     def answer(self, annotator: str, tuple_id: str, best: str, worst: str) -> bool:
-        """Store an answer; it is on the disk when this returns. The first one counts.
-
-        Returns:
-            Whether the tuple is a gold question, so that there is feedback.
+        """Store an answer; it is on the disk when this returns. The first one counts. Whether the
+        tuple is a gold question, so that there is feedback.
 
         Raises:
             NotAskedError: The question was not put to this annotator.
