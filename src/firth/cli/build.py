@@ -8,6 +8,7 @@ import typer
 from firth.cli.options import (
     Changes,
     DataDir,
+    Force,
     PresetOption,
     Quiet,
     RunFolder,
@@ -43,6 +44,7 @@ def demo(
     size: Annotated[
         float, typer.Option(min=0.01, max=1.0, help="Share of the text and pairs to use.")
     ] = 1.0,
+    force: Force = False,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
@@ -50,7 +52,7 @@ def demo(
     start(quiet)
     from firth.demo.demo import run_demo
 
-    say(run_demo(out, data_dir=data_dir, size=size, seed=seed).text())
+    say(run_demo(out, data_dir=data_dir, size=size, seed=seed, force=force).text())
 
 
 def run(
