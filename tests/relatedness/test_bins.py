@@ -86,5 +86,7 @@ def test_a_folder_of_the_user_is_refused_before_any_work(
     arguments = ["relatedness", command, "nowhere.tsv", *others, "--out", str(out)]
     found = CliRunner().invoke(app, arguments)
     assert isinstance(found.exception, InputError)
-    assert "holds results.json, which this command did not write" in str(found.exception)
+    assert f"holds results.json, which firth relatedness {command} did not write" in str(
+        found.exception
+    )
     assert (out / "results.json").read_text() == "precious"

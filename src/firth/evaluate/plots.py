@@ -73,7 +73,8 @@ def plot_bars(layout: Layout) -> Figure:
             axes.barh(place, cell.value, height=0.72, color=colour, alpha=0.85)
             end = cell.value
             if cell.low is not None and cell.high is not None:
-                whiskers = [[cell.value - cell.low], [cell.high - cell.value]]
+                # An interval of few resamples may lie beside the value.
+                whiskers = [[max(0, cell.value - cell.low)], [max(0, cell.high - cell.value)]]
                 axes.errorbar(
                     cell.value, place, xerr=whiskers, color="#222222", capsize=2, linewidth=1
                 )
