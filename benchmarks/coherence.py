@@ -115,7 +115,7 @@ def speed(run: Run) -> None:
     for name, one, two in rows:
         print(f"{name:32}{1000 * one:12.1f}{1000 * two:12.1f}{two / one:14.1f}")
 
-    positions = np.sort(rng.permutation(corpus.slots())[:20_000])
+    positions = np.sort(rng.permutation(corpus.positions())[:20_000])
     print(f"\nranking against {len(positions):,} positions{'ms a sentence':>24}")
     for count in (1, 8, 64):
         vectors = coherence.encode(sentences[:count])

@@ -94,16 +94,16 @@ def test_similarity_json_holds_all_terms(firth: Command, tiny_run: Path) -> None
         assert total == pytest.approx(item["fit1"], rel=1e-5)
 
 
-def test_the_default_origin_explains_by_parts(firth: Command, run: Path) -> None:
-    """Method `ensemble`: parts and evidence on the screen, the sum of them in JSON."""
+def test_the_default_origin_explains_by_components(firth: Command, run: Path) -> None:
+    """Method `ensemble`: components and evidence on the screen, the sum of them in JSON."""
     blend = ("--set", "origin.method=ensemble")
     _, out, _ = firth("explain", A, B, "--run", run, "--top", 2, *blend)
     assert all(name in out for name in ("sentences: fits", "words: fits", "terms: fits"))
     _, out, _ = firth("similarity", A, B, "--run", run, "--json", *blend)
     found = json.loads(out)
-    added = sum(part["added"] for part in found["parts"].values())
+    added = sum(component["added"] for component in found["components"].values())
     assert added == pytest.approx(found["similarity"])
-    assert {item["part"] for item in found["evidence"]} == {"sentences", "words", "terms"}
+    assert {item["component"] for item in found["evidence"]} == {"sentences", "words", "terms"}
 
 
 def test_the_preset_is_origin_as_printed(firth: Command, run: Path) -> None:
@@ -151,6 +151,19 @@ def test_similarity_of_a_file(firth: Command, tiny_run: Path, tmp_path: Path) ->
     assert status == 1
     assert "--force" in err
     assert firth(*written, "--force")[0] == 0
+
+
+def test_nothing_known_is_not_the_same(firth: Command, run: Path) -> None:
+    """Two sentences of words that the corpus never had are not alike, and the words are named."""
+    given = ("--run", run, "--set", "origin.method=ensemble")
+    for one, two, words in (("The xqzzy blorped.", "The wuffle grommed.", "xqzzy, blorped"),
+                            ("!!!", "???", "")):  # fmt: skip
+        status, out, err = firth("similarity", one, two, *given)
+        assert status == 0
+        assert float(out) < 0.1
+        assert words in err
+    _, _, err = firth("explain", A, B, *given)
+    assert "nothing is known of" not in err
 
 
 def test_a_header_is_no_pair(firth: Command, tiny_run: Path, tmp_path: Path) -> None:
@@ -348,6 +361,8 @@ BAD = [
     (("train", "coherence", "--run", "{tmp}/nowhere"), "not a run"),
     (("train", "generator", "--run", "{run}", "--backend", "causal-lm"), "model"),
     (("harvest", "--run", "{run}", "--pairs", "5"), "harvest.pairs"),
+    (("harvest", "--run", "{run}", "--pairs", "9" * 20), "harvest.pairs"),
+    (("harvest", "--run", "{run}", "--pairs", "9" * 9), "sentences, which make"),
     (("distill", "--run", "{run}", "--base", "{tmp}/no-model"), "no-model"),
     (("evaluate", "{run}", "--task", "sts-z"), "sts-z"),
     (("evaluate", "{run}"), "--task"),

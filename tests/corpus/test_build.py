@@ -197,7 +197,7 @@ def test_what_makes_the_stage_stale(tmp_path: Path) -> None:
 
 
 def test_settings_of_readers_reach_later_stages(tmp_path: Path) -> None:
-    """Whatever changes contexts or slots changes the digest that later stages depend on."""
+    """Whatever changes contexts or positions changes the digest that later stages depend on."""
     (tmp_path / "a.txt").write_text("One is here. Two is here. Three is here.")
     digests = set()
     for settings in ({}, {"window": 2}, {"min_words": 2}, {"max_words": 9}):
@@ -257,7 +257,7 @@ def test_stats_agree_with_the_corpus(corpus: Corpus, corpus_run: Path, tiny_fold
     assert stats.sentences == len(corpus)
     assert stats.words == int(corpus.word_counts.sum())
     assert stats.chunks == corpus.n_chunks
-    assert stats.slots == len(corpus.slots()) > 0
+    assert stats.positions == len(corpus.positions()) > 0
     assert stats.sentence_words["0.0"] == corpus.word_counts.min()
     assert stats.sentence_words["1.0"] == corpus.word_counts.max()
     assert sum(source.sentences for source in stats.sources) == stats.sentences

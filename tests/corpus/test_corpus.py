@@ -41,7 +41,7 @@ def written(path: Path, documents: list[list[int]]) -> list[list[list[str]]]:
 def test_corpus_equals_its_documents(
     documents: list[list[int]], window: int, limit: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Sentences, borders, contexts and slots are those of the documents read by hand."""
+    """Sentences, borders, contexts and positions are those of the documents read by hand."""
     folder = tmp_path_factory.mktemp("corpus")
     content = written(folder / "a.jsonl", documents)
     corpus = Corpus.build(
@@ -72,7 +72,7 @@ def test_corpus_equals_its_documents(
     for k in range(corpus.n_chunks):
         assert corpus.chunk_text(k) == " ".join(flat[starts[k] : ends[k]])
 
-    expected_slots = []
+    expected = []
     for i, text in enumerate(flat):
         d = int(corpus.document_of(i))
         inside = [s for sentences in content[d] for s in sentences]
@@ -83,15 +83,11 @@ def test_corpus_equals_its_documents(
         bounds = corpus.paragraph_bounds
         assert bounds[corpus.paragraph_of(i)] <= i < bounds[corpus.paragraph_of(i) + 1]
         if left and right and 3 <= len(words(text)) <= 8:
-            expected_slots.append(i)
-    assert corpus.slots().tolist() == expected_slots
-    deep = [
-        i
-        for i in expected_slots
-        if len(corpus.context(i, 2).left + corpus.context(i, 2).right) == 4
-    ]
-    assert corpus.slots(window=2).tolist() == deep
-    assert corpus.contexts(expected_slots) == [corpus.context(i) for i in expected_slots]
+            expected.append(i)
+    assert corpus.positions().tolist() == expected
+    deep = [i for i in expected if len(corpus.context(i, 2).left + corpus.context(i, 2).right) == 4]
+    assert corpus.positions(window=2).tolist() == deep
+    assert corpus.contexts(expected) == [corpus.context(i) for i in expected]
     assert corpus.contexts([]) == []
 
 

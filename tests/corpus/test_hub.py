@@ -1,8 +1,6 @@
 """Data sets through `datasets`; a folder stands in for the hub, which takes either."""
 
-import importlib.util
 import json
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +9,7 @@ import pytest
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.inputs import resolve_inputs
-from firth.run.errors import InputError, MissingExtraError
+from firth.run.errors import InputError
 
 
 def data_set(folder: Path, texts: list[str | None]) -> Path:
@@ -58,18 +56,6 @@ def test_a_missing_split_is_told(tmp_path: Path) -> None:
     folder = data_set(tmp_path / "set", ["One."])
     with pytest.raises(InputError, match="hub:"):
         Corpus.build([f"hub:{folder}::validation"], tmp_path / "run")
-
-
-def test_without_datasets_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error says what to install."""
-    find = importlib.util.find_spec
-
-    def hidden(name: str, package: str | None = None) -> ModuleSpec | None:
-        return None if name == "datasets" else find(name, package)
-
-    monkeypatch.setattr(importlib.util, "find_spec", hidden)
-    with pytest.raises(MissingExtraError, match=r"firth\[hub\]"):
-        resolve_inputs(["hub:some/thing"])
 
 
 def test_without_a_network_nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,14 @@ def test_text_is_escaped_everywhere(page: str) -> None:
     assert not parsed.open
 
 
+def test_no_character_acts(tmp_path: Path) -> None:
+    """Escape sequences and changes of writing direction are spelt out, also inside the plots."""
+    write_report(tmp_path / "a.html", report("\x1b]52;c;aGk=\x07 \u202eabc"))
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert not {"\x1b", "\x07", "\u202e"} & set(page)
+    assert "\\x1b]52" in page
+
+
 def test_the_page_needs_nothing_else(page: str) -> None:
     """No attribute and no style points outside the page."""
     links = [

@@ -209,7 +209,7 @@ def test_the_vectors_are_those_of_eq_4(corpus: Corpus) -> None:
 
 def test_pmi_terms_are_differences(corpus: Corpus) -> None:
     """Every likelihood loses its baseline; the coherence term stays."""
-    asked = [(A, place) for place in corpus.slots()[:2].tolist()]
+    asked = [(A, place) for place in corpus.positions()[:2].tolist()]
     raw = origin_over(corpus).context_fit.terms(asked)
     corrected = origin_over(corpus, pmi=True).context_fit.terms(asked)
     assert corrected.left == pytest.approx(raw.left + 3)
@@ -256,7 +256,7 @@ def test_a_corpus_without_contexts_is_named(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Single lines have no neighbours: the error says what to build the corpus from."""
-    monkeypatch.setattr(Corpus, "slots", lambda *_: np.empty(0, dtype=np.int64))
+    monkeypatch.setattr(Corpus, "positions", lambda *_: np.empty(0, dtype=np.int64))
     with pytest.raises(InputError, match="no context"):
         origin_over(corpus).similarity(A, B)
 

@@ -1,7 +1,6 @@
 """Tables 5 and 6: means over folds, by domain; fine-tuning by folds; the command."""
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,7 +74,6 @@ def test_the_folder(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
 def test_what_is_left_out(scored: EvaluationSet, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing named: what is installed is measured. What is named must be installed."""
     from firth.baselines import glove
-    from firth.run.errors import MissingExtraError
 
     monkeypatch.setattr(glove, "glove_files", list)
     study = study_models(scored, setting=Setting(folds=2, resamples=5))
@@ -165,10 +163,8 @@ def test_rates(tiny_run: Path, tiny_bert: Path) -> None:
     assert (learning_rate(static), learning_rate(transformer)) == (2e-3, 2e-5)
 
 
-def test_what_cannot_be_tuned(
-    scored: EvaluationSet, tiny_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Baselines, runs, flat scores, missing libraries: found before anything is trained."""
+def test_what_cannot_be_tuned(scored: EvaluationSet, tiny_run: Path) -> None:
+    """Baselines, runs, flat scores: found before anything is trained."""
     with pytest.raises(InputError, match="--finetune baseline:dice: a baseline"):
         check_recipe(Recipe("baseline:dice"), scored)
     with pytest.raises(InputError, match=r"Origin of .* cannot be tuned"):
@@ -176,6 +172,3 @@ def test_what_cannot_be_tuned(
     flat = replace(scored, rows=tuple(replace(row, score=1.0) for row in scored.rows))
     with pytest.raises(InputError, match="all scores are alike"):
         check_recipe(Recipe(str(tiny_run / "surrogate")), flat)
-    monkeypatch.setitem(sys.modules, "accelerate", None)
-    with pytest.raises(MissingExtraError, match=r"firth\[train\]"):
-        check_recipe(Recipe("roberta-base"), scored)

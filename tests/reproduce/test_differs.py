@@ -20,10 +20,10 @@ def fits_of(second: Callable[[Values], Values]) -> ContextFits:
     rng = np.random.default_rng(3)
     one = [rng.normal(-5, 1, 4_000).astype(np.float32) for _ in TERMS]
     two = [second(values) for values in one]
-    slots = np.arange(2_000)
+    positions = np.arange(2_000)
     first, last = slice(0, 2_000), slice(2_000, 4_000)
     pair = PairFits(
-        "a", "b", slots, slots,
+        "a", "b", positions, positions,
         own1=Terms(*(v[first] for v in one)), own2=Terms(*(v[last] for v in two)),
         cross1=Terms(*(v[last] for v in one)), cross2=Terms(*(v[first] for v in two)),
     )  # fmt: skip

@@ -116,7 +116,10 @@ def test_table1(run: Path, data_dir: Path, tmp_path: Path) -> None:
 def test_sweeps(run: Path, data_dir: Path, name: str) -> None:
     """A column a value; the value of the run's own settings gives what the run has."""
     own = (run / "baselines" / "cbos" / "vectors.safetensors").read_bytes()
+    before = (run / CONFIG).read_bytes()
     report = reproduce(name, run, data_dir)
+    assert (run / CONFIG).read_bytes() == before
+    assert not list(run.glob(f"reproduce/**/{CONFIG}")), "no half of a run that one could open"
     assert (run / "reproduce" / name / "plot.svg").is_file()
     assert len(report.columns) == 6
     assert [row.name for row in report.rows] == ["OnWN", "deft-news", "images", "mean"]

@@ -18,7 +18,7 @@ from firth.context import CONTEXT
 from firth.harvest import HARVEST
 from firth.run import pretrained
 from firth.run.config import Config
-from firth.run.errors import InputError, MissingExtraError, MissingStageError
+from firth.run.errors import InputError, MissingStageError
 from firth.run.pretrained import PretrainedFiles
 from firth.run.run import CONFIG, Run
 from firth.surrogate import SURROGATE
@@ -239,17 +239,12 @@ def test_a_base_is_known_by_its_content(
 def test_what_is_missing_is_said_before_any_work(
     fresh: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The optional libraries first, then the stages; a base is not even looked for before."""
+    """A stage that is not there; the base is not even looked for before."""
     run = fresh("run")
     shutil.rmtree(run.path / "harvest")
     monkeypatch.setattr(PretrainedFiles, "find", None)  # a call would fail
     with pytest.raises(MissingStageError, match="firth harvest"):
         distill(run, "someone/model")
-    for name in ("accelerate", "datasets"):
-        with monkeypatch.context() as without:
-            without.setitem(sys.modules, name, None)
-            with pytest.raises(MissingExtraError, match=r"firth\[train\]"):
-                distill(run, "someone/model")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from firth.corpus.statistics import evenly_spaced, usual_sentences
 from firth.lexical.scorer import CosineScorer
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
-from firth.run.pretrained import PretrainedFiles, open_encoder
+from firth.run.pretrained import PretrainedFiles, find_model, open_encoder
 from firth.run.progress import Bar, bar
 from firth.run.quiet import quiet_libraries
 from firth.run.run import Run
@@ -118,7 +118,7 @@ def _texts(run: Run, config: EncoderConfig) -> list[str]:
 
 def _encoder(base: str, config: EncoderConfig) -> SentenceTransformer:
     model = open_encoder(base)
-    plain = not (Path(base) / "modules.json").is_file()
+    plain = not (find_model(base) / "modules.json").is_file()
     if plain and len(model) == 2 and isinstance(model[1], Pooling):
         model[1] = Pooling(model[1].get_embedding_dimension(), pooling_mode=config.pooling.value)
     model.max_seq_length = min(model.max_seq_length or config.max_tokens, config.max_tokens)

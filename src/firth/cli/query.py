@@ -148,6 +148,7 @@ def similarity(
             raise InputError(f"got --out {out} with two sentences; expected it with --pairs FILE")
         _need_text(a, b)
         origin = _open_origin(folder, preset, settings, seed)
+        _note_unknown(origin, a, b)
         if as_json:
             show_json(origin.explain(a, b).as_dict())
         else:
@@ -182,7 +183,9 @@ def explain(
     """Show which contexts a score comes from, and what each adds to it."""
     start(quiet)
     _need_text(a, b)
-    found = _open_origin(folder, preset, settings, seed).explain(a, b)
+    origin = _open_origin(folder, preset, settings, seed)
+    _note_unknown(origin, a, b)
+    found = origin.explain(a, b)
     if as_json:
         show_json(found.as_dict())
     else:
@@ -227,6 +230,13 @@ def _need_text(*sentences: str) -> None:
     for sentence in sentences:
         if not sentence.strip():
             raise InputError(f"got the empty sentence {sentence!r}; expected some words")
+
+
+def _note_unknown(origin: "Explainer", *sentences: str) -> None:
+    """Say which words the score cannot know anything of."""
+    if words := list(dict.fromkeys(word for text in sentences for word in origin.unknown(text))):
+        more = f" and {len(words) - 10} more" if len(words) > 10 else ""
+        note(f"never seen in the corpus, so nothing is known of: {', '.join(words[:10])}{more}")
 
 
 def _open_origin(

@@ -41,7 +41,6 @@ def build_corpus(run: Run) -> Outcome:
         InputError: With every input that cannot be used, before any work; if no document is left;
             with `strict`, at the first bad record. Nothing is left behind then, and a corpus built
             before stays as it was.
-        MissingExtraError: If the hub is named and `datasets` is not installed.
     """
     sources, left_out = find_inputs(run.config.corpus.inputs, run.path)
     lost = [problem for problem in left_out if problem.reason not in HARMLESS]
@@ -130,10 +129,10 @@ def _write(
             counted.write(json.dumps({"source": source.name, **counts}, ensure_ascii=False) + "\n")
     if not writer.documents:
         raise InputError(f"no document in {len(sources)} file(s) can be used{skips.explained()}")
-    figures = ("documents", "paragraphs", "sentences", "words", "chunks", "slots")
+    figures = ("documents", "paragraphs", "sentences", "words", "chunks", "positions")
     summary: dict[str, Any] = {name: getattr(writer, name) for name in figures}
     summary |= {"duplicates": duplicates, "skipped": dict(sorted(skips.reasons.items()))}
-    if not writer.slots:
+    if not writer.positions:
         summary["note"] = (
             "no sentence has a neighbour: every document is a single one, and what learns from "
             "contexts will refuse this corpus. Build it from running text, not from single lines"

@@ -1,15 +1,15 @@
-"""A context: what stands to the left and to the right of one slot."""
+"""A context: what stands to the left and to the right of one position."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The neighbours of a slot, c = (c_<, c_>) (§3.2).
+    """The neighbours of a position, c = (c_<, c_>) (§3.2).
 
     Attributes:
-        left: c_<, the preceding sentences in reading order; the last one is next to the slot.
-        right: c_>, the subsequent sentences in reading order; the first one is next to the slot.
+        left: c_<, the preceding sentences in reading order; the last one stands next to it.
+        right: c_>, the subsequent sentences in reading order; the first one stands next to it.
 
     Example:
         >>> context = Context(("It rained all night.",), ("We stayed at home.",))
@@ -21,5 +21,5 @@ class Context:
     right: tuple[str, ...]
 
     def filled(self, sentence: str) -> str:
-        """The running text with `sentence` in the slot."""
+        """The running text with `sentence` in the position."""
         return " ".join((*self.left, sentence, *self.right))

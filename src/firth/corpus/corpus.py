@@ -73,7 +73,7 @@ class Corpus:
         chunk_bounds: int64, (n_chunks+1,), likewise; chunks tile the sentences and never cross a
             document.
         word_counts: int32, (n_sentences,): words (`firth.lexical.words.words`) of each sentence.
-        window: Default number of sentences on each side of a slot that make its context.
+        window: Default number of sentences on each side of a position that make its context.
 
     Example:
         >>> import pathlib, tempfile
@@ -205,24 +205,24 @@ class Corpus:
             raise IndexError(f"got chunk {k}, expected 0 to {self.n_chunks - 1}")
         return " ".join(self.texts(np.arange(*self.chunk_bounds[k : k + 2])))
 
-    def context(self, slot: int, window: int | None = None) -> Context:
-        """Up to `window` sentences on each side of sentence `slot`, from the same document.
+    def context(self, position: int, window: int | None = None) -> Context:
+        """Up to `window` sentences on each side of sentence `position`, from the same document.
 
         Args:
-            slot: A sentence.
+            position: A sentence.
             window: Sentences on each side; by default the window the corpus was built with.
 
         Raises:
-            IndexError: `slot` is no sentence.
+            IndexError: `position` is no sentence.
         """
-        return self.contexts([slot], window)[0]
+        return self.contexts([position], window)[0]
 
-    def contexts(self, slots: npt.ArrayLike, window: int | None = None) -> list[Context]:
-        """`context` of each slot, gathered at once; raise `IndexError` if one is no sentence."""
+    def contexts(self, positions: npt.ArrayLike, window: int | None = None) -> list[Context]:
+        """`context` of each, gathered at once; raise `IndexError` if one is no sentence."""
         window = self.window if window is None else window
-        centres = np.asarray(slots, np.int64).ravel()
+        centres = np.asarray(positions, np.int64).ravel()
         if len(centres) and (centres.min() < 0 or centres.max() >= len(self)):
-            raise IndexError(f"got slots outside 0 to {len(self) - 1}")
+            raise IndexError(f"got positions outside 0 to {len(self) - 1}")
         documents = self.document_of(centres)
         lows = np.maximum(self.document_bounds[documents], centres - window)
         highs = np.minimum(self.document_bounds[documents + 1], centres + window + 1)
@@ -235,8 +235,8 @@ class Corpus:
             start = end
         return contexts
 
-    def slots(self, window: int | None = None) -> npt.NDArray[np.int64]:
-        """Sentences that can be slots, ascending.
+    def positions(self, window: int | None = None) -> npt.NDArray[np.int64]:
+        """Sentences that can be positions, ascending.
 
         They have a neighbour on each side in their document, and between `min_words` and
         `max_words` words.

@@ -3,7 +3,6 @@
 import contextlib
 import fnmatch
 import glob
-import importlib.util
 import json
 import os
 import stat
@@ -13,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from firth.run.errors import InputError, MissingExtraError
+from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.stage import MANIFEST
 
@@ -170,7 +169,6 @@ def find_inputs(
 
     Raises:
         InputError: With every input that is absent, empty, unreadable or of an unknown ending.
-        MissingExtraError: If the hub is named and `datasets` is not installed.
     """
     problems: list[str] = []
     walk = _Walk(run)
@@ -180,8 +178,6 @@ def find_inputs(
     for given in map(str, inputs):
         if given.startswith(HUB):
             name = given.removeprefix(HUB)
-            if importlib.util.find_spec("datasets") is None:
-                raise MissingExtraError(given, "hub")
             if not name:
                 problems.append(f"{given!r}: expected hub:NAME, hub:NAME:CONFIG:SPLIT")
             found[given] = (PurePosixPath(given), Source(given, name, Format.HUB))

@@ -34,7 +34,7 @@ class CorpusStats:
 
     Attributes:
         documents, paragraphs, sentences, words, chunks: Stored.
-        slots: Sentences that can be slots (`Corpus.slots`).
+        positions: Sentences that can be positions (`Corpus.positions`).
         duplicates: Documents dropped because the same text had been stored already.
         skipped: Reason → number of bad records.
         sentence_words: Quantile ("0.5" is the median) → words of a sentence.
@@ -46,7 +46,7 @@ class CorpusStats:
     sentences: int
     words: int
     chunks: int
-    slots: int
+    positions: int
     duplicates: int
     skipped: Mapping[str, int]
     sentence_words: Mapping[str, int]

@@ -102,15 +102,15 @@ class CorpusWriter(ExitStack):
     Args:
         folder: Where the files are written.
         chunk_sentences: Longest chunk.
-        slot_words: Fewest and most words of a slot.
+        position_words: Fewest and most words of a position.
 
     Attributes:
-        documents, paragraphs, sentences, words, chunks, slots: What has been written so far.
+        documents, paragraphs, sentences, words, chunks, positions: What has been written so far.
     """
 
-    def __init__(self, folder: Path, chunk_sentences: int, slot_words: tuple[int, int]) -> None:
+    def __init__(self, folder: Path, chunk_sentences: int, position_words: tuple[int, int]) -> None:
         super().__init__()
-        self._longest, self._slot_words = chunk_sentences, slot_words
+        self._longest, self._position_words = chunk_sentences, position_words
         self._sentences = self.enter_context(closing(ArrowWriter(folder / SENTENCES, _TEXT)))
         self._documents = self.enter_context(closing(ArrowWriter(folder / DOCUMENTS, _DOCUMENT)))
         self._word_counts, self._paragraph_bounds, self._chunk_bounds, self._document_bounds = (
@@ -125,7 +125,7 @@ class CorpusWriter(ExitStack):
         for bounds in (self._paragraph_bounds, self._chunk_bounds, self._document_bounds):
             bounds.extend([0])
         self.documents = self.paragraphs = self.sentences = 0
-        self.words = self.chunks = self.slots = 0
+        self.words = self.chunks = self.positions = 0
 
     def append(self, record: Record, paragraphs: Sequence[Sequence[str]]) -> None:
         """Add a document: its record, and the sentences of its paragraphs, none empty."""
@@ -147,8 +147,8 @@ class CorpusWriter(ExitStack):
         self.paragraphs += len(lengths)
         self.words += sum(counts)
         self.chunks += len(chunk_ends)
-        low, high = self._slot_words
-        self.slots += sum(low <= count <= high for count in counts[1:-1])
+        low, high = self._position_words
+        self.positions += sum(low <= count <= high for count in counts[1:-1])
 
 
 def chunk(paragraph_lengths: Sequence[int], limit: int) -> list[int]:

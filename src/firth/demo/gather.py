@@ -21,7 +21,7 @@ from firth.run.run import Run
 from firth.surrogate import SURROGATE
 
 _HITS = 5
-_FACTS = ("documents", "sentences", "words", "chunks", "slots")
+_FACTS = ("documents", "sentences", "words", "chunks", "positions")
 
 
 def gather_report(

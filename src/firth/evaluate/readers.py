@@ -7,7 +7,6 @@ left out. Sentences are kept as they are: no cell is stripped, unquoted or norma
 import csv
 import importlib.util
 import io
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import ALL, LEE, Kind, Original, Task
-from firth.run.errors import InputError, MissingExtraError
+from firth.run.errors import InputError
 from firth.run.hub import hub_is_reachable
 
 COLUMNS = {
@@ -318,15 +317,12 @@ def read_hub(task: Task, split: str) -> Table:
 
     Raises:
         InputError: The hub does not offer the split, lacks a column, or cannot be reached.
-        MissingExtraError: `datasets` is not installed.
     """
     home = task.hub
     if home is None:
         raise InputError(f"the hub has no {task.title}")
     if split not in home.splits:
         raise InputError(f"{home.name} on the hub has no split {split}")
-    if not _installed("datasets"):
-        raise MissingExtraError(f"{task.title} from the hub", "hub")
     if not hub_is_reachable():
         raise InputError(
             f"{home.name}: the hub cannot be reached (HF_HUB_OFFLINE=1 uses what is cached)"
@@ -359,13 +355,6 @@ def hub_table(records: Iterable[Mapping[str, Any]], task: Task, split: str) -> T
             yield f"{home.name}, row {number}", (split,), cells
 
     return _table(found(), task)
-
-
-def _installed(name: str) -> bool:
-    """Whether a library could be imported, without importing it, which takes a second."""
-    if name in sys.modules:
-        return sys.modules[name] is not None
-    return importlib.util.find_spec(name) is not None
 
 
 # Lee & Pincombe's ratings, from the files that gensim ships; gensim itself is not imported.

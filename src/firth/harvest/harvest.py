@@ -94,6 +94,12 @@ def build_harvest(run: Run) -> Outcome:
     """Bring the stage up to date with the run's configuration; see `harvest`."""
     files = [Path(name) for name in run.config.harvest.blocklist]
     blocklist = Blocklist.load(files)
+    count, asked = len(Corpus.open(run)), run.config.harvest.pairs
+    if asked > (possible := count * (count - 1) // 2):
+        raise InputError(
+            f"harvest.pairs: got {asked:,}; the corpus has {count:,} sentences, which make "
+            f"{possible:,} pairs. Ask for fewer, or build a larger corpus"
+        )
     own = [f"harvest.{name}" for name in HarvestConfig.model_fields if name != "blocklist"]
 
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:

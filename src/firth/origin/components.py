@@ -193,13 +193,13 @@ class KnownWords:
         known words these would be one text, of which as much is seen as the cosine of their tf-idf
         vectors says in which unknown words count too, as the rarest.
         """
-        split = {text: self._split(text) for pair in pairs for text in pair}
-        found = np.ones(len(pairs))
-        blind = [
-            i
-            for i, (one, two) in enumerate(pairs)
-            if split[one][0] == split[two][0] and split[one][1] != split[two][1]
-        ]
+        unseen = {text: self._idf.unknown(text) for pair in pairs for text in pair}
+        found, blind = np.ones(len(pairs)), []
+        for i, (one, two) in enumerate(pairs):
+            if unseen[one] != unseen[two]:  # which is rare, and cheap to see
+                (known1, unknown1), (known2, unknown2) = self._split(one), self._split(two)
+                if known1 == known2 and unknown1 != unknown2:
+                    blind.append(i)
         if blind:
             found[blind] = self._tfidf.similarities([pairs[i] for i in blind])
         return found

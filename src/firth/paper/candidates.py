@@ -37,7 +37,7 @@ class Candidates:
         self._config = config
         self._chunks = chunks
         self._seed = seed
-        self._positions = corpus.slots()
+        self._positions = corpus.positions()
         # Positions of chunk k are self._positions[first[k]:first[k + 1]].
         self._first = np.searchsorted(self._positions, corpus.chunk_bounds)
 

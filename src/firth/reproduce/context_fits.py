@@ -79,12 +79,12 @@ class ContextFits:
         choice = replace(choice, selection=self.selection)
         found: dict[str, Indices] = {}
         for one in self.pairs:
-            for sentence, slots, terms in (
+            for sentence, positions, terms in (
                 (one.sentence1, one.positions1, one.own1),
                 (one.sentence2, one.positions2, one.own2),
             ):
                 if sentence not in found:
-                    found[sentence] = choose(self.corpus, slots, terms, choice)
+                    found[sentence] = choose(self.corpus, positions, terms, choice)
         return [(found[one.sentence1], found[one.sentence2]) for one in self.pairs]
 
     def similarities(

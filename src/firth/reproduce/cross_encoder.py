@@ -88,7 +88,7 @@ def build_cross_encoder(run: Run) -> Outcome:
         CROSS_ENCODER,
         _build,
         reads=[CORPUS, TOKENIZER, HARVEST],
-        settings=["seed", *(f"surrogate.{name}" for name in SurrogateConfig.model_fields)],
+        settings=["seed", "surrogate"],
         inputs=base_inputs(base),
     )
 
@@ -115,7 +115,7 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
     summary = {
         "base": Path(config.base).name if Path(config.base).is_dir() else config.base,
         "pairs": {split: len(table) for split, table in tables.items()},
-        "test": figures.__dict__,
+        "test": figures,
     }
     write_json(workspace / REPORT, {**summary, "history": history})
     return summary

@@ -192,9 +192,9 @@ def context_construction(request: Request) -> Report:
     sizes = [str(size) for size in places]
     plot = Lines("first contexts of C_s", STSB, sizes, {**curves, **overlap})
     alike = sum(
-        len(set(chosen.corpus.chunk_of(slots[kept]).tolist())) < len(kept)
+        len(set(chosen.corpus.chunk_of(positions[kept]).tolist())) < len(kept)
         for pair, pair_kept in zip(chosen.pairs, greedy, strict=True)
-        for slots, kept in zip((pair.positions1, pair.positions2), pair_kept, strict=True)
+        for positions, kept in zip((pair.positions1, pair.positions2), pair_kept, strict=True)
     ) / (2 * len(chosen.pairs))
     notes = [
         f"|C_s| = {contexts}; two-step sets are chosen from a shortlist of {shortlist}. "

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.settings import LIMITS
 from firth.harvest import HARVEST
 from firth.origin.origin import Origin
-from firth.run.errors import InputError, MissingExtraError
+from firth.run.errors import InputError
 from firth.run.files import read_json, write_json, write_text
 from firth.run.pretrained import PretrainedFiles
 from firth.run.quiet import quiet_libraries
@@ -99,7 +98,6 @@ def distill(
         MissingStageError: A stage is not built; the message names the command.
         ConfigError: A setting is out of range.
         InputError: The base is refused or cannot be loaded, or the harvest cannot be learned from.
-        MissingExtraError: `accelerate` or `datasets` is not installed.
 
     Example:
         >>> found = distill("run")
@@ -114,11 +112,6 @@ def distill(
 
 def build_surrogate(run: Run) -> Outcome:
     """Bring the stage up to date with the run's configuration; see `distill`."""
-    try:
-        import_module("accelerate")
-        import_module("datasets")
-    except ImportError:
-        raise MissingExtraError("training the Surrogate", "train") from None
     reads, settings = [CORPUS, HARVEST], ["seed", "surrogate"]
     kind = run.config.surrogate.kind
     if kind is not BaseKind.PRETRAINED:

@@ -31,7 +31,7 @@ def all_pairs(sentences: int, contexts: int) -> npt.NDArray[np.int64]:
 
 def test_cached_equals_read(coherence: Coherence, corpus: Corpus) -> None:
     """Positions scored from cached float16 vectors equal their contexts read anew."""
-    positions = np.concatenate((corpus.slots()[::5], [0, len(corpus) - 1]))
+    positions = np.concatenate((corpus.positions()[::5], [0, len(corpus) - 1]))
     sentences = [*corpus.texts([3, 50, 90]), "The ship feared the judge."]
     pairs = all_pairs(len(sentences), len(positions))
     cached = coherence.log_probabilities_at(sentences, positions, pairs)
@@ -60,7 +60,7 @@ def test_ranking_is_the_log_probability(
         run = again(base_run, tmp_path_factory.mktemp("window") / "run")
     train_coherence(run)
     coherence, corpus = Coherence.open(run), Corpus.open(run)
-    positions = np.concatenate((corpus.slots()[::-3], [0]))
+    positions = np.concatenate((corpus.positions()[::-3], [0]))
     sentences = corpus.texts([3, 50, 90])
     pairs = all_pairs(3, len(positions))
     logits = coherence.rank_scores(coherence.encode(sentences), positions)
@@ -79,7 +79,7 @@ def test_additive_ranks_alike_for_every_sentence(
     sigmoid(h·[h_<; h_s; h_>]) is a function of s plus a function of c: the best context of one
     sentence is the best context of all, so that it cannot choose contexts for a sentence.
     """
-    positions = corpus.slots()
+    positions = corpus.positions()
     sentences = corpus.texts(positions[[2, 40, 80, 120]])
     # Training moves these weights hardly away from 0, since they cannot help it.
     torch.nn.init.normal_(additive._model.query.context, generator=torch.Generator().manual_seed(1))
@@ -108,7 +108,7 @@ def test_vectors_do_not_depend_on_the_batch(coherence: Coherence, corpus: Corpus
 
 def test_scores_do_not_depend_on_other_pairs(coherence: Coherence, corpus: Corpus) -> None:
     """Any subset of the pairs, in any order, has the same scores, up to rounding."""
-    positions, sentences = corpus.slots()[:30], corpus.texts([5, 6, 7])
+    positions, sentences = corpus.positions()[:30], corpus.texts([5, 6, 7])
     pairs = all_pairs(3, 30)
     whole = coherence.log_probabilities_at(sentences, positions, pairs)
     some = np.random.default_rng(1).permutation(90)[:40]

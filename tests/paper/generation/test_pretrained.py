@@ -106,16 +106,6 @@ def test_a_broken_folder_says_what_was_tried(tmp_path: Path) -> None:
         train_generator(causal_run(tmp_path / "run", folder))
 
 
-def test_an_unknown_name_says_what_was_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Neither a folder nor to be had from the hub."""
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(InputError, match=r"'no-one/nothing': neither a folder nor a model"):
-        train_generator(causal_run(tmp_path / "run", "no-one/nothing"))
-
-
 def test_a_model_of_the_hub_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name that is not in the cache is fetched, without pickled weights; offline it is told."""
     from firth.run import pretrained

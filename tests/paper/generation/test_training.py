@@ -106,7 +106,7 @@ def test_held_out_documents_are_not_trained_on(trained: Run) -> None:
     held = set(corpus.document_of(held_out).tolist())
     assert held.isdisjoint(corpus.document_of(trained_on).tolist())
     assert len(held) == 8
-    assert sorted([*trained_on, *held_out]) == corpus.slots().tolist()
+    assert sorted([*trained_on, *held_out]) == corpus.positions().tolist()
 
 
 def test_a_corpus_of_one_document_holds_out_its_end(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_triples_are_the_corpus_contexts(trained: Run, tmp_path: Path) -> None:
     """The stored tokens of a triple are those of the position's context, cut the same way."""
     corpus, reader = Corpus.open(trained), CorpusPartReader(open_tokenizer(trained), 6)
     store = TokenizedCorpus(corpus, reader, tmp_path)
-    positions = corpus.slots()[:40]
+    positions = corpus.positions()[:40]
     pairs = np.stack([np.arange(40)] * 2, axis=1)
     expected = reader.triples(corpus.texts(positions), corpus.contexts(positions), pairs)
     assert store.triples(positions) == expected

@@ -83,7 +83,7 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
     model, _ = load_model(workspace)
     encode_corpus(model.encoder, tokens, workspace / VECTORS, scratch)
     last = read_json(workspace / HISTORY)[-1]
-    return {"sentences": len(corpus), "positions": len(corpus.slots()), **last}
+    return {"sentences": len(corpus), "positions": len(corpus.positions()), **last}
 
 
 def _learned(
@@ -91,7 +91,7 @@ def _learned(
 ) -> tuple[CoherenceModel, History]:
     config = run.config.coherence
     seed = derive_seed(run.config.seed, "coherence")
-    bounds, sentences = corpus.document_bounds, corpus.slots()
+    bounds, sentences = corpus.document_bounds, corpus.positions()
     positions = TrainingPositions(sentences, corpus.document_of(sentences), corpus.window)
     learned, tested = split(positions, config.held_out, derive_seed(seed, "held out"))
     model = CoherenceModel.seeded(settings, derive_seed(seed, "weights"))

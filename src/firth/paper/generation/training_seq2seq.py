@@ -55,7 +55,7 @@ def train_seq2seq(
     positions, held_out = (some[store.sizes(some).min(axis=1) > 0] for some in both)
     if not len(positions) or not len(held_out):
         raise InputError(
-            f"the corpus has {len(corpus.slots())} sentences with a neighbour on each side; to "
+            f"the corpus has {len(corpus.positions())} sentences with a neighbour on each side; to "
             "train a generator and to test it takes a few at least. Add documents."
         )
     shape = Shape(
@@ -178,7 +178,7 @@ def split_positions(corpus: Corpus, share: float, seed: int) -> tuple[Indices, I
     No document is on both sides. A corpus with a single document that has positions gives up the
     last `share` of these instead.
     """
-    positions = corpus.slots()
+    positions = corpus.positions()
     documents = corpus.document_of(positions)
     distinct = np.unique(documents)
     if len(distinct) < 2:
