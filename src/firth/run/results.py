@@ -49,18 +49,15 @@ def claim_folder(
     for path in (out / name for name in there):
         if path.is_dir() and not path.is_symlink():
             raise InputError(f"{path}: a folder; expected the name of a file")
-    for strange, why in (
-        ([name for name in there if name not in own and name not in changed],
-         f"which {command} did not write"),
-        ([name for name in there if name in changed],
-         f"which changed after {command} wrote it"),
-    ):  # fmt: skip
-        if strange and not force:
-            shown = ", ".join(strange[:3]) + (" …" if len(strange) > 3 else "")
-            force_it = "" if names is None else ", or replace it: --force"
-            raise InputError(
-                f"{out}: holds {shown}, {why}. Name another folder (--out), or move it{force_it}"
-            )
+    theirs = [name for name in there if name not in own]
+    if theirs and not force:
+        foreign = [name for name in theirs if name not in changed]
+        shown = ", ".join((foreign or theirs)[:3]) + (" …" if len(foreign or theirs) > 3 else "")
+        why = f"{command} did not write" if foreign else f"changed after {command} wrote it"
+        force_it = "" if names is None else ", or replace it: --force"
+        raise InputError(
+            f"{out}: holds {shown}, which {why}. Name another folder (--out), or move it{force_it}"
+        )
     return own
 
 
