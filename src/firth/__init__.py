@@ -54,8 +54,8 @@ class _CallablePackage(ModuleType):
 
 def _callable_package(name: str) -> property:
     # Importing a package assigns it to this module's attribute of the same name, where users expect
-    # a function. Were that kept instead, `import firth.evaluate.mteb as mteb` would look for nli in
-    # the function; so the package stays, and learns to be called.
+    # a function. Were that kept instead, `import firth.evaluate.mteb as mteb` would look for mteb
+    # in the function; so the package stays, and learns to be called.
     def keep(_: ModuleType, package: ModuleType) -> None:
         package.__class__ = _CallablePackage
 

@@ -1,4 +1,4 @@
-"""Data sets of the Hugging Face hub, streamed through `datasets` (the optional extra `hub`)."""
+"""Data sets of the Hugging Face hub, streamed through `datasets`."""
 
 from collections.abc import Iterator
 from pathlib import Path

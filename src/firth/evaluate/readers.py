@@ -309,7 +309,7 @@ _FORMS: Mapping[
 }
 
 
-# The hub, through `datasets` (the extra `hub`).
+# The hub, through `datasets`.
 
 
 def read_hub(task: Task, split: str) -> Table:

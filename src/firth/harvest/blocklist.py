@@ -1,7 +1,7 @@
 """Sentences that must never be harvested: those of the evaluation sets, and any the user names.
 
 A sentence is known by the hash of its normal form only, so that the built-in list can be shipped
-without shipping the sets. `firth.evaluate.seal` makes that list.
+without shipping the sets. `firth.evaluate.blocklist` makes that list.
 """
 
 import hashlib

@@ -5,8 +5,10 @@ or of a folder, is first a folder of files that is looked at, and only then give
 """
 
 import json
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +27,20 @@ _WEIGHTS = ".safetensors"
 _KEPT = (_WEIGHTS, ".json", ".model", ".txt", ".jinja")
 _OTHER_FORMATS = ("onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot", "*.pt")
 _OWN = "sentence_transformers."
-_FAILURES = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, AttributeError)
+# What libraries raise on files that are not what their names say.
+_FAILURES = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    RuntimeError,
+    ImportError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    EOFError,
+    struct.error,
+)
 
 
 @dataclass(frozen=True)
@@ -118,7 +133,10 @@ def look(folder: Path, gguf_file: str | None = None) -> None:
         InputError: With everything that speaks against opening it: no weights as safetensors (or
             as the GGUF file named), modules that are not sentence-transformers' own or lie outside
             the folder, settings that name code.
+        MissingExtraError: A GGUF file needs the package gguf.
     """
+    if gguf_file is not None and find_spec("gguf") is None:
+        raise MissingExtraError(f"the GGUF file {gguf_file}", "gguf")
     problems = []
     if gguf_file is not None and not (folder / gguf_file).is_file():
         problems.append(f"no {gguf_file} in it; GGUF files in it: {_gguf_files(folder) or 'none'}")
@@ -233,7 +251,7 @@ def open_causal_lm(
         return network, tokenizer
 
     what = "a causal language model" + (f" as GGUF file {gguf_file}" if gguf_file else "")
-    model, tokenizer = _opened(name, what, load, "gguf" if gguf_file else None)
+    model, tokenizer = _opened(name, what, load)
     network: Any = model
     return network.to(dtype=dtype, device=device).eval(), tokenizer
 
@@ -262,15 +280,13 @@ def _looked_at(name: str, gguf_file: str | None = None) -> Path:
     return folder
 
 
-def _opened(name: str, what: str, load: Callable[[], T], extra: str | None = None) -> T:
+def _opened(name: str, what: str, load: Callable[[], T]) -> T:
     from safetensors import SafetensorError
 
     try:
         with quiet_libraries():
             return load()
     except (*_FAILURES, SafetensorError) as error:
-        if extra and isinstance(error, ImportError):
-            raise MissingExtraError(f"loading {what}", extra) from error
         raise InputError(
             f"{name}: cannot be opened: {_reason(error)}. Expected the folder or hub name of {what}"
         ) from error

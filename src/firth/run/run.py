@@ -1,6 +1,6 @@
 """A run: one folder, one configuration, one sub-folder for each finished stage."""
 
-import importlib.metadata
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +15,7 @@ from firth.run.files import fingerprint_value, write_text
 from firth.run.stage import MANIFEST, Manifest, Outcome, Stage, execute, up_to_date
 
 CONFIG = "config.yaml"
+_SET_ASIDE = re.compile(r"\.damaged(-\d+)?$")
 _HEADER = "# Written by firth: the settings of this run. Change them with --set, not here.\n"
 
 
@@ -155,7 +156,7 @@ class Run:
             inputs={**self.inputs(*reads), **(inputs or {})},
             config=self.config.values(settings),
             code=fingerprint_code(code or fill.__module__),
-            libraries={name: importlib.metadata.version(name) for name in stage.libraries},
+            libraries=stage.versions(),
         ).requested()
         final = self.path / stage.name
         if self._is_saved() and (found := up_to_date(final, wanted)):
@@ -199,8 +200,8 @@ class Run:
         found = {}
         for path in sorted(self.path.rglob(MANIFEST)):
             name = path.parent.relative_to(self.path)
-            if any(part.startswith(".") for part in name.parts):
-                continue  # a workspace
+            if any(part.startswith(".") or _SET_ASIDE.search(part) for part in name.parts):
+                continue  # a workspace, or what was kept of a damaged stage
             try:
                 manifest = Manifest.read(path.parent)
             except DamagedError as error:

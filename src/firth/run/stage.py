@@ -11,10 +11,11 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from firth.run.errors import DamagedError, InputError
+from firth.run.errors import DamagedError, InputError, MissingExtraError
 from firth.run.files import fingerprint_file, fingerprint_value, read_json, sync, write_json
 from firth.run.progress import note
 
@@ -33,11 +34,21 @@ class Stage:
         name: Folder of the stage inside the run; `baselines/cbos` is a folder in a folder.
         command: What a user types to build the stage, for error messages.
         libraries: Distributions whose versions are part of the fingerprint.
+        extra: Extra of firth that brings those which firth does without.
     """
 
     name: str
     command: str
     libraries: tuple[str, ...] = ()
+    extra: str = ""
+
+    def versions(self) -> dict[str, str]:
+        """Distribution → version; raise `MissingExtraError` for one that is not installed."""
+        try:
+            return {name: version(name) for name in self.libraries}
+        except PackageNotFoundError as error:
+            what = f"{self.command.removesuffix(' --run')} ({error.name})"
+            raise MissingExtraError(what, self.extra) from None
 
 
 @dataclass(frozen=True)
@@ -163,6 +174,8 @@ def execute(final: Path, wanted: Manifest, build: Build) -> Outcome:
         _discard(workspace)
         return Outcome(found, reused=True)
     _claim(final)
+    if (old := Manifest.read(final)) and (damage := old.damage(final, bytes_too=True)):
+        note(f"{final}: damaged ({'; '.join(damage)}); it is built again")
     finished = Manifest.read(workspace) if workspace.is_dir() else None
     if finished is None or finished.request != wanted.request:
         finished = _build(workspace, wanted, build)
@@ -227,8 +240,6 @@ def _claim(final: Path) -> None:
             f"{final}: holds {', '.join(foreign[:3])}{more}, which firth did not write; the "
             "folder would be replaced. Move what is yours out of it"
         )
-    if damage := found.damage(final, bytes_too=True):
-        note(f"{final}: damaged ({'; '.join(damage)}); it is built again")
 
 
 def _free(path: Path) -> Path:
