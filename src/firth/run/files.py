@@ -40,7 +40,7 @@ def check_writable(folder: Path) -> None:
     while not os.path.lexists(there) and there != there.parent:
         there = there.parent
     if not there.is_dir():
-        raise InputError(f"{there}: a file; expected a folder. Name another place: --out")
+        raise InputError(f"{there}: a file; expected a folder. Name another place")
     if not os.access(there, os.W_OK | os.X_OK):
         raise InputError(f"{folder}: cannot be written: no permission to change {there}")
 
