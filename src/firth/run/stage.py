@@ -128,10 +128,13 @@ class Manifest:
 
     def foreign(self, folder: Path) -> list[str]:
         """Files in a stage's folder that firth did not write."""
-        known = {*self.outputs, MANIFEST}
-        files = (path for path in sorted(folder.rglob("*")) if not path.is_dir())
-        names = (path.relative_to(folder).as_posix() for path in files)
-        return [n for n in names if n not in known and Path(n).name not in _LEFT_BY_SYSTEMS]
+        return [name for name in files_in(folder) if name not in {*self.outputs, MANIFEST}]
+
+
+def files_in(folder: Path) -> list[str]:
+    """Relative path of every file and link in a folder, but of what systems leave there."""
+    files = (p for p in sorted(folder.rglob("*")) if p.is_symlink() or not p.is_dir())
+    return [p.relative_to(folder).as_posix() for p in files if p.name not in _LEFT_BY_SYSTEMS]
 
 
 @dataclass(frozen=True)
