@@ -120,10 +120,10 @@ def find_model(model: str, gguf_file: str | None = None) -> Path:
             )
         )
     except _FAILURES as error:
-        reach = " in the hub's cache, and the hub cannot be reached" if offline else " on the hub"
-        raise InputError(
-            f"{model!r}: neither a folder nor a model{reach} ({_reason(error)}). {expected}"
-        ) from error
+        reach = f" on the hub ({_reason(error)})"
+        if offline:
+            reach = " in the hub's cache, and the hub cannot be reached"
+        raise InputError(f"{model!r}: neither a folder nor a model{reach}. {expected}") from error
 
 
 def look(folder: Path, gguf_file: str | None = None) -> None:
