@@ -7,8 +7,10 @@ or of a folder, is first a folder of files that is looked at, and only then give
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -284,7 +286,7 @@ def _opened(name: str, what: str, load: Callable[[], T]) -> T:
     from safetensors import SafetensorError
 
     try:
-        with quiet_libraries():
+        with quiet_libraries(), redirect_stderr(StringIO()):  # some bars know no switch
             return load()
     except (*_FAILURES, SafetensorError) as error:
         raise InputError(
