@@ -1,13 +1,13 @@
 """`firth bws`: make a questionnaire, ask it, score the answers, say how good they are; plan one."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from firth.cli.fields import options_of
-from firth.cli.options import AsJson, Quiet, start
+from firth.cli.options import AsJson, Force, OutFile, OutFolder, Quiet, SeedNumber, start
+from firth.cli.show import show_json
 from firth.relatedness.questionnaire.setup import Rules
 from firth.run.errors import InputError
 from firth.run.screen import say
@@ -40,9 +40,6 @@ Threshold = Annotated[
 ScoreGold = Annotated[
     bool, typer.Option("--score-gold", help="Count answers to gold questions too.")
 ]
-Folder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the results.")]
-File = Annotated[Path, typer.Option("--out", metavar="FILE", help="File of the results.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what stands in --out already.")]
 DatabaseFile = Annotated[Path, typer.Option("--db", help="SQLite file of the answers.")]
 Size = Annotated[int, typer.Option(min=3, help="Items of a tuple.")]
 Kind = Annotated[
@@ -59,7 +56,6 @@ Noise = Annotated[
         help="Standard deviation of what annotators see around the true score, in units of scores.",
     ),
 ]
-SeedNumber = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
 
 
 def _show(outcome: "Outcome", out: Path) -> None:
@@ -71,7 +67,7 @@ def _show(outcome: "Outcome", out: Path) -> None:
 @group.command()
 def tuples(
     items: Items,
-    out: Folder,
+    out: OutFolder,
     size: Size = 4,
     factor: Annotated[float, typer.Option(help="Tuples per item.")] = 2.0,
     force: Force = False,
@@ -89,7 +85,7 @@ def tuples(
 def score(
     tuples: Tuples,
     annotations: Annotations,
-    out: Folder,
+    out: OutFolder,
     gold: GoldFile = None,
     items: Annotated[
         Path | None,
@@ -119,7 +115,7 @@ def score(
 def reliability(
     tuples: Tuples,
     annotations: Annotations,
-    out: Folder,
+    out: OutFolder,
     gold: GoldFile = None,
     gold_threshold: Threshold = 0.7,
     score_gold: ScoreGold = False,
@@ -151,7 +147,7 @@ def reliability(
 def simulate(
     items: Items,
     tuples: Tuples,
-    out: Folder,
+    out: OutFolder,
     answers: Annotated[int, typer.Option(min=1, help="Answers to each tuple.")] = 2,
     noise: Noise = None,
     shr: Annotated[
@@ -263,7 +259,10 @@ def plan(
         items, target_shr, crowd, scores=spread, size=size, factors=factor or FACTORS,
         answers=answers or ANSWERS, source=source, seed=seed,
     )  # fmt: skip
-    say(json.dumps(found.to_dict(), indent=2) if as_json else found.text())
+    if as_json:
+        show_json(found.to_dict())
+    else:
+        say(found.text())
 
 
 @group.command()
@@ -312,17 +311,15 @@ def serve(
 
 
 @group.command()
-def export(db: DatabaseFile, out: File, force: Force = False, quiet: Quiet = False) -> None:
+def export(db: DatabaseFile, out: OutFile, force: Force = False, quiet: Quiet = False) -> None:
     """Write the answers (CSV: tuple,annotator,best,worst,time), gold ones among them.
 
     The questionnaire may still be running.
     """
-    start(quiet)
-    from firth.relatedness.bws.output import claim_file
+    start(quiet, out, force)
     from firth.relatedness.bws.records import write_annotations
     from firth.relatedness.questionnaire.store import Store
 
-    claim_file(out, force)
     store = Store.open(db)
     try:
         if out.exists() and out.samefile(db):
@@ -340,7 +337,7 @@ def export(db: DatabaseFile, out: File, force: Force = False, quiet: Quiet = Fal
 def crowd(
     tuples: Tuples,
     items: ItemsFile,
-    out: File,
+    out: OutFile,
     gold: GoldFile = None,
     gold_every: GoldEvery = 10,
     force: Force = False,
@@ -348,11 +345,9 @@ def crowd(
     quiet: Quiet = False,
 ) -> None:
     """Write the questionnaire as a CSV for a crowd platform: a row a tuple, with texts and gold."""
-    start(quiet)
-    from firth.relatedness.bws.output import claim_file
+    start(quiet, out, force)
     from firth.relatedness.questionnaire.setup import read_questionnaire, write_crowd
 
-    claim_file(out, force)
     asked = read_questionnaire(items, tuples, gold, rules=Rules(gold_every=gold_every), seed=seed)
     count = write_crowd(out, asked)
     say(f"{count:,} questions ({len(asked.gold):,} gold) written to {out}")

@@ -1,18 +1,27 @@
 """`firth pairs` and `firth relatedness`: choose pairs; explain and predict their scores."""
 
-import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from firth.cli.bws import File, Folder, Force, SeedNumber
 from firth.cli.evaluate import CacheFolder, NoCache, Resamples, open_cache
 from firth.cli.fields import options_of
-from firth.cli.options import AsJson, Quiet, start
+from firth.cli.options import (
+    AsJson,
+    DataDir,
+    Force,
+    OutFile,
+    OutFolder,
+    Quiet,
+    SeedNumber,
+    start,
+)
+from firth.cli.show import show_json
 from firth.relatedness.pairs.settings import SampleSettings
+from firth.run.files import read_json
 from firth.run.screen import say
 
 pair_group = typer.Typer(help="Choose sentence pairs for annotation.", no_args_is_help=True)
@@ -27,9 +36,6 @@ Pairs = Annotated[
         help="A file of scored pairs (sentence1, sentence2, score; .tsv or .csv), or the name of "
         "an evaluation set.",
     ),
-]
-DataDir = Annotated[
-    Path | None, typer.Option(help="Folder of evaluation sets, where PAIRS is the name of one.")
 ]
 Domain = Annotated[str, typer.Option(help="Column of the file that names a pair's domain.")]
 
@@ -46,7 +52,7 @@ def sample(
         ),
     ],
     settings: SampleSettings,
-    out: File,
+    out: OutFile,
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,7 +91,7 @@ def sample(
     )  # fmt: skip
     written = found.write(out)
     if as_json:
-        say(json.dumps(found.to_dict(), ensure_ascii=False))
+        show_json(found.to_dict())
         return
     say(found.text())
     say("written: " + ", ".join(str(path) for path in written))
@@ -94,7 +100,7 @@ def sample(
 @group.command()
 def features(
     pairs: Pairs,
-    out: Folder,
+    out: OutFolder,
     vectors: Annotated[
         str,
         typer.Option(
@@ -119,27 +125,29 @@ def features(
     data_dir: DataDir = None,
     domain: Domain = "subtask",
     resamples: Resamples = 1_000,
+    as_json: AsJson = False,
+    force: Force = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
     """Say which shared or related words go with people's scores (Table 4, Figure 2)."""
     start(quiet)
-    from firth.relatedness.bws.output import claim_folder, publish
-    from firth.relatedness.features import measure_features
+    from firth.relatedness.features import WRITTEN, measure_features
+    from firth.run.results import claim_folder
 
-    claim_folder(out)
+    name = "firth relatedness features"
+    claim_folder(out, name, WRITTEN, force)
     found = measure_features(
         pairs, vectors, spacy, data_dir=data_dir, domain=domain, seed=seed, resamples=resamples,
         min_share=min_share, command=_command(),
     )  # fmt: skip
-    say(found.table().text())
-    publish(out, found.write, found.settings)
+    _finish(found, found.table().text(), out, name, as_json, force)
 
 
 @group.command()
 def models(
     pairs: Pairs,
-    out: Folder,
+    out: OutFolder,
     models: Annotated[
         list[str] | None,
         typer.Argument(
@@ -176,16 +184,19 @@ def models(
     resamples: Resamples = 1_000,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
+    as_json: AsJson = False,
+    force: Force = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
     """Measure models on scored pairs, as they are and fine-tuned on them (Tables 5 and 6)."""
     start(quiet)
-    from firth.relatedness.bws.output import claim_folder, publish
-    from firth.relatedness.models import Setting, study_models
+    from firth.relatedness.models import WRITTEN, Setting, study_models
     from firth.relatedness.tune import Recipe
+    from firth.run.results import claim_folder
 
-    claim_folder(out, kept="folds")
+    name = "firth relatedness models"
+    claim_folder(out, name, WRITTEN, force)
     recipe = None
     if finetune is not None:
         recipe = Recipe(finetune, epochs, batch, learning_rate, train_pairs, seed)
@@ -194,8 +205,7 @@ def models(
         domain=domain, setting=Setting(folds, seed, resamples), cache=open_cache(cache, no_cache),
         command=_command(),
     )  # fmt: skip
-    say(found.text())
-    publish(out, found.write, found.settings)
+    _finish(found, found.text(), out, name, as_json, force)
 
 
 @group.command()
@@ -205,7 +215,7 @@ def bins(
         list[str],
         typer.Argument(metavar="OTHER...", help="Other scores of the same pairs, as STS's."),
     ],
-    out: Folder,
+    out: OutFolder,
     count: Annotated[int, typer.Option("--bins", min=1, help="How many bins of OTHER.")] = 5,
     only: Annotated[
         str | None, typer.Option(metavar="DOMAIN", help="Look only for pairs of this domain.")
@@ -213,21 +223,34 @@ def bins(
     data_dir: DataDir = None,
     domain: Domain = "subtask",
     resamples: Resamples = 1_000,
+    as_json: AsJson = False,
+    force: Force = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
     """Compare two kinds of scores of the same pairs within bins, as relatedness and similarity."""
     start(quiet)
-    from firth.relatedness.bins import compare_in_bins
-    from firth.relatedness.bws.output import claim_folder, publish
+    from firth.relatedness.bins import WRITTEN, compare_in_bins
+    from firth.run.results import claim_folder
 
-    claim_folder(out)
+    name = "firth relatedness bins"
+    claim_folder(out, name, WRITTEN, force)
     found = compare_in_bins(
         pairs, others, count, only=only, data_dir=data_dir, domain=domain, seed=seed,
         resamples=resamples, command=_command(),
     )  # fmt: skip
-    say(found.table().text())
-    publish(out, found.write, found.settings)
+    _finish(found, found.table().text(), out, name, as_json, force)
+
+
+def _finish(found: Any, text: str, out: Path, name: str, as_json: bool, force: bool) -> None:
+    """Show and write results; as JSON, what was written."""
+    from firth.run.results import publish
+
+    if not as_json:
+        say(text)
+    publish(out, found.write, found.settings, command=name, force=force)
+    if as_json:
+        show_json(read_json(out / "results.json"))
 
 
 def _command() -> str:

@@ -23,6 +23,10 @@ from firth.run.errors import InputError
 _WHOLE = "all"
 
 
+WRITTEN = ("results.json", "table.md", "table.tex")
+"""What `Bins.write` writes."""
+
+
 @dataclass(frozen=True)
 class Bins:
     """Rank correlation of two scores of the pairs that have both (`shared`, of those `asked` for of
