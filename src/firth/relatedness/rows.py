@@ -136,11 +136,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def write_rows(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV file atomically; the same rows give the same bytes.
-
-    Raises:
-        InputError: The file cannot be written.
-    """
+    """Write a CSV file atomically, equal rows as equal bytes; raise `InputError` where that fails."""
     try:
         with (
             write_atomically(path) as partial,

@@ -18,6 +18,7 @@ DOMAIN = "subtask"
 """Column that says where a pair comes from."""
 _NAMED = 10
 _LARGEST = 1e300
+_OUTSIDE = f" is outside {-_LARGEST:g} to {_LARGEST:g}"
 
 
 def load_pairs(
@@ -59,9 +60,7 @@ def _read_pairs(path: Path, domain: str) -> EvaluationSet:
             f"{path}, line 1: no column {', '.join(missing)}. Got: {listed(header)}. Expected a "
             f"header with {', '.join(needed)}"
         )
-    task = file_task(path)
-    rows: list[Row] = []
-    broken = []
+    task, rows, broken = file_task(path), list[Row](), list[str]()
     for line, cells in lines:
         if cells in ([], [""]):
             continue
@@ -71,14 +70,11 @@ def _read_pairs(path: Path, domain: str) -> EvaluationSet:
             record = dict(zip(header, cells, strict=True))
             rows.append(row_of(record | {"subtask": record.get(domain, "").strip()}, task))
         except ValueError as error:
-            problem = str(error).replace(
-                f" is outside {-_LARGEST:g} to {_LARGEST:g}", " is not a finite number"
-            )
+            problem = str(error).replace(_OUTSIDE, " is not a finite number")
             broken.append(f"{path}, line {line}: {problem}")
     if not rows:
-        raise InputError(
-            f"{path}: no usable row. " + (broken[0] if broken else "It has only a header.")
-        )
+        why = broken[0] if broken else "It has only a header."
+        raise InputError(f"{path}: no usable row. {why}")
     for text in broken[:_NAMED]:
         note(f"Skipped: {text}")
     notes = oddities(rows)

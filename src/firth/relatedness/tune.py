@@ -69,10 +69,8 @@ class Tuned:
 
 
 def check_recipe(recipe: Recipe, data: EvaluationSet) -> None:
-    """Find what would stop the training before it starts.
-
-    Raises:
-        InputError: The base is no encoder that can be tuned, or all scores are alike.
+    """Raise `InputError`, before training, if the base is no encoder that can be tuned, or all
+    scores are alike.
     """
     if recipe.base.startswith(PREFIX) or len({row.score for row in data.rows}) < 2:
         wrong = "all scores are alike" if not recipe.base.startswith(PREFIX) else "a baseline"
@@ -89,14 +87,12 @@ _EXPECTED = (
 def tune(
     data: EvaluationSet, scheme: Scheme, recipe: Recipe, folder: Path, folds: int = FOLDS
 ) -> Tuned:
-    """Fine-tune once for each fold, and let each model score what was held out.
-
-    Random folds are over pairs, as in the paper: a sentence of a test pair may occur in a training
-    pair, which `Tuned.shared` tells. Finished folds are kept in `folder/folds`.
+    """Fine-tune once for each fold, and let each model score what was held out. Random folds are
+    over pairs, as in the paper: a sentence of a test pair may occur in a training pair, which
+    `Tuned.shared` tells. Finished folds are kept in `folder/folds`.
 
     Raises:
         InputError: Too few rows or domains, or a base that cannot be tuned.
-        MissingExtraError: As `check_recipe`.
     """
     check_recipe(recipe, data)
     (folder / "folds").mkdir(parents=True, exist_ok=True)

@@ -242,12 +242,9 @@ def write_design(
     seed: int = 13,
     force: bool = False,
 ) -> Outcome:
-    """Write `tuples.csv` and `balance.json` for a file of items; see `design_tuples`.
-
-    `force` replaces other tuples that stand in `out`, to which there may be answers.
-
-    Raises:
-        InputError: As `read_items`, `design_tuples` and `write_folder`.
+    """Write `tuples.csv` and `balance.json` for a file of items; see `design_tuples`, and for
+    errors also `read_items` and `write_folder`. `force` replaces other tuples that stand in `out`,
+    to which there may be answers.
     """
     names = [item.id for item in read_items(items)]
 
@@ -265,13 +262,9 @@ def write_design(
 
     config = {"size": size, "factor": factor, "seed": seed}
     return write_folder(
-        out,
-        command="firth bws tuples",
-        inputs={"items": items},
-        config=config,
-        build=build,
+        out, command="firth bws tuples", inputs={"items": items}, config=config, build=build,
         replace=force,
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

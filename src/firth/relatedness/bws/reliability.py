@@ -168,11 +168,8 @@ def measure_reliability(
     spearman_brown: bool = False,
 ) -> Reliability:
     """Split-half reliability (Abdalla et al., §4), of all usable answers and, with `by_answers`, of
-    1, 2, … to a tuple. `spearman_brown` also steps the figure up to the full number; never done
-    silently.
-
-    Raises:
-        InputError: No item is judged in both halves of any split.
+    1, 2, … to a tuple; see `split_half`. `spearman_brown` also steps the figure up to the full
+    number; never done silently.
     """
     answered = judgements.answered[judgements.answered > 0]
     most = int(answered.max())
@@ -212,10 +209,7 @@ def write_reliability(
     **settings: Any,
 ) -> Outcome:
     """Measure the reliability of the answers of files into a folder; settings as of
-    `measure_reliability`.
-
-    Raises:
-        InputError: As the readers, `measure_reliability` and `write_folder`.
+    `measure_reliability`, errors also as of the readers and `write_folder`.
     """
     asked, given, right = read_answered(tuples, annotations, gold)
 
@@ -227,25 +221,18 @@ def write_reliability(
 
     files = {"tuples": tuples, "annotations": annotations, "gold": gold}
     config = {"threshold": threshold, "score_gold": score_gold, **settings}
-    libraries = ("numpy", "scipy")
     return write_folder(
-        out,
-        command="firth bws reliability",
-        inputs=files,
-        config=config,
-        build=build,
-        libraries=libraries,
-    )
+        out, command="firth bws reliability", inputs=files, config=config, build=build,
+        libraries=("numpy", "scipy"),
+    )  # fmt: skip
 
 
 def split_half(
     judgements: Judgements, *, seed: int, splits: int = SPLITS, answers: int | None = None
 ) -> Correlations:
     """Correlate the halves of many random splits, of all answers or of at most `answers` to each
-    tuple, drawn anew for each split.
-
-    Raises:
-        InputError: Fewer than one split or one answer, or no item is judged in both halves.
+    tuple, drawn anew for each split; raise `InputError` for fewer than one split or one answer, or
+    if no item is judged in both halves.
     """
     if splits < 1 or (answers is not None and answers < 1):
         raise InputError(f"got {splits} splits of {answers} answers; expected 1 or more")

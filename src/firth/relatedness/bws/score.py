@@ -180,10 +180,8 @@ def write_scores(
     items: Path | None = None,
     **settings: Any,
 ) -> Outcome:
-    """Score the answers of files into a folder; settings as of `score_answers`.
-
-    Raises:
-        InputError: As the readers, `score_answers` and `write_folder`.
+    """Score the answers of files into a folder; settings as of `score_answers`, errors also as of
+    the readers and `write_folder`.
     """
     names = [item.id for item in read_items(items)] if items else []
     asked, given, right = read_answered(tuples, annotations, gold, names or None)
@@ -194,15 +192,10 @@ def write_scores(
         return found.text()
 
     files = {"tuples": tuples, "annotations": annotations, "gold": gold, "items": items}
-    libraries = ("numpy", "scipy", "scikit-learn")
     return write_folder(
-        out,
-        command="firth bws score",
-        inputs=files,
-        config=settings,
-        build=build,
-        libraries=libraries,
-    )
+        out, command="firth bws score", inputs=files, config=settings, build=build,
+        libraries=("numpy", "scipy", "scikit-learn"),
+    )  # fmt: skip
 
 
 def implied_pairs(judgements: Judgements) -> Ints:

@@ -137,10 +137,8 @@ def _answer(
 
 def clearest(truth: Floats, tuples: Ints, number: int) -> Ints:
     """The tuples that experts would choose as gold questions, shape (number,), ascending: those
-    without doubt, whose best and whose worst item stand out most from the rest.
-
-    Raises:
-        InputError: More gold questions than tuples.
+    whose best and whose worst item stand out most from the rest; raise `InputError` if there are
+    fewer.
     """
     if not 0 <= number <= len(tuples):
         raise InputError(f"got {number} gold questions; expected 0 to {len(tuples):,} (all tuples)")
@@ -203,10 +201,9 @@ def simulate_answers(
     gold: int = 0,
     seed: int = 13,
 ) -> Simulation:
-    """Have simulated annotators answer a questionnaire.
-
-    The noise is `crowd.noise`, or that with which split-half reliability becomes `target`. `gold`
-    questions, the clearest ones, are answered by all annotators.
+    """Have simulated annotators answer a questionnaire, with the noise `crowd.noise`, or that with
+    which split-half reliability becomes `target`. `gold` questions, the clearest ones, are answered
+    by all annotators.
 
     Raises:
         InputError: Items without a score, more gold questions than tuples, more answers to a tuple
@@ -271,10 +268,7 @@ def write_simulation(
     **settings: Any,
 ) -> Outcome:
     """Simulate answers to the questionnaire of files into a folder; settings as of
-    `simulate_answers`.
-
-    Raises:
-        InputError: As the readers, `simulate_answers` and `write_folder`.
+    `simulate_answers`, errors also as of the readers and `write_folder`.
     """
     truth = read_items(items)
     if random_truth:
@@ -288,15 +282,10 @@ def write_simulation(
 
     files = {"items": items, "tuples": tuples}
     config = {**asdict(crowd), "random_truth": random_truth, "seed": seed, **settings}
-    libraries = ("numpy", "scipy")
     return write_folder(
-        out,
-        command="firth bws simulate",
-        inputs=files,
-        config=config,
-        build=build,
-        libraries=libraries,
-    )
+        out, command="firth bws simulate", inputs=files, config=config, build=build,
+        libraries=("numpy", "scipy"),
+    )  # fmt: skip
 
 
 def with_random_truth(items: Sequence[Item], seed: int) -> list[Item]:
@@ -377,10 +366,8 @@ def noise_of_pilot(
     judgements: Judgements, crowd: Crowd, scores: Floats | None, *, seed: int
 ) -> tuple[float, float]:
     """The noise with which simulated answers to a pilot's tuples are as reliable as its own, and
-    that reliability. `scores` say how true scores are spread; None for evenly over 0…1.
-
-    Raises:
-        InputError: The pilot's reliability cannot be computed, or no noise gives it.
+    that reliability; raise `InputError` if it is undefined, or no noise gives it. `scores` say how
+    true scores are spread; None for evenly over 0…1.
     """
     observed = float(np.nanmean(split_half(judgements, seed=seed, splits=2 * SPLITS).spearman))
     numbers = judgements.answered

@@ -25,13 +25,9 @@ _SLACK = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Bags:
-    """The words of n sentences, numbered from the rarest (0) to the most frequent.
-
-    Attributes:
-        starts: Shape (n+1,): the words of sentence i are `flat[starts[i]:starts[i+1]]`.
-        flat: Numbers of the distinct words of each sentence, ascending, so rare ones come first.
-        lengths: Shape (n,): words of each sentence, repeated ones included.
-        frequencies: Shape (n_words,): in how many sentences each word is.
+    """The words of n sentences, numbered from the rarest (0) to the most frequent: of sentence i
+    `flat[starts[i]:starts[i+1]]`, each once, ascending, so that rare ones come first; how long each
+    is, repeated words included, (n,); and in how many sentences each word is, (n_words,).
     """
 
     starts: Ints
@@ -99,11 +95,8 @@ def overlap_of(shared: Floats, left: Floats, right: Floats, measure: OverlapMeas
 
 
 def bags_of(tokens: Sequence[Sequence[str]], replace: Mapping[str, str] | None = None) -> Bags:
-    """Number the words of tokenised sentences.
-
-    Args:
-        tokens: The words of each sentence, in order.
-        replace: Word → the one that stands for it; lengths are those before.
+    """Number the words of tokenised sentences; `replace` says which word stands for another one
+    (lengths are those before).
     """
     numbers: dict[str, int] = {}
     found, counts, of = array("i"), array("i"), (replace or {}).get

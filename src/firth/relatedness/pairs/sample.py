@@ -168,11 +168,8 @@ class PairSample:
 
 
 def claim_sample(path: Path, force: bool = False) -> None:
-    """Refuse, before any work, a sample that could not be written or would replace files.
-
-    Raises:
-        InputError: `path` does not end in .tsv; or of it, the report and the plot beside it one is
-            there (unless `force`), or cannot be written.
+    """Refuse with `InputError`, before any work, a sample that does not end in .tsv, or of which a
+    file is there already (unless `force`) or cannot be written.
     """
     for file in _files(path):
         claim_file(file, force)

@@ -62,14 +62,12 @@ class SynonymFile:
 
 
 class WordNet:
-    """Synonyms of a word: the single words in its first sense of each part of speech, by nltk.
+    """Synonyms of a word: the single words in its first sense of each part of speech, by nltk; of
+    WordNet's own files in `folder` (`index.noun`, `data.noun`, …), or of the copy that nltk finds.
 
     WordNet orders the senses of a word by how often they were met; rarer ones (`dog` as `chase`)
-    would tie together words that are no synonyms in most sentences. Words are looked up as they
-    stand, and inflected ones as nltk reduces them.
-
-    `folder` holds WordNet's own files (`index.noun`, `data.noun`, …); None takes the copy that nltk
-    finds.
+    would tie together words that are no synonyms in most sentences. Inflected words are looked up
+    as nltk reduces them.
 
     Raises:
         InputError: There is no WordNet.
@@ -106,10 +104,8 @@ class WordNet:
         self.source = f"WordNet {self._reader.get_version()}"
 
     def synonyms(self, word: str) -> Iterable[str]:
-        """Single words of the first senses of `word`, lowercased.
-
-        Raises:
-            InputError: WordNet's files contradict each other.
+        """Single words of the first senses of `word`, lowercased; raise `InputError` where
+        WordNet's files contradict each other.
         """
         found: dict[str, None] = {}
         for part in ("n", "v", "a", "r"):
@@ -126,11 +122,8 @@ class WordNet:
 
 
 def open_synonyms(name: str) -> Synonyms:
-    """A synonym table: a file, `wordnet` (nltk's own copy), or `wordnet:FOLDER`.
-
-    Raises:
-        InputError: It cannot be read.
-        MissingExtraError: WordNet is asked for and nltk is not installed.
+    """A synonym table: a file, `wordnet` (nltk's own copy), or `wordnet:FOLDER`; see both for
+    errors.
     """
     kind, _, folder = name.partition(":")
     if kind == WORDNET:

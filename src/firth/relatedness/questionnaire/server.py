@@ -29,10 +29,8 @@ class Limits:
 
 
 def make_server(store: Store, limits: Limits | None = None) -> "Server":
-    """A server of the questionnaire, ready to be run.
-
-    Raises:
-        MissingExtraError: The extra `serve` is not installed.
+    """A server of the questionnaire, ready to be run; raise `MissingExtraError` without the extra
+    `serve`.
     """
     try:
         import h11
@@ -102,11 +100,8 @@ def make_server(store: Store, limits: Limits | None = None) -> "Server":
 def serve(
     store: Store, port: int, ready: Callable[[str], None], limits: Limits | None = None
 ) -> None:
-    """Serve the questionnaire on 127.0.0.1 until interrupted; `ready` is told the address.
-
-    Raises:
-        InputError: The port (0 takes any that is free) is taken.
-        MissingExtraError: The extra `serve` is not installed.
+    """Serve the questionnaire on 127.0.0.1 until interrupted; `ready` is told the address. Port 0
+    is any that is free; raise `InputError` if it is taken, `MissingExtraError` as `make_server`.
     """
     server = make_server(store, limits)
     listening: Any = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

@@ -103,10 +103,8 @@ def make_questionnaire(
     rules: Rules | None = None,
     seed: int = 13,
 ) -> Questionnaire:
-    """Put a questionnaire together; the seed decides the order of the tuples.
-
-    Raises:
-        InputError: A tuple names an item that is not there, or all tuples are gold.
+    """Put a questionnaire together; the seed decides the order of the tuples. Raise `InputError` if
+    a tuple names an item that is not there, or all tuples are gold.
     """
     known = {item.id: item for item in items}
     wanted = dict.fromkeys(name for one in tuples for name in one.items)
@@ -128,10 +126,8 @@ def make_questionnaire(
 def read_questionnaire(
     items: Path, tuples: Path, gold: Path | None = None, **settings: Any
 ) -> Questionnaire:
-    """Read the files of a questionnaire; settings as of `make_questionnaire`.
-
-    Raises:
-        InputError: A file cannot be read or has problems (all of one file are named).
+    """Read the files of a questionnaire; settings as of `make_questionnaire`, errors also as of the
+    readers.
     """
     texts = read_items(items)
     asked = read_tuples(tuples, {item.id for item in texts})

@@ -152,9 +152,7 @@ class Store:
     def create(cls, path: str | Path, questionnaire: Questionnaire) -> "Store":
         """Begin a questionnaire, or go on with it where the file holds it already: with its items,
         tuples and gold; wording and rules may have changed, and the new ones hold from now on.
-
-        Raises:
-            InputError: The file is something else, or holds another questionnaire.
+        Raise `InputError` if the file is something else, or holds another questionnaire.
         """
         path = Path(path)
         _look_at(path)
@@ -214,12 +212,9 @@ class Store:
             self._connection.execute("COMMIT")
 
     def enter(self, name: str) -> str:
-        """The key of an annotator, who may have been here before.
-
-        Names that differ in case, blanks or Unicode form only are the same annotator's.
-
-        Raises:
-            UnusableAnswerError: The name is empty, or longer than 64 characters.
+        """The key of an annotator, who may have been here before: names that differ in case, blanks
+        or Unicode form only are the same annotator's. Raise `UnusableAnswerError` if the name is
+        empty, or longer than 64 characters.
         """
         shown = " ".join("".join(c if c.isprintable() else " " for c in name).split())
         key = unicodedata.normalize("NFKC", shown).casefold()
@@ -388,9 +383,7 @@ class Store:
 
 def _look_at(path: Path) -> bool:
     """Whether a file is a questionnaire; False if it is empty or missing. Nothing is changed in it.
-
-    Raises:
-        InputError: It is something else, or a questionnaire of another release.
+    Raise `InputError` if it is something else, or a questionnaire of another release.
     """
     if not path.exists():
         claim_file(path)
