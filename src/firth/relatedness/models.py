@@ -135,19 +135,19 @@ class Study:
                 "name": one.name,
                 "spearman": {name: asdict(found) for name, found in one.figures.items()},
                 "shared": one.shared,
-                "apart": None if one.apart is None else asdict(one.apart),
+                "apart": one.apart and asdict(one.apart),
             }
             for one in self.models
         ]
         document = {"data": describe(self.data), "models": models}
         write_results(folder, document, self.settings, self.tables, libraries=_LIBRARIES,
                       command=self.command)  # fmt: skip
-        n, times = len(self.data.rows), len(self.models)
+        rows, times = self.data.rows, len(self.models)
         columns = {
-            "model": [one.label for one in self.models for _ in range(n)],
-            "row": [*range(n)] * times,
-            "domain": [row.subtask for row in self.data.rows] * times,
-            "score": [row.score for row in self.data.rows] * times,
+            "model": [one.label for one in self.models for _ in rows],
+            "row": [*range(len(rows))] * times,
+            "domain": [row.subtask for row in rows] * times,
+            "score": [row.score for row in rows] * times,
             "similarity": np.concatenate([one.similarities for one in self.models]),
         }
         write_columns(folder / "similarities.parquet", columns)

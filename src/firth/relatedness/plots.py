@@ -41,22 +41,16 @@ def draw_reliability(
     answers: Sequence[int],
     levels: Mapping[str, Sequence[tuple[float, float, float]]],
 ) -> "Drawing":
-    """Left, a histogram of the splits; right, mean and 95 % of splits by answers per tuple.
-
-    Args:
-        splits: Measure → its value in each split, shape (splits,).
-        answers: Answers per tuple, ascending; the right half needs two numbers or more.
-        levels: Measure → for each of `answers` mean, lower and upper end.
+    """Left, a histogram of the splits: measure → its value in each, (splits,). Right, where there
+    are two or more `answers` per tuple (ascending): measure → for each of them the mean, lower and
+    upper end of 95 % of the splits.
     """
-    from matplotlib.figure import Figure
-
     panels = 2 if len(answers) > 1 else 1
-    drawing = Figure(figsize=(3.6 * panels, 2.9), layout="constrained")
-    axes = drawing.subplots(1, panels, squeeze=False)[0]
+    drawing, axes = _axes(3.6 * panels, 2.9, panels)
     for (name, values), colour in zip(splits.items(), _COLOURS, strict=True):
         axes[0].hist(values[np.isfinite(values)], bins=30, alpha=0.7, color=colour, label=name)
-    axes[0].set_xlabel("correlation of the two halves")
-    axes[0].set_ylabel(f"of {len(next(iter(splits.values()))):,} splits")
+    axes[0].set(xlabel="correlation of the two halves",
+                ylabel=f"of {len(next(iter(splits.values()))):,} splits")  # fmt: skip
     axes[0].legend(frameon=False)
     if panels == 2:
         for (name, found), colour in zip(levels.items(), _COLOURS, strict=True):
@@ -64,11 +58,8 @@ def draw_reliability(
             axes[1].errorbar(answers, means, yerr=np.abs(np.array(ends) - means), color=colour,
                              marker="o", capsize=3, label=name)  # fmt: skip
         axes[1].set_xticks(answers)
-        axes[1].set_xlabel("answers per tuple")
-        axes[1].set_ylabel("split-half reliability")
+        axes[1].set(xlabel="answers per tuple", ylabel="split-half reliability")
         axes[1].grid(alpha=0.25)
-    for one in axes:
-        one.spines[["top", "right"]].set_visible(False)
     return drawing
 
 
@@ -76,21 +67,15 @@ def draw_overlaps(chosen: Ints, pool: Ints, label: str) -> "Drawing":
     """The chosen pairs as bars, and all there were to choose from as a line on the same scale; both
     by overlap from 0 to 1, shape (bins,).
     """
-    from matplotlib.figure import Figure
-
     edges = np.linspace(0, 1, len(chosen) + 1)
-    drawing = Figure(figsize=(6.4, 3.6), layout="constrained")
-    axes = drawing.subplots()
+    drawing, (axes,) = _axes(6.4, 3.6)
     axes.bar(edges[:-1], chosen, width=1 / len(chosen), align="edge", color=_COLOURS[0],
              edgecolor="white", label=f"chosen ({int(chosen.sum()):,})")  # fmt: skip
     if pool.sum() > chosen.sum():
         scaled = pool * (chosen.sum() / pool.sum())
         label_of_pool = f"candidates ({pool.sum():,}), scaled"
         axes.stairs(scaled, edges, color=_COLOURS[1], label=label_of_pool)
-    axes.set_xlim(0, 1)
-    axes.set_xlabel(label)
-    axes.set_ylabel("pairs")
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set(xlim=(0, 1), xlabel=label, ylabel="pairs")
     axes.legend(fontsize=8)
     return drawing
 
@@ -101,26 +86,30 @@ def draw_scatter(
     """Figure 2: lexical overlap (Dice) against score, both (n,), a dot a pair, a colour for the
     rows of each domain.
     """
-    from matplotlib.figure import Figure
-
-    drawing = Figure(figsize=(5.6, 4.6), layout="constrained")
-    axes = drawing.subplots()
+    drawing, (axes,) = _axes(5.6, 4.6)
     alpha = min(0.7, max(0.15, 900 / len(scores)))
     for number, (name, rows) in enumerate((domains or {"": np.arange(len(scores))}).items()):
         # Dots become an image in the SVG too, which would else hold thousands of shapes.
         axes.scatter(overlap[rows], scores[rows], s=6, alpha=alpha, color=f"C{number % 10}",
                      edgecolors="none", rasterized=True, label=_plain(name))  # fmt: skip
-    axes.set_xlabel("lexical overlap (Dice)")
-    axes.set_ylabel("score")
+    axes.set(xlabel="lexical overlap (Dice)", ylabel="score")
     axes.set_title(_plain(title), fontsize=10)
     axes.grid(alpha=0.2)
-    axes.spines[["top", "right"]].set_visible(False)
     if domains:
-        legend = axes.legend(fontsize=7, markerscale=2)
-        for handle in legend.legend_handles:
-            if handle is not None:
-                handle.set_alpha(1)
+        for handle in axes.legend(fontsize=7, markerscale=2).legend_handles:
+            handle.set_alpha(1)
     return drawing
+
+
+def _axes(width: float, height: float, panels: int = 1) -> tuple["Drawing", Any]:
+    """A drawing of so many inches, and its panels side by side, without a frame."""
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=(width, height), layout="constrained")
+    axes = drawing.subplots(1, panels, squeeze=False)[0]
+    for one in axes:
+        one.spines[["top", "right"]].set_visible(False)
+    return drawing, axes
 
 
 def _plain(text: str) -> str:

@@ -136,7 +136,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def write_rows(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV file atomically, equal rows as equal bytes; raise `InputError` where that fails."""
+    """Write a CSV file atomically, equal rows as equal bytes; raise `InputError` if that fails."""
     try:
         with (
             write_atomically(path) as partial,

@@ -147,6 +147,14 @@ def clearest(truth: Floats, tuples: Ints, number: int) -> Ints:
     return np.sort(np.argsort(-clear, kind="stable")[:number])
 
 
+def _agreement(judged: Judgements, truth: Floats) -> float:
+    """Spearman correlation of scores by counting with the truth; not a number if undefined."""
+    counted = judged.count().scores
+    known = np.isfinite(counted)
+    found = rank_correlation(counted[known], truth[known])
+    return math.nan if found is None else found
+
+
 @dataclass(frozen=True)
 class Simulation:
     """Simulated answers to tuples, then to gold questions; who answered, with the noise that was
@@ -209,8 +217,6 @@ def simulate_answers(
         InputError: Items without a score, more gold questions than tuples, more answers to a tuple
             than annotators, or a target that cannot be reached.
     """
-    from scipy.stats import spearmanr
-
     truth = true_scores(items)
     names, rows = number_items(tuples, [item.id for item in items])
     if target is not None:
@@ -239,21 +245,15 @@ def simulate_answers(
         checks = _answer(truth, rows[asked], everybody, crowd, rng)
         annotations = [one for one in annotations if one.tuple not in golden]
         annotations += record(asked, everybody, *checks)
-    scores = judged.count().scores
-    known = np.isfinite(scores)
     try:
         halves = split_half(judged, seed=seed, splits=SPLITS).spearman
         reliability = float(np.nanmean(halves))
     except InputError:  # too few items for a correlation: the answers are good all the same
         reliability = None
+    correlation = _agreement(judged, truth)
+    known = tuple(zip(names, truth.tolist(), strict=True))
     return Simulation(
-        crowd=crowd,
-        answers=answers,
-        annotations=tuple(annotations),
-        gold=tuple(questions),
-        truth=tuple(zip(names, truth.tolist(), strict=True)),
-        reliability=reliability,
-        correlation=float(spearmanr(scores[known], truth[known]).statistic),
+        crowd, answers, tuple(annotations), tuple(questions), known, reliability, correlation
     )
 
 
@@ -526,10 +526,7 @@ def make_plan(
                     # The design numbers items at random, so the order of the truth does not matter.
                     judged, _ = simulate_judgements(truth, one, number, crowd, seed=own)
                     found.append(split_half(judged, seed=own, splits=PLAN_SPLITS).spearman)
-                    counted = judged.count().scores
-                    known = np.isfinite(counted)
-                    agree = rank_correlation(counted[known], truth[known])
-                    right.append(math.nan if agree is None else agree)
+                    right.append(_agreement(judged, truth))
                     shown.advance()
                 tuples, shr = len(designs[0]), Figure.of(np.concatenate(found))
                 mean = float(np.nanmean(right))

@@ -19,7 +19,9 @@ _BLOCK = 1 << 16
 
 
 class Picker:
-    """Takes pairs as long as none of their sentences is in more than `uses` pairs (None: no limit)."""
+    """Takes pairs as long as none of their sentences is in more than `uses` of them (None: no
+    limit).
+    """
 
     def __init__(self, uses: int | None) -> None:
         self._uses, self._used = uses, Counter[int]()
