@@ -83,12 +83,10 @@ def compare_in_bins(
     resamples: int = 1_000,
     command: str | None = None,
 ) -> Bins:
-    """Join scored pairs by their texts, and correlate the two scores within bins.
-
-    Texts match whatever their case and punctuation, and whichever comes first. Bins are of equal
-    width over the range of the second scores, each with its upper edge: (1, 2], the lowest with
-    both. `only` looks for pairs of one domain alone. Pairs, `data_dir` and `domain` are those of
-    `load_pairs`.
+    """Join scored pairs (see `load_pairs`) by their texts, whatever their case, punctuation and
+    order, and correlate the two scores within bins: of equal width over the range of the second
+    scores, each with its upper edge, (1, 2], the lowest with both. `only` looks for pairs of one
+    domain.
 
     Raises:
         InputError: Pairs that cannot be read, no such domain, or fewer than two in common.

@@ -254,10 +254,9 @@ def correlate(
     resamples: int = 1_000,
     min_share: float = MIN_SHARE,
 ) -> list[Measured]:
-    """Spearman of each feature (see `pair_features`) with the scores, over the pairs that have it.
-
-    Parts of speech stand in falling order, as in the paper; those measured in no more than
-    `min_share` of the pairs are not shown. Intervals come from resampling pairs.
+    """Spearman of each feature (see `pair_features`) with the scores, over the pairs that have it;
+    intervals come from resampling pairs. Parts of speech stand in falling order, as in the paper;
+    those measured in no more than `min_share` of the pairs are not shown.
     """
     scores = scores_of(data)
     blocks = {OVERLAP: Block.OVERLAP} | {one.name: one.block for one in FEATURES}

@@ -134,11 +134,10 @@ def parsed(doc: "Doc") -> Parsed:
 
 
 def triples_of(doc: "Doc") -> Iterator[tuple[int, int, int]]:
-    """Places of (subject, verb, object), each combination of a verb that has both.
-
-    Words joined to a subject or object by a conjunction count too. In a passive clause who does it
-    (`by …`) is the subject, and the grammatical subject the object. A verb that is joined to
-    another (`sat and ate`) or is its open complement (`wants to eat`) shares its subject.
+    """Places of (subject, verb, object), each combination of a verb that has both, with words that
+    a conjunction joins to either. In a passive clause who does it (`by …`) is the subject, and the
+    grammatical subject the object. A verb that is joined to another (`sat and ate`) or is its open
+    complement (`wants to eat`) shares its subject.
     """
     for verb in doc:
         if verb.pos_ not in ("VERB", "AUX") or verb.dep_ in _AUXILIARY:

@@ -157,10 +157,9 @@ def _builder(data: EvaluationSet, fold: Fold, recipe: Recipe, title: str) -> Any
 
 
 def training_pairs(data: EvaluationSet, fold: Fold, recipe: Recipe) -> Any:
-    """Columns sentence1, sentence2 and label of the pairs to learn from, as a `datasets.Dataset`.
-
-    Their order follows from the rows, not from the file. A label is the score's place between the
-    lowest and the highest of the fold's training pairs, in [0, 1].
+    """The pairs to learn from as a `datasets.Dataset` of sentence1, sentence2 and label: the
+    score's place between the lowest and the highest of the fold's training pairs, in [0, 1]. Their
+    order follows from the rows, not from the file.
     """
     from datasets import Dataset
 

@@ -71,13 +71,10 @@ class Annotation:
 def read_items(path: str | Path) -> list[Item]:
     """Read the items of a pairs TSV, a CSV or a text file (`.txt`: an item a line).
 
-    A column `id` names them; without it an item's id is its row number from 1, padded with zeros. A
-    column `score` is kept as a number. The texts are `sentence1` and `sentence2` where they exist,
-    else all other columns.
-
-    Raises:
-        InputError: The file cannot be read, or every problem of it: no text column, empty ids or
-            texts, ids that occur twice, scores that are not numbers.
+    A column `id` names them, else their row numbers from 1, padded with zeros; a column `score` is
+    kept as a number. The texts are `sentence1` and `sentence2` where they exist, else all other
+    columns. Raise `InputError` if the file cannot be read, or with every problem of it: no text
+    column, empty ids or texts, ids that occur twice, scores that are not numbers.
     """
     path = Path(path)
     if path.suffix == ".txt":

@@ -387,9 +387,9 @@ where it would for the user too."""
 
 @dataclass(frozen=True)
 class Option:
-    """A design and what it is expected to bring: tuples per item, answers to each tuple, tuples,
-    answers to be paid for, split-half reliability (Spearman) over simulations and splits, and the
-    Spearman correlation of counted scores with the truth, mean over simulations.
+    """A design and what it is expected to bring: tuples per item, answers to each, tuples and
+    answers in all, split-half reliability (Spearman) over simulations and splits, and the Spearman
+    correlation of counted scores with the truth, mean over simulations.
     """
 
     factor: float
@@ -421,19 +421,17 @@ class Plan:
 
     @property
     def cheapest(self) -> Option | None:
-        """The design with the fewest judgements whose mean reliability reaches the target.
-
-        Of equally cheap ones the one nearest to the truth.
+        """The design with the fewest judgements whose mean reliability reaches the target; of
+        equally cheap ones the one nearest to the truth.
         """
         enough = [one for one in self.options if one.shr.mean >= self.target]
         return min(enough, key=lambda one: (one.judgements, -one.truth), default=None)
 
     @property
     def nearest(self) -> Option | None:
-        """The design nearest to the truth for no more judgements than the cheapest one.
-
-        Halves of the answers share their tuples, so that split-half reliability does not see the
-        chance by which items met; more tuples with fewer answers each lessen it.
+        """The design nearest to the truth for no more judgements than the cheapest one. Halves of
+        the answers share their tuples, so that split-half reliability does not see the chance by
+        which items met; more tuples with fewer answers each lessen it.
         """
         if (best := self.cheapest) is None:
             return None

@@ -256,10 +256,8 @@ def collect(
     source: SentenceSource, settings: SampleSettings, synonyms: Synonyms | None
 ) -> Sentences:
     """Read sentences, or pairs where the source holds them. Left out is what is too short, too long
-    or there already, and pairs of equal sentences or of lengths too different.
-
-    The group of a sentence is the value of the source's one extra column, if it has any; of pairs
-    that column is the score.
+    or there already, and pairs of equal sentences or of lengths too different. The source's extra
+    column is the group of a sentence, or the score of a pair.
     """
     texts: list[str] = []
     places: list[int] = []

@@ -68,8 +68,8 @@ class Rules:
 
 @dataclass(frozen=True)
 class Questionnaire:
-    """Items (those of the tuples), tuples in the order in which they are given out, the right
-    answers of gold ones, what annotators read, and how questions are given out.
+    """Items of the tuples, tuples in the order in which they are given out, and right answers of
+    gold ones, by id; what annotators read, and how questions are given out.
     """
 
     items: dict[str, Item]

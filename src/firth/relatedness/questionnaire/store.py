@@ -131,9 +131,9 @@ class UnusableAnswerError(ValueError):
 class Store:
     """A questionnaire in a file: `Store.create`, or `Store.open` for one that is there.
 
-    One connection that several threads share; other processes may have the same file open. Every
-    write is one transaction, synced to the disk before it ends (`synchronous=FULL`, write-ahead
-    log): what was committed survives a kill and a loss of power.
+    Several threads share one connection; other processes may have the same file open. Every write
+    is one transaction, synced to the disk before it ends (`synchronous=FULL`, write-ahead log):
+    what was committed survives a kill and a loss of power.
     """
 
     def __init__(self, path: Path, wording: Wording, rules: Rules) -> None:
