@@ -147,14 +147,6 @@ def clearest(truth: Floats, tuples: Ints, number: int) -> Ints:
     return np.sort(np.argsort(-clear, kind="stable")[:number])
 
 
-def _agreement(judged: Judgements, truth: Floats) -> float:
-    """Spearman correlation of scores by counting with the truth; not a number if undefined."""
-    counted = judged.count().scores
-    known = np.isfinite(counted)
-    found = rank_correlation(counted[known], truth[known])
-    return math.nan if found is None else found
-
-
 @dataclass(frozen=True)
 class Simulation:
     """Simulated answers to tuples, then to gold questions; who answered, with the noise that was
@@ -217,6 +209,8 @@ def simulate_answers(
         InputError: Items without a score, more gold questions than tuples, more answers to a tuple
             than annotators, or a target that cannot be reached.
     """
+    from scipy.stats import spearmanr
+
     truth = true_scores(items)
     names, rows = number_items(tuples, [item.id for item in items])
     if target is not None:
@@ -250,11 +244,12 @@ def simulate_answers(
         reliability = float(np.nanmean(halves))
     except InputError:  # too few items for a correlation: the answers are good all the same
         reliability = None
-    correlation = _agreement(judged, truth)
-    known = tuple(zip(names, truth.tolist(), strict=True))
-    return Simulation(
-        crowd, answers, tuple(annotations), tuple(questions), known, reliability, correlation
-    )
+    scores = judged.count().scores
+    known = np.isfinite(scores)
+    correlation = float(spearmanr(scores[known], truth[known]).statistic)
+    given, asked_gold = tuple(annotations), tuple(questions)
+    true = tuple(zip(names, truth.tolist(), strict=True))
+    return Simulation(crowd, answers, given, asked_gold, true, reliability, correlation)
 
 
 def write_simulation(
@@ -524,7 +519,10 @@ def make_plan(
                     # The design numbers items at random, so the order of the truth does not matter.
                     judged, _ = simulate_judgements(truth, one, number, crowd, seed=own)
                     found.append(split_half(judged, seed=own, splits=PLAN_SPLITS).spearman)
-                    right.append(_agreement(judged, truth))
+                    counted = judged.count().scores
+                    known = np.isfinite(counted)
+                    agree = rank_correlation(counted[known], truth[known])
+                    right.append(math.nan if agree is None else agree)
                     shown.advance()
                 tuples, shr = len(designs[0]), Figure.of(np.concatenate(found))
                 mean = float(np.nanmean(right))
