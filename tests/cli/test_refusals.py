@@ -144,6 +144,21 @@ def test_errors_of_usage_are_escaped_too(
     assert not set(err) & set("\x1b\x07\x9b\u202e\u2066")
 
 
+def test_a_traceback_is_escaped_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What no one foresaw may quote a document: shown whole, but without commands."""
+
+    def broken(**_: object) -> None:
+        raise AssertionError("\x1b]52;c;x\x07\u202e")
+
+    monkeypatch.setattr(cli, "app", broken)
+    status, out, err = call(monkeypatch, capsys)
+    assert (status, out) == (1, "")
+    assert err.startswith("Traceback ")
+    assert err.endswith("AssertionError: \\x1b]52;c;x\\x07\\u202e\n")
+
+
 def test_no_command_is_help(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

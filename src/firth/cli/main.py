@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from io import TextIOWrapper
 from typing import Any
 
@@ -94,8 +95,9 @@ def main() -> None:
         status = _INTERRUPTED
     except Exception as error:
         # Typer's errors of usage: in some versions click's, in others its own copy of click's.
-        if not hasattr(error, "format_message"):
-            raise
+        if not hasattr(error, "format_message"):  # an error of firth's own, which may quote a text
+            complain(traceback.format_exc().rstrip())
+            sys.exit(1)
         _explain_usage(error)
         sys.exit(getattr(error, "exit_code", 2))
     if status == _INTERRUPTED:  # typer ends so when it is told to stop, without a word

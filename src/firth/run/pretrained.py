@@ -389,7 +389,8 @@ def _files(folder: Path) -> list[Path]:
     Hidden folders, and those of other formats and of checkpoints, are no modules' (`look`).
     """
     found, places = [], [folder]
-    for depth in range(_DEPTH + 1):
+    is_model = any(folder.glob("*.json"))  # else it may be anything, such as all of a disk
+    for depth in range(_DEPTH + 1 if is_model else 2):
         entries = [path for place in places for path in sorted(place.iterdir())]
         found += [path for path in entries if path.is_file()]
         places = [path for path in entries if path.is_dir() and not path.name.startswith(".")]
