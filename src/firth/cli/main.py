@@ -93,7 +93,7 @@ def main() -> None:
         sys.exit(1)
     except typer.Abort:
         status = _INTERRUPTED
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         # Typer's errors of usage: in some versions click's, in others its own copy of click's.
         if not hasattr(error, "format_message"):  # an error of firth's own, which may quote a text
             complain(traceback.format_exc().rstrip())
