@@ -112,7 +112,7 @@ def test_what_the_system_refuses_is_one_message(
 ) -> None:
     """A full disk or a read-only folder is told with the file's name, and without a trace."""
 
-    def full(*_: object) -> None:
+    def full(**_: object) -> None:
         raise PermissionError(13, "Permission denied", "runs/mine/config.yaml")
 
     monkeypatch.setattr(cli, "app", full)
@@ -121,12 +121,62 @@ def test_what_the_system_refuses_is_one_message(
     assert "runs/mine/config.yaml: cannot be read or written (Permission denied)" in err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("similarity", "--{evil}"), ("{evil}",), ("corpus", "{evil}"), ("check-run", "x", "{evil}"),
+     ("run", "x", "--preset", "{evil}"),
+     ("corpus", "build", "x", "--run", "{tmp}/{evil}")],
+)  # fmt: skip
+def test_errors_of_usage_are_escaped_too(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+) -> None:
+    """What typer says of arguments goes the same way to the screen: no command of a terminal, no
+    change of direction; exit status 2."""
+    evil = "\x1b]52;c;x\x07\x9b1m\u202e\u2066"
+    (tmp_path / evil).write_text("a file where a folder is expected")
+    given = [argument.format(evil=evil, tmp=tmp_path) for argument in arguments]
+    status, out, err = call(monkeypatch, capsys, *given)
+    assert (status, out) == (2, "")
+    assert "x1b]52" in err
+    assert "Error: " in err
+    assert not set(err) & set("\x1b\x07\x9b\u202e\u2066")
+
+
+def test_a_traceback_is_escaped_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What no one foresaw may quote a document: shown whole, but without commands."""
+
+    def broken(**_: object) -> None:
+        raise AssertionError("\x1b]52;c;x\x07\u202e")
+
+    monkeypatch.setattr(cli, "app", broken)
+    status, out, err = call(monkeypatch, capsys)
+    assert (status, out) == (1, "")
+    assert err.startswith("Traceback ")
+    assert err.endswith("AssertionError: \\x1b]52;c;x\\x07\\u202e\n")
+
+
+def test_no_command_is_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`firth` and `firth corpus` list what there is."""
+    for arguments in ((), ("corpus",)):
+        status, out, err = call(monkeypatch, capsys, *arguments)
+        assert status == 2
+        assert "Usage: " in out + err
+        assert "stats" in out + err or "similarity" in out + err
+
+
 def test_a_full_disk_in_numpys_words_is_one_message(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """NumPy raises an OSError without a number; it is no traceback either."""
 
-    def full(*_: object) -> None:
+    def full(**_: object) -> None:
         raise OSError("401554 requested and 19424 written")
 
     monkeypatch.setattr(cli, "app", full)

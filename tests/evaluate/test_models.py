@@ -272,3 +272,14 @@ def test_without_a_hub_the_local_copy_counts(
     file = tmp_path / "models--someone--here" / "snapshots" / ("c" * 40) / "modules.json"
     monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_: str(file))
     assert fingerprint_model("someone/here") is not None
+
+
+def test_a_folder_that_is_no_model_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be all of a disk: it is refused by what it lacks, and no file of it is opened."""
+    (tmp_path / "letter.txt").write_text("Dear reader")
+    monkeypatch.setattr(models, "fingerprint_file", lambda _: pytest.fail("a file was read"))
+    assert fingerprint_model(tmp_path) is None
+    with pytest.raises(InputError, match="neither a run"):
+        resolve_model(tmp_path)

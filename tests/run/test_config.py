@@ -53,7 +53,10 @@ ODD = [
     "seed: !!int x", "seed: !!float x", "seed: .nan", "seed: " + "9" * 5000,
     "? [1, 2]\n: 3", "{1: 2}", "seed: !!set {a, b}", "seed: !!omap [a: 1]", "<<: 3", "=: 4",
     "seed: !!python/object:os.system {}", "seed: " + "[" * 5000, "seed: '\x1b]52;c;x'", "",
-    "# nothing", "---\nseed: 1\n---\nseed: 2",
+    "# nothing", "---\nseed: 1\n---\nseed: 2", 'run: "a\\0b"', 'corpus: {inputs: ["\\0"]}',
+    'x: {"\\0": 1}',
+    "origin: {weights: {words: .inf}}", "paper: {weights: {left: .inf}}",
+    "coherence: {learning_rate: .inf}", "generator: {learning_rate: .inf}",
 ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from firth.run import pretrained
 from firth.run.errors import InputError
 from firth.run.pretrained import PretrainedFiles, open_cross_encoder, open_encoder, open_transformer
 
+PICKLED = "pytorch_model.bin"
 CODE = "from pathlib import Path\nPath({marker!r}).touch()\n"
 
 
@@ -44,6 +45,13 @@ BAD = {
     "backslashes": ("modules.json", first_module("path", "..\\other"), "outside the folder"),
     "auto_map": ("config.json", with_key("auto_map", {"AutoModel": "evil.Model"}), "auto_map"),
     "auto_map of a tokenizer": ("tokenizer_config.json", with_key("auto_map", {"x": "y"}), "auto_"),
+    "no place for a module": ("modules.json", first_module("path", "checkpoints"), "none belongs"),
+    "deeper than is looked": ("modules.json", first_module("path", "a/b/c"), "none belongs"),
+    "attention of the hub": (
+        "config.json",
+        with_key("attn_implementation", "evil/attention"),
+        "evil/attention: code of the hub",
+    ),
     "trusted code": ("config.json", with_key("trust_remote_code", True), "trust_remote_code"),
 }
 
@@ -74,6 +82,50 @@ def test_pickled_weights_are_not_opened(encoder: Path, name: str) -> None:
     """A folder whose weights are a pickle only is refused, by name."""
     (encoder / "model.safetensors").rename(encoder / name)
     with pytest.raises(InputError, match="pickled weights are never opened"):
+        open_encoder(str(encoder))
+
+
+def test_a_pickle_of_a_module_is_not_opened(encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights of the Transformer as safetensors do not excuse a later module's pickle."""
+    import torch
+    from sentence_transformers.sentence_transformer.modules import Dense
+
+    name = "2_Dense"
+    (encoder / name).mkdir()
+    Dense(in_features=16, out_features=4).save(str(encoder / name))
+    kind = f"{Dense.__module__}.Dense"
+    more = {"idx": 2, "name": "2", "path": name, "type": kind}
+    edit(encoder / "modules.json", lambda modules: [*modules, more])
+    assert open_encoder(str(encoder)).encode(["a ship"]).shape == (1, 4)  # the premise
+    (encoder / name / "model.safetensors").unlink()
+    torch.save(Dense(in_features=16, out_features=4).state_dict(), encoder / name / PICKLED)
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("a pickle was opened"))
+    with pytest.raises(InputError, match=rf"{name}/{PICKLED}: pickled weights are never opened"):
+        open_encoder(str(encoder))
+
+
+@pytest.mark.parametrize(
+    ("shard", "part"),
+    [("../other.safetensors", "outside the folder"), ("part.bin", r"not a \.safetensors file")],
+)
+def test_shards_lie_in_the_folder_and_are_no_pickles(
+    encoder: Path, monkeypatch: pytest.MonkeyPatch, shard: str, part: str
+) -> None:
+    """An index of shards can lead the library to any file; so it is looked at too."""
+    index = {"metadata": {}, "weight_map": {"a": shard, "b": "model.safetensors"}}
+    (encoder / "model.safetensors.index.json").write_text(json.dumps(index))
+    monkeypatch.setattr(pretrained, "_opened", lambda *_: pytest.fail("a library was asked"))
+    with pytest.raises(InputError, match=part):
+        open_encoder(str(encoder))
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4])
+def test_what_lies_deeper_is_looked_at_too(encoder: Path, depth: int) -> None:
+    """Modules may hold modules: a class of another package is found in them."""
+    place = encoder.joinpath(*["inner"] * depth)
+    place.mkdir(parents=True)
+    (place / "modules.json").write_text(json.dumps([{"type": "evil.Module", "path": ""}]))
+    with pytest.raises(InputError, match=r"evil\.Module"):
         open_encoder(str(encoder))
 
 

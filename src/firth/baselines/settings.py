@@ -70,7 +70,7 @@ class WordVectorConfig(WordSection):
     window: Count = 5
     """Words on each side."""
     negatives: Count = 5
-    subsample: Annotated[float, Field(ge=0)] = 1e-3
+    subsample: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-3
     """Words more frequent than this share are skipped at random; 0 for none."""
     workers: Count = 1
     """Threads; with more than one, equal seeds give different vectors."""

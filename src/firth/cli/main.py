@@ -2,7 +2,9 @@
 
 import os
 import sys
+import traceback
 from io import TextIOWrapper
+from typing import Any
 
 import typer
 
@@ -74,7 +76,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):  # a terminal may know fewer characters than texts
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        status = app(standalone_mode=False)
     except FirthError as error:
         complain(f"firth: {error}")
         sys.exit(1)
@@ -89,10 +91,30 @@ def main() -> None:
     except MemoryError:
         complain("firth: out of memory. Close other programs, or ask for less at a time")
         sys.exit(1)
-    except SystemExit as stop:
-        if stop.code == _INTERRUPTED:  # typer ends so when it is told to stop, without a word
-            complain("firth: interrupted; the same command continues where it stopped")
-        raise
+    except typer.Abort:
+        status = _INTERRUPTED
+    except Exception as error:  # noqa: BLE001
+        # Typer's errors of usage: in some versions click's, in others its own copy of click's.
+        if not hasattr(error, "format_message"):  # an error of firth's own, which may quote a text
+            complain(traceback.format_exc().rstrip())
+            sys.exit(1)
+        _explain_usage(error)
+        sys.exit(getattr(error, "exit_code", 2))
+    if status == _INTERRUPTED:  # typer ends so when it is told to stop, without a word
+        complain("firth: interrupted; the same command continues where it stopped")
+    if isinstance(status, int) and status:
+        sys.exit(status)
+
+
+def _explain_usage(error: Any) -> None:
+    """Say what is wrong with the arguments, whose characters come from who knows where."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        return
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        complain(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n")
+    complain(f"Error: {error.format_message()}")
 
 
 if __name__ == "__main__":

@@ -131,6 +131,8 @@ def fingerprint_model(spec: str | Path) -> str | None:
     if (folder / CONFIG).is_file():
         return Origin.identity(Run.open(folder))
     if folder.is_dir():
+        if not any((folder / name).is_file() for name in (_MODULES, _HF_CONFIG)):
+            return None  # no model, and perhaps all of a disk
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return fingerprint_value(
             [[path.relative_to(folder).as_posix(), fingerprint_file(path)] for path in files]

@@ -20,11 +20,11 @@ class Method(StrEnum):
 class ComponentWeights(Section):
     """Weights of the three similarities that method `ensemble` sums; divided by their sum."""
 
-    sentences: Annotated[float, Field(ge=0)] = 1.0
+    sentences: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """Of the cosine of the sentence vectors: their fits into all contexts of the corpus."""
-    words: Annotated[float, Field(ge=0)] = 1.0
+    words: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """Of the overlap of their words' fits into each other."""
-    terms: Annotated[float, Field(ge=0)] = 1.0
+    terms: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """Of tf-idf cosine: the words they share."""
 
     @model_validator(mode="after")

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from firth.run.section import Count, Fraction, Precision, Section
+from firth.run.section import Count, Fraction, Precision, Rate, Section
 
 
 class RetrieveConfig(Section):
@@ -39,7 +39,7 @@ class CoherenceConfig(Section):
     per_document: Count = 8
     """Positions of one document that stand together in a batch."""
     steps: Count = 2_000
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    learning_rate: Rate = 1e-3
     """Peak, after a linear warm-up."""
     warmup: Fraction = 0.1
     """Share of the steps in which the learning rate rises."""
@@ -83,7 +83,7 @@ class GeneratorConfig(Section):
     steps: Count = 4_000
     batch_tokens: Count = 8_192
     """Tokens of a batch, padding included, in training and in scoring."""
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    learning_rate: Rate = 1e-3
     """Peak, after a linear warm-up (the paper: 1e-4 at full size)."""
     warmup: Count = 200
     max_tokens: Count = 48
@@ -124,13 +124,13 @@ class Measure(StrEnum):
 class Weights(Section):
     """λ1 … λ4 of Eq. 3. The paper gives none."""
 
-    coherence: Annotated[float, Field(ge=0)] = 1.0
+    coherence: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """λ1, of log p(y=1 | s, c)."""
-    sentence: Annotated[float, Field(ge=0)] = 1.0
+    sentence: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """λ2, of log p(s | c) / |s|."""
-    left: Annotated[float, Field(ge=0)] = 1.0
+    left: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """λ3, of log p(c_< | s, c_>) / |c_<|."""
-    right: Annotated[float, Field(ge=0)] = 1.0
+    right: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """λ4, of log p(c_> | c_<, s) / |c_>|."""
 
     @model_validator(mode="after")

@@ -114,12 +114,18 @@ _ODD = (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError, Att
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain values only: no aliases, whose expansion has no bound."""
+    """Plain values only: no aliases, whose expansion has no bound, and no NUL."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases (&, *) are not read")
         return super().compose_node(parent, index)
+
+    def construct_scalar(self, node: Any) -> Any:
+        value = super().construct_scalar(node)
+        if isinstance(value, str) and "\0" in value:  # no path, no name and no number has it
+            raise yaml.YAMLError("the character NUL is not read")
+        return value
 
 
 def read_yaml(text: str) -> Any:

@@ -29,6 +29,11 @@ _WEIGHTS = ".safetensors"
 _KEPT = (_WEIGHTS, ".json", ".model", ".txt", ".jinja")
 _OTHER_FORMATS = ("onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot", "*.pt")
 _OWN = "sentence_transformers."
+_PICKLED = "pytorch_model.bin"
+"""What modules of sentence-transformers read where they have no weights as safetensors."""
+_DEPTH = 4
+"""Folders below a model's own that are looked at: a module, its routes, and those of a route."""
+_SKIPPED = ("onnx", "openvino", "checkpoints")
 # What libraries raise on files that are not what their names say.
 _FAILURES = (
     OSError,
@@ -152,7 +157,11 @@ def look(folder: Path, gguf_file: str | None = None) -> None:
             problems += [
                 f"{path.relative_to(folder)}: {problem}" for problem in _problems_in(path, folder)
             ]
-    if (folder / "adapter_config.json").is_file():
+        # In the model's own folder `use_safetensors` decides.
+        bare = path.parent != folder and not path.with_name(f"model{_WEIGHTS}").is_file()
+        if bare and path.name == _PICKLED:
+            problems.append(f"{path.relative_to(folder)}: pickled weights are never opened")
+    if any(path.name == "adapter_config.json" for path in _files(folder)):
         problems.append("an adapter, whose base model lies elsewhere. Merge the two first")
     if problems:
         raise InputError(f"{folder.resolve()}: this model is not opened: {'; '.join(problems)}")
@@ -319,6 +328,13 @@ def _problems_in(path: Path, folder: Path) -> Iterator[str]:
                 continue
             yield from _foreign_class(module.get("type"))
             yield from _outside(module.get("path"))
+    if path.name.endswith(f"{_WEIGHTS}.index.json"):
+        shards = value.get("weight_map") if isinstance(value, dict) else None
+        for shard in sorted({str(each) for each in shards.values()} if isinstance(shards, dict)
+                            else ()):  # fmt: skip
+            if not shard.endswith(_WEIGHTS):
+                yield f"weights in {shard!r}: not a {_WEIGHTS} file"
+            yield from _outside(shard, "weights")
     for key, inner in _pairs(value):
         if key == "auto_map" or (key == "trust_remote_code" and inner):
             yield f"names code of its own ({key})"
@@ -329,6 +345,8 @@ def _problems_in(path: Path, folder: Path) -> Iterator[str]:
         ):
             if isinstance(inner, str) and "." in inner and not inner.startswith("torch.nn."):
                 yield f"{key} {inner}: not torch's own"
+        elif key in ("attn_implementation", "_attn_implementation") and "/" in str(inner):
+            yield f"{key} {inner}: code of the hub"
         elif key == "tokenizer_class" and isinstance(inner, str) and "." in inner:
             yield from _foreign_class(inner)
         elif key == "types" and path.name in ("router_config.json", "config.json"):
@@ -342,10 +360,12 @@ def _foreign_class(name: object) -> Iterator[str]:
         yield f"module {name!r} is not sentence-transformers' own"
 
 
-def _outside(path: object) -> Iterator[str]:
-    parts = PurePosixPath(path.replace("\\", "/")) if isinstance(path, str) else None
-    if parts is None or parts.is_absolute() or ".." in parts.parts:
-        yield f"module in {path!r}, outside the folder"
+def _outside(path: object, what: str = "module") -> Iterator[str]:
+    found = PurePosixPath(path.replace("\\", "/")) if isinstance(path, str) else None
+    if found is None or found.is_absolute() or ".." in found.parts:
+        yield f"{what} in {path!r}, outside the folder"
+    elif len(found.parts) > 2 or found.parts[:1] in {(name,) for name in _SKIPPED}:
+        yield f"{what} in {path!r}, where none belongs"
 
 
 def _pairs(value: object) -> Iterator[tuple[str, Any]]:
@@ -366,10 +386,19 @@ def _json(path: Path) -> Any:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of a model: those of its folder and of its modules' folders, one level down."""
-    skipped = ("onnx", "openvino", "checkpoints")
-    inner = [f for f in sorted(folder.iterdir()) if f.is_dir() and f.name not in skipped]
-    return [p for place in (folder, *inner) for p in sorted(place.iterdir()) if p.is_file()]
+    """The files of a model: those of its folder and of its modules' folders, which may hold more.
+
+    Hidden folders, and those of other formats and of checkpoints, are no modules' (`look`).
+    """
+    found, places = [], [folder]
+    is_model = any(folder.glob("*.json"))  # else it may be anything, such as all of a disk
+    for depth in range(_DEPTH + 1 if is_model else 2):
+        entries = [path for place in places for path in sorted(place.iterdir())]
+        found += [path for path in entries if path.is_file()]
+        places = [path for path in entries if path.is_dir() and not path.name.startswith(".")]
+        if depth == 0:
+            places = [path for path in places if path.name not in _SKIPPED]
+    return found
 
 
 def _gguf_files(folder: Path) -> str:
