@@ -105,8 +105,8 @@ def evaluate(
         raise InputError(
             "expected MODEL... before --task, as firth evaluate baseline:dice --task lee"
         )
-    from firth.evaluate.aggregate import parse_aggregates
     from firth.evaluate.evaluate import evaluate_models
+    from firth.evaluate.figures import parse_aggregates
     from firth.evaluate.report import claim_folder
 
     if out is not None:

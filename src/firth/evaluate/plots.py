@@ -9,7 +9,8 @@ import numpy as np
 
 from firth.baselines.spec import PREFIX
 from firth.evaluate.metrics import Floats
-from firth.evaluate.results import Evaluation, Sample
+from firth.evaluate.results import Evaluation
+from firth.evaluate.rows import Sample
 from firth.evaluate.tables import Layout
 from firth.evaluate.task import TASKS, Kind
 from firth.run.errors import MissingExtraError

@@ -26,11 +26,11 @@ from firth.evaluate.results import (
     Comparison,
     Evaluation,
     GroupResult,
-    Sample,
     document,
     tabulate,
     write_document,
 )
+from firth.evaluate.rows import Sample
 from firth.evaluate.tables import Layout, lay_out, to_latex, to_markdown, to_text
 from firth.run.errors import InputError, MissingExtraError
 from firth.run.files import fingerprint_file, read_json, write_atomically, write_text

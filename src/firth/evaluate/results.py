@@ -3,16 +3,15 @@
 import importlib.metadata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import firth
-from firth.evaluate.aggregate import Aggregate
+from firth.evaluate.figures import Aggregate
 from firth.evaluate.leakage import Leakage
 from firth.evaluate.load import LeftOut
-from firth.evaluate.metrics import CONFIDENCE, Difference, Estimate, Floats, Metric, Rows
-from firth.evaluate.rows import EvaluationSet, rows_by_subtask
+from firth.evaluate.metrics import CONFIDENCE, Difference, Estimate
+from firth.evaluate.rows import Scored
 from firth.evaluate.task import ALL
 from firth.run.errors import InputError
 from firth.run.files import write_json
@@ -21,64 +20,6 @@ SCHEMA = 2
 """Version of the JSON; it changes when a key changes its meaning or goes."""
 
 _LIBRARIES = "numpy scipy scikit-learn torch transformers sentence-transformers datasets gensim"
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """The columns of one model on one set, its rows in an order that follows from the data alone.
-
-    Two samples of one `data` fingerprint are about the same observations, row by row.
-
-    Attributes:
-        task: Name of the task; `split`, `metrics` and `data` (fingerprint of the rows) go with it.
-        x: As in `firth.evaluate.metrics`, shape (n,); so are `y` and `units`.
-        subtask: Subtask of each row, or "".
-        rows: Number of each row in its source, shape (n,).
-    """
-
-    task: str
-    split: str
-    metrics: tuple[Metric, ...]
-    data: str
-    x: Floats
-    y: Floats
-    subtask: tuple[str, ...]
-    rows: Rows
-    units: Rows | None = None
-
-    @property
-    def name(self) -> str:
-        """`sts-b test`."""
-        return f"{self.task} {self.split}"
-
-    def groups(self, subtasks: bool) -> dict[str, Rows]:
-        """`all`, and with `subtasks` each subtask where there are several → its rows."""
-        return rows_by_subtask(self.subtask if subtasks else [""] * len(self.x))
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """A set and the similarities a model gave to its pairs, in the order of `data.pairs`."""
-
-    data: EvaluationSet
-    similarities: Floats
-
-    @cached_property
-    def sample(self) -> Sample:
-        """What a metric needs of it."""
-        data, order = self.data, self.data.order
-        x, y = data.columns(self.similarities)
-        return Sample(
-            task=data.task.name,
-            split=data.split,
-            metrics=tuple(data.task.metrics),
-            data=data.fingerprint,
-            x=x[order],
-            y=y[order],
-            subtask=tuple(data.rows[row].subtask for row in order.tolist()),
-            rows=order,
-            units=None if data.units is None else data.units[order],
-        )
 
 
 @dataclass(frozen=True)

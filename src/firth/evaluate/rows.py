@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from firth.evaluate.metrics import Columns, Floats, Rows
+from firth.evaluate.metrics import Columns, Floats, Metric, Rows
 from firth.evaluate.task import ALL, Kind, Task
 from firth.lexical.scorer import TextPair
 from firth.run.seeds import derive_seed
@@ -107,6 +107,64 @@ class EvaluationSet:
     @cached_property
     def _digests(self) -> list[bytes]:
         return [_row_digest(row) for row in self.rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The columns of one model on one set, its rows in an order that follows from the data alone.
+
+    Two samples of one `data` fingerprint are about the same observations, row by row.
+
+    Attributes:
+        task: Name of the task; `split`, `metrics` and `data` (fingerprint of the rows) go with it.
+        x: As in `firth.evaluate.metrics`, shape (n,); so are `y` and `units`.
+        subtask: Subtask of each row, or "".
+        rows: Number of each row in its source, shape (n,).
+    """
+
+    task: str
+    split: str
+    metrics: tuple[Metric, ...]
+    data: str
+    x: Floats
+    y: Floats
+    subtask: tuple[str, ...]
+    rows: Rows
+    units: Rows | None = None
+
+    @property
+    def name(self) -> str:
+        """`sts-b test`."""
+        return f"{self.task} {self.split}"
+
+    def groups(self, subtasks: bool) -> dict[str, Rows]:
+        """`all`, and with `subtasks` each subtask where there are several → its rows."""
+        return rows_by_subtask(self.subtask if subtasks else [""] * len(self.x))
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A set and the similarities a model gave to its pairs, in the order of `data.pairs`."""
+
+    data: EvaluationSet
+    similarities: Floats
+
+    @cached_property
+    def sample(self) -> Sample:
+        """What a metric needs of it."""
+        data, order = self.data, self.data.order
+        x, y = data.columns(self.similarities)
+        return Sample(
+            task=data.task.name,
+            split=data.split,
+            metrics=tuple(data.task.metrics),
+            data=data.fingerprint,
+            x=x[order],
+            y=y[order],
+            subtask=tuple(data.rows[row].subtask for row in order.tolist()),
+            rows=order,
+            units=None if data.units is None else data.units[order],
+        )
 
 
 def rows_by_subtask(names: Sequence[str]) -> dict[str, Rows]:
