@@ -227,7 +227,7 @@ def _pairs(one: Saved, two: Saved | None, against: str | None) -> list[tuple[_Na
     """Each two models once, told apart by their files where one name means two models."""
     if two is None:
         named: list[_Named] = list(one.samples.items())
-        pairs = list(combinations(named, 2))
+        pairs: list[tuple[_Named, _Named]] = list(combinations(named, 2))
     else:
         both = one.samples.keys() & two.samples.keys()
         clashes = {name for name in both if not _same(one.samples[name], two.samples[name])}
@@ -236,7 +236,9 @@ def _pairs(one: Saved, two: Saved | None, against: str | None) -> list[tuple[_Na
              for name, found in saved.samples.items()]
             for saved in (one, two)
         )  # fmt: skip
-        apart = [(a, b) for a, b in product(left, right) if a[0] != b[0]]
+        apart: list[tuple[_Named, _Named]] = [
+            (a, b) for a, b in product(left, right) if a[0] != b[0]
+        ]
         first_of = {frozenset((a[0], b[0])): (a, b) for a, b in reversed(apart)}
         pairs = list(first_of.values())[::-1]
     known = dict.fromkeys(name for pair in pairs for name, _ in pair)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache as once
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,13 +55,8 @@ class OriginScorer:
 class EncoderScorer:
     """Cosine of the two sentence vectors of a sentence-transformers model, in [-1, 1].
 
-    Each distinct text is encoded once. A text whose vector is zero (no known token) has similarity
-    0 with everything.
-
-    Args:
-        model: The encoder.
-        name: What it is, for people.
-        batch: Texts encoded together.
+    Each distinct text is encoded once, `batch` at a time. A text whose vector is zero (no known
+    token) has similarity 0 with everything. `name` is for people.
     """
 
     def __init__(self, model: "SentenceTransformer", name: str, batch: int = 64) -> None:
@@ -114,17 +109,12 @@ def resolve_model(spec: str | Path) -> Scorer:
         )
     elif folder.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
         raise InputError(f"{text}: no such folder")
-    return EncoderScorer(_encoder(text), text)
-
-
-def _encoder(name: str) -> "SentenceTransformer":
-    """A sentence encoder by folder or hub name: all that this package opens come from here."""
     from firth.run.pretrained import open_encoder
 
     try:
-        return open_encoder(name)
+        return EncoderScorer(open_encoder(text), text)
     except InputError as error:
-        if Path(name).exists():
+        if folder.exists():
             raise
         raise InputError(f"{error}. Or, of firth: a run, or {PREFIX}NAME") from error
 
@@ -151,11 +141,8 @@ def fingerprint_model(spec: str | Path) -> str | None:
 
 
 def _fingerprint_snapshot(name: str) -> str | None:
-    """What identifies the files behind a hub name: the commit it stands for now.
-
-    Asked of the hub where it can be reached; else the commit in the local copy, which is what
-    would be opened then. None where neither is known.
-    """
+    """The commit that a hub name stands for: by the hub where it can be reached, else that of the
+    local copy, which is what would be opened then; None where neither is known."""
     try:
         import huggingface_hub
         from huggingface_hub import constants
@@ -275,9 +262,7 @@ def _all_baselines(run: str) -> tuple[list[System], list[LeftOut]]:
 def score(
     system: System, sets: Sequence[EvaluationSet], cache: Cache, progress: Bar
 ) -> tuple[str, list[Scored]]:
-    """The similarities of all pairs of some sets, and what the system is in words.
-
-    The system is opened only if the cache lacks something.
+    """What a system is in words, and its similarities; opened only if the cache lacks something.
 
     Raises:
         InputError: The system cannot be opened, or gives similarities of the wrong shape.
@@ -297,22 +282,28 @@ def score(
 def _similarities(
     system: System, data: EvaluationSet, cache: Cache, scorer: Callable[[], Scorer]
 ) -> Floats:
-    key = fingerprint_value([system.fingerprint, data.question, data.task.kind, *_scoring()])
     pairs = data.pairs
-    if system.fingerprint is not None:
-        known = cache.floats("similarities", key, (len(pairs),))
-        if known is not None:
-            return known
-    model = scorer()
-    found = np.asarray(model.similarities(pairs), dtype=np.float64)
-    if found.shape != (len(pairs),):
-        raise InputError(
-            f"{model.name} gave similarities of shape {found.shape} for {len(pairs)} pairs of "
-            f"{data.task.name}; expected ({len(pairs)},)"
-        )
-    if system.fingerprint is not None:
-        cache.keep_floats("similarities", key, found)
-    return found
+
+    def ask() -> Floats:
+        model = scorer()
+        found = np.asarray(model.similarities(pairs), dtype=np.float64)
+        if found.shape != (len(pairs),):
+            raise InputError(
+                f"{model.name} gave similarities of shape {found.shape} for {len(pairs)} pairs of "
+                f"{data.task.name}; expected ({len(pairs)},)"
+            )
+        return found
+
+    def restore(known: Any) -> Floats:
+        if known.dtype != np.float64 or known.shape != (len(pairs),):
+            raise ValueError(f"{known.dtype} {known.shape}")
+        found: Floats = known
+        return found
+
+    if system.fingerprint is None:
+        return ask()
+    key = fingerprint_value([system.fingerprint, data.question, data.task.kind, *_scoring()])
+    return cache.recall("similarities", key, ask, np.asarray, restore)
 
 
 @once

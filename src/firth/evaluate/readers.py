@@ -38,11 +38,9 @@ class Table:
 
 def row_of(record: Cells, task: Task) -> Row:
     """Turn named cells into a row; raise `ValueError` saying what is wrong with them."""
-    columns = COLUMNS[task.kind]
-    texts = tuple(record[name] for name in columns if name != "score")
-    for name, text in zip(columns, texts, strict=False):
-        if not text.strip():
-            raise ValueError(f"{name} is empty")
+    columns = [name for name in COLUMNS[task.kind] if name != "score"]
+    if empty := [name for name in columns if not record[name].strip()]:
+        raise ValueError(f"{empty[0]} is empty")
     score = 0.0
     if task.kind is Kind.PAIRS:
         low, high = task.score_range
@@ -53,6 +51,7 @@ def row_of(record: Cells, task: Task) -> Row:
         if not low <= score <= high:
             raise ValueError(f"score {score:g} is outside {low:g} to {high:g}")
     subtask = task.subtask(record.get("subtask", ""))
+    texts = tuple(record[name] for name in columns)
     return Row(texts, score, "" if subtask == ALL else subtask)
 
 
@@ -64,11 +63,10 @@ def _table(records: Iterable[Record], task: Task) -> Table:
             if isinstance(cells, str):
                 raise ValueError(cells)
             row = row_of(cells, task)
+            for name in names:
+                splits.setdefault(name, []).append(row)
         except ValueError as error:
             broken.append(f"{place}: {error}")
-            continue
-        for name in names:
-            splits.setdefault(name, []).append(row)
     return Table(splits, tuple(broken))
 
 
@@ -129,11 +127,8 @@ def read_table(path: Path, task: Task) -> Table:
 # Files as the organisers published them.
 
 _TOPICS = {"GC": "gun_control", "GM": "gay_marriage", "DP": "death_penalty"}
-_SICK_FILES = {
-    "SICK_train.txt": "train",
-    "SICK_trial.txt": "trial",
-    "SICK_test_annotated.txt": "test",
-}
+_SICK_FILES = {"SICK_train.txt": "train", "SICK_trial.txt": "trial",
+               "SICK_test_annotated.txt": "test"}  # fmt: skip
 
 
 def read_original(task: Task, data_dir: Path) -> tuple[Path, Table] | None:
@@ -170,13 +165,8 @@ def _lines(path: Path) -> list[str]:
     return lines[:-1] if lines and not lines[-1] else lines
 
 
-def _there(*paths: Path) -> list[Path]:
-    return [path for path in paths if path.is_file()]
-
-
-def _find_years(folder: Path) -> list[Path]:
-    found = sorted(folder.rglob("STS*.input.*.txt"))
-    return [path for path in found if path.name.split(".")[2] != "ALL"]
+def _there(folder: Path, *names: str) -> list[Path]:
+    return [folder / name for name in names if (folder / name).is_file()]
 
 
 def _read_year(path: Path) -> Iterator[Record]:
@@ -201,10 +191,6 @@ def _read_year(path: Path) -> Iterator[Record]:
             )  # fmt: skip
 
 
-def _find_benchmark(folder: Path) -> list[Path]:
-    return _there(*(folder / f"sts-{split}.csv" for split in ("train", "dev", "test")))
-
-
 def _read_benchmark(path: Path) -> Iterator[Record]:
     for number, line in enumerate(_lines(path), start=1):
         cells = line.split("\t")
@@ -214,10 +200,6 @@ def _read_benchmark(path: Path) -> Iterator[Record]:
             if len(cells) > 6
             else f"{len(cells)} tab-separated cells, expected at least 7"
         )  # fmt: skip
-
-
-def _find_sick(folder: Path) -> list[Path]:
-    return _there(folder / "SICK.txt") or _there(*(folder / name for name in _SICK_FILES))
 
 
 def _read_sick(path: Path) -> Iterator[Record]:
@@ -240,10 +222,6 @@ def _read_sick(path: Path) -> Iterator[Record]:
         yield place, (split, ALL), {ours: cells[theirs] for ours, theirs in names.items()}
 
 
-def _find_relatedness(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.csv"))[:1]
-
-
 def _read_relatedness(path: Path) -> Iterator[Record]:
     header, rows = _csv(path)
     _need(path, header, ["PairID", "Text", "Score"])
@@ -256,10 +234,6 @@ def _read_relatedness(path: Path) -> Iterator[Record]:
             if len(both) == 2
             else f"Text holds {len(both)} lines, expected the two sentences"
         )  # fmt: skip
-
-
-def _find_arguments(folder: Path) -> list[Path]:
-    return [path for topic in _TOPICS for path in sorted(folder.rglob(f"ArgPairs_{topic}.csv"))[:1]]
 
 
 def _read_arguments(path: Path) -> Iterator[Record]:
@@ -301,12 +275,26 @@ def _need(path: Path, header: Sequence[str], names: Sequence[str]) -> None:
 _FORMS: Mapping[
     Original, tuple[Callable[[Path], list[Path]], Callable[[Path], Iterator[Record]]]
 ] = {
-    Original.STS_YEAR: (_find_years, _read_year),
-    Original.STS_BENCHMARK: (_find_benchmark, _read_benchmark),
-    Original.SICK: (_find_sick, _read_sick),
-    Original.STR: (_find_relatedness, _read_relatedness),
-    Original.AFS: (_find_arguments, _read_arguments),
-}
+    Original.STS_YEAR: (
+        lambda folder: [path for path in sorted(folder.rglob("STS*.input.*.txt"))
+                        if path.name.split(".")[2] != "ALL"],
+        _read_year,
+    ),
+    Original.STS_BENCHMARK: (
+        lambda folder: _there(folder, *(f"sts-{one}.csv" for one in ("train", "dev", "test"))),
+        _read_benchmark,
+    ),
+    Original.SICK: (
+        lambda folder: _there(folder, "SICK.txt") or _there(folder, *_SICK_FILES), _read_sick,
+    ),
+    Original.STR: (lambda folder: sorted(folder.rglob("*.csv"))[:1], _read_relatedness),
+    Original.AFS: (
+        lambda folder: [path for topic in _TOPICS
+                        for path in sorted(folder.rglob(f"ArgPairs_{topic}.csv"))[:1]],
+        _read_arguments,
+    ),
+}  # fmt: skip
+"""How the organisers' files are found in a folder, and read."""
 
 
 # The hub, through `datasets`.
@@ -368,7 +356,7 @@ def gensim_files() -> Path | None:
     if found is None or found.origin is None:
         return None
     folder = Path(found.origin).parent / "test" / "test_data"
-    return folder if len(_there(folder / _TEXTS, folder / _RATINGS)) == 2 else None
+    return folder if len(_there(folder, _TEXTS, _RATINGS)) == 2 else None
 
 
 def read_lee(folder: Path) -> EvaluationSet:

@@ -39,15 +39,11 @@ class Result:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What one model scored on some tasks.
+    """What one model scored on some tasks: figures in their order, `all` before its subtasks.
 
     Attributes:
         model: What was evaluated, as named by the caller; `name` says what that is.
         fingerprint: Identity of the model's files or code; None where there is none.
-        results: The figures, in the order of the tasks; `all` before its subtasks.
-        notes: What a reader of the figures must know.
-        seed: Of the resampling, with so many `resamples` behind each interval.
-        command: The command line, if there was one.
         scored: The data and similarities behind the figures; not part of the JSON.
         leakage: What the model's training text shares with the sets, one entry a run it learned
             from; None where its training text is unknown or was not looked at.
@@ -163,11 +159,8 @@ def document(
 
     All `evaluations` have one seed and one number of resamples.
     """
-    sets = {
-        (item.data.task.name, item.data.split, item.data.fingerprint): item.data
-        for one in evaluations
-        for item in one.scored
-    }
+    every = [item.data for one in evaluations for item in one.scored]
+    sets = {(one.task.name, one.split, one.fingerprint): one for one in every}
     models = [
         {"spec": one.model, "name": one.name, "fingerprint": one.fingerprint,
          "leakage": one.leakage and [found.to_dict() for found in one.leakage]}
@@ -221,14 +214,9 @@ def write_document(path: Path, value: object) -> None:
 
 
 def tabulate(evaluations: Sequence[Evaluation], *, subtasks: bool = False) -> str:
-    """Lay out the figures of one or several models, × 100 with 95 % intervals, and their notes.
+    """The figures of models, × 100 with 95 % intervals, a line each, a column a model; their notes.
 
-    Args:
-        evaluations: One a model.
-        subtasks: Show the subtasks too, not `all` and aggregates alone.
-
-    Returns:
-        Lines of equal columns, a line a figure, a column a model; `-` where it has no such figure.
+    Without `subtasks` those of `all` and of aggregates alone; `-` where a model has no such figure.
     """
     columns = [
         {(r.task, r.split, r.subtask, r.metric, r.n): r for r in one.results} for one in evaluations

@@ -15,13 +15,7 @@ from firth.run.seeds import derive_seed
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a set.
-
-    Attributes:
-        texts: Two texts of a pair; or anchor, positive, negative.
-        score: The human score of a pair; 0 for a triplet, which has none.
-        subtask: Its subtask as reported, or "".
-    """
+    """A pair of texts and its human score; or anchor, positive and negative, whose score is 0."""
 
     texts: tuple[str, ...]
     score: float
@@ -30,12 +24,9 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSet:
-    """The rows of one split of one task.
+    """The good rows of one split of one task, in the order of the source.
 
     Attributes:
-        task: What set it is.
-        split: Which split.
-        rows: The good rows, in the order of the source.
         source: Where they were read, in words.
         notes: What a reader of the figures must know: missing parts, skipped rows, substitutes.
         skipped: Number of broken rows left out.
@@ -113,13 +104,8 @@ class EvaluationSet:
 class Sample:
     """The columns of one model on one set, its rows in an order that follows from the data alone.
 
-    Two samples of one `data` fingerprint are about the same observations, row by row.
-
-    Attributes:
-        task: Name of the task; `split`, `metrics` and `data` (fingerprint of the rows) go with it.
-        x: As in `firth.evaluate.metrics`, shape (n,); so are `y` and `units`.
-        subtask: Subtask of each row, or "".
-        rows: Number of each row in its source, shape (n,).
+    Two samples of one `data` fingerprint are about the same observations, row by row. `x`, `y` and
+    `units` are those of `firth.evaluate.metrics`, `rows` the number of each row in its source, (n,).
     """
 
     task: str
@@ -155,16 +141,10 @@ class Scored:
         data, order = self.data, self.data.order
         x, y = data.columns(self.similarities)
         return Sample(
-            task=data.task.name,
-            split=data.split,
-            metrics=tuple(data.task.metrics),
-            data=data.fingerprint,
-            x=x[order],
-            y=y[order],
-            subtask=tuple(data.rows[row].subtask for row in order.tolist()),
-            rows=order,
-            units=None if data.units is None else data.units[order],
-        )
+            data.task.name, data.split, data.task.metrics, data.fingerprint, x[order], y[order],
+            tuple(data.rows[row].subtask for row in order.tolist()), order,
+            None if data.units is None else data.units[order],
+        )  # fmt: skip
 
 
 def rows_by_subtask(names: Sequence[str]) -> dict[str, Rows]:
