@@ -107,10 +107,9 @@ def mteb_model(spec: str | Path) -> Any:
 
 
 def register(*specs: str) -> list[str]:
-    """Register models with MTEB, so that `mteb.get_model("firth/…")` opens them; return their names.
+    """Register models with MTEB, so that `mteb.get_model("firth/…")` opens them; return names.
 
-    No `specs` stand for every baseline that needs no source. Raises `MissingExtraError` where mteb
-    is not installed.
+    No `specs` stand for every baseline that needs no source; `MissingExtraError` without mteb.
 
     Example:
         >>> register("baseline:dice")
@@ -135,7 +134,7 @@ def register(*specs: str) -> list[str]:
 class MtebFigure:
     """What MTEB reports of one model on one part of a task; figures × 100, without intervals.
 
-    `revision` is that of the task's data on the hub, `mteb` the version that decides what a task is.
+    `revision` is that of the task's data on the hub; the version of mteb decides what a task is.
     """
 
     model: str

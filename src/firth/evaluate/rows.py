@@ -105,7 +105,7 @@ class Sample:
     """The columns of one model on one set, its rows in an order that follows from the data alone.
 
     Two samples of one `data` fingerprint are about the same observations, row by row. `x`, `y` and
-    `units` are those of `firth.evaluate.metrics`, `rows` the number of each row in its source, (n,).
+    `units` are those of `firth.evaluate.metrics`, `rows` the numbers of the rows in their source.
     """
 
     task: str

@@ -50,11 +50,7 @@ class _Trainer(CrossEncoderTrainer):
 
 
 class CrossScorer:
-    """Scores of a cross-encoder; the order of the two sentences of a pair counts.
-
-    Args:
-        model: With one output.
-    """
+    """Scores of a cross-encoder with one output; the order of the two sentences counts."""
 
     name = "cross-encoder"
 

@@ -94,14 +94,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Request:
-    """What an experiment is given.
+    """What the experiment `name` is given.
 
     Attributes:
-        name: Of the experiment.
         folder: Of its results; those on STR-2021 keep in it what takes long.
         given: A run, or None where none was named; `run` for those that need one.
         data_dir: Folder of evaluation sets; None, or a set it lacks, goes to the hub.
-        options: What varies it.
         seed: Of every random choice; the run's, where there is one.
     """
 
@@ -120,12 +118,7 @@ class Request:
         return self.given
 
     def sizes(self, default: Sequence[str], whole: int, least: int = 1) -> dict[str, int]:
-        """`--sizes` as typed → as numbers, ascending.
-
-        Args:
-            default: Sizes where none were typed.
-            whole: What there is: 100 %, and the largest size.
-            least: The smallest size.
+        """`--sizes` (or `default`) as typed → as numbers, ascending, from `least` to the `whole`.
 
         Raises:
             ConfigError: Every size out of this range.
