@@ -1,4 +1,4 @@
-"""Run every `$ ` line of README's console blocks and its Python blocks, in order, in a fresh folder.
+"""Run the `$ ` lines of README's console blocks and its Python blocks, in order, in a folder.
 
 usage: readme.py FOLDER    (a clone; what the commands make is left there)
 """
@@ -17,5 +17,6 @@ for kind, block in re.findall(r"^```(console|python)\n(.*?)^```", text, re.MULTI
         lines = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
         commands = [["bash", "-euo", "pipefail", "-c", line] for line in lines]
     for command in commands:
-        print("$", command[-1].strip(), flush=True)
+        sys.stdout.write(f"$ {command[-1].strip()}\n")
+        sys.stdout.flush()
         subprocess.run(command, cwd=folder, check=True)

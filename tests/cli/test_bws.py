@@ -156,7 +156,7 @@ def test_files_of_the_user_are_not_replaced(bws: Command, items: Path, tmp_path:
     for command in (("crowd", *asked), ("export", "--db", db)):
         status, _, error = bws(*command, "--out", mine, "--quiet")
         assert status == 1
-        assert "mine.csv: is there already" in error
+        assert "mine.csv: there already" in error
         assert mine.read_text() == "precious"
     for command in (("crowd", *asked), ("export", "--db", db)):
         assert bws(*command, "--out", mine, "--force", "--quiet")[0] == 0

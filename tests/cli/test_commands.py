@@ -255,15 +255,16 @@ def test_evaluate_writes_what_it_shows(
         one, two = words.split()
         rows.append(f"The {one} is here.\tThe {two} is there.\t{i}.0\ttoy\ttest")
     (sets / "pairs.tsv").write_text("\n".join(rows) + "\n")
-    file = tmp_path / "result.json"
-    arguments = ("--task", "sts-b", "--data-dir", sets.parent, "--json", file, "--quiet")
+    arguments = ("--task", "sts-b", "--data-dir", sets.parent, "--quiet")
     status, out, err = firth("evaluate", model.format(run=tiny_run), *arguments)
     assert status == 0, err
-    results = json.loads(file.read_text())["results"]
+    assert "sts-b" in out
+    status, out, err = firth("evaluate", model.format(run=tiny_run), *arguments, "--json")
+    assert status == 0, err
+    results = json.loads(out)["results"]
     assert {"model", "task", "subtask", "split", "metric", "value", "low", "high", "n"} <= set(
         results[0]
     )
-    assert "sts-b" in out
 
 
 @pytest.mark.parametrize(
@@ -306,14 +307,16 @@ def test_several_models_into_a_folder_and_compared(
     assert out.splitlines()[0].split()[-2:] == list(models)
     assert "both (2 models) sts-b dev spearman" in out
     assert (tmp_path / "found" / "plots" / "bars.png").is_file()
-    status, out, err = firth("compare", "found", "--json", "differences.json")
+    status, out, err = firth("compare", "found", "--out", "differences.json")
     assert status == 0, err
     differences = json.loads((tmp_path / "differences.json").read_text())["differences"]
     assert len(differences) == len(out.splitlines()) == 4
+    printed = json.loads(firth("compare", "found", "--json")[1])
+    assert printed["differences"] == differences
     for cached in (("--no-cache",), ("--cache", "elsewhere")):
         assert firth("compare", "found", "--subtasks", *cached)[1] == out
     assert not list((tmp_path / "elsewhere").rglob("similarities/*"))
-    mean = ("--mean", "sts-b:dev, sts-b:test", "--json", "means.json")
+    mean = ("--mean", "sts-b:dev, sts-b:test", "--out", "means.json")
     status, out, err = firth("compare", "found", *mean)
     assert status == 0, err
     assert out.startswith("mean of sts-b:dev, sts-b:test spearman: baseline:dice has ")
@@ -328,13 +331,16 @@ def test_leakage_names_what_a_run_holds(firth: Command, tiny_run: Path, tmp_path
     rows = "".join(f"{text}\tA ship.\t1.0\ttoy\t{split}\n" for split in ("dev", "test"))
     (sets / "pairs.tsv").write_text("sentence1\tsentence2\tscore\tsubtask\tsplit\n" + rows)
     file = tmp_path / "leaks.json"
-    given = ("--task", "sts-b", "--data-dir", tmp_path, "--json", file, "-q")
-    status, out, err = firth("leakage", tiny_run, *given)
+    given = ("--task", "sts-b", "--data-dir", tmp_path, "-q")
+    status, out, err = firth("leakage", tiny_run, *given, "--out", file)
     assert status == 0, err
     assert "sts-b dev: 1 of 1 texts exactly" in out
     assert "sts-b test: 1 of 1 texts exactly" in out
     assert f"exact (1.00): {text}" in out
     assert [one["exact"] for one in json.loads(file.read_text())["sets"]] == [1, 1]
+    assert json.loads(firth("leakage", tiny_run, *given, "--json")[1]) == json.loads(
+        file.read_text()
+    )
 
 
 BAD = [

@@ -35,11 +35,12 @@ _TWICE = ("paper.contexts=3", "--set", "paper.contexts.more=4")
 REFUSED = [
     (("similarity", A, B, "--out", "{tmp}/scores.tsv", "--run", "{run}"), "with --pairs"),
     (
-        ("similarity", "--pairs", "{pairs}", "--out", "{tmp}/no/scores.tsv", "--run", "{run}"),
-        "no such folder",
+        ("similarity", "--pairs", "{pairs}", "--out", "{pairs}/scores.tsv", "--run", "{run}"),
+        "expected a folder",
     ),
     (("similarity", "--pairs", "{pairs}", "--out", "{tmp}", "--run", "{run}"), "a folder"),
-    (("evaluate", "baseline:dice", "--task", "lee", "--json", "{tmp}/no/x.json"), "no such folder"),
+    (("evaluate", "baseline:dice", "--task", "lee", "--out", "{pairs}"), "expected a folder"),
+    (("compare", "{tmp}", "--out", "{pairs}/x.json"), "expected a folder"),
     (("run", "{tmp}"), "cannot be read"),
     (("similarity", A, B, "--run", "{run}", "--set", "origin", "--set", *_TWICE), "2 problems"),
     (("harvest", "--run", "{run}", "--set", "harvest.blocklist=file.txt"), "expected a list"),

@@ -68,7 +68,7 @@ def test_a_config_of_another_program_is_kept(
             "--out",
             "{tmp}/own",
         ),
-        ("leakage", "{run}", "--task", "sts-b", "--data-dir", "{tmp}", "--json", "{mine}"),
+        ("leakage", "{run}", "--task", "sts-b", "--data-dir", "{tmp}", "--out", "{mine}"),
         ("demo", "--out", "{tmp}/own"),
     ],
     ids=lambda arguments: arguments[0],
@@ -84,7 +84,8 @@ def test_no_command_writes_over_what_is_there(
     (tmp_path / "pairs.tsv").write_text(f"{A}\t{B}\n")
     (tmp_path / "mine.txt").write_text("ten years of work")
     (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "thesis.txt").write_text("ten years of work")
+    for name in ("thesis.txt", "table.md"):
+        (tmp_path / "own" / name).write_text("ten years of work")
     (tmp_path / "STSb").mkdir()
     rows = "".join(f"{A}\t{B}\t{n}.0\ttoy\ttest\n" for n in range(4))
     (tmp_path / "STSb" / "pairs.tsv").write_text(

@@ -113,7 +113,7 @@ def test_a_report_of_others_stays(tmp_path: Path) -> None:
     Run.create(tmp_path, demo_config([str(texts / "news.jsonl")], 1.0, None, tmp_path))
     page = tmp_path / REPORT
     page.write_text("<title>mine</title>")
-    with pytest.raises(InputError, match="not written by firth"):
+    with pytest.raises(InputError, match=r"report\.html: there already.*--force"):
         check_demo(tmp_path, texts, None)
     check_demo(tmp_path, texts, None, force=True)
     page.write_text("<!doctype html><title>firth demo</title>")

@@ -177,8 +177,9 @@ def test_bad_arguments(data_dir: Path, arguments: dict[str, Any], message: str) 
 def test_an_unwritable_file_is_an_input_error(data_dir: Path, tmp_path: Path) -> None:
     """With its path; nothing half-written is left."""
     found = evaluate("baseline:dice", ["sts13"], data_dir)
+    (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be written"):
-        found.to_json(tmp_path / "missing" / "found.json")
+        found.to_json(tmp_path / "file" / "found.json")
 
 
 def test_finding_a_figure(data_dir: Path) -> None:

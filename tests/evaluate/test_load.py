@@ -304,13 +304,6 @@ def test_hub_failures_are_reasons_not_crashes(
         load_set(TASKS["sts14"])
 
 
-def test_a_missing_datasets_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the extra to install."""
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(InputError, match=r"firth\[hub\]"):
-        load_set(TASKS["sts14"])
-
-
 def test_rows_of_a_set_are_columns_for_metrics(data_dir: Path) -> None:
     """Triplets are asked as two pairs each, and split again."""
     found = load_set(TASKS["wiki-sections"], data_dir)

@@ -1,5 +1,6 @@
 """MTEB's figures of our models are those of their similarities."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,9 @@ def test_the_command_prints_and_writes(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(ours, "hub_is_reachable", lambda: True)
     file = tmp_path / "mteb.json"
     arguments = ["mteb", "baseline:dice", "baseline:tfidf", "--task", "MadeUpSTS"]
-    found = CliRunner().invoke(app, [*arguments, "--json", str(file), "-q"])
+    found = CliRunner().invoke(app, [*arguments, "--out", str(file), "-q"])
     assert found.exit_code == 0, found.exception
     assert found.output.count("MadeUpSTS") == 2
     assert '"mteb": "' in file.read_text()
+    found = CliRunner().invoke(app, [*arguments, "--json", "-q"])
+    assert json.loads(found.stdout) == json.loads(file.read_text())

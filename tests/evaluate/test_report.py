@@ -17,7 +17,8 @@ from firth.evaluate.comparison import compare, compare_saved
 from firth.evaluate.evaluate import evaluate_models
 from firth.evaluate.metrics import Floats
 from firth.evaluate.plots import plot_heat
-from firth.evaluate.report import Report, claim_folder, read_saved
+from firth.evaluate.report import Report, read_saved
+from firth.evaluate.results import Evaluation
 from firth.evaluate.tables import escape, to_latex, to_markdown
 from firth.lexical.scorer import Scorer, TextPair
 from firth.run.errors import InputError
@@ -314,8 +315,15 @@ def test_plots_of_undefined_figures(data_dir: Path) -> None:
 
 @pytest.fixture
 def saved(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Evaluates models into a folder of some name, without plots, which take seconds."""
-    monkeypatch.setattr(plots, "write_plots", lambda *_: None)
+    """Evaluates models into a folder of some name, with mock plots, as real ones take seconds."""
+
+    def mock(folder: Path, _: object, evaluations: Sequence[Evaluation]) -> None:
+        folder.mkdir()
+        for one in evaluations[0].scored:
+            name = f"scatter-{one.sample.task}-{one.sample.split}.png"
+            (folder / name).write_bytes(b"plot")
+
+    monkeypatch.setattr(plots, "write_plots", mock)
 
     def save(name: str, models: Sequence[str], tasks: Sequence[str] = ("sts13", "lee")) -> Path:
         evaluate_models(models, tasks, data_dir).write(tmp_path / name)
@@ -417,53 +425,20 @@ def test_a_folder_without_results_says_how_to_get_them(tmp_path: Path) -> None:
         compare_saved(tmp_path / "nowhere.json")
 
 
-def test_files_of_others_are_never_replaced(saved: Callable[..., Path], tmp_path: Path) -> None:
-    """A report may replace what an earlier one wrote, and nothing else without `force`."""
+def test_files_of_others_are_never_replaced(saved: Callable[..., Path]) -> None:
+    """A report replaces what an earlier one wrote, and nothing else without `force`."""
     folder = saved("a", MODELS)
-    mine = folder / "notes.txt"
-    mine.write_text("mine")
-    written = set(json.loads((folder / "manifest.json").read_text())["files"])
-    assert {"results.json", "table.md", "plots/scatter-lee-all.png"} <= written
-    (folder / "plots" / "scatter-lee-all.png").write_bytes(b"stale")
+    written = json.loads((folder / "manifest.json").read_text())["outputs"]
+    drawn = {"plots/scatter-lee-all.png", "plots/scatter-sts13-test.png"}
+    assert set(written) == drawn | {"results.json", "similarities.parquet", "table.md", "table.tex"}
+    (folder / "notes.txt").write_text("mine")
     saved("a", MODELS, ["sts13"])
-    assert mine.read_text() == "mine"
+    assert (folder / "notes.txt").read_text() == "mine"
     assert not (folder / "plots" / "scatter-lee-all.png").exists(), "of a set that is not there"
-
-    other = tmp_path / "other"
-    other.mkdir()
-    for name in ("table.md", "manifest.json", "thesis.txt"):
-        (other / name).write_text("mine")
-        with pytest.raises(InputError, match=f"holds {name}, which firth did not write"):
-            claim_folder(other, force=False)
-        with pytest.raises(InputError, match=f"holds {name}, which firth did not write"):
-            saved("other", MODELS)
-        assert [path.name for path in other.iterdir()] == [name]
-        (other / name).unlink()
     (folder / "table.tex").write_text("mine")
-    listed = json.loads((folder / "manifest.json").read_text())
-    listed["files"].remove("table.tex")
-    (folder / "manifest.json").write_text(json.dumps(listed))
-    with pytest.raises(InputError, match=r"holds table\.tex"):
-        claim_folder(folder, force=False)
-    (other / "table.md").write_text("mine")
-    claim_folder(other, force=True)
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError, match="a file; expected a folder"):
-        claim_folder(tmp_path / "file", force=True)
-
-
-def test_a_manifest_names_nothing_outside_its_folder(
-    saved: Callable[..., Path], tmp_path: Path
-) -> None:
-    """A made-up manifest is not a list of files to delete."""
-    folder, outside = saved("a", MODELS), tmp_path / "table.md"
-    outside.write_text("mine")
-    (folder / "notes.md").write_text("mine")
-    values = json.loads((folder / "manifest.json").read_text())
-    values["files"] += ["../table.md", str(outside), "notes.md", 7]
-    (folder / "manifest.json").write_text(json.dumps(values))
-    saved("a", MODELS)
-    assert outside.read_text() == (folder / "notes.md").read_text() == "mine"
+    with pytest.raises(InputError, match=r"holds table\.tex.*--force"):
+        saved("a", MODELS)
+    assert (folder / "table.tex").read_text() == "mine"
 
 
 def test_commands_refuse_files_that_are_there(tmp_path: Path) -> None:
@@ -473,11 +448,10 @@ def test_commands_refuse_files_that_are_there(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "table.tex").write_text("mine")
     for command in (
-        ["evaluate", "baseline:dice", "--task", "lee", "--json", str(file)],
         ["evaluate", "baseline:dice", "--task", "lee", "--out", str(folder)],
-        ["compare", str(tmp_path), "--json", str(file)],
-        ["leakage", "nowhere.txt", "--json", str(file)],
-        ["mteb", "baseline:dice", "--task", "STS12", "--json", str(file)],
+        ["compare", str(tmp_path), "--out", str(file)],
+        ["leakage", "nowhere.txt", "--out", str(file)],
+        ["mteb", "baseline:dice", "--task", "STS12", "--out", str(file)],
     ):
         found = CliRunner().invoke(app, command)
         assert isinstance(found.exception, InputError), command
@@ -486,5 +460,9 @@ def test_commands_refuse_files_that_are_there(tmp_path: Path) -> None:
     group = ["evaluate", "--group", "g=baseline:all", "--task", "lee"]
     assert "stands for several" in str(CliRunner().invoke(app, group).exception)
     given = ["evaluate", "baseline:dice", "--task", "lee", "--no-cache", "--resamples", "5", "-q"]
-    assert not CliRunner().invoke(app, [*given, "--json", str(file), "--force"]).exception
-    assert json.loads(file.read_text())["results"]
+    done = CliRunner().invoke(app, [*given, "--json", "--out", str(folder), "--force"])
+    assert not done.exception
+    printed = json.loads(done.stdout)
+    stored = json.loads((folder / "results.json").read_text())
+    assert {**stored, "similarities": None} == {**printed, "similarities": None}
+    assert printed["results"]

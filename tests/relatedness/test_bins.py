@@ -62,6 +62,12 @@ def test_one_domain(files: tuple[Path, Path], tmp_path: Path) -> None:
     stored = json.loads((tmp_path / "out" / "results.json").read_text())
     assert stored["pairs"] == {"total": 7, "asked": 6, "shared": 6, "several": 0}
     assert "(1, 2]" in (tmp_path / "out" / "table.md").read_text()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    again = ["--only", "sea", "--resamples", "20", "--out", str(tmp_path / "out"), "--json"]
+    result = CliRunner().invoke(app, ["relatedness", "bins", *map(str, files), *again])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == json.loads((tmp_path / "out" / "results.json").read_text())
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
 
 
 def test_nothing_in_common(files: tuple[Path, Path]) -> None:
@@ -86,5 +92,7 @@ def test_a_folder_of_the_user_is_refused_before_any_work(
     arguments = ["relatedness", command, "nowhere.tsv", *others, "--out", str(out)]
     found = CliRunner().invoke(app, arguments)
     assert isinstance(found.exception, InputError)
-    assert "holds results.json, which this command did not write" in str(found.exception)
+    assert f"holds results.json, which firth relatedness {command} did not write" in str(
+        found.exception
+    )
     assert (out / "results.json").read_text() == "precious"

@@ -24,7 +24,7 @@ from firth.run.run import CONFIG, Run
 
 from .conftest import request_of
 
-FILES = {"results.json", "table.md", "plot.png", "plot.svg"}
+FILES = {"results.json", "table.md", "plot.png", "plot.svg", "manifest.json"}
 
 
 def cells(report: Report, row: str) -> tuple[float | None, ...]:

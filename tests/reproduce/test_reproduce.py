@@ -87,6 +87,7 @@ def test_table1(run: Path, data_dir: Path, tmp_path: Path) -> None:
         "table.md",
         "plot.png",
         "plot.svg",
+        "manifest.json",
     }
     names = [row.name for row in report.rows]
     assert [name for name in names if "mean" not in name] == [

@@ -11,7 +11,7 @@ from firth.reproduce import derived
 from firth.reproduce import options as module
 from firth.reproduce.options import Options
 from firth.reproduce.registry import reproduce
-from firth.reproduce.report import Lines, Report, claim_results, row
+from firth.reproduce.report import WRITTEN, Lines, Report, row
 from firth.run.code import import_closure
 from firth.run.errors import DamagedError, InputError, MissingExtraError
 from firth.run.run import Run
@@ -40,24 +40,20 @@ def test_missing_extras_are_named_before_anything(
 
 
 def test_results_replace_nothing_foreign(tmp_path: Path) -> None:
-    """Files called as results are refused before any work, unless firth wrote them or is forced."""
+    """A file called as a result is refused before any work; a second report replaces the first."""
     out = tmp_path / "out"
     out.mkdir()
-    for name in ("table.md", "results.json"):
-        (out / name).write_text("{}")
-        with pytest.raises(InputError, match=f"holds {name}.*--out.*--force"):
-            reproduce("table8", _a_run(tmp_path), tmp_path, out)
-        assert (out / name).read_text() == "{}"
-        claim_results(out, force=True)
-        (out / name).unlink()
+    (out / "table.md").write_text("mine")
+    with pytest.raises(InputError, match=r"holds table\.md.*--out.*--force"):
+        reproduce("table8", _a_run(tmp_path), tmp_path, out)
     plot = Lines("x", "y", ["a"], {"ours": [1.0]})
-    Report("trial", "A trial", ("name", "one", "two"), [row("a", 1.0)], plot, [], {}).save(out)
-    claim_results(out)
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError, match="expected a folder"):
-        claim_results(tmp_path / "file")
-    with pytest.raises(InputError, match="cannot be written"):
-        claim_results(tmp_path / "file" / "below")
+    found = Report("trial", "A trial", ("name", "one", "two"), [row("a", 1.0)], plot, [], {})
+    with pytest.raises(InputError, match=r"holds table\.md"):
+        found.save(out)
+    assert (out / "table.md").read_text() == "mine"
+    found.save(out, force=True)
+    found.save(out)
+    assert {path.name for path in out.iterdir()} == {*WRITTEN, "manifest.json"}
 
 
 def state_of(folder: Path) -> dict[str, bytes | None]:

@@ -18,7 +18,7 @@ from firth.reproduce.registry import reproduce
 from firth.reproduce.report import Report
 from firth.run.errors import FirthError
 
-FILES = {"results.json", "table.md", "plot.png", "plot.svg"}
+FILES = {"results.json", "table.md", "plot.png", "plot.svg", "manifest.json"}
 NOUNS = ("ship", "harbour", "wave", "judge", "lawyer", "trial", "cow", "barn", "field")
 KINDS = {"Formality_pp": "Formality", "Formality_r": "Formality", "STS": "STS", "SNLI": "SNLI"}
 

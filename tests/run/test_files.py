@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from firth.run.errors import InputError
-from firth.run.files import claim_file, fingerprint_value, read_json, write_atomically, write_json
+from firth.run.files import (
+    claim_file,
+    fingerprint_value,
+    read_json,
+    write_atomically,
+    write_json,
+    write_text,
+)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -45,17 +52,20 @@ def test_broken_json_is_named(tmp_path: Path, text: str) -> None:
 
 
 def test_a_file_that_is_there_is_replaced_only_when_forced(tmp_path: Path) -> None:
-    """Folders, links into nothing and missing folders are refused even then."""
-    path = tmp_path / "results.json"
+    """Folders, links into nothing and files in place of folders are refused even then; missing
+    folders are made when the file is written, and not before."""
+    path = tmp_path / "new" / "deep" / "results.json"
     claim_file(path)
-    path.write_text("mine")
+    assert not list(tmp_path.iterdir())
+    write_text(path, "mine")
     with pytest.raises(InputError, match="--force"):
         claim_file(path)
     claim_file(path, force=True)
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for other, part in (
         (tmp_path, "a folder"),
-        (tmp_path / "no" / "file", "no such folder"),
+        (path / "file", "a file; expected a folder"),
+        (path / "deep" / "file", "a file; expected a folder"),
         (tmp_path / "link", "no ordinary file"),
     ):
         with pytest.raises(InputError, match=part):

@@ -10,7 +10,13 @@ import pytest
 from filelock import FileLock
 
 from firth.run.config import Config
-from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
+from firth.run.errors import (
+    ConfigError,
+    DamagedError,
+    InputError,
+    MissingExtraError,
+    MissingStageError,
+)
 from firth.run.run import CONFIG, Run
 from firth.run.stage import Stage
 
@@ -185,6 +191,15 @@ def test_what_is_missing_names_the_command(run: Run) -> None:
         Run.open(run.path)
     with pytest.raises(ConfigError, match="seed"):
         run.changed({"seed": -1})
+
+
+def test_a_library_that_is_not_there_names_its_extra(run: Run) -> None:
+    """Before any work, in one message; that of a part of firth itself names firth."""
+    for extra, part in (("baselines", r"firth\[baselines\]"), ("", "'firth'")):
+        stage = Stage("one", "firth one --run", ("no-such-library",), extra)
+        with pytest.raises(MissingExtraError, match=rf"firth one \(no-such-library\).*{part}"):
+            run.build(stage, fill, settings=["seed"])
+    assert not run.path.exists()
 
 
 def test_files_of_a_stage_can_be_read_by_all(run: Run) -> None:

@@ -21,7 +21,7 @@ from firth.baselines.settings import BaselinesConfig
 from firth.corpus import CORPUS
 from firth.corpus.settings import LIMITS
 from firth.lexical.scorer import Scorer
-from firth.run.errors import InputError, MissingExtraError
+from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.run import CONFIG, Run
 from firth.run.stage import MANIFEST, Manifest, Outcome, Stage
@@ -37,15 +37,15 @@ class Trained:
         summary: What it is, in a line.
         module: Holds `fit` and `load`.
         libraries: Distributions whose versions decide them.
-        extra: Extra of firth that installs what it needs.
         settings: What it reads of the configuration beside its own section and the seed.
+        extra: Extra of firth that installs what it needs.
     """
 
     summary: str
     module: str
     libraries: tuple[str, ...]
-    extra: str = "baselines"
     settings: tuple[str, ...] = ()
+    extra: str = ""
 
 
 _TUNING = ("torch", "transformers", "sentence-transformers", "datasets", "accelerate")
@@ -55,11 +55,13 @@ TRAINED: Mapping[str, Trained] = {
         "mean of skip-gram word vectors (word2vec, by gensim)",
         "firth.baselines.word2vec",
         ("gensim", "snowballstemmer"),
+        extra="baselines",
     ),
     "cbow": Trained(
         "mean of CBOW word vectors (word2vec, by gensim)",
         "firth.baselines.word2vec",
         ("gensim", "snowballstemmer"),
+        extra="baselines",
     ),
     "siamese-cbow": Trained(
         "mean of word vectors that tell a sentence's neighbours from others (Kenter et al. 2016)",
@@ -82,7 +84,7 @@ TRAINED: Mapping[str, Trained] = {
         ("torch", "snowballstemmer"),
     ),
     **{
-        name: Trained(summary, "firth.baselines.unsupervised", _TUNING, "train", LIMITS)
+        name: Trained(summary, "firth.baselines.unsupervised", _TUNING, LIMITS)
         for name, summary in {
             "simcse": "an encoder tuned by SimCSE: a sentence and itself under dropout",
             "tsdae": "an encoder tuned by TSDAE: sentences rebuilt from damaged ones",
@@ -106,11 +108,7 @@ def find_trained(name: str) -> Trained:
 
 
 def _module(name: str) -> ModuleType:
-    trained = find_trained(name)
-    try:
-        return import_module(trained.module)
-    except ImportError:
-        raise MissingExtraError(f"baseline {name}", trained.extra) from None
+    return import_module(find_trained(name).module)
 
 
 def base_settings(names: Sequence[str], base: str) -> dict[str, Any]:
@@ -132,8 +130,8 @@ def _fields(name: str) -> list[str]:
 
 def stage_of(name: str, folder: str | None = None) -> Stage:
     """The stage that trains `name`, in the folder `baselines/NAME` of a run or in another one."""
-    libraries = find_trained(name).libraries
-    return Stage(folder or f"{FOLDER}/{name}", f"firth train baseline {name} --run", libraries)
+    trained, command = find_trained(name), f"firth train baseline {name} --run"
+    return Stage(folder or f"{FOLDER}/{name}", command, trained.libraries, trained.extra)
 
 
 def build_baseline(run: Run, name: str, folder: str | None = None) -> Outcome:

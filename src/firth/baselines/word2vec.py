@@ -9,7 +9,6 @@ import numpy as np
 from firth.baselines.settings import WordVectorConfig
 from firth.corpus.numbered import WordSentences, read_sentences
 from firth.lexical.word_vectors import WordBag, load
-from firth.run.errors import MissingExtraError
 from firth.run.progress import bar
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
@@ -40,13 +39,9 @@ def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
         workspace: Where the vectors are written.
 
     Raises:
-        MissingExtraError: gensim is not installed.
         InputError: No word occurs often enough.
     """
-    try:
-        from gensim.models import Word2Vec
-    except ImportError:
-        raise MissingExtraError(f"baseline {name}", "baselines") from None
+    from gensim.models import Word2Vec
 
     skip_gram = name == "skip-gram"
     config: WordVectorConfig = (

@@ -8,6 +8,7 @@ import typer
 from firth.cli.options import (
     Changes,
     DataDir,
+    Force,
     PresetOption,
     Quiet,
     RunFolder,
@@ -43,9 +44,7 @@ def demo(
     size: Annotated[
         float, typer.Option(min=0.01, max=1.0, help="Share of the text and pairs to use.")
     ] = 1.0,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a report that firth did not write.")
-    ] = False,
+    force: Force = False,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:

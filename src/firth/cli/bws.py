@@ -1,12 +1,12 @@
 """`firth bws`: make a questionnaire, ask it, score the answers, say how good they are; plan one."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Quiet, start
+from firth.cli.options import AsJson, Force, OutFile, OutFolder, Quiet, SeedNumber, start
+from firth.cli.show import show_json
 from firth.run.errors import InputError
 from firth.run.screen import say
 
@@ -44,13 +44,6 @@ Threshold = Annotated[
 ScoreGold = Annotated[
     bool, typer.Option("--score-gold", help="Count answers to gold questions too.")
 ]
-Folder = Annotated[
-    Path, typer.Option("--out", metavar="FOLDER", help="Folder of the results.", show_default=False)
-]
-File = Annotated[
-    Path, typer.Option("--out", metavar="FILE", help="File of the results.", show_default=False)
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace what stands in --out already.")]
 DatabaseFile = Annotated[
     Path, typer.Option("--db", help="SQLite file of the answers.", show_default=False)
 ]
@@ -70,7 +63,6 @@ Noise = Annotated[
         show_default=False,
     ),
 ]
-SeedNumber = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
 
 
 def _show(outcome: "Outcome", out: Path) -> None:
@@ -82,7 +74,7 @@ def _show(outcome: "Outcome", out: Path) -> None:
 @group.command()
 def tuples(
     items: Items,
-    out: Folder,
+    out: OutFolder,
     size: Size = 4,
     factor: Annotated[float, typer.Option(help="Tuples per item.")] = 2.0,
     force: Force = False,
@@ -100,7 +92,7 @@ def tuples(
 def score(
     tuples: Tuples,
     annotations: Annotations,
-    out: Folder,
+    out: OutFolder,
     gold: GoldFile = None,
     items: Annotated[
         Path | None,
@@ -130,7 +122,7 @@ def score(
 def reliability(
     tuples: Tuples,
     annotations: Annotations,
-    out: Folder,
+    out: OutFolder,
     gold: GoldFile = None,
     gold_threshold: Threshold = 0.7,
     score_gold: ScoreGold = False,
@@ -162,7 +154,7 @@ def reliability(
 def simulate(
     items: Items,
     tuples: Tuples,
-    out: Folder,
+    out: OutFolder,
     answers: Annotated[int, typer.Option(min=1, help="Answers to each tuple.")] = 2,
     noise: Noise = None,
     shr: Annotated[
@@ -272,7 +264,10 @@ def plan(
         items, target_shr, crowd, scores=spread, size=size, factors=factor or FACTORS,
         answers=answers or ANSWERS, source=source, seed=seed,
     )  # fmt: skip
-    say(json.dumps(found.to_dict(), indent=2) if as_json else found.text())
+    if as_json:
+        show_json(found.to_dict())
+    else:
+        say(found.text())
 
 
 @group.command()
@@ -330,17 +325,15 @@ def serve(
 
 
 @group.command()
-def export(db: DatabaseFile, out: File, force: Force = False, quiet: Quiet = False) -> None:
+def export(db: DatabaseFile, out: OutFile, force: Force = False, quiet: Quiet = False) -> None:
     """Write the answers (CSV: tuple,annotator,best,worst,time), gold ones among them.
 
     The questionnaire may still be running.
     """
-    start(quiet)
-    from firth.relatedness.bws.output import claim_file
+    start(quiet, out, force)
     from firth.relatedness.bws.records import write_annotations
     from firth.relatedness.questionnaire.store import Store
 
-    claim_file(out, force)
     store = Store.open(db)
     try:
         if out.exists() and out.samefile(db):
@@ -358,7 +351,7 @@ def export(db: DatabaseFile, out: File, force: Force = False, quiet: Quiet = Fal
 def crowd(
     tuples: Tuples,
     items: ItemsFile,
-    out: File,
+    out: OutFile,
     gold: GoldFile = None,
     gold_every: GoldEvery = 10,
     force: Force = False,
@@ -366,11 +359,9 @@ def crowd(
     quiet: Quiet = False,
 ) -> None:
     """Write the questionnaire as a CSV for a crowd platform: a row a tuple, with texts and gold."""
-    start(quiet)
-    from firth.relatedness.bws.output import claim_file
+    start(quiet, out, force)
     from firth.relatedness.questionnaire.setup import Rules, read_questionnaire, write_crowd
 
-    claim_file(out, force)
     asked = read_questionnaire(items, tuples, gold, rules=Rules(gold_every=gold_every), seed=seed)
     count = write_crowd(out, asked)
     say(f"{count:,} questions ({len(asked.gold):,} gold) written to {out}")

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firth.cli.options import Quiet, Seed, start
+from firth.cli.options import (
+    AsJson,
+    DataDir,
+    Force,
+    OptionalOutFile,
+    OptionalOutFolder,
+    Quiet,
+    Seed,
+    start,
+)
+from firth.cli.show import show_json
 from firth.run.errors import InputError
 from firth.run.screen import say
 
@@ -24,9 +34,6 @@ CacheFolder = Annotated[
     ),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Compute everything anew.")]
-DataDir = Annotated[Path | None, typer.Option(help="Folder of evaluation sets.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")]
-JsonFile = Annotated[Path | None, typer.Option("--json", help="Write what is found to this file.")]
 Resamples = Annotated[int, typer.Option(min=1, help="Bootstrap resamples of each interval.")]
 Subtasks = Annotated[bool, typer.Option("--subtasks", help="The subtasks too.")]
 Tasks = Annotated[
@@ -50,10 +57,7 @@ def evaluate(
         ),
     ] = None,
     task: Tasks = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write JSON, similarities, tables and plots to this folder."),
-    ] = None,
+    out: OptionalOutFolder = None,
     data_dir: DataDir = None,
     split: Annotated[
         str | None, typer.Option(help="train, dev or test. Default: the one usually reported.")
@@ -82,7 +86,7 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    json_file: JsonFile = None,
+    as_json: AsJson = False,
     force: Force = False,
     resamples: Resamples = 1_000,
     leakage: Annotated[
@@ -96,8 +100,11 @@ def evaluate(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compare models' scores with human ratings, with 95 % intervals."""
-    start(quiet, json_file, force)
+    """Compare models' scores with human ratings, with 95 % intervals.
+
+    --out is a folder of JSON, similarities, tables and plots.
+    """
+    start(quiet)
     if not task:
         raise InputError("expected --task NAME..., as --task sts-b lee, or --task all")
     groups = _groups(group or ())
@@ -107,10 +114,11 @@ def evaluate(
         )
     from firth.evaluate.evaluate import evaluate_models
     from firth.evaluate.figures import parse_aggregates
-    from firth.evaluate.report import claim_folder
+    from firth.evaluate.report import COMMAND, WRITTEN
+    from firth.run.results import claim_folder
 
     if out is not None:
-        claim_folder(out, force)
+        claim_folder(out, COMMAND, WRITTEN, force)
     found = evaluate_models(
         models or [],
         task,
@@ -126,9 +134,10 @@ def evaluate(
         leakage=leakage,
         aggregates=parse_aggregates(aggregate or ()),
     )
-    say(found.text(subtasks=subtasks))
-    if json_file is not None:
-        found.to_json(json_file)
+    if as_json:
+        show_json(found.to_dict())
+    else:
+        say(found.text(subtasks=subtasks))
     if out is not None:
         found.write(out, force=force)
 
@@ -157,7 +166,8 @@ def compare(
             help="Also give the models' means over these sets, and their differences.",
         ),
     ] = None,
-    json_file: JsonFile = None,
+    out: OptionalOutFile = None,
+    as_json: AsJson = False,
     force: Force = False,
     resamples: Annotated[
         int | None, typer.Option(min=1, help="Bootstrap resamples. Default: those of A.")
@@ -168,7 +178,7 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Say which of two models is ahead on each set, and by how much (paired bootstrap)."""
-    start(quiet, json_file, force)
+    start(quiet, out, force)
     from firth.evaluate.comparison import compare_saved
     from firth.evaluate.results import write_document
 
@@ -182,10 +192,13 @@ def compare(
         resamples=resamples,
         cache=open_cache(cache, no_cache),
     )
-    for line in (*found.averages, *found.differences):
-        say(str(line))
-    if json_file is not None:
-        write_document(json_file, found.to_dict())
+    if as_json:
+        show_json(found.to_dict())
+    else:
+        for line in (*found.averages, *found.differences):
+            say(str(line))
+    if out is not None:
+        write_document(out, found.to_dict())
 
 
 def leakage(
@@ -206,7 +219,8 @@ def leakage(
     threshold: Annotated[
         float, typer.Option(min=0.1, max=1, help="Least Jaccard similarity that is near.")
     ] = 0.7,
-    json_file: JsonFile = None,
+    out: OptionalOutFile = None,
+    as_json: AsJson = False,
     force: Force = False,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
@@ -214,7 +228,7 @@ def leakage(
 ) -> None:
     """Say which evaluation texts a training text holds, exactly or nearly: in all sets, unless
     some are named."""
-    start(quiet, json_file, force)
+    start(quiet, out, force)
     from firth.evaluate.leakage import find_leakage, training_of
     from firth.evaluate.load import select_every_split, summary
     from firth.evaluate.results import write_document
@@ -222,16 +236,19 @@ def leakage(
     training = training_of(source)
     sets, left_out = select_every_split(task or ["all"], data_dir)
     found = find_leakage(training, sets, open_cache(cache, no_cache), min_words, threshold)
-    for one in found.sets:
-        say(str(one))
-        for match in found.examples[one.task, one.split][:examples]:
-            say(f"    {match.kind} ({match.similarity:.2f}): {match.text}")
-            if match.sentence != match.text:
-                say(f"        {match.sentence}")
-    for line in summary(left_out):
-        say(f"({line})")
-    if json_file is not None:
-        write_document(json_file, found.to_dict(examples=True))
+    if as_json:
+        show_json(found.to_dict(examples=True))
+    else:
+        for one in found.sets:
+            say(str(one))
+            for match in found.examples[one.task, one.split][:examples]:
+                say(f"    {match.kind} ({match.similarity:.2f}): {match.text}")
+                if match.sentence != match.text:
+                    say(f"        {match.sentence}")
+        for line in summary(left_out):
+            say(f"({line})")
+    if out is not None:
+        write_document(out, found.to_dict(examples=True))
 
 
 def _groups(given: Sequence[str]) -> dict[str, list[str]]:

@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.evaluate import Force, JsonFile
-from firth.cli.options import Quiet, start
-from firth.cli.show import show_table
+from firth.cli.options import AsJson, Force, OptionalOutFile, Quiet, start
+from firth.cli.show import show_json, show_table
 
 
 def mteb(
@@ -18,21 +17,26 @@ def mteb(
         list[str],
         typer.Option(metavar="NAME...", help="Tasks of MTEB of type STS.", show_default=False),
     ],
-    json_file: JsonFile = None,
+    out: OptionalOutFile = None,
+    as_json: AsJson = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Run tasks of MTEB (type STS) on our models, by MTEB's own code."""
-    start(quiet, json_file, force)
+    start(quiet, out, force)
     from firth.evaluate.mteb import evaluate_mteb
     from firth.evaluate.results import write_document
 
     figures = [figure for model in models for figure in evaluate_mteb(model, task)]
+    found = [one.to_dict() for one in figures]
     header = ("task", "split", "subset", "model", "spearman", "pearson", "main score")
     rows = []
     for one in figures:
         values = (one.spearman, one.pearson, one.main_score)
         rows.append([one.task, one.split, one.subset, one.model, *(f"{v:.1f}" for v in values)])
-    show_table(header, rows)
-    if json_file is not None:
-        write_document(json_file, [one.to_dict() for one in figures])
+    if as_json:
+        show_json(found)
+    else:
+        show_table(header, rows)
+    if out is not None:
+        write_document(out, found)

@@ -30,8 +30,20 @@ Settings = Annotated[
         help="Change a setting of the configuration; may be repeated.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace the file of --out if it is there.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+_FILE: Any = typer.Option(
+    "--out", metavar="FILE", help="File that is written; missing folders are made.",
+    show_default=False,
+)  # fmt: skip
+OutFile = Annotated[Path, _FILE]
+OptionalOutFile = Annotated[Path | None, _FILE]
+_FOLDER: Any = typer.Option(
+    "--out", metavar="FOLDER", help="Folder that the results are written to.", show_default=False
+)
+OutFolder = Annotated[Path, _FOLDER]
+OptionalOutFolder = Annotated[Path | None, _FOLDER]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is in the way of --out.")]
+SeedNumber = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
 DataDir = Annotated[
     Path | None,
     typer.Option(help="Folder of evaluation sets, one sub-folder each (see docs/evaluate.md)."),

@@ -10,6 +10,7 @@ import typer
 from firth.cli.options import (
     AsJson,
     Force,
+    OptionalOutFile,
     Preset,
     PresetOption,
     Quiet,
@@ -125,9 +126,7 @@ def similarity(
         Path | None,
         typer.Option(help="File of pairs instead: two tab-separated sentences a line."),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the scores of --pairs to this TSV file.")
-    ] = None,
+    out: OptionalOutFile = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON; of two sentences, the whole explanation.")
     ] = False,
@@ -137,7 +136,10 @@ def similarity(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Print the Origin similarity of two sentences, or of every pair in a file."""
+    """Print the Origin similarity of two sentences, or of every pair in a file.
+
+    --out is a TSV file of the scores of --pairs, which are not printed then.
+    """
     start(quiet, out, force)
     if pairs is None:
         if a is None or b is None:
@@ -156,14 +158,13 @@ def similarity(
         raise InputError("got both sentences and --pairs FILE; expected one of them")
     read = read_pairs_file(pairs)
     scores = _open_origin(folder, preset, settings, seed).similarities(read).tolist()
-    if as_json:
-        scored = zip(scores, read, strict=True)
-        show_json([{"similarity": score, "a": one, "b": two} for score, (one, two) in scored])
-        return
-    rows = [f"{score:.6f}\t{one}\t{two}" for score, (one, two) in zip(scores, read, strict=True)]
+    scored = [(score, one, two) for score, (one, two) in zip(scores, read, strict=True)]
+    rows = [f"{score:.6f}\t{one}\t{two}" for score, one, two in scored]
     if out is not None:
         write_text(out, "".join(f"{row}\n" for row in rows))
-    else:
+    if as_json:
+        show_json([{"similarity": score, "a": one, "b": two} for score, one, two in scored])
+    elif out is None:
         for row in rows:
             say(row)
 

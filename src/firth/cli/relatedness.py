@@ -1,6 +1,5 @@
 """`firth pairs` and `firth relatedness`: choose pairs; explain and predict their scores."""
 
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -8,9 +7,18 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.bws import File, Folder, Force, SeedNumber
 from firth.cli.evaluate import CacheFolder, NoCache, Resamples, open_cache
-from firth.cli.options import AsJson, Quiet, start
+from firth.cli.options import (
+    AsJson,
+    DataDir,
+    Force,
+    OutFile,
+    OutFolder,
+    Quiet,
+    SeedNumber,
+    start,
+)
+from firth.cli.show import show_json
 from firth.relatedness.pairs.settings import (
     Growth,
     OverlapMeasure,
@@ -18,6 +26,7 @@ from firth.relatedness.pairs.settings import (
     SampleSettings,
     Strategy,
 )
+from firth.run.files import read_json
 from firth.run.screen import say
 
 pair_group = typer.Typer(help="Choose sentence pairs for annotation.", no_args_is_help=True)
@@ -33,9 +42,6 @@ Pairs = Annotated[
         "an evaluation set.",
         show_default=False,
     ),
-]
-DataDir = Annotated[
-    Path | None, typer.Option(help="Folder of evaluation sets, where PAIRS is the name of one.")
 ]
 Domain = Annotated[str, typer.Option(help="Column of the file that names a pair's domain.")]
 
@@ -54,7 +60,7 @@ def sample(
     strategy: Annotated[
         Strategy, typer.Option(help="How pairs are chosen; see docs/pairs.md.", show_default=False)
     ],
-    out: File,
+    out: OutFile,
     pairs: Annotated[int, typer.Option(min=1, help="How many.")] = 1_000,
     column: Annotated[
         list[str] | None,
@@ -141,7 +147,7 @@ def sample(
     )  # fmt: skip
     written = found.write(out)
     if as_json:
-        say(json.dumps(found.to_dict(), ensure_ascii=False))
+        show_json(found.to_dict())
         return
     say(found.text())
     say("written: " + ", ".join(str(path) for path in written))
@@ -150,7 +156,7 @@ def sample(
 @group.command()
 def features(
     pairs: Pairs,
-    out: Folder,
+    out: OutFolder,
     vectors: Annotated[
         str,
         typer.Option(
@@ -176,15 +182,18 @@ def features(
     data_dir: DataDir = None,
     domain: Domain = "subtask",
     resamples: Resamples = 1_000,
+    as_json: AsJson = False,
+    force: Force = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
     """Say which shared or related words go with people's scores (Table 4, Figure 2)."""
     start(quiet)
-    from firth.relatedness.bws.output import claim_folder, publish
-    from firth.relatedness.features import measure_features
+    from firth.relatedness.features import WRITTEN, measure_features
+    from firth.run.results import claim_folder, publish
 
-    claim_folder(out)
+    name = "firth relatedness features"
+    claim_folder(out, name, WRITTEN, force)
     found = measure_features(
         pairs,
         vectors,
@@ -196,14 +205,17 @@ def features(
         min_share=min_share,
         command=_command(),
     )
-    say(found.table().text())
-    publish(out, found.write, found.settings)
+    if not as_json:
+        say(found.table().text())
+    publish(out, found.write, found.settings, command=name, force=force)
+    if as_json:
+        show_json(read_json(out / "results.json"))
 
 
 @group.command()
 def models(
     pairs: Pairs,
-    out: Folder,
+    out: OutFolder,
     models: Annotated[
         list[str] | None,
         typer.Argument(
@@ -241,16 +253,19 @@ def models(
     resamples: Resamples = 1_000,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
+    as_json: AsJson = False,
+    force: Force = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
     """Measure models on scored pairs, as they are and fine-tuned on them (Tables 5 and 6)."""
     start(quiet)
-    from firth.relatedness.bws.output import claim_folder, publish
-    from firth.relatedness.models import Setting, study_models
+    from firth.relatedness.models import WRITTEN, Setting, study_models
     from firth.relatedness.tune import Recipe
+    from firth.run.results import claim_folder, publish
 
-    claim_folder(out, kept="folds")
+    name = "firth relatedness models"
+    claim_folder(out, name, WRITTEN, force)
     recipe = None
     if finetune is not None:
         recipe = Recipe(finetune, epochs, batch, learning_rate, train_pairs, seed)
@@ -266,8 +281,11 @@ def models(
         cache=open_cache(cache, no_cache),
         command=_command(),
     )
-    say(found.text())
-    publish(out, found.write, found.settings)
+    if not as_json:
+        say(found.text())
+    publish(out, found.write, found.settings, command=name, force=force)
+    if as_json:
+        show_json(read_json(out / "results.json"))
 
 
 @group.command()
@@ -279,7 +297,7 @@ def bins(
             metavar="OTHER...", help="Other scores of the same pairs, as STS's.", show_default=False
         ),
     ],
-    out: Folder,
+    out: OutFolder,
     count: Annotated[int, typer.Option("--bins", min=1, help="How many bins of OTHER.")] = 5,
     only: Annotated[
         str | None, typer.Option(metavar="DOMAIN", help="Look only for pairs of this domain.")
@@ -287,15 +305,18 @@ def bins(
     data_dir: DataDir = None,
     domain: Domain = "subtask",
     resamples: Resamples = 1_000,
+    as_json: AsJson = False,
+    force: Force = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
     """Compare two kinds of scores of the same pairs within bins, as relatedness and similarity."""
     start(quiet)
-    from firth.relatedness.bins import compare_in_bins
-    from firth.relatedness.bws.output import claim_folder, publish
+    from firth.relatedness.bins import WRITTEN, compare_in_bins
+    from firth.run.results import claim_folder, publish
 
-    claim_folder(out)
+    name = "firth relatedness bins"
+    claim_folder(out, name, WRITTEN, force)
     found = compare_in_bins(
         pairs,
         others,
@@ -307,8 +328,11 @@ def bins(
         resamples=resamples,
         command=_command(),
     )
-    say(found.table().text())
-    publish(out, found.write, found.settings)
+    if not as_json:
+        say(found.table().text())
+    publish(out, found.write, found.settings, command=name, force=force)
+    if as_json:
+        show_json(read_json(out / "results.json"))
 
 
 def _command() -> str:

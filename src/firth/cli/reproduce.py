@@ -5,7 +5,19 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import DataDir, Quiet, Seed, Settings, changed_run, parse_settings, start
+from firth.cli.options import (
+    AsJson,
+    DataDir,
+    Force,
+    OptionalOutFolder,
+    Quiet,
+    Seed,
+    Settings,
+    changed_run,
+    parse_settings,
+    start,
+)
+from firth.cli.show import show_json
 from firth.run.errors import ConfigError
 from firth.run.screen import say
 
@@ -17,10 +29,7 @@ def reproduce(
         typer.Option("--run", help="Folder of the run; str-… need none.", file_okay=False),
     ] = None,
     data_dir: DataDir = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the results. Default: RUN/reproduce/NAME, or reproduce/NAME."),
-    ] = None,
+    out: OptionalOutFolder = None,
     split: Annotated[
         str | None,
         typer.Option(help="Of STSb: dev, for choosing, or test, as in the paper. Default: test."),
@@ -83,14 +92,16 @@ def reproduce(
         int | None,
         typer.Option(min=2, help="At most so many training pairs a fold: str-table5, str-table6."),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace files in --out that firth did not write.")
-    ] = False,
+    as_json: AsJson = False,
+    force: Force = False,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Make a table or figure of a paper again: train what it compares, measure, plot."""
+    """Make a table or figure of a paper again: train what it compares, measure, plot.
+
+    --out is RUN/reproduce/NAME by default, or reproduce/NAME.
+    """
     start(quiet)
     from firth.reproduce.options import Options
     from firth.reproduce.registry import find_experiment
@@ -115,4 +126,7 @@ def reproduce(
         raise ConfigError("--set", ["got no --run; expected the run whose settings change"])
     run = None if folder is None else changed_run(folder, changes)
     report = run_experiment(name, run, data_dir, out, options=asked, seed=seed, force=force)
-    say(report.markdown().rstrip())
+    if as_json:
+        show_json(report.to_dict())
+    else:
+        say(report.markdown().rstrip())

@@ -6,6 +6,7 @@ from pathlib import Path
 from firth.demo.texts import SOTU, SOURCES, gensim_files
 from firth.run.config import Config
 from firth.run.errors import FirthError, InputError
+from firth.run.files import claim_file
 from firth.run.run import CONFIG
 
 REPORT = "report.html"
@@ -44,10 +45,7 @@ def check_demo(out: Path, texts: Path, data_dir: Path | None, force: bool = Fals
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: a file; expected a folder for the demo. Name another one: --out")
     page = out / REPORT
-    if page.exists() and not force and not _is_report(page):
-        raise InputError(
-            f"{page}: there already, and not written by firth. Move it, or replace it: --force"
-        )
+    claim_file(page, force or _is_report(page))
 
 
 def _is_demo(out: Path, texts: Path) -> bool:

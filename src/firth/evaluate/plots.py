@@ -36,7 +36,7 @@ _LONGEST = 34
 
 
 def write_plots(folder: Path, layout: Layout, evaluations: Sequence[Evaluation]) -> None:
-    """Write the files of `plot_names` to an existing folder."""
+    """Write `bars`, `heat` and a `scatter-TASK-SPLIT` for each set, each as .png and .svg."""
     samples = _by_set(evaluations)
     with mpl.rc_context(_STYLE):
         figures = {BARS: plot_bars(layout), HEAT: plot_heat(layout)}
@@ -45,11 +45,6 @@ def write_plots(folder: Path, layout: Layout, evaluations: Sequence[Evaluation])
             for ending, metadata in _ENDINGS.items():
                 with write_atomically(folder / f"{name}.{ending}") as partial:
                     figure.savefig(partial, format=ending, dpi=150, metadata=metadata)
-
-
-def plot_names(evaluations: Sequence[Evaluation]) -> list[str]:
-    """`bars`, `heat` and a `scatter-TASK-SPLIT` for each set, each as .png and .svg."""
-    return [f"{n}.{ending}" for n in (BARS, HEAT, *_by_set(evaluations)) for ending in _ENDINGS]
 
 
 def _by_set(evaluations: Sequence[Evaluation]) -> dict[str, list[tuple[str, Sample]]]:
@@ -79,7 +74,8 @@ def plot_bars(layout: Layout) -> Figure:
             axes.barh(place, cell.value, height=0.72, color=colour, alpha=0.85)
             end = cell.value
             if cell.low is not None and cell.high is not None:
-                whiskers = [[cell.value - cell.low], [cell.high - cell.value]]
+                # An interval of few resamples may lie beside the value.
+                whiskers = [[max(0, cell.value - cell.low)], [max(0, cell.high - cell.value)]]
                 axes.errorbar(
                     cell.value, place, xerr=whiskers, color="#222222", capsize=2, linewidth=1
                 )

@@ -7,8 +7,7 @@ similarity, or the similarities of (anchor, positive) and (anchor, negative)), `
 (the texts compared, where rows share them). `manifest.json` lists what firth wrote.
 """
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-import firth
 from firth.evaluate.load import LeftOut, summary
 from firth.evaluate.metrics import Metric
 from firth.evaluate.results import (
@@ -31,16 +29,22 @@ from firth.evaluate.results import (
 from firth.evaluate.rows import Sample
 from firth.evaluate.tables import Layout, lay_out, to_latex, to_markdown, to_text
 from firth.run.errors import InputError, MissingExtraError
-from firth.run.files import fingerprint_file, read_json, write_atomically, write_text
-from firth.run.progress import note
-
-RESULTS, SIMILARITIES, MANIFEST = "results.json", "similarities.parquet", "manifest.json"
-MARKDOWN, LATEX, PLOTS = "table.md", "table.tex", "plots"
-_OURS = re.compile(
-    r"results\.json|similarities\.parquet|manifest\.json|table\.(md|tex)|"
-    r"plots/(bars|heat|scatter-[\w-]+)\.(png|svg)"
+from firth.run.files import (
+    fingerprint_file,
+    read_json,
+    write_atomically,
+    write_json,
+    write_text,
 )
-"""Every name that a report may write, relative to its folder."""
+from firth.run.progress import note
+from firth.run.results import publish
+
+RESULTS, SIMILARITIES = "results.json", "similarities.parquet"
+MARKDOWN, LATEX, PLOTS = "table.md", "table.tex", "plots"
+WRITTEN = (RESULTS, SIMILARITIES, MARKDOWN, LATEX,
+           *(f"{PLOTS}/{name}" for name in ("bars.*", "heat.*", "scatter-*")))  # fmt: skip
+"""What `Report.write` may write."""
+COMMAND = "firth evaluate"
 _SIDE_BY_SIDE = 4
 """Models that a screen has room for side by side."""
 
@@ -99,76 +103,27 @@ class Report:
             InputError: The folder cannot be written, or holds a file of a name that is needed and
                 that firth did not write (without `force`).
         """
-        folder = Path(folder)
-        names = [RESULTS, SIMILARITIES, MARKDOWN, LATEX]
+        first = self.evaluations[0]
+        config = {
+            "models": [one.model for one in self.evaluations],
+            "seed": first.seed,
+            "resamples": first.resamples,
+        }
+        publish(Path(folder), self._write, config, command=COMMAND, force=force)
+
+    def _write(self, folder: Path) -> None:
+        fingerprint = _write_similarities(folder / SIMILARITIES, self.evaluations)
+        kept = {"file": SIMILARITIES, "fingerprint": fingerprint}
+        write_json(folder / RESULTS, self.to_dict() | {"similarities": kept})
+        layout = self.layout()
+        write_text(folder / MARKDOWN, to_markdown(layout))
+        write_text(folder / LATEX, to_latex(layout))
         try:
-            from firth.evaluate.plots import plot_names, write_plots
+            from firth.evaluate.plots import write_plots
         except MissingExtraError as error:
             note(str(error))
-            plots: list[str] = []
         else:
-            plots = [f"{PLOTS}/{name}" for name in plot_names(self.evaluations)]
-        known = claim_folder(folder, force, [*names, *plots])
-        try:
-            (folder / (PLOTS if plots else "")).mkdir(parents=True, exist_ok=True)
-            # First, so that a folder whose writing was cut short is still known as firth's.
-            _write_manifest(folder, {*known, *names, *plots})
-            fingerprint = _write_similarities(folder / SIMILARITIES, self.evaluations)
-            layout = self.layout()
-            for name, text in ((MARKDOWN, to_markdown(layout)), (LATEX, to_latex(layout))):
-                write_text(folder / name, text)
-            if plots:
-                write_plots(folder / PLOTS, layout, self.evaluations)
-            for name in known - {*names, *plots}:
-                (folder / name).unlink(missing_ok=True)
-            _write_manifest(folder, {*names, *plots})
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be written ({error.strerror})") from error
-        kept = {"file": SIMILARITIES, "fingerprint": fingerprint}
-        write_document(folder / RESULTS, self.to_dict() | {"similarities": kept})
-
-
-def claim_folder(folder: Path, force: bool, names: Collection[str] = ()) -> set[str]:
-    """Find out before any work whether a report may be written to a folder.
-
-    Args:
-        folder: Of the report; it need not be there.
-        force: Write to a folder that firth did not make, and replace files of the names needed.
-        names: The files needed; none stands for all that a report may write.
-
-    Returns:
-        What firth wrote there before, relative to the folder.
-
-    Raises:
-        InputError: It is a file, a folder of others, or holds files of others in the way.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"--out {folder}: a file; expected a folder")
-    known: set[str] = set()
-    try:
-        listed = read_json(folder / MANIFEST)["files"]
-        known = {name for name in listed if isinstance(name, str) and _OURS.fullmatch(name)}
-    except (InputError, OSError, LookupError, TypeError):
-        pass  # absent, damaged, or a manifest of another kind: then nothing there is ours
-    found = [*folder.glob("*"), *(folder / PLOTS).glob("*")]
-    there = {path.relative_to(folder).as_posix() for path in found}
-    needed = {*names} or {name for name in there if _OURS.fullmatch(name)}
-    foreign = sorted((there & needed) - known - {MANIFEST} if known else there - {PLOTS})
-    if foreign and not force:
-        shown = ", ".join(foreign[:3]) + (", …" if len(foreign) > 3 else "")
-        raise InputError(
-            f"{folder}: holds {shown}, which firth did not write as far as it knows (by {MANIFEST} "
-            "there). Name another folder, or write to it all the same: --force"
-        )
-    for name in there & {*needed, MANIFEST}:
-        if (folder / name).is_dir():
-            raise InputError(f"{folder / name}: a folder; expected the name of a file")
-    return known
-
-
-def _write_manifest(folder: Path, files: Collection[str]) -> None:
-    about = {"written_by": "firth evaluate", "firth": firth.__version__, "files": sorted(files)}
-    write_document(folder / MANIFEST, about)
+            write_plots(folder / PLOTS, layout, self.evaluations)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,10 @@ from firth.run.errors import InputError
 _WHOLE = "all"
 
 
+WRITTEN = ("results.json", "table.md", "table.tex")
+"""What `Bins.write` writes."""
+
+
 @dataclass(frozen=True)
 class Bins:
     """Rank correlation of two scores, in all shared pairs and within bins of the second.

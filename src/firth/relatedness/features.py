@@ -100,6 +100,11 @@ class Measured:
     shown: bool = True
 
 
+WRITTEN = ("results.json", "table.md", "table.tex", "features.parquet",
+           "scatter.png", "scatter.svg")  # fmt: skip
+"""What `Findings.write` may write."""
+
+
 @dataclass(frozen=True, eq=False)
 class Findings:
     """Table 4 for some pairs: the lines (those not shown included), the value of each feature in

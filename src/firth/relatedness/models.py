@@ -55,6 +55,11 @@ class ModelScores:
     apart: Estimate | None = None
 
 
+WRITTEN = ("results.json", "table.md", "table.tex", "domains.md", "domains.tex",
+           "similarities.parquet")  # fmt: skip
+"""What `Study.write` may write."""
+
+
 @dataclass(frozen=True, eq=False)
 class Study:
     """Models on scored pairs, fine-tuned ones last, and what was asked."""

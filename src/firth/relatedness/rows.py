@@ -141,7 +141,6 @@ def write_rows(path: Path, header: Sequence[str], rows: Iterable[Sequence[object
         InputError: The file cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with (
             write_atomically(path) as partial,
             partial.open("w", encoding="utf-8", newline="") as file,

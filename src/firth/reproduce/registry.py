@@ -6,8 +6,9 @@ from importlib import import_module
 from pathlib import Path
 
 from firth.reproduce.options import Options, Request, need_extras
-from firth.reproduce.report import Report, claim_results
+from firth.reproduce.report import COMMAND, WRITTEN, Report
 from firth.run.errors import InputError
+from firth.run.results import claim_folder
 from firth.run.run import Run
 
 
@@ -111,7 +112,7 @@ def reproduce(
     if opened is not None and seed is not None:
         opened = opened.changed({"seed": seed})
     folder = Path(out) if out else (opened.path if opened else Path()) / "reproduce" / name
-    claim_results(folder, force)
+    claim_folder(folder, COMMAND, WRITTEN, force)
     if opened is not None:
         seed = opened.config.seed
     request = Request(
@@ -121,5 +122,5 @@ def reproduce(
     module = import_module(f"firth.reproduce.{experiment.module}")
     function: Callable[[Request], Report] = getattr(module, name.replace("-", "_"))
     report = function(request)
-    report.save(folder)
+    report.save(folder, force=force)
     return report

@@ -1,7 +1,6 @@
 """What an experiment found: a table, its plot, and the notes a reader needs."""
 
 import io
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +8,12 @@ from typing import Any
 
 import firth
 from firth.evaluate.metrics import Difference, Estimate
-from firth.run.errors import InputError
-from firth.run.files import read_json, write_atomically, write_json, write_text
+from firth.run.files import write_atomically, write_json, write_text
+from firth.run.results import publish
 
 RESULTS, TABLE = "results.json", "table.md"
 PLOTS = ("plot.png", "plot.svg")
+WRITTEN, COMMAND = (RESULTS, TABLE, *PLOTS), "firth reproduce"
 SCHEMA = 1
 STSB = "Spearman (%), STSb"
 UNKNOWN = Estimate(None, None, None, 0)
@@ -101,9 +101,16 @@ class Report:
         lines += ["", *(f"- {note}" for note in self.notes)]
         return "\n".join(lines) + "\n"
 
-    def save(self, folder: Path) -> None:
-        """Write `results.json`, `table.md`, `plot.png` and `plot.svg`; see `claim_results`."""
-        folder.mkdir(parents=True, exist_ok=True)
+    def save(self, folder: Path, *, force: bool = False) -> None:
+        """Write `results.json`, `table.md`, `plot.png` and `plot.svg`; `firth.run.results.publish`.
+
+        Raises:
+            InputError: The folder cannot be written, or holds files of these names that firth did
+                not write (without `force`).
+        """
+        publish(folder, self._write, {"experiment": self.name}, command=COMMAND, force=force)
+
+    def _write(self, folder: Path) -> None:
         write_json(folder / RESULTS, self.to_dict())
         write_text(folder / TABLE, self.markdown())
         for name in PLOTS:
@@ -122,35 +129,6 @@ class Report:
             "details": dict(self.details),
             "firth": firth.__version__,
         }
-
-
-def claim_results(folder: Path, force: bool = False) -> None:
-    """Find out before any work starts whether results may and can be written into `folder`.
-
-    Raises:
-        InputError: They cannot, or would replace files that firth did not write.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(
-            f"{folder}: a file; expected a folder for the results. Name another: --out"
-        )
-    above = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK):
-        raise InputError(f"{folder}: cannot be written: no permission to change {above}")
-    there = [name for name in (RESULTS, TABLE, *PLOTS) if os.path.lexists(folder / name)]
-    if there and not force and not _is_ours(folder / RESULTS):
-        raise InputError(
-            f"{folder}: holds {', '.join(there)}, which firth reproduce did not write. Name "
-            "another folder: --out. Or replace them: --force"
-        )
-
-
-def _is_ours(path: Path) -> bool:
-    try:
-        found = read_json(path)
-    except (InputError, OSError):
-        return False
-    return isinstance(found, dict) and {"experiment", "schema", "firth"} <= set(found)
 
 
 def intervals(found: Mapping[Any, Estimate | Difference]) -> dict[str, list[float | int | None]]:

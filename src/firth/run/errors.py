@@ -37,4 +37,5 @@ class MissingExtraError(FirthError):
     """An optional dependency is needed and not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional dependency: pip install 'firth[{extra}]'")
+        wanted = f"firth[{extra}]" if extra else "firth"
+        super().__init__(f"{what} needs what is not installed: pip install '{wanted}'")

@@ -21,10 +21,9 @@ def claim_file(path: Path, force: bool = False) -> None:
         force: Whether a file that is there may be replaced.
 
     Raises:
-        InputError: `path` is a folder, or is there already and not to be replaced, or its own
-            folder does not exist or cannot be written to.
+        InputError: `path` is a folder, or is there already and not to be replaced, or cannot be
+            written. Missing folders above it are no hindrance: they are made when it is written.
     """
-    folder = path.parent
     if path.is_dir():
         raise InputError(f"{path}: a folder; expected the name of a file")
     if path.exists() or path.is_symlink():
@@ -32,15 +31,27 @@ def claim_file(path: Path, force: bool = False) -> None:
             raise InputError(f"{path}: no ordinary file, so that it cannot be replaced")
         if not force:
             raise InputError(f"{path}: there already. Name another file, or replace it: --force")
-    if not folder.is_dir():
-        raise InputError(f"{path}: cannot be written: no such folder {folder}. Make it first")
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"{path}: cannot be written: no permission to change {folder}")
+    check_writable(path.parent)
+
+
+def check_writable(folder: Path) -> None:
+    """Raise `InputError` unless files can be made in a folder, or in what of its path is there."""
+    there = folder
+    while not os.path.lexists(there) and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise InputError(f"{there}: a file; expected a folder. Name another place")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"{folder}: cannot be written: no permission to change {there}")
 
 
 @contextmanager
 def write_atomically(path: Path) -> Iterator[Path]:
-    """Yield a path beside `path` to write to; sync it and rename it onto `path` on success."""
+    """Yield a path beside `path` to write to; sync it and rename it onto `path` on success.
+
+    Missing folders above `path` are made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         yield partial

@@ -7,8 +7,10 @@ or of a folder, is first a folder of files that is looked at, and only then give
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -120,10 +122,10 @@ def find_model(model: str, gguf_file: str | None = None) -> Path:
             )
         )
     except _FAILURES as error:
-        reach = " in the hub's cache, and the hub cannot be reached" if offline else " on the hub"
-        raise InputError(
-            f"{model!r}: neither a folder nor a model{reach} ({_reason(error)}). {expected}"
-        ) from error
+        reach = f" on the hub ({_reason(error)})"
+        if offline:
+            reach = " in the hub's cache, and the hub cannot be reached"
+        raise InputError(f"{model!r}: neither a folder nor a model{reach}. {expected}") from error
 
 
 def look(folder: Path, gguf_file: str | None = None) -> None:
@@ -284,7 +286,7 @@ def _opened(name: str, what: str, load: Callable[[], T]) -> T:
     from safetensors import SafetensorError
 
     try:
-        with quiet_libraries():
+        with quiet_libraries(), redirect_stderr(StringIO()):  # some bars know no switch
             return load()
     except (*_FAILURES, SafetensorError) as error:
         raise InputError(

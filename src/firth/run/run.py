@@ -1,6 +1,5 @@
 """A run: one folder, one configuration, one sub-folder for each finished stage."""
 
-import importlib.metadata
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -157,7 +156,7 @@ class Run:
             inputs={**self.inputs(*reads), **(inputs or {})},
             config=self.config.values(settings),
             code=fingerprint_code(code or fill.__module__),
-            libraries={name: importlib.metadata.version(name) for name in stage.libraries},
+            libraries=stage.versions(),
         ).requested()
         final = self.path / stage.name
         if self._is_saved() and (found := up_to_date(final, wanted)):

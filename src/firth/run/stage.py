@@ -11,10 +11,11 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from firth.run.errors import DamagedError, InputError
+from firth.run.errors import DamagedError, InputError, MissingExtraError
 from firth.run.files import fingerprint_file, fingerprint_value, read_json, sync, write_json
 from firth.run.progress import note
 
@@ -33,11 +34,21 @@ class Stage:
         name: Folder of the stage inside the run; `baselines/cbos` is a folder in a folder.
         command: What a user types to build the stage, for error messages.
         libraries: Distributions whose versions are part of the fingerprint.
+        extra: Extra of firth that brings those which firth does without.
     """
 
     name: str
     command: str
     libraries: tuple[str, ...] = ()
+    extra: str = ""
+
+    def versions(self) -> dict[str, str]:
+        """Distribution → version; raise `MissingExtraError` for one that is not installed."""
+        try:
+            return {name: version(name) for name in self.libraries}
+        except PackageNotFoundError as error:
+            what = f"{self.command.removesuffix(' --run')} ({error.name})"
+            raise MissingExtraError(what, self.extra) from None
 
 
 @dataclass(frozen=True)
@@ -117,10 +128,13 @@ class Manifest:
 
     def foreign(self, folder: Path) -> list[str]:
         """Files in a stage's folder that firth did not write."""
-        known = {*self.outputs, MANIFEST}
-        files = (path for path in sorted(folder.rglob("*")) if not path.is_dir())
-        names = (path.relative_to(folder).as_posix() for path in files)
-        return [n for n in names if n not in known and Path(n).name not in _LEFT_BY_SYSTEMS]
+        return [name for name in files_in(folder) if name not in {*self.outputs, MANIFEST}]
+
+
+def files_in(folder: Path) -> list[str]:
+    """Relative path of every file and link in a folder, but of what systems leave there."""
+    files = (p for p in sorted(folder.rglob("*")) if p.is_symlink() or not p.is_dir())
+    return [p.relative_to(folder).as_posix() for p in files if p.name not in _LEFT_BY_SYSTEMS]
 
 
 @dataclass(frozen=True)

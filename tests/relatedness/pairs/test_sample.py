@@ -316,7 +316,7 @@ def test_files_of_the_user_are_not_replaced(sentence_file: Path, tmp_path: Path)
         mine.write_text("precious")
         refused = CliRunner().invoke(app, [*command[:2], "nowhere.txt", *command[3:]])
         assert isinstance(refused.exception, InputError)
-        assert f"{name}: is there already" in str(refused.exception)
+        assert f"{name}: there already" in str(refused.exception)
         assert [path.name for path in mine.parent.iterdir()] == [name]
         assert mine.read_text() == "precious"
     assert CliRunner().invoke(app, [*command, "--force"]).exit_code == 0

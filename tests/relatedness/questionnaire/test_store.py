@@ -347,8 +347,10 @@ def test_other_files_are_refused(folder: Path) -> None:
         Store.create(other, small())
     with pytest.raises(InputError, match="no such file"):
         Store.open(folder / "none.db")
-    with pytest.raises(InputError, match="no folder"):
-        Store.create(folder / "none" / "db", small())
+    with pytest.raises(InputError, match="a file; expected a folder"):
+        Store.create(text / "db", small())
+    Store.create(folder / "new" / "db", small()).close()
+    assert (folder / "new" / "db").is_file()
     assert text.read_text(encoding="utf-8").startswith("not a database")
 
 

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.relatedness.bws.output import report, write_folder
 from firth.relatedness.bws.records import SMALLEST, Tuple, read_items, write_tuples
 from firth.run.errors import InputError
 from firth.run.files import write_json
 from firth.run.progress import bar
+from firth.run.results import write_folder
 from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome
 
@@ -259,7 +259,7 @@ def write_design(
     """
     names = [item.id for item in read_items(items)]
 
-    def build(folder: Path) -> Mapping[str, Any]:
+    def build(folder: Path) -> str:
         rows = design_tuples(len(names), size=size, factor=factor, seed=seed)
         width = len(str(len(rows)))
         write_tuples(
@@ -271,10 +271,17 @@ def write_design(
         )
         balance = measure_balance(rows, len(names))
         write_json(folder / "balance.json", balance.to_dict())
-        return report(balance.text())
+        return balance.text()
 
     config = {"size": size, "factor": factor, "seed": seed}
-    return write_folder(out, inputs={"items": items}, config=config, build=build, replace=force)
+    return write_folder(
+        out,
+        command="firth bws tuples",
+        inputs={"items": items},
+        config=config,
+        build=build,
+        replace=force,
+    )
 
 
 @dataclass(frozen=True)

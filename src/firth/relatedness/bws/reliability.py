@@ -5,7 +5,6 @@ two bins, each bin gives scores by counting, and the two rankings are correlated
 All splits are done at once: a split is a column of weights, and counting is a sparse product.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,13 @@ from scipy.stats import rankdata
 
 from firth.relatedness.bws.answers import THRESHOLD, Judgements, sort_answers, to_scores
 from firth.relatedness.bws.design import Floats
-from firth.relatedness.bws.output import report, write_folder
 from firth.relatedness.bws.records import read_answered
 from firth.relatedness.plots import draw_reliability, save
 from firth.relatedness.rows import write_rows
 from firth.run.errors import InputError
 from firth.run.files import write_json
 from firth.run.progress import bar
+from firth.run.results import write_folder
 from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome
 
@@ -234,16 +233,23 @@ def write_reliability(
     """
     asked, given, right = read_answered(tuples, annotations, gold)
 
-    def build(folder: Path) -> Mapping[str, Any]:
+    def build(folder: Path) -> str:
         answers = sort_answers(asked, given, right, threshold=threshold, score_gold=score_gold)
         found = measure_reliability(Judgements.of(asked, answers.kept), **settings)
         found.write(folder)
-        return report(answers.text(), found.text())
+        return f"{answers.text()}\n{found.text()}"
 
     files = {"tuples": tuples, "annotations": annotations, "gold": gold}
     config = {"threshold": threshold, "score_gold": score_gold, **settings}
     libraries = ("numpy", "scipy")
-    return write_folder(out, inputs=files, config=config, build=build, libraries=libraries)
+    return write_folder(
+        out,
+        command="firth bws reliability",
+        inputs=files,
+        config=config,
+        build=build,
+        libraries=libraries,
+    )
 
 
 def split_half(

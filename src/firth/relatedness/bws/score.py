@@ -1,7 +1,7 @@
 """From answers to scores: by counting, by Bradley–Terry, with intervals, and what was left out."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,12 @@ from firth.relatedness.bws.answers import (
     to_scores,
 )
 from firth.relatedness.bws.design import Floats, Ints, measure_balance
-from firth.relatedness.bws.output import report, write_folder
 from firth.relatedness.bws.records import Annotation, Gold, Tuple, read_answered, read_items
 from firth.relatedness.rows import write_rows
 from firth.run.errors import InputError
 from firth.run.files import write_json
 from firth.run.progress import bar
+from firth.run.results import write_folder
 from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome
 
@@ -203,14 +203,21 @@ def write_scores(
     names = [item.id for item in read_items(items)] if items else []
     asked, given, right = read_answered(tuples, annotations, gold, names or None)
 
-    def build(folder: Path) -> Mapping[str, Any]:
+    def build(folder: Path) -> str:
         found = score_answers(asked, given, right, items=names, **settings)
         found.write(folder)
-        return report(found.text())
+        return found.text()
 
     files = {"tuples": tuples, "annotations": annotations, "gold": gold, "items": items}
     libraries = ("numpy", "scipy", "scikit-learn")
-    return write_folder(out, inputs=files, config=settings, build=build, libraries=libraries)
+    return write_folder(
+        out,
+        command="firth bws score",
+        inputs=files,
+        config=settings,
+        build=build,
+        libraries=libraries,
+    )
 
 
 def implied_pairs(judgements: Judgements) -> Ints:

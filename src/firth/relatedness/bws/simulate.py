@@ -4,7 +4,7 @@ Thurstone (1927), Luce and Suppes (1965): whoever answers a tuple sees each item
 plus noise of their own, drawn afresh for each answer, and names the largest and the smallest.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +14,6 @@ import numpy as np
 
 from firth.relatedness.bws.answers import Judgements
 from firth.relatedness.bws.design import Floats, Ints, design_tuples, number_items
-from firth.relatedness.bws.output import report, write_folder
 from firth.relatedness.bws.records import (
     Annotation,
     Gold,
@@ -30,6 +29,7 @@ from firth.relatedness.rows import write_rows
 from firth.run.errors import InputError
 from firth.run.files import write_json
 from firth.run.progress import bar
+from firth.run.results import write_folder
 from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome
 
@@ -298,15 +298,22 @@ def write_simulation(
         truth = with_random_truth(truth, seed)
     asked = read_tuples(tuples, [item.id for item in truth])
 
-    def build(folder: Path) -> Mapping[str, Any]:
+    def build(folder: Path) -> str:
         found = simulate_answers(truth, asked, crowd, seed=seed, **settings)
         found.write(folder)
-        return report(found.text())
+        return found.text()
 
     files = {"items": items, "tuples": tuples}
     config = {**asdict(crowd), "random_truth": random_truth, "seed": seed, **settings}
     libraries = ("numpy", "scipy")
-    return write_folder(out, inputs=files, config=config, build=build, libraries=libraries)
+    return write_folder(
+        out,
+        command="firth bws simulate",
+        inputs=files,
+        config=config,
+        build=build,
+        libraries=libraries,
+    )
 
 
 def with_random_truth(items: Sequence[Item], seed: int) -> list[Item]:

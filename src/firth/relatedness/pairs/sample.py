@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 import firth
-from firth.relatedness.bws.output import claim_file
 from firth.relatedness.pairs.choose import (
     Bucket,
     Candidates,
@@ -30,7 +29,7 @@ from firth.relatedness.pairs.settings import PairPool, SampleSettings, Strategy
 from firth.relatedness.pairs.synonyms import open_synonyms
 from firth.relatedness.plots import draw_overlaps, save
 from firth.run.errors import InputError
-from firth.run.files import fingerprint_file, write_atomically, write_json
+from firth.run.files import claim_file, fingerprint_file, write_atomically, write_json
 from firth.run.seeds import derive_seed
 
 SCHEMA = 1
@@ -149,7 +148,6 @@ class PairSample:
         """
         path, plot, report = _files(Path(path))
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             with write_atomically(path) as partial:
                 partial.write_text(self._table(), encoding="utf-8")
             label = f"{self.settings.overlap} overlap"

@@ -12,10 +12,10 @@ from pathlib import Path
 from sqlite3 import Connection, Row
 from threading import Lock
 
-from firth.relatedness.bws.output import claim_file
 from firth.relatedness.bws.records import Annotation
 from firth.relatedness.questionnaire.setup import Questionnaire, Rules, Wording
 from firth.run.errors import InputError
+from firth.run.files import claim_file
 from firth.run.seeds import derive_seed
 
 LONGEST_NAME = 64
@@ -158,9 +158,8 @@ class Store:
             InputError: The file is something else, or holds another questionnaire.
         """
         path = Path(path)
-        if not path.parent.is_dir():
-            raise InputError(f"{path}: there is no folder {path.parent}")
         _look_at(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
         store = cls(path, questionnaire.wording, questionnaire.rules)
         with store._writing() as connection:
             if not _table_names(connection):
