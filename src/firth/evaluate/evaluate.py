@@ -129,9 +129,6 @@ def evaluate_models(
         groups: Name → models that differ in their seed only, evaluated too, and summed up as one.
         against: The model (as named among `models`) to which all others are compared in pairs.
 
-    Returns:
-        The evaluations in the order of `models`, with what was left out and why.
-
     Raises:
         InputError: As for `evaluate`; two different objects of one name; a group of fewer than two
             models, or of models that one name stands for; `against` is not among the models.

@@ -48,12 +48,10 @@ class Scheme(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One division of the rows.
+    """One division of the rows, by number, ascending: to learn from, and to report on.
 
-    Attributes:
-        name: `fold 1` to `fold 10`, or the topic held out.
-        train: Row numbers to learn from, ascending.
-        test: Row numbers to report on, ascending; every row is in the test part of one fold.
+    Every row is in the test part of one fold; `name` is `fold 1` to `fold 10`, or the topic held
+    out.
     """
 
     name: str
@@ -160,20 +158,11 @@ def mean_over_parts(
     x: Floats, y: Floats, parts: Mapping[str, Rows], metric: Metric, *,
     by_size: bool = False, seed: int = 13, resamples: int = 1_000,
 ) -> Estimate:  # fmt: skip
-    """The mean of a metric over parts of some rows, with a bootstrap interval.
+    """The mean of a metric over parts of some rows, with a bootstrap interval within each part.
 
-    Args:
-        x: Gold scores, shape (n,); `y` are similarities.
-        y: Similarities, shape (n,).
-        parts: Name → row numbers; parts do not share rows.
-        metric: Which figure.
-        by_size: Weigh each part by its number of rows.
-        seed: Of the resampling of the rows within each part.
-        resamples: Bootstrap resamples.
-
-    Returns:
-        × 100, with `n` the rows of all parts. Undefined, with the reason, when it is undefined on
-        one of them.
+    `x` are gold scores, `y` similarities, shape (n,); `parts` name → row numbers, none shared.
+    `by_size` weighs each part by its number of rows. Undefined, with the reason, if it is so on a
+    part; `n` is the rows of all.
     """
     sizes = np.array([len(rows) for rows in parts.values()], dtype=np.float64)
     if not sizes.sum():
@@ -208,21 +197,14 @@ class Bootstrap:
 
     def figures(self, samples: Sequence[Sample]) -> dict[Key, Estimate]:
         """Every figure of a model on a set, subtasks included; of several models, the means."""
-
-        def measure(metric: Metric, part: Part) -> Estimate:
-            return mean_estimate(metric, [part], self.resamples)
-
-        return self._known("figures", [_content(one) for one in samples], Estimate,
-                           lambda: self._each(samples, True, measure))  # fmt: skip
+        return self._known("figures", [*map(_content, samples)], Estimate,
+                           lambda: self._each(samples, True, mean_estimate))  # fmt: skip
 
     def differences(self, first: Sample, second: Sample, subtasks: bool) -> dict[Key, Difference]:
         """Paired differences of two models on the same rows, first minus second."""
-
-        def measure(metric: Metric, part: Part) -> Difference:
-            return mean_difference(metric, [part], self.resamples)
-
-        return self._known("differences", [_content(first), _content(second), subtasks], Difference,
-                           lambda: self._each((first, second), subtasks, measure))  # fmt: skip
+        both = [first, second]
+        return self._known("differences", [*map(_content, both), subtasks], Difference,
+                           lambda: self._each(both, subtasks, mean_difference))  # fmt: skip
 
     def aggregates(self, item: Scored, hows: Sequence[Aggregate]) -> dict[Key, Estimate]:
         """The aggregates that a set can have; `all` and those that do not apply are passed over."""
@@ -260,13 +242,15 @@ class Bootstrap:
                 for of_set in zip(*models, strict=True)]  # fmt: skip
 
     def _each(
-        self, samples: Sequence[Sample], subtasks: bool, measure: Callable[[Metric, Part], F]
-    ) -> dict[Key, F]:
+        self, samples: Sequence[Sample], subtasks: bool,
+        measure: Callable[[Metric, Sequence[Part], int], F],
+    ) -> dict[Key, F]:  # fmt: skip
         return {
-            (group, metric): measure(metric, self._part(group, metric, samples, rows))
+            (group, metric): measure(metric, [self._part(group, metric, samples, rows)],
+                                     self.resamples)
             for group, rows in samples[0].groups(subtasks).items()
             for metric in samples[0].metrics
-        }
+        }  # fmt: skip
 
     def _part(
         self, group: str, metric: Metric, samples: Sequence[Sample], rows: Rows | slice,

@@ -210,11 +210,8 @@ def training_runs(model: str) -> list[Path]:
 
 
 def training_of(source: str | Path) -> Training:
-    """Open a training text.
-
-    Args:
-        source: A run (its corpus), a Parquet file of pairs (`sentence1`, `sentence2`), or anything
-            `firth corpus build` reads: files, folders, globs, `hub:NAME`.
+    """Open a training text: a run (its corpus), a Parquet file of pairs (`sentence1`, `sentence2`),
+    or anything `firth corpus build` reads: files, folders, globs, `hub:NAME`.
 
     Raises:
         InputError: It is none of these.
@@ -283,11 +280,9 @@ class SetLeakage:
     """How much of one set stands in a training text.
 
     Attributes:
-        texts: Distinct texts (and sentences within them) long enough to be looked for.
-        exact: Of these, how many stand in the training text.
-        near: How many others stand in it nearly.
-        rows: Rows of the set.
-        rows_touched: Rows of which a text, or a sentence within one, was found either way.
+        texts: Distinct texts (and sentences within them) long enough to be looked for, of which so
+            many stand in the training text `exact`, others `near`.
+        rows_touched: Rows, of all `rows`, of which a text, or a sentence within one, was found.
         touched: Which rows these are, counted from 0 in the order of the set.
     """
 

@@ -20,7 +20,7 @@ _TOKENISED = re.compile(r"\S [.,;:!?](\s|$)|\w n't\b|\w 's\b|``|''|-LRB-|-RRB-")
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Something `all` would have taken, and why it is not there; `kind` is `task` or `model`.
+    """A `task` or `model` (`kind`) that `all` would have taken, and why it is not there.
 
     `brief` is the reason in a few words, or "" where `reason` is short itself.
     """
@@ -47,15 +47,12 @@ def summary(left_out: Sequence[LeftOut]) -> list[str]:
         alike = (item.brief or item.reason).replace(item.name, "NAME")
         alike = re.sub(rf"\b{re.escape(base)}\b", "NAME", alike) if base else alike
         groups.setdefault((item.kind, alike), []).append(item)
-    lines = []
-    for (kind, alike), items in groups.items():
-        first = items[0]
-        if len(items) == 1:
-            lines.append(f"{kind} {first.name} left out: {first.brief or first.reason}")
-        else:
-            names = ", ".join(item.name for item in items)
-            lines.append(f"{len(items)} {kind}s left out ({names}): {alike}")
-    return lines
+    return [
+        f"{len(items)} {kind}s left out ({', '.join(item.name for item in items)}): {alike}"
+        if len(items) > 1
+        else f"{kind} {items[0].name} left out: {items[0].brief or items[0].reason}"
+        for (kind, alike), items in groups.items()
+    ]
 
 
 class _NowhereError(InputError):
@@ -108,12 +105,10 @@ def select_every_split(
     """As `select_sets`, but every split that can be found of a task that names none."""
     names: dict[str, None] = {}
     for name in tasks:
-        if ":" in name:
-            names[name] = None
-            continue
         every = [task for task in TASKS.values() if not task.derived]
-        for task in every if name == EVERYTHING else [find_task(name)[0]]:
-            names |= {f"{task.name}:{split}": None for split in task.splits}
+        whole = every if name == EVERYTHING else [] if ":" in name else [find_task(name)[0]]
+        named = [f"{task.name}:{split}" for task in whole for split in task.splits]
+        names |= dict.fromkeys(named or [name])
     sets: list[EvaluationSet] = []
     left_out = []
     for name in names:

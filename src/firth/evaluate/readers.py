@@ -24,8 +24,8 @@ COLUMNS = {
     Kind.TRIPLETS: ("anchor", "positive", "negative"),
 }
 Cells = Mapping[str, str]
-Record = tuple[str, tuple[str, ...], Cells | str]
-"""Where it stands, the splits it belongs to, and named cells or what is wrong with it."""
+Record = tuple[object, tuple[str, ...], Cells | str]
+"""Its place (line or row), the splits it belongs to, and named cells or what is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,11 @@ def row_of(record: Cells, task: Task) -> Row:
     return Row(texts, score, "" if subtask == ALL else subtask)
 
 
-def _table(records: Iterable[Record], task: Task) -> Table:
+def _table(records: Iterable[tuple[str, Record]], task: Task) -> Table:
+    """The rows of records, each with what its place is a number of."""
     splits: dict[str, list[Row]] = {}
     broken = []
-    for place, names, cells in records:
+    for where, (place, names, cells) in records:
         try:
             if isinstance(cells, str):
                 raise ValueError(cells)
@@ -66,7 +67,7 @@ def _table(records: Iterable[Record], task: Task) -> Table:
             for name in names:
                 splits.setdefault(name, []).append(row)
         except ValueError as error:
-            broken.append(f"{place}: {error}")
+            broken.append(f"{where} {place}: {error}")
     return Table(splits, tuple(broken))
 
 
@@ -102,22 +103,21 @@ def read_table(path: Path, task: Task) -> Table:
 
     def records() -> Iterator[Record]:
         for number, line in enumerate(lines[1:], start=2):
-            place = f"{path}, line {number}"
             if not (line := line.removesuffix(b"\r")):
                 continue
             try:
                 cells = line.decode("utf-8").split("\t")
             except UnicodeDecodeError as error:
-                yield place, (), f"not UTF-8 (byte {error.start} of the line)"
+                yield number, (), f"not UTF-8 (byte {error.start} of the line)"
                 continue
             if len(cells) != len(header):
-                yield place, (), f"{len(cells)} cells, the header has {len(header)}"
+                yield number, (), f"{len(cells)} cells, the header has {len(header)}"
                 continue
             record = dict(zip(header, cells, strict=True))
             only = next(iter(task.splits))
-            yield place, (record["split"] if len(task.splits) > 1 else only,), record
+            yield number, (record["split"] if len(task.splits) > 1 else only,), record
 
-    found = _table(records(), task)
+    found = _table(((f"{path}, line", record) for record in records()), task)
     if not found.splits:
         why = found.broken[0] if found.broken else "It has only a header."
         raise InputError(f"{path}: no usable row. {why}")
@@ -132,12 +132,10 @@ _SICK_FILES = {"SICK_train.txt": "train", "SICK_trial.txt": "trial",
 
 
 def read_original(task: Task, data_dir: Path) -> tuple[Path, Table] | None:
-    """Read the organisers' files of a task: the folder they were found in, and the rows.
+    """Read the organisers' files of a task: the folder they were found in, and the rows; None where
+    no folder of the evaluation folder `data_dir` holds any of them.
 
     Rows without a gold score (of 2015 and 2016 most) are not rows of the set.
-
-    Returns:
-        None when no folder of the evaluation folder `data_dir` holds any of the files.
 
     Raises:
         InputError: A file cannot be read, lacks a column, or has no good row.
@@ -147,7 +145,8 @@ def read_original(task: Task, data_dir: Path) -> tuple[Path, Table] | None:
     find, read = _FORMS[task.original]
     for folder in (data_dir / name for name in task.folders):
         if folder.is_dir() and (paths := find(folder)):
-            found = _table((record for path in paths for record in read(path)), task)
+            records = ((f"{path}, line", record) for path in paths for record in read(path))
+            found = _table(records, task)
             if not found.splits:
                 first = found.broken[0] if found.broken else "the files are empty"
                 raise InputError(f"{folder}: no usable row of {task.title}: {first}")
@@ -183,23 +182,19 @@ def _read_year(path: Path) -> Iterator[Record]:
     for number, (pair, score) in enumerate(zip(pairs, scores, strict=True), start=1):
         cells = pair.split("\t")
         if score.strip():
-            yield f"{path}, line {number}", (split,), (
-                {"sentence1": cells[0], "sentence2": cells[1], "score": score.strip(),
-                 "subtask": path.name.split(".")[2]}
-                if len(cells) > 1
-                else "expected two sentences with a tab between them"
-            )  # fmt: skip
+            problem = "" if len(cells) > 1 else "expected two sentences with a tab between them"
+            named = zip(("sentence1", "sentence2"), cells, strict=False)
+            more = {"score": score.strip(), "subtask": path.name.split(".")[2]}
+            yield number, (split,), problem or dict(named) | more
 
 
 def _read_benchmark(path: Path) -> Iterator[Record]:
     for number, line in enumerate(_lines(path), start=1):
         cells = line.split("\t")
         names = ("subtask", "", "", "", "score", "sentence1", "sentence2")
-        yield f"{path}, line {number}", (path.stem.removeprefix("sts-"),), (
-            dict(zip(names, cells, strict=False))
-            if len(cells) > 6
-            else f"{len(cells)} tab-separated cells, expected at least 7"
-        )  # fmt: skip
+        few = f"{len(cells)} tab-separated cells, expected at least 7" if len(cells) < 7 else ""
+        split = path.stem.removeprefix("sts-")
+        yield number, (split,), few or dict(zip(names, cells, strict=False))
 
 
 def _read_sick(path: Path) -> Iterator[Record]:
@@ -209,17 +204,14 @@ def _read_sick(path: Path) -> Iterator[Record]:
     of_file = _SICK_FILES.get(path.name, "")
     _need(path, header, [*names.values(), *([] if of_file else ["SemEval_set"])])
     for number, line in enumerate(lines[1:], start=2):
-        place = f"{path}, line {number}"
         cells = dict(zip(header, line.split("\t"), strict=False))
         if len(cells) < len(header):
-            yield place, (), f"{len(cells)} cells, the header has {len(header)}"
-            continue
-        split = of_file or cells["SemEval_set"].strip().lower()
-        if split not in _SICK_FILES.values():
-            yield place, (), f"SemEval_set {cells['SemEval_set']!r} is unknown"
-            continue
-        # The whole set counts as a split too.
-        yield place, (split, ALL), {ours: cells[theirs] for ours, theirs in names.items()}
+            yield number, (), f"{len(cells)} cells, the header has {len(header)}"
+        elif (split := of_file or cells["SemEval_set"].strip().lower()) in _SICK_FILES.values():
+            # The whole set counts as a split too.
+            yield number, (split, ALL), {ours: cells[theirs] for ours, theirs in names.items()}
+        else:
+            yield number, (), f"SemEval_set {cells['SemEval_set']!r} is unknown"
 
 
 def _read_relatedness(path: Path) -> Iterator[Record]:
@@ -228,12 +220,9 @@ def _read_relatedness(path: Path) -> Iterator[Record]:
     for number, cells in rows:
         both = cells["Text"].split("\n")
         subtask = cells["PairID"].split("_")[0].replace("Wiki", "Wikipedia")
-        yield f"{path}, line {number}", (ALL,), (
-            {"sentence1": both[0], "sentence2": both[1], "score": cells["Score"],
-             "subtask": subtask}
-            if len(both) == 2
-            else f"Text holds {len(both)} lines, expected the two sentences"
-        )  # fmt: skip
+        odd = "" if len(both) == 2 else f"Text holds {len(both)} lines, expected the two sentences"
+        named = dict(zip(("sentence1", "sentence2"), both, strict=False))
+        yield number, (ALL,), odd or named | {"score": cells["Score"], "subtask": subtask}
 
 
 def _read_arguments(path: Path) -> Iterator[Record]:
@@ -246,7 +235,7 @@ def _read_arguments(path: Path) -> Iterator[Record]:
     topic = {"subtask": _TOPICS[path.stem.removeprefix("ArgPairs_")]}
     for number, cells in rows:
         record = topic | {ours: cells[theirs] for ours, theirs in names.items()}
-        yield f"{path}, line {number}", (ALL,), record
+        yield number, (ALL,), record
 
 
 def _csv(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
@@ -340,9 +329,9 @@ def hub_table(records: Iterable[Mapping[str, Any]], task: Task, split: str) -> T
                 )
             values = {ours: record.get(theirs) for ours, theirs in names.items()}
             cells = {name: "" if value is None else str(value) for name, value in values.items()}
-            yield f"{home.name}, row {number}", (split,), cells
+            yield number, (split,), cells
 
-    return _table(found(), task)
+    return _table(((f"{home.name}, row", record) for record in found()), task)
 
 
 # Lee & Pincombe's ratings, from the files that gensim ships; gensim itself is not imported.
@@ -364,9 +353,8 @@ def read_lee(folder: Path) -> EvaluationSet:
 
     83 students compared them; each pair has the mean of its 8 to 12 ratings, scaled to [0, 1].
 
-    Args:
-        folder: Holds `lee.cor`, a text a line (Latin-1), and `similarities0-1.txt`, as many rows
-            of as many tab-separated numbers, of which the upper triangle counts.
+    `folder` holds `lee.cor`, a text a line (Latin-1), and `similarities0-1.txt`, as many rows of as
+    many tab-separated numbers, of which the upper triangle counts.
 
     Raises:
         InputError: The two files do not fit each other.

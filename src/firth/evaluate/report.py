@@ -29,13 +29,7 @@ from firth.evaluate.results import (
 from firth.evaluate.rows import Sample
 from firth.evaluate.tables import Layout, lay_out, to_latex, to_markdown, to_text
 from firth.run.errors import InputError, MissingExtraError
-from firth.run.files import (
-    fingerprint_file,
-    read_json,
-    write_atomically,
-    write_json,
-    write_text,
-)
+from firth.run.files import fingerprint_file, read_json, write_atomically, write_json, write_text
 from firth.run.progress import note
 from firth.run.results import publish
 
@@ -104,11 +98,8 @@ class Report:
                 that firth did not write (without `force`).
         """
         first = self.evaluations[0]
-        config = {
-            "models": [one.model for one in self.evaluations],
-            "seed": first.seed,
-            "resamples": first.resamples,
-        }
+        models = [one.model for one in self.evaluations]
+        config = {"models": models, "seed": first.seed, "resamples": first.resamples}
         publish(Path(folder), self._write, config, command=COMMAND, force=force)
 
     def _write(self, folder: Path) -> None:

@@ -105,15 +105,9 @@ def rated_pairs(request: Request) -> Rated:
     options, config = request.options, request.run.config
     data = load_set(find_task(TASK)[0], request.data_dir, options.split or DEFAULT_SPLIT)
     chosen = data.sampled(len(data.rows) if options.pairs is None else options.pairs, config.seed)
-    return Rated(
-        split=data.split,
-        pairs=tuple(chosen.pairs),
-        gold=np.array([row.score for row in chosen.rows], dtype=np.float64),
-        whole=len(data.rows),
-        seed=config.seed,
-        resamples=config.evaluate.resamples,
-        caveats=data.notes,
-    )
+    gold = np.array([row.score for row in chosen.rows], dtype=np.float64)
+    return Rated(data.split, tuple(chosen.pairs), gold, len(data.rows), config.seed,
+                 config.evaluate.resamples, data.notes)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

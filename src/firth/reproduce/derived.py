@@ -147,24 +147,17 @@ def run_over(base: Run, part: Part, name: str, changes: Mapping[str, Any]) -> Ru
         MissingStageError: The base lacks its corpus.
     """
     path = base.path / FOLDER / name
-    cut = {
-        "run": str(path),
-        "corpus": {
-            "inputs": [str(path / _DOCUMENTS.name / _FILE)],
-            "text_field": "text",
-            "id_field": "id",
-            "strict": True,
-        },
-        "origin": {"method": Method.PAPER.value},
-    }
+    documents = {"inputs": [str(path / _DOCUMENTS.name / _FILE)], "text_field": "text",
+                 "id_field": "id", "strict": True}  # fmt: skip
+    cut = {"run": str(path), "corpus": documents, "origin": {"method": Method.PAPER.value}}
     run = Run(path, base.config.changed(dict(changes), name).changed(cut, name))
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
         return _export(workspace, Corpus.open(base), part)
 
-    documents = fingerprint_value(list(part.documents))
+    chosen = fingerprint_value(list(part.documents))
     with unless_refused(path):
-        run.build(_DOCUMENTS, fill, inputs={**base.inputs(CORPUS), "documents": documents})
+        run.build(_DOCUMENTS, fill, inputs={**base.inputs(CORPUS), "documents": chosen})
         bring_up_to_date(run, CORPUS, TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
     return run
 

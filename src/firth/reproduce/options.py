@@ -14,12 +14,7 @@ RUN_WEIGHTS = "run"
 _TERMS = ("coherence", "sentence", "left", "right")
 _UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
 _LEAST = {"pairs": 10, "contexts": 1, "shortlist": 1, "train_pairs": 2}
-_MODULES = {
-    "report": ("matplotlib",),
-    "baselines": ("gensim",),
-    "relatedness": ("spacy",),
-    "glove": (GLOVE,),
-}
+_MODULES = {"report": "matplotlib", "baselines": "gensim", "relatedness": "spacy", "glove": GLOVE}
 
 
 @dataclass(frozen=True)
@@ -136,7 +131,7 @@ class Request:
 
 def need_extras(what: str, *extras: str) -> None:
     """Raise `MissingExtraError` naming all of firth's `extras` that `what` lacks."""
-    lacking = [one for one in extras if not all(map(find_spec, _MODULES[one]))]
+    lacking = [one for one in extras if not find_spec(_MODULES[one])]
     if lacking:
         raise MissingExtraError(what, ",".join(lacking))
 

@@ -144,10 +144,9 @@ def siamese_vs_cross(request: Request) -> Report:
     }
     overlap = rated.word_overlap(run)
 
-    rows = []
-    for name, test in repeats.items():
-        rows.append(row(name, found[name], percent(test["spearman"]), 100 * test["l2"],
-                        100 * test["constant_l2"], STRUCTURES[name]))  # fmt: skip
+    rows = [row(name, found[name], percent(test["spearman"]), 100 * test["l2"],
+                100 * test["constant_l2"], STRUCTURES[name])
+            for name, test in repeats.items()]  # fmt: skip
     rows += [row(name, one) for name, one in overlap.items()]
     lines: Values = {"ours": list(found.values())}
     lines |= {name: flat(one, list(found)) for name, one in overlap.items()}
