@@ -143,11 +143,9 @@ def fingerprint_model(spec: str | Path) -> str | None:
 def _fingerprint_snapshot(name: str) -> str | None:
     """The commit that a hub name stands for: by the hub where it can be reached, else that of the
     local copy, which is what would be opened then; None where neither is known."""
-    try:
-        import huggingface_hub
-        from huggingface_hub import constants
-    except ImportError:
-        return None
+    import huggingface_hub
+    from huggingface_hub import constants
+
     repository = name if "/" in name else f"{_ORGANISATION}/{name}"
     commit: str | None = None
     if not constants.HF_HUB_OFFLINE and hub_is_reachable():

@@ -135,9 +135,10 @@ def _studied(
     recipe = None
     if base is not None:
         recipe = Recipe(base, pairs=request.options.train_pairs, seed=request.seed)
-    setting, cache = Setting(request.seed, RESAMPLES), Cache(request.folder / "cache")
-    return study_models(pairs_of(request), models, request.folder, recipe,
-                        leave_one_out=leave_one_out, setting=setting, cache=cache)  # fmt: skip
+    setting = Setting(seed=request.seed, resamples=RESAMPLES)
+    return study_models(pairs_of(request), models, request.folder, recipe, setting=setting,
+                        leave_one_out=leave_one_out, cache=Cache(request.folder / "cache")
+                        )  # fmt: skip
 
 
 def _tuning_notes(study: Study, base: str | None) -> list[str]:

@@ -12,7 +12,6 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from firth.corpus import CORPUS, TOKENIZER
-from firth.evaluate.metrics import Difference, Estimate
 from firth.evaluate.models import EncoderScorer
 from firth.harvest import HARVEST
 from firth.origin.settings import Method
@@ -63,9 +62,7 @@ def table7(request: Request) -> Report:
     # The start comes first: a base that cannot be opened is refused before anything is made.
     unlearned = _similarities(rated, start_model(varied))
     start = rated.spearman(unlearned)
-    found: dict[int, Estimate] = {}
-    changed: dict[int, Difference] = {}
-    reports: dict[int, Mapping[str, Any]] = {}
+    found, changed, reports = {}, {}, {}
     for size in sizes:
         derived = with_training_pairs(run, f"table7/{size}", size, changes)
         outcome = build_surrogate(derived)
