@@ -46,14 +46,10 @@ class Metric(StrEnum):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its 95 % bootstrap percentile interval, all × 100.
+    """A figure of n observations with its 95 % bootstrap percentile interval, all × 100.
 
-    Attributes:
-        value: The metric on the data themselves; None where it is undefined (see `reason`).
-        low: 2.5th percentile over resamples, or None.
-        high: 97.5th percentile over resamples, or None.
-        n: Number of observations.
-        reason: Why `value` is None.
+    `value` is the metric on the data themselves, `low` and `high` are its 2.5th and 97.5th
+    percentile over resamples; None where it is undefined, for the `reason`.
     """
 
     value: float | None
@@ -64,9 +60,10 @@ class Estimate:
 
     def __str__(self) -> str:
         """`49.1 [46.5, 51.6]`, or `undefined`."""
-        if self.value is None or self.low is None or self.high is None:
-            return "undefined" if self.value is None else f"{self.value:.1f}"
-        return f"{self.value:.1f} [{self.low:.1f}, {self.high:.1f}]"
+        if self.value is None:
+            return "undefined"
+        interval = "" if self.low is None else f" [{self.low:.1f}, {self.high:.1f}]"
+        return f"{self.value:.1f}{interval}"
 
 
 @dataclass(frozen=True)

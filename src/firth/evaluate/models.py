@@ -169,12 +169,10 @@ def _fingerprint_snapshot(name: str) -> str | None:
 
 @dataclass(frozen=True)
 class System:
-    """A model under evaluation, not opened before it is needed.
+    """A model under evaluation, called `label`, not opened before it is needed.
 
-    Attributes:
-        label: What the caller calls it.
-        fingerprint: What identifies it whatever it is called; None: it cannot be cached.
-        optional: Whether it is left out, with the reason, where `open` fails.
+    `fingerprint` identifies it whatever it is called (None: it cannot be cached); an `optional` one
+    is left out, with the reason, where `open` fails.
     """
 
     label: str
@@ -208,10 +206,8 @@ def system_of(model: Model, *, optional: bool = False) -> System:
 def select_systems(models: Sequence[Model]) -> tuple[list[System], list[LeftOut]]:
     """The systems behind some models, none opened yet, and what `baseline:all` leaves out.
 
-    Args:
-        models: `baseline:all` is every baseline that needs nothing after `@`, and
-            `baseline:all@RUN` those and the ones that the run serves: its idf, and what was
-            trained in `RUN/baselines`.
+    `baseline:all` is every baseline that needs nothing after `@`, and `baseline:all@RUN` those and
+    the ones that the run serves: its idf, and what was trained in `RUN/baselines`.
 
     Raises:
         InputError: No model, no such baseline, or `RUN` is not a run.

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -198,10 +199,8 @@ def versions(libraries: Sequence[str]) -> dict[str, str]:
     """Distribution → version, of those that are installed."""
     found = {}
     for name in libraries:
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return found
 
 
