@@ -48,7 +48,7 @@ STEPS = (
     Step(CONTEXT, "firth.context.build", "build_context"),
     Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
     Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
-    Step(EVALUATION, "firth.evaluate.stage", "build_evaluation"),
+    Step(EVALUATION, "firth.evaluate.evaluate", "build_evaluation"),
 )
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from firth import evaluate
-from firth.evaluate.aggregate import (
+from firth.evaluate.figures import (
     Aggregate,
     Scheme,
     aggregate,

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firth.evaluate.comparison import average, average_difference, choose, compare_saved
+from firth.evaluate.comparison import choose, compare_saved
 from firth.evaluate.evaluate import evaluate_models
+from firth.evaluate.figures import Bootstrap
 from firth.evaluate.metrics import Difference, Estimate, Metric, estimate, paired_difference
-from firth.evaluate.results import Sample
+from firth.evaluate.rows import Sample
 from firth.run.errors import InputError
 
 MODELS = ["baseline:dice", "baseline:tfidf"]
@@ -35,13 +36,13 @@ def test_the_average_is_that_of_the_figures() -> None:
     """Value, and rows, of the sets' own; an interval narrower than either's; any order of sets."""
     samples = [sample("a", 60, 1.0), sample("b", 60, 1.2), sample("c", 60, 0.8)]
     own = [ends(estimate(SPEARMAN, one.x, one.y, seed=3)) for one in samples]
-    found = average(samples, SPEARMAN, seed=13, resamples=1_000)
+    found = Bootstrap(13, 1_000).average(samples, SPEARMAN)
     value, low, high = ends(found)
     assert value == pytest.approx(np.mean([one[0] for one in own]))
     assert found.n == 180
     assert low < value < high
     assert high - low < min(upper - lower for _, lower, upper in own)
-    turned = average(samples[::-1], SPEARMAN, seed=13, resamples=1_000)
+    turned = Bootstrap(13, 1_000).average(samples[::-1], SPEARMAN)
     assert ends(turned) == pytest.approx((value, low, high))
 
 
@@ -49,8 +50,8 @@ def test_differences_are_paired() -> None:
     """Turned round they change sign; with itself a model is at 0; what the value says."""
     better = [sample("a", 60, 0.5), sample("b", 40, 0.6)]
     worse = [sample("a", 60, 1.5), sample("b", 40, 1.8)]
-    ahead = average_difference(better, worse, SPEARMAN, seed=13, resamples=500)
-    behind = average_difference(worse, better, SPEARMAN, seed=13, resamples=500)
+    ahead = Bootstrap(13, 500).average_difference(better, worse, SPEARMAN)
+    behind = Bootstrap(13, 500).average_difference(worse, better, SPEARMAN)
     assert ahead.decided, "premise: the difference shows"
     assert ends(behind)[0] == pytest.approx(-ends(ahead)[0])
     assert ends(behind)[1] == pytest.approx(-ends(ahead)[2], abs=2)
@@ -59,7 +60,7 @@ def test_differences_are_paired() -> None:
         for a, b in zip(better, worse, strict=True)
     ]
     assert ends(ahead)[0] == pytest.approx(np.mean(own))
-    same = average_difference(better, better, SPEARMAN, seed=13, resamples=500)
+    same = Bootstrap(13, 500).average_difference(better, better, SPEARMAN)
     assert ends(same) == (0, 0, 0)
 
 
@@ -67,10 +68,10 @@ def test_one_undefined_set_makes_the_average_undefined() -> None:
     """With its name; and so the difference."""
     good, flat = sample("a", 30, 1.0), sample("b", 30, 1.0)
     flat.y[:] = 1.0
-    found = average([good, flat], SPEARMAN, seed=1, resamples=50)
+    found = Bootstrap(1, 50).average([good, flat], SPEARMAN)
     assert found.value is None
     assert str(found.reason).startswith("b test: all 30")
-    difference = average_difference([good, flat], [good, good], SPEARMAN, seed=1, resamples=50)
+    difference = Bootstrap(1, 50).average_difference([good, flat], [good, good], SPEARMAN)
     assert difference.value is None
 
 

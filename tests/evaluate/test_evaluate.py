@@ -11,10 +11,10 @@ from scipy import stats
 
 from firth import evaluate
 from firth.baselines.dice import Dice
-from firth.evaluate import compare, tabulate
+from firth.evaluate.comparison import compare
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Floats
-from firth.evaluate.results import SCHEMA, Evaluation
+from firth.evaluate.results import SCHEMA, Evaluation, tabulate
 from firth.evaluate.task import TASKS
 from firth.lexical.scorer import TextPair
 from firth.run.errors import InputError

@@ -109,7 +109,7 @@ def test_damaged_entries_of_the_cache_are_made_again(sets: Path, tmp_path: Path)
     (path,) = (tmp_path / "cache" / "leakage").iterdir()
     odd: object
     for odd in ([], {"touched": 1}, {"touched": [], "counts": {}, "examples": []}):
-        cache.keep_value("leakage", path.name, odd)
+        cache.keep("leakage", path.name, odd)
         assert find_leakage(training, [data], cache) == first
 
 

@@ -224,7 +224,8 @@ def test_a_run_without_an_evaluation_names_a_command_that_takes_it(tmp_path: Pat
 def test_naming_things_of_the_package_stays_light() -> None:
     """Listing tasks loads neither torch nor scikit-learn nor scipy."""
     code = (
-        "import sys; from firth.evaluate import TASKS, Evaluation, resolve_model; "
+        "import sys; from firth.evaluate.task import TASKS; from firth.evaluate.results import "
+        "Evaluation; from firth.evaluate.models import resolve_model; "
         "resolve_model('baseline:dice'); "
         "print([m for m in ('torch', 'sklearn', 'scipy', 'datasets') if m in sys.modules])"
     )

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from firth import evaluate
 from firth.cli.main import app
-from firth.evaluate import compare, load, models, plots
-from firth.evaluate import score as scoring
-from firth.evaluate.comparison import compare_saved
+from firth.evaluate import load, models, plots
+from firth.evaluate import models as scoring
+from firth.evaluate.comparison import compare, compare_saved
 from firth.evaluate.evaluate import evaluate_models
 from firth.evaluate.metrics import Floats
 from firth.evaluate.plots import plot_heat

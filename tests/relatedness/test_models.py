@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import firth.relatedness.tune as module
 from firth.baselines.dice import Dice
 from firth.cli.main import app
-from firth.evaluate.aggregate import Scheme, divide
+from firth.evaluate.figures import Scheme, divide
 from firth.evaluate.rows import EvaluationSet
 from firth.relatedness.models import Setting, study_models
 from firth.relatedness.tune import Recipe, check_recipe, learning_rate, training_pairs, tune

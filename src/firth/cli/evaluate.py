@@ -112,8 +112,8 @@ def evaluate(
         raise InputError(
             "expected MODEL... before --task, as firth evaluate baseline:dice --task lee"
         )
-    from firth.evaluate.aggregate import parse_aggregates
     from firth.evaluate.evaluate import evaluate_models
+    from firth.evaluate.figures import parse_aggregates
     from firth.evaluate.report import COMMAND, WRITTEN
     from firth.run.results import claim_folder
 

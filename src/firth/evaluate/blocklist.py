@@ -23,14 +23,8 @@ _TEXTS = {name for columns in COLUMNS.values() for name in columns if name != "s
 def make_blocklist(data_dir: Path, target: Path) -> dict[str, int]:
     """Hash every evaluation text of at least three words, and every sentence within one.
 
-    Args:
-        data_dir: Evaluation folder; every `SET/*.tsv` in it is read, whatever its columns are
-            called beside the texts.
-        target: The .npy file to write; a .json of the same name is written beside it.
-
-    Returns:
-        Set → number of distinct hashes it contributes; Lee & Pincombe's texts are always among
-        the sets.
+    Reads every `SET/*.tsv` of `data_dir`, and Lee & Pincombe's texts; writes the .npy file `target`
+    and a .json of the same name. Returns set → number of distinct hashes it contributes.
 
     Raises:
         InputError: There is nothing to hash, or gensim (with Lee & Pincombe's texts) is missing.

@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from firth.evaluate.metrics import Floats
 from firth.run.errors import InputError
 from firth.run.progress import note
 
 T = TypeVar("T")
 VARIABLE = "FIRTH_CACHE"
 """Environment variable that names the folder of the cache."""
+_ARRAY = b"\x93NUMPY"
 _ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What reading an entry that is whole, but not what it should be, may raise."""
 
@@ -72,7 +72,8 @@ class Cache:
     ) -> T:  # fmt: skip
         """What `make()` gives: read where it is there, else made, and kept as `plain` of it.
 
-        An entry that `restore` cannot make a value of is named and made again.
+        `plain` gives an array or plain types; an entry that `restore` cannot make a value of is
+        named and made again.
         """
         known = self.value(kind, key)
         if known is not None:
@@ -81,36 +82,11 @@ class Cache:
             except _ODD:
                 self._damaged(kind, key)
         made = make()
-        self.keep_value(kind, key, plain(made))
+        self.keep(kind, key, plain(made))
         return made
 
     def value(self, kind: str, key: str) -> Any:
-        """A value of plain types; None where there is no entry."""
-        return self._read(kind, key, json.loads)
-
-    def keep_value(self, kind: str, key: str, value: object) -> None:
-        """Keep a value of plain types."""
-        text = json.dumps(value, ensure_ascii=True, allow_nan=False)
-        self._write(kind, key, text.encode())
-
-    def floats(self, kind: str, key: str, shape: tuple[int, ...] | None = None) -> Floats | None:
-        """An array (of this shape, where one is given); None where there is no entry."""
-        found = self._read(kind, key, lambda data: np.load(io.BytesIO(data), allow_pickle=False))
-        if found is None:
-            return None
-        if found.dtype != np.float64 or shape not in (None, found.shape):
-            self._damaged(kind, key)
-            return None
-        array: Floats = found
-        return array
-
-    def keep_floats(self, kind: str, key: str, array: Floats) -> None:
-        """Keep an array."""
-        buffer = io.BytesIO()
-        np.save(buffer, np.ascontiguousarray(array), allow_pickle=False)
-        self._write(kind, key, buffer.getvalue())
-
-    def _read(self, kind: str, key: str, parse: Callable[[bytes], Any]) -> Any:
+        """An array, or a value of plain types; None where there is no entry."""
         if self._folder is None:
             return None
         try:
@@ -120,19 +96,24 @@ class Cache:
         checksum, _, payload = content.partition(b"\n")
         try:
             if checksum == _checksum(kind, key, payload):
-                return parse(payload)
+                if payload.startswith(_ARRAY):
+                    return np.load(io.BytesIO(payload), allow_pickle=False)
+                return json.loads(payload)
         except (*_ODD, EOFError, OSError):
             pass
         self._damaged(kind, key)
         return None
 
-    def _damaged(self, kind: str, key: str) -> None:
-        assert self._folder is not None
-        note(f"{self._folder / kind / key}: a damaged cache entry; computed again")
-
-    def _write(self, kind: str, key: str, payload: bytes) -> None:
+    def keep(self, kind: str, key: str, value: object) -> None:
+        """Keep an array, or a value of plain types."""
         if self._folder is None:
             return
+        if isinstance(value, np.ndarray):
+            buffer = io.BytesIO()
+            np.save(buffer, np.ascontiguousarray(value), allow_pickle=False)
+            payload = buffer.getvalue()
+        else:
+            payload = json.dumps(value, ensure_ascii=True, allow_nan=False).encode()
         path = self._folder / kind / key
         partial = path.with_name(f".{key}.{os.getpid()}.partial")
         try:
@@ -143,6 +124,10 @@ class Cache:
         except OSError as error:
             note(f"{self._folder}: nothing can be cached ({error.strerror})")
             self._folder = None
+
+    def _damaged(self, kind: str, key: str) -> None:
+        assert self._folder is not None
+        note(f"{self._folder / kind / key}: a damaged cache entry; computed again")
 
 
 def _checksum(kind: str, key: str, payload: bytes) -> bytes:

@@ -5,7 +5,7 @@ hard pairs; the paired bootstrap measures the difference itself.
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, product
 from pathlib import Path
@@ -15,18 +15,11 @@ import numpy as np
 
 import firth
 from firth.evaluate.cache import Cache
-from firth.evaluate.figures import bootstrap_seed, differences_of, figures_of
-from firth.evaluate.metrics import (
-    Difference,
-    Drawn,
-    Estimate,
-    Metric,
-    draw,
-    draw_difference,
-    undefined,
-)
+from firth.evaluate.figures import Bootstrap
+from firth.evaluate.metrics import Estimate, Metric
 from firth.evaluate.report import Saved, read_saved
-from firth.evaluate.results import Comparison, Evaluation, GroupResult, Sample, settings_of
+from firth.evaluate.results import Comparison, Evaluation, GroupResult, settings_of
+from firth.evaluate.rows import Sample
 from firth.evaluate.task import ALL
 from firth.run.errors import InputError
 
@@ -49,15 +42,15 @@ def compare(
             f"{first.seed}, {first.resamples} and {second.seed}, {second.resamples})"
         )
     one, two = ((e.model, [item.sample for item in e.scored]) for e in (first, second))
-    return _compare(one, two, subtasks, first.seed, first.resamples, cache)
+    return _compare(one, two, subtasks, Bootstrap(first.seed, first.resamples, Cache.open(cache)))
 
 
 def _compare(
-    first: _Named, second: _Named, subtasks: bool, seed: int, resamples: int, cache: Cache | None
+    first: _Named, second: _Named, subtasks: bool, bootstrap: Bootstrap
 ) -> list[Comparison]:
     (one, ours), (two, theirs) = first, second
-    others = {(sample.task, sample.split): sample for sample in theirs}
-    shared = [(s, others[s.task, s.split]) for s in ours if (s.task, s.split) in others]
+    others = {sample.name: sample for sample in theirs}
+    shared = [(sample, others[sample.name]) for sample in ours if sample.name in others]
     if not shared:
         raise InputError(f"{one} and {two} share no evaluated set")
     if differing := [pair for pair in shared if pair[0].data != pair[1].data]:
@@ -69,9 +62,7 @@ def _compare(
     return [
         Comparison(one, two, sample.task, group, sample.split, metric.value, difference)
         for sample, other in shared
-        for (group, metric), difference in differences_of(
-            sample, other, subtasks, seed, resamples, cache or Cache(None)
-        ).items()
+        for (group, metric), difference in bootstrap.differences(sample, other, subtasks).items()
     ]
 
 
@@ -83,29 +74,23 @@ def group_results(name: str, members: Sequence[Evaluation], cache: Cache) -> lis
     """
     if len(members) < 2:
         raise InputError(f"group {name}: got {len(members)} model; expected at least 2")
-    first = members[0]
+    bootstrap = Bootstrap(members[0].seed, members[0].resamples, cache)
+    models = tuple(one.model for one in members)
     results = []
-    for place, item in enumerate(first.scored):
-        task, split = item.data.task.name, item.data.split
-        samples = [member.scored[place].sample for member in members]
-        means = figures_of(samples, first.seed, first.resamples, cache)
-        for (group, metric), mean in means.items():
+    for items in zip(*(member.scored for member in members), strict=True):
+        samples = [item.sample for item in items]
+        task, split = samples[0].task, samples[0].split
+        for (group, metric), mean in bootstrap.figures(samples).items():
             found = [one.find(task, metric.value, subtask=group, split=split) for one in members]
             known = [one.value for one in found if one.value is not None]
             spread: tuple[float | None, float | None, float | None] = (None, None, None)
             if len(known) == len(found):
                 spread = statistics.stdev(known), min(known), max(known)
-            models = tuple(one.model for one in members)
             results.append(
                 GroupResult(name, models, task, group, split, metric.value, mean.value, *spread,
                             mean.low, mean.high, mean.n)
             )  # fmt: skip
     return results
-
-
-# The mean over several sets, as tables of the field have it. Each set is resampled by itself, since
-# its rows are a sample of their own; the means of the first, the second, … resample of all sets
-# make the interval.
 
 
 def choose(samples: Sequence[Sample], names: Sequence[str]) -> list[Sample]:
@@ -126,58 +111,6 @@ def choose(samples: Sequence[Sample], names: Sequence[str]) -> list[Sample]:
     if len({one.name for one in chosen}) < max(2, len(chosen)):
         raise InputError(f"average over {', '.join(names)}: expected two different sets or more")
     return chosen
-
-
-def average(samples: Sequence[Sample], metric: Metric, *, seed: int, resamples: int) -> Estimate:
-    """The mean of a metric over two sets or more, with its interval.
-
-    Returns:
-        x 100, with `n` the rows of all sets. Undefined, with the reason, if it is so on one set.
-    """
-    n = sum(len(one.x) for one in samples)
-    for one in samples:
-        if reason := undefined(metric, one.x, one.y):
-            return Estimate(None, None, None, n, f"{one.name}: {reason}")
-    return _mean(
-        [
-            draw(metric, [(one.x, one.y)], seed=_seed(one, metric, seed), resamples=resamples,
-                 units=one.units)
-            for one in samples
-        ]
-    ).estimate(n)  # fmt: skip
-
-
-def average_difference(
-    firsts: Sequence[Sample], seconds: Sequence[Sample], metric: Metric, *,
-    seed: int, resamples: int,
-) -> Difference:  # fmt: skip
-    """How far one model's mean over sets is ahead of another's, on the same resamples.
-
-    `seconds` are about the same rows of the same sets as `firsts`, in the same order.
-    """
-    n = sum(len(one.x) for one in firsts)
-    if any(undefined(metric, one.x, one.y) for one in (*firsts, *seconds)):
-        return Difference(None, None, None, n)
-    return _mean(
-        [
-            draw_difference(metric, (one.x, one.y), (two.x, two.y), units=one.units,
-                            seed=_seed(one, metric, seed), resamples=resamples)
-            for one, two in zip(firsts, seconds, strict=True)
-        ]
-    ).difference(n)  # fmt: skip
-
-
-def _mean(drawn: Sequence[Drawn]) -> Drawn:
-    value = float(np.mean([one.value for one in drawn]))
-    return Drawn(value, np.asarray(np.mean([one.resampled for one in drawn], axis=0)))
-
-
-def _seed(sample: Sample, metric: Metric, seed: int) -> int:
-    """As that of the set's own figure, so that both tell of the same resamples."""
-    return bootstrap_seed(seed, sample.task, sample.split, ALL, metric.value)
-
-
-# By the results that models left behind, without opening any of them.
 
 
 @dataclass(frozen=True)
@@ -241,8 +174,8 @@ def compare_saved(
         subtasks: Compare the subtasks too.
         mean: Names of sets, as `sts12` or `sts-b:dev`: also give each model's mean over them, and
             the differences of these.
-        seed: Of the resampling; None takes that of `first`.
-        resamples: Bootstrap resamples; None takes those of `first`.
+        seed: Of the resampling; None takes that of `first`, as it does for `resamples`.
+        resamples: Bootstrap resamples.
         cache: Differences computed before.
 
     Raises:
@@ -252,25 +185,22 @@ def compare_saved(
     """
     one = read_saved(first)
     two = None if second is None else read_saved(second)
-    seed = one.seed if seed is None else seed
-    resamples = one.resamples if resamples is None else resamples
+    bootstrap = Bootstrap(
+        one.seed if seed is None else seed,
+        one.resamples if resamples is None else resamples,
+        Cache.open(cache),
+    )
     pairs = _pairs(one, two, against)
     if not pairs:
         what = one.path if two is None else f"{one.path} and {two.path}"
         raise InputError(f"{what}: one model only; expected two to compare with each other")
-    found = [
-        difference
-        for ours, theirs in pairs
-        for difference in _compare(ours, theirs, subtasks, seed, resamples, cache)
-    ]
-    if not mean:
-        return SavedComparison(tuple(found), seed, resamples)
-    averages, more = _averaged(pairs, mean, seed, resamples)
-    return SavedComparison((*found, *more), seed, resamples, averages)
+    found = [one for pair in pairs for one in _compare(*pair, subtasks, bootstrap)]
+    averages, more = _averaged(pairs, mean, bootstrap) if mean else ((), [])
+    return SavedComparison((*found, *more), bootstrap.seed, bootstrap.resamples, averages)
 
 
 def _averaged(
-    pairs: Sequence[tuple[_Named, _Named]], names: Sequence[str], seed: int, resamples: int
+    pairs: Sequence[tuple[_Named, _Named]], names: Sequence[str], bootstrap: Bootstrap
 ) -> tuple[tuple[Average, ...], list[Comparison]]:
     """The averages of every model, and the differences of every pair of them."""
     models = {name: choose(found, names) for pair in pairs for name, found in pair}
@@ -279,15 +209,14 @@ def _averaged(
     metrics = [metric for metric in Metric if all(metric in found for found in every)]
     if not metrics:
         raise InputError(f"{label}: no metric that all of these sets are measured by")
-    drawing: Mapping[str, int] = {"seed": seed, "resamples": resamples}
     averages = tuple(
-        Average(model, label, metric.value, average(chosen, metric, **drawing))
+        Average(model, label, metric.value, bootstrap.average(chosen, metric))
         for model, chosen in models.items()
         for metric in metrics
     )
     differences = [
         Comparison(one, two, label, ALL, "", metric.value,
-                   average_difference(models[one], models[two], metric, **drawing))
+                   bootstrap.average_difference(models[one], models[two], metric))
         for (one, _), (two, _) in pairs
         for metric in metrics
     ]  # fmt: skip
@@ -298,15 +227,18 @@ def _pairs(one: Saved, two: Saved | None, against: str | None) -> list[tuple[_Na
     """Each two models once, told apart by their files where one name means two models."""
     if two is None:
         named: list[_Named] = list(one.samples.items())
-        pairs = list(combinations(named, 2))
+        pairs: list[tuple[_Named, _Named]] = list(combinations(named, 2))
     else:
-        clashes = {
-            name
-            for name in one.samples.keys() & two.samples.keys()
-            if not _same(one.samples[name], two.samples[name])
-        }
-        left, right = (_told_apart(saved, clashes) for saved in (one, two))
-        apart = [(a, b) for a, b in product(left, right) if a[0] != b[0]]
+        both = one.samples.keys() & two.samples.keys()
+        clashes = {name for name in both if not _same(one.samples[name], two.samples[name])}
+        left, right = (
+            [(f"{name} ({saved.path})" if name in clashes else name, found)
+             for name, found in saved.samples.items()]
+            for saved in (one, two)
+        )  # fmt: skip
+        apart: list[tuple[_Named, _Named]] = [
+            (a, b) for a, b in product(left, right) if a[0] != b[0]
+        ]
         first_of = {frozenset((a[0], b[0])): (a, b) for a, b in reversed(apart)}
         pairs = list(first_of.values())[::-1]
     known = dict.fromkeys(name for pair in pairs for name, _ in pair)
@@ -316,13 +248,6 @@ def _pairs(one: Saved, two: Saved | None, against: str | None) -> list[tuple[_Na
         raise InputError(f"--against {against}: no such model; there are {', '.join(known)}")
     chosen = [pair for pair in pairs if against in (pair[0][0], pair[1][0])]
     return [(b, a) if a[0] == against else (a, b) for a, b in chosen]
-
-
-def _told_apart(saved: Saved, clashes: set[str]) -> list[_Named]:
-    return [
-        (f"{name} ({saved.path})" if name in clashes else name, found)
-        for name, found in saved.samples.items()
-    ]
 
 
 def _same(ours: Sequence[Sample], theirs: Sequence[Sample]) -> bool:

@@ -1,26 +1,47 @@
 """Evaluate models on tasks: every pair scored once, every figure with its interval."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from firth.baselines.dice import Dice
 from firth.corpus import CORPUS
-from firth.evaluate.aggregate import Aggregate
+from firth.corpus.settings import LIMITS
+from firth.corpus.statistics import fit_idf_on_run
+from firth.evaluate import EVALUATION
 from firth.evaluate.cache import Cache
 from firth.evaluate.comparison import compare, group_results
-from firth.evaluate.figures import Key, aggregates_of, figures_of
+from firth.evaluate.figures import Aggregate, Bootstrap, Key
 from firth.evaluate.leakage import Leakage, find_leakage, training_of, training_runs
-from firth.evaluate.load import LeftOut, select_sets
-from firth.evaluate.metrics import Estimate
+from firth.evaluate.load import LeftOut, load_set, select_sets
+from firth.evaluate.metrics import Estimate, Floats
+from firth.evaluate.models import (
+    Model,
+    OriginScorer,
+    System,
+    is_all,
+    label_of,
+    resolve_model,
+    score,
+    select_systems,
+)
 from firth.evaluate.report import Report
-from firth.evaluate.results import Evaluation, Result, Scored
-from firth.evaluate.rows import EvaluationSet
-from firth.evaluate.score import Model, System, is_all, label_of, score, select_systems
+from firth.evaluate.results import Evaluation, Result, tabulate
+from firth.evaluate.rows import EvaluationSet, Scored
+from firth.evaluate.settings import EvaluateConfig
+from firth.evaluate.task import ALL, find_task
+from firth.lexical.scorer import Scorer, TextPair
+from firth.lexical.tfidf import TfIdf
+from firth.origin.origin import Origin
 from firth.run.errors import FirthError, InputError
-from firth.run.progress import Bar, bar
+from firth.run.files import write_text
+from firth.run.progress import bar
 from firth.run.run import Run
+from firth.run.stage import Outcome
+from firth.surrogate import SURROGATE
 
 DECONTAMINATED = "decontaminated"
 """The subtask that holds every row of which the training text has no text."""
@@ -99,17 +120,14 @@ def evaluate_models(
 ) -> Report:
     """Evaluate several models on the same tasks.
 
-    The other arguments are those of `evaluate`. With the task `all`, sets that cannot be found are
-    left out; so are the baselines of `baseline:all` that cannot be opened.
+    With the task `all`, sets that cannot be found are left out; so are the baselines of
+    `baseline:all` that cannot be opened.
 
     Args:
         models: As `evaluate` takes them, and `baseline:all`, `baseline:all@RUN`: several each.
-        tasks: As for `evaluate`, as is `data_dir`.
+        tasks: As for `evaluate`, as are the arguments not named here.
         groups: Name → models that differ in their seed only, evaluated too, and summed up as one.
         against: The model (as named among `models`) to which all others are compared in pairs.
-
-    Returns:
-        The evaluations in the order of `models`, with what was left out and why.
 
     Raises:
         InputError: As for `evaluate`; two different objects of one name; a group of fewer than two
@@ -135,61 +153,61 @@ def evaluate_models(
     if against is not None and against not in labels:
         raise InputError(f"--against {against}: not among the models: {', '.join(labels)}")
     left_out += missing
-    kept = Cache.open(cache)
+    bootstrap = Bootstrap(seed, resamples, Cache.open(cache))
     evaluations = []
     with bar("Evaluating", total=len(sets) * len(systems)) as progress:
         for system in systems:
             try:
-                evaluations.append(
-                    _measure(system, sets, seed, resamples, kept, command, progress, aggregates)
-                )
+                name, scored = score(system, sets, bootstrap.cache, progress)
             except FirthError as error:
                 if not system.optional:
                     raise
                 left_out.append(LeftOut.because("model", system.label, error))
+            else:
+                one = _measured(system, name, scored, bootstrap, aggregates)
+                evaluations.append(replace(one, command=command))
     if leakage:
-        evaluations = [_with_leakage(one, sets, kept) for one in evaluations]
+        evaluations = [_with_leakage(one, sets, bootstrap.cache) for one in evaluations]
     by_label = {one.model: one for one in evaluations}
     return Report(
         evaluations=tuple(evaluations),
         groups=tuple(
             result
             for name, group in groups.items()
-            for result in group_results(name, [by_label[label_of(m)] for m in group], kept)
+            for result in group_results(name, [by_label[label_of(m)] for m in group],
+                                        bootstrap.cache)
         ),
         differences=tuple(
             difference
             for one in evaluations
             if against is not None and one.model != against
-            for difference in compare(one, by_label[against], cache=kept)
+            for difference in compare(one, by_label[against], cache=bootstrap.cache)
         ),
         left_out=tuple(left_out),
         command=command,
-    )
+    )  # fmt: skip
 
 
-def _measure(
-    system: System, sets: Sequence[EvaluationSet], seed: int, resamples: int, cache: Cache,
-    command: str | None, progress: Bar, aggregates: Sequence[Aggregate],
+def _measured(
+    system: System, name: str, scored: Sequence[Scored], bootstrap: Bootstrap,
+    aggregates: Sequence[Aggregate],
 ) -> Evaluation:  # fmt: skip
-    name, scored = score(system, sets, cache, progress)
     results, notes = [], []
     if name != system.label:
         notes.append(f"{system.label}: {name}")
     for item in scored:
-        task, split = item.data.task.name, item.data.split
-        notes += [f"{task} {split}: {text}" for text in item.data.notes]
-        figures = figures_of([item.sample], seed, resamples, cache)
-        figures |= aggregates_of(item, aggregates, seed, resamples, cache)
+        of_set = item.sample.name
+        figures = bootstrap.figures([item.sample]) | bootstrap.aggregates(item, aggregates)
         results += _results(system.label, item, figures)
+        notes += [f"{of_set}: {text}" for text in item.data.notes]
         notes += [
-            f"{task} {split} {group}: {metric} is undefined: {figure.reason}"
+            f"{of_set} {group}: {metric} is undefined: {figure.reason}"
             for (group, metric), figure in figures.items()
             if figure.reason
         ]
     return Evaluation(
         system.label, name, system.fingerprint, tuple(results), tuple(dict.fromkeys(notes)),
-        seed, resamples, command, tuple(scored),
+        bootstrap.seed, bootstrap.resamples, scored=tuple(scored),
     )  # fmt: skip
 
 
@@ -243,7 +261,7 @@ def _decontaminated(found: Evaluation, item: Scored, rows: set[int], cache: Cach
         rows=sample.rows[kept],
         units=None if sample.units is None else sample.units[kept],
     )
-    figures = figures_of([rest], found.seed, found.resamples, cache)
+    figures = Bootstrap(found.seed, found.resamples, cache).figures([rest])
     named = {(DECONTAMINATED, metric): figure for (_, metric), figure in figures.items()}
     return _results(found.model, item, named)
 
@@ -256,4 +274,64 @@ def _remark(found: Evaluation, one: Result, rows: int) -> str:
     return (
         f"{found.model}: {one.task} {one.split} {one.metric} is {one.value:.1f} without "
         f"{shown}, {whole.value:.1f} with all"
+    )
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    """A scorer under a name that does not depend on where the run lies."""
+
+    name: str
+    scorer: Scorer
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        return self.scorer.similarities(pairs)
+
+
+def build_evaluation(run: Run) -> Outcome:
+    """Evaluate what the run has built on the tasks of its configuration.
+
+    Writes `results.json` and `table.txt`: Dice, tf-idf, Origin and Surrogate side by side.
+
+    Raises:
+        InputError: A task is unknown or its data cannot be found; before anything is scored.
+    """
+    config, seed = run.config.evaluate, run.config.seed
+    named = [find_task(name) for name in config.tasks]
+    sets = [load_set(task, config.data_dir, split) for task, split in named]
+
+    def build(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        scorers: dict[str, Scorer] = {
+            "Dice": Dice(),
+            "tf-idf": TfIdf(fit_idf_on_run(run.path)),
+            "Origin": OriginScorer(handed),
+            "Surrogate": resolve_model(handed.folder(SURROGATE)),
+        }
+        found = [
+            evaluate(_Labelled(name, scorer), config.tasks, config.data_dir,
+                     resamples=config.resamples, seed=seed)
+            for name, scorer in scorers.items()
+        ]  # fmt: skip
+        training = replace(training_of(run.path), source="the corpus of this run")
+        leaks, nothing = [find_leakage(training, sets)], Cache(None)
+        found = [one if one.model == "Dice" else with_leaks(one, leaks, nothing) for one in found]
+        Report(tuple(found)).to_json(workspace / "results.json")
+        write_text(workspace / "table.txt", tabulate(found) + "\n")
+        return {
+            one.model: {
+                f"{result.task} {result.split} {result.metric}": result.value
+                for result in one.results
+                if result.subtask == ALL
+            }
+            for one in found
+        }
+
+    own = [f"evaluate.{name}" for name in EvaluateConfig.model_fields if name != "data_dir"]
+    return run.build(
+        EVALUATION,
+        build,
+        reads=[*Origin.reads(run), SURROGATE],
+        settings=[*dict.fromkeys([*Origin.settings(run), *LIMITS, "seed", *own])],
+        places=["evaluate.data_dir"],
+        inputs={f"data/{data.task.name}:{data.split}": data.fingerprint for data in sets},
     )

@@ -7,10 +7,10 @@ the training text.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import partial
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,11 +87,9 @@ class Finder:
             if normal.count(" ") >= min_words - 1 and normal not in self._numbers:
                 self._numbers[normal] = len(self._texts)
                 self._texts.append(text)
-        self._features: dict[tuple[str, str], int] = {}
         bigrams = [_bigrams(normal) for normal in self._numbers]
-        for found in bigrams:
-            for bigram in sorted(found):
-                self._features.setdefault(bigram, len(self._features))
+        distinct = dict.fromkeys(bigram for found in bigrams for bigram in sorted(found))
+        self._features = {bigram: number for number, bigram in enumerate(distinct)}
         rows = [[self._features[bigram] for bigram in found] for found in bigrams]
         self._sizes = np.array([len(row) for row in rows], dtype=np.float64)
         self._index = self._matrix(rows, self._sizes)
@@ -120,9 +118,7 @@ class Finder:
             if number is not None:
                 self._exact.setdefault(number, sentence)
             bigrams = _bigrams(normal)
-            known = [
-                feature for bigram in bigrams if (feature := self._features.get(bigram)) is not None
-            ]
+            known = [self._features[bigram] for bigram in bigrams if bigram in self._features]
             # J >= t needs at least t of the sentence's own bigrams to be shared with the text.
             if len(known) >= self._threshold * len(bigrams):
                 kept.append(sentence)
@@ -169,7 +165,7 @@ class Finder:
 
         lengths = [len(row) for row in rows]
         starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        columns = np.fromiter((f for row in rows for f in row), np.int64, int(starts[-1]))
+        columns = np.fromiter(chain.from_iterable(rows), np.int64, int(starts[-1]))
         weights = np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), lengths)
         shape = (len(rows), max(len(self._features), 1))
         matrix = csr_matrix((weights, columns, starts), shape=shape)
@@ -214,11 +210,8 @@ def training_runs(model: str) -> list[Path]:
 
 
 def training_of(source: str | Path) -> Training:
-    """Open a training text.
-
-    Args:
-        source: A run (its corpus), a Parquet file of pairs (`sentence1`, `sentence2`), or anything
-            `firth corpus build` reads: files, folders, globs, `hub:NAME`.
+    """Open a training text: a run (its corpus), a Parquet file of pairs (`sentence1`, `sentence2`),
+    or anything `firth corpus build` reads: files, folders, globs, `hub:NAME`.
 
     Raises:
         InputError: It is none of these.
@@ -287,11 +280,9 @@ class SetLeakage:
     """How much of one set stands in a training text.
 
     Attributes:
-        texts: Distinct texts (and sentences within them) long enough to be looked for.
-        exact: Of these, how many stand in the training text.
-        near: How many others stand in it nearly.
-        rows: Rows of the set.
-        rows_touched: Rows of which a text, or a sentence within one, was found either way.
+        texts: Distinct texts (and sentences within them) long enough to be looked for, of which so
+            many stand in the training text `exact`, others `near`.
+        rows_touched: Rows, of all `rows`, of which a text, or a sentence within one, was found.
         touched: Which rows these are, counted from 0 in the order of the set.
     """
 
@@ -314,14 +305,10 @@ class SetLeakage:
 
 @dataclass(frozen=True)
 class Leakage:
-    """What a training text shares with evaluation sets.
+    """What a training text shares with evaluation sets, one of `sets` each.
 
-    Attributes:
-        source: As `fingerprint`, of the `Training`.
-        sets: One entry a set, those without any overlap included.
-        examples: Task and split → some matches. They hold evaluation texts, which not every
-            licence allows to be passed on, so `to_dict` leaves them out unless asked.
-        min_words: As `threshold`, what was given to `find_leakage`.
+    `examples` (task and split → some matches) hold evaluation texts, which not every licence allows
+    to be passed on, so `to_dict` leaves them out unless asked.
     """
 
     source: str
@@ -333,13 +320,8 @@ class Leakage:
 
     def to_dict(self, *, examples: bool = False) -> dict[str, Any]:
         """Plain values."""
-        found: dict[str, Any] = {
-            "source": self.source,
-            "fingerprint": self.fingerprint,
-            "min_words": self.min_words,
-            "threshold": self.threshold,
-            "sets": [asdict(one) for one in self.sets],
-        }
+        found = asdict(replace(self, examples={}))
+        del found["examples"]
         if examples:
             found["examples"] = [
                 {"task": task, "split": split, **asdict(match), "kind": match.kind.value}
@@ -363,42 +345,30 @@ def find_leakage(
 ) -> Leakage:
     """Look for the texts of evaluation sets, and the sentences within them, in a training text.
 
-    Args:
-        training: What a model was trained on (see `training_of`).
-        sets: The evaluation sets; the training text is read once for all of them.
-        cache: Looked at first, set by set.
-        min_words: Texts of fewer words are not looked for.
-        threshold: Least Jaccard similarity of bigrams that counts as near, in (0, 1].
+    The training text (see `training_of`) is read once for all sets that the cache does not know;
+    `min_words` and `threshold` are those of the `Finder`.
     """
     kept = cache or Cache(None)
     settings = [min_words, threshold, _EXAMPLES, fingerprint_code(__name__)]
     keys = [fingerprint_value([training.fingerprint, one.question, settings]) for one in sets]
     found = [kept.value("leakage", key) for key in keys]
     known = [_restored(one, value) for one, value in zip(sets, found, strict=True)]
-    missing = [place for place, found in enumerate(known) if found is None]
-    if missing:
+    if missing := [place for place, found in enumerate(known) if found is None]:
         note(f"Looking for evaluation texts in {training.source}")
         texts = {place: _texts(sets[place]) for place in missing}
-        distinct = dict.fromkeys(
-            piece for found in texts.values() for pieces in found.values() for piece in pieces
-        )
-        finder = Finder(list(distinct), min_words, threshold)
+        every = (pieces for found in texts.values() for pieces in found.values())
+        finder = Finder(list(dict.fromkeys(chain.from_iterable(every))), min_words, threshold)
         for sentences in training.batches():
             finder.read(sentences)
         matches = finder.matches()
         for place in missing:
             value = _summary(sets[place], texts[place], finder, matches)
-            kept.keep_value("leakage", keys[place], value)
+            kept.keep("leakage", keys[place], value)
             known[place] = _restored(sets[place], value)
     leaks = [one for one in known if one is not None]
-    return Leakage(
-        training.source,
-        training.fingerprint,
-        tuple(one for one, _ in leaks),
-        {(one.task, one.split): examples for one, examples in leaks},
-        min_words,
-        threshold,
-    )
+    examples = {(one.task, one.split): some for one, some in leaks}
+    return Leakage(training.source, training.fingerprint, tuple(one for one, _ in leaks), examples,
+                   min_words, threshold)  # fmt: skip
 
 
 def _restored(data: EvaluationSet, value: Any) -> tuple[SetLeakage, tuple[Match, ...]] | None:
@@ -432,11 +402,10 @@ def _summary(
 ) -> dict[str, Any]:
     found = {normal_form(match.text): match for match in matches}
     forms = {text: {normal_form(piece) for piece in pieces} for text, pieces in texts.items()}
-    wanted = dict.fromkeys(
-        form for every in forms.values() for form in sorted(every) if finder.wanted(form)
-    )
+    every = dict.fromkeys(form for some in forms.values() for form in sorted(some))
+    wanted = [form for form in every if finder.wanted(form)]
     hits = [found[form] for form in wanted if form in found]
-    touched = {text for text, every in forms.items() if not every.isdisjoint(found)}
+    touched = {text for text, some in forms.items() if not some.isdisjoint(found)}
     rows = [i for i, row in enumerate(data.rows) if not touched.isdisjoint(row.texts)]
     exact = [match for match in hits if match.kind is Kind.EXACT]
     near = [match for match in hits if match.kind is Kind.NEAR]

@@ -20,7 +20,7 @@ _TOKENISED = re.compile(r"\S [.,;:!?](\s|$)|\w n't\b|\w 's\b|``|''|-LRB-|-RRB-")
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Something `all` would have taken, and why it is not there; `kind` is `task` or `model`.
+    """A `task` or `model` (`kind`) that `all` would have taken, and why it is not there.
 
     `brief` is the reason in a few words, or "" where `reason` is short itself.
     """
@@ -47,15 +47,12 @@ def summary(left_out: Sequence[LeftOut]) -> list[str]:
         alike = (item.brief or item.reason).replace(item.name, "NAME")
         alike = re.sub(rf"\b{re.escape(base)}\b", "NAME", alike) if base else alike
         groups.setdefault((item.kind, alike), []).append(item)
-    lines = []
-    for (kind, alike), items in groups.items():
-        first = items[0]
-        if len(items) == 1:
-            lines.append(f"{kind} {first.name} left out: {first.brief or first.reason}")
-        else:
-            names = ", ".join(item.name for item in items)
-            lines.append(f"{len(items)} {kind}s left out ({names}): {alike}")
-    return lines
+    return [
+        f"{len(items)} {kind}s left out ({', '.join(item.name for item in items)}): {alike}"
+        if len(items) > 1
+        else f"{kind} {items[0].name} left out: {items[0].brief or items[0].reason}"
+        for (kind, alike), items in groups.items()
+    ]
 
 
 class _NowhereError(InputError):
@@ -69,13 +66,10 @@ class _NowhereError(InputError):
 def select_sets(
     tasks: Sequence[str], data_dir: str | Path | None, split: str | None
 ) -> tuple[list[EvaluationSet], list[LeftOut]]:
-    """Load the sets behind some names.
+    """Load the sets behind some names: `TASK`, `TASK:SPLIT`, or `all`.
 
-    Args:
-        tasks: Names from `TASKS`, each optionally with a split; `all` is every task whose data can
-            be found, each row once (those without the split `split` are left out).
-        data_dir: As in `load_set`.
-        split: Split of all tasks that name none; None takes each task's default.
+    `all` is every task whose data can be found, each row once; those without the split `split`,
+    which is that of all tasks that name none, are left out.
 
     Raises:
         InputError: No name, an unknown one, data of a named task that cannot be found, or `all`
@@ -85,11 +79,10 @@ def select_sets(
         raise InputError(
             f"tasks: got {tasks!r}; expected a list of names, such as ['sts-b', 'lee'], or ['all']"
         )
-    named = {name: None for name in tasks if name != EVERYTHING}
+    named = dict.fromkeys(name for name in tasks if name != EVERYTHING)
     wanted = [(task, found or split) for task, found in map(find_task, named)]
     for task, chosen in wanted:
-        if chosen:
-            task.check_split(chosen)
+        task.check_split(chosen or task.default[0])
     sets = [load_set(task, data_dir, chosen) for task, chosen in wanted]
     left_out = []
     if EVERYTHING in tasks:
@@ -112,12 +105,10 @@ def select_every_split(
     """As `select_sets`, but every split that can be found of a task that names none."""
     names: dict[str, None] = {}
     for name in tasks:
-        if ":" in name:
-            names[name] = None
-            continue
         every = [task for task in TASKS.values() if not task.derived]
-        for task in every if name == EVERYTHING else [find_task(name)[0]]:
-            names |= {f"{task.name}:{split}": None for split in task.splits}
+        whole = every if name == EVERYTHING else [] if ":" in name else [find_task(name)[0]]
+        named = [f"{task.name}:{split}" for task in whole for split in task.splits]
+        names |= dict.fromkeys(named or [name])
     sets: list[EvaluationSet] = []
     left_out = []
     for name in names:
@@ -140,12 +131,9 @@ def _need_one(sets: Sequence[EvaluationSet], left_out: Sequence[LeftOut], asked:
 def load_set(
     task: Task, data_dir: str | Path | None = None, split: str | None = None
 ) -> EvaluationSet:
-    """Load one split of a task.
+    """Load one split of a task, or its default.
 
-    Args:
-        task: What to load.
-        data_dir: Evaluation folder, tried first; None goes straight to the hub.
-        split: Which split; None takes the task's default.
+    `data_dir` is the evaluation folder, tried first; None goes straight to the hub.
 
     Raises:
         InputError: `data_dir` is no folder, a file in it is broken, or no source has the split;
@@ -174,9 +162,8 @@ def load_set(
             looked.append(str(error))
             continue
         assert task.hub is not None
-        rows = tuple(table.splits.get(name, ()))
-        return _checked(EvaluationSet(task, name, rows, f"{task.hub.name} on the hub"),
-                        table.broken)  # fmt: skip
+        source, rows = f"{task.hub.name} on the hub", tuple(table.splits.get(name, ()))
+        return _checked(EvaluationSet(task, name, rows, source), table.broken)
     reasons = "".join(f"\n  - {reason}" for reason in looked)
     expected = " or ".join(path for path, _ in task.files)
     hub = ", a connection to the hub" if task.hub else ""
@@ -197,23 +184,23 @@ def _from_folder(task: Task, folder: Path, split: str, looked: list[str]) -> Eva
             looked.append(f"{path}: no such file")
             continue
         table = read_table(path, task)
-        if split not in table.splits:
-            has = ", ".join(f"{name} ({len(rows)})" for name, rows in table.splits.items())
-            looked.append(f"{path}: no split {split}; it has {has}")
-            continue
-        rows, notes = tuple(table.splits[split]), (mind,) if mind else ()
-        return _checked(EvaluationSet(task, split, rows, str(path), notes), table.broken)
+        if split in table.splits:
+            notes = (mind,) if mind else ()
+            found = EvaluationSet(task, split, tuple(table.splits[split]), str(path), notes)
+            return _checked(found, table.broken)
+        has = ", ".join(f"{name} ({len(rows)})" for name, rows in table.splits.items())
+        looked.append(f"{path}: no split {split}; it has {has}")
     if task.original is None:
         return None
-    if (found := read_original(task, folder)) is None:
+    if (original := read_original(task, folder)) is None:
         looked.append(f"{folder}: no {task.original} in {' or '.join(task.folders)}")
         return None
-    where, table = found
-    if split not in table.splits:
-        looked.append(f"{where}: no split {split} among the organisers' files")
-        return None
-    source = f"the organisers' files in {where}"
-    return _checked(EvaluationSet(task, split, tuple(table.splits[split]), source), table.broken)
+    where, table = original
+    if split in table.splits:
+        source, rows = f"the organisers' files in {where}", tuple(table.splits[split])
+        return _checked(EvaluationSet(task, split, rows, source), table.broken)
+    looked.append(f"{where}: no split {split} among the organisers' files")
+    return None
 
 
 def _joined(task: Task, data_dir: str | Path | None, split: str) -> EvaluationSet:
@@ -244,8 +231,8 @@ def _joined(task: Task, data_dir: str | Path | None, split: str) -> EvaluationSe
 
 def _checked(found: EvaluationSet, broken: Sequence[str]) -> EvaluationSet:
     """Add what differs from the published set, what is odd about it, and the broken rows."""
-    there = Counter(row.subtask for row in found.rows)
     task, rows, notes = found.task, found.rows, list(found.notes)
+    there = Counter(row.subtask for row in rows)
     if absent := [name for name in task.needed if not there[name]]:
         raise InputError(
             f"{task.name}: {found.source} has no {', '.join(absent)}. Use the task without it, or "

@@ -46,14 +46,10 @@ class Metric(StrEnum):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its 95 % bootstrap percentile interval, all × 100.
+    """A figure of n observations with its 95 % bootstrap percentile interval, all × 100.
 
-    Attributes:
-        value: The metric on the data themselves; None where it is undefined (see `reason`).
-        low: 2.5th percentile over resamples, or None.
-        high: 97.5th percentile over resamples, or None.
-        n: Number of observations.
-        reason: Why `value` is None.
+    `value` is the metric on the data themselves, `low` and `high` are its 2.5th and 97.5th
+    percentile over resamples; None where it is undefined, for the `reason`.
     """
 
     value: float | None
@@ -64,9 +60,10 @@ class Estimate:
 
     def __str__(self) -> str:
         """`49.1 [46.5, 51.6]`, or `undefined`."""
-        if self.value is None or self.low is None or self.high is None:
-            return "undefined" if self.value is None else f"{self.value:.1f}"
-        return f"{self.value:.1f} [{self.low:.1f}, {self.high:.1f}]"
+        if self.value is None:
+            return "undefined"
+        interval = "" if self.low is None else f" [{self.low:.1f}, {self.high:.1f}]"
+        return f"{self.value:.1f}{interval}"
 
 
 @dataclass(frozen=True)
@@ -97,28 +94,22 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """A figure, as a share of 1, and what it was in each resample, shape (resamples,)."""
+class Part:
+    """Rows that are resampled by themselves: a set, or a part of one.
 
-    value: float
-    resampled: Floats
+    Attributes:
+        systems: What is measured on them; row by row, all are about the same observations.
+        seed: Of the resampling.
+        units: The two texts of each row, where rows share them.
+        name: What a reason begins with, where there are several parts.
+        weight: Of its figure in that of all parts; None is the plain mean.
+    """
 
-    def estimate(self, n: int) -> Estimate:
-        """The figure of `n` rows × 100 with its interval."""
-        return Estimate(100 * self.value, *self._interval(), n)
-
-    def difference(self, n: int) -> Difference:
-        """The same, where the figure is a difference."""
-        return Difference(100 * self.value, *self._interval(), n)
-
-    def _interval(self) -> tuple[float | None, float | None]:
-        """Over the resamples in which the metric is defined."""
-        drawn = self.resampled[np.isfinite(self.resampled)]
-        if not len(drawn):
-            return None, None
-        tail = (1 - CONFIDENCE) / 2
-        low, high = np.quantile(drawn, [tail, 1 - tail])
-        return 100 * float(low), 100 * float(high)
+    systems: Sequence[Columns]
+    seed: int
+    units: Rows | None = None
+    name: str = ""
+    weight: float | None = None
 
 
 def estimate(
@@ -126,22 +117,7 @@ def estimate(
     units: Rows | None = None,
 ) -> Estimate:  # fmt: skip
     """A metric of two columns, with its interval; raise `InputError` if they differ in shape."""
-    return mean_estimate(metric, [(x, y)], seed=seed, resamples=resamples, units=units)
-
-
-def mean_estimate(
-    metric: Metric, systems: Sequence[Columns], *, seed: int, resamples: int = 1_000,
-    units: Rows | None = None,
-) -> Estimate:  # fmt: skip
-    """The mean of a metric over several systems, all measured on the same resamples.
-
-    Undefined, with the reason, if it is so for one of them. Row by row, the columns of all systems
-    are about the same observations; raise `InputError` if they differ in shape.
-    """
-    n = _rows(metric, systems)
-    if reason := next(filter(None, (undefined(metric, *one) for one in systems)), None):
-        return Estimate(None, None, None, n, reason)
-    return draw(metric, systems, seed=seed, resamples=resamples, units=units).estimate(n)
+    return mean_estimate(metric, [Part([(x, y)], seed, units)], resamples)
 
 
 def paired_difference(
@@ -152,30 +128,81 @@ def paired_difference(
 
     Row by row, both are about the same observations; raise `InputError` if they differ in shape.
     """
-    n = _rows(metric, (first, second))
-    if undefined(metric, *first) or undefined(metric, *second):
+    return mean_difference(metric, [Part((first, second), seed, units)], resamples)
+
+
+def mean_estimate(metric: Metric, parts: Sequence[Part], resamples: int) -> Estimate:
+    """The mean of a metric over the systems of each part, and over parts, with its interval.
+
+    The means of the first, the second, … resample of all parts make the interval. Undefined, with
+    the reason, where it is so for a system of a part; raise `InputError` if columns of a part
+    differ in shape.
+    """
+    n, reason = _rows(metric, parts)
+    if reason:
+        return Estimate(None, None, None, n, reason)
+    return Estimate(*_bootstrap(metric, parts, resamples, difference=False), n)
+
+
+def mean_difference(metric: Metric, parts: Sequence[Part], resamples: int) -> Difference:
+    """As `mean_estimate`, of how far the first of a part's two systems is ahead of the second."""
+    n, reason = _rows(metric, parts)
+    if reason:
         return Difference(None, None, None, n)
-    drawn = draw_difference(metric, first, second, seed=seed, resamples=resamples, units=units)
-    return drawn.difference(n)
+    return Difference(*_bootstrap(metric, parts, resamples, difference=True), n)
 
 
-def draw(
-    metric: Metric, systems: Sequence[Columns], *, seed: int, resamples: int,
-    units: Rows | None = None,
-) -> Drawn:  # fmt: skip
-    """The mean over systems, where it is defined, and in each resample; see `mean_estimate`."""
-    keys = [column for columns in systems for column in columns][::-1]
-    return _draw(metric, systems, keys, lambda found: np.mean(found, axis=0),
-                 seed, resamples, units)  # fmt: skip
+def _rows(metric: Metric, parts: Sequence[Part]) -> tuple[int, str]:
+    """How many there are, and why the metric is undefined on them, or ""."""
+    n = 0
+    for part in parts:
+        shapes = [column.shape for columns in part.systems for column in columns]
+        if len(set(shapes)) > 1 or len(shapes[0]) != 1:
+            raise InputError(f"{metric}: got columns of shapes {', '.join(map(str, shapes))}")
+        n += shapes[0][0]
+    for part in parts:
+        for columns in part.systems:
+            if reason := undefined(metric, *columns):
+                return n, f"{part.name}: {reason}" if part.name else reason
+    return n, ""
 
 
-def draw_difference(
-    metric: Metric, first: Columns, second: Columns, *, seed: int, resamples: int,
-    units: Rows | None = None,
-) -> Drawn:  # fmt: skip
-    """First minus second, where defined, and in each resample; see `paired_difference`."""
-    return _draw(metric, (first, second), (*first, *second), lambda found: found[0] - found[1],
-                 seed, resamples, units)  # fmt: skip
+def _bootstrap(
+    metric: Metric, parts: Sequence[Part], resamples: int, *, difference: bool
+) -> tuple[float, float | None, float | None]:
+    """Value and interval x 100; the interval is over the resamples in which it is defined."""
+    figures = np.array([_drawn(metric, part, resamples, difference) for part in parts])
+    if parts[0].weight is None:
+        figure = np.mean(figures, axis=0)
+    else:
+        figure = sum(part.weight * one for part, one in zip(parts, figures, strict=True))
+    value, drawn = 100 * float(figure[0]), figure[1:][np.isfinite(figure[1:])]
+    if not len(drawn):
+        return value, None, None
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(drawn, [tail, 1 - tail])
+    return value, 100 * float(low), 100 * float(high)
+
+
+def _drawn(metric: Metric, part: Part, resamples: int, difference: bool) -> Floats:
+    """The figure of a part on its rows, and in each resample, shape (1 + resamples,)."""
+    systems = part.systems
+    if part.units is None:
+        # The last key counts first: rows are ordered by their content before they are drawn.
+        keys = [column for columns in systems for column in columns]
+        order = np.lexsort(keys if difference else keys[::-1])
+        systems = [(x[order], y[order]) for x, y in systems]
+    statistics = [_STATISTICS[metric](x, y) for x, y in systems]
+    n = len(systems[0][0])
+
+    def figure(counts: Floats) -> Floats:
+        found = [statistic(counts) for statistic in statistics]
+        return found[0] - found[1] if difference else np.mean(found, axis=0)
+
+    whole = np.ones((1, n))
+    return np.concatenate(
+        [figure(c) for c in (whole, *_counts(n, resamples, part.seed, part.units))]
+    )
 
 
 def undefined(metric: Metric, x: Floats, y: Floats) -> str | None:
@@ -193,31 +220,6 @@ def undefined(metric: Metric, x: Floats, y: Floats) -> str | None:
         if column.min() == column.max():
             return f"all {len(column)} {what} equal {column[0]:g}"
     return None
-
-
-def _rows(metric: Metric, systems: Sequence[Columns]) -> int:
-    shapes = [column.shape for columns in systems for column in columns]
-    if len(set(shapes)) > 1 or len(shapes[0]) != 1:
-        raise InputError(f"{metric}: got columns of shapes {', '.join(map(str, shapes))}")
-    return int(shapes[0][0])
-
-
-def _draw(
-    metric: Metric, systems: Sequence[Columns], keys: Sequence[Floats],
-    combine: Callable[[list[Floats]], Floats], seed: int, resamples: int, units: Rows | None,
-) -> Drawn:  # fmt: skip
-    """One figure of several systems; `keys`, last first, order the rows before they are drawn."""
-    if units is None:
-        order = np.lexsort(keys)
-        systems = [(x[order], y[order]) for x, y in systems]
-    statistics = [_STATISTICS[metric](x, y) for x, y in systems]
-
-    def figure(counts: Floats) -> Floats:
-        return combine([statistic(counts) for statistic in statistics])
-
-    n = len(systems[0][0])
-    value = float(figure(np.ones((1, n)))[0])
-    return Drawn(value, np.concatenate([figure(c) for c in _counts(n, resamples, seed, units)]))
 
 
 def _counts(n: int, resamples: int, seed: int, units: Rows | None) -> Iterator[Floats]:

@@ -1,25 +1,37 @@
-"""From what a user types to something that compares sentences, and to what identifies it."""
+"""From what a user types to something that compares sentences, what identifies it, what it says."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache as once
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firth.baselines.registry import identify_baseline, open_baseline
+from firth.baselines.registry import BASELINES, identify_baseline, open_baseline
 from firth.baselines.spec import PREFIX
+from firth.evaluate.cache import Cache
+from firth.evaluate.load import EVERYTHING, LeftOut
 from firth.evaluate.metrics import Floats
+from firth.evaluate.results import versions
+from firth.evaluate.rows import EvaluationSet, Scored
 from firth.lexical.scorer import Scorer, TextPair
 from firth.origin.origin import Origin
 from firth.run.code import fingerprint_code
-from firth.run.errors import InputError, MissingStageError
+from firth.run.errors import FirthError, InputError, MissingStageError
 from firth.run.files import fingerprint_file, fingerprint_value
 from firth.run.hub import hub_is_reachable
+from firth.run.progress import Bar
 from firth.run.run import CONFIG, Run
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+ALL_BASELINES = PREFIX + EVERYTHING
+Model = str | Path | Scorer
+"""What an evaluation takes: what `resolve_model` takes, or an object that compares pairs."""
+
+_LIBRARIES = "numpy scipy scikit-learn torch transformers tokenizers sentence-transformers gensim"
 _MODULES, _HF_CONFIG = "modules.json", "config.json"
 _ST_CONFIG = "config_sentence_transformers.json"
 _ORGANISATION = "sentence-transformers"
@@ -43,13 +55,8 @@ class OriginScorer:
 class EncoderScorer:
     """Cosine of the two sentence vectors of a sentence-transformers model, in [-1, 1].
 
-    Each distinct text is encoded once. A text whose vector is zero (no known token) has similarity
-    0 with everything.
-
-    Args:
-        model: The encoder.
-        name: What it is, for people.
-        batch: Texts encoded together.
+    Each distinct text is encoded once, `batch` at a time. A text whose vector is zero (no known
+    token) has similarity 0 with everything. `name` is for people.
     """
 
     def __init__(self, model: "SentenceTransformer", name: str, batch: int = 64) -> None:
@@ -102,17 +109,12 @@ def resolve_model(spec: str | Path) -> Scorer:
         )
     elif folder.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
         raise InputError(f"{text}: no such folder")
-    return EncoderScorer(_encoder(text), text)
-
-
-def _encoder(name: str) -> "SentenceTransformer":
-    """A sentence encoder by folder or hub name: all that this package opens come from here."""
     from firth.run.pretrained import open_encoder
 
     try:
-        return open_encoder(name)
+        return EncoderScorer(open_encoder(text), text)
     except InputError as error:
-        if Path(name).exists():
+        if folder.exists():
             raise
         raise InputError(f"{error}. Or, of firth: a run, or {PREFIX}NAME") from error
 
@@ -141,16 +143,11 @@ def fingerprint_model(spec: str | Path) -> str | None:
 
 
 def _fingerprint_snapshot(name: str) -> str | None:
-    """What identifies the files behind a hub name: the commit it stands for now.
+    """The commit that a hub name stands for: by the hub where it can be reached, else that of the
+    local copy, which is what would be opened then; None where neither is known."""
+    import huggingface_hub
+    from huggingface_hub import constants
 
-    Asked of the hub where it can be reached; else the commit in the local copy, which is what
-    would be opened then. None where neither is known.
-    """
-    try:
-        import huggingface_hub
-        from huggingface_hub import constants
-    except ImportError:
-        return None
     repository = name if "/" in name else f"{_ORGANISATION}/{name}"
     commit: str | None = None
     if not constants.HF_HUB_OFFLINE and hub_is_reachable():
@@ -170,3 +167,143 @@ def _fingerprint_snapshot(name: str) -> str | None:
                 commit = path.replace("\\", "/").split("/snapshots/")[-1].split("/")[0]
                 break
     return fingerprint_value([repository, commit]) if commit else None
+
+
+@dataclass(frozen=True)
+class System:
+    """A model under evaluation, called `label`, not opened before it is needed.
+
+    `fingerprint` identifies it whatever it is called (None: it cannot be cached); an `optional` one
+    is left out, with the reason, where `open` fails.
+    """
+
+    label: str
+    fingerprint: str | None
+    open: Callable[[], Scorer]
+    optional: bool = False
+
+
+def label_of(model: Model) -> str:
+    """What a model is called."""
+    return str(model) if isinstance(model, str | Path) else model.name
+
+
+def system_of(model: Model, *, optional: bool = False) -> System:
+    """The system behind a model.
+
+    Raises:
+        InputError: No such baseline, a run that cannot be read, or an object that is no scorer.
+    """
+    if isinstance(model, str | Path):
+        return System(str(model), fingerprint_model(model), lambda: resolve_model(model), optional)
+    if not (hasattr(model, "name") and hasattr(model, "similarities")):
+        kind = type(model).__name__
+        raise InputError(
+            f"model: got an object of type {kind}; expected the folder or name of a model, or an "
+            "object with `name` and `similarities(pairs)`"
+        )
+    return System(model.name, None, lambda: model, optional)
+
+
+def select_systems(models: Sequence[Model]) -> tuple[list[System], list[LeftOut]]:
+    """The systems behind some models, none opened yet, and what `baseline:all` leaves out.
+
+    `baseline:all` is every baseline that needs nothing after `@`, and `baseline:all@RUN` those and
+    the ones that the run serves: its idf, and what was trained in `RUN/baselines`.
+
+    Raises:
+        InputError: No model, no such baseline, or `RUN` is not a run.
+    """
+    systems: dict[str, System] = {}
+    left_out: list[LeftOut] = []
+    for model in models:
+        if is_all(model):
+            found, missing = _all_baselines(str(model).partition("@")[2])
+        else:
+            found, missing = [system_of(model)], []
+        for system in found:
+            if system.label in systems and not isinstance(model, str | Path):
+                raise InputError(f"{system.label}: two models of this name; give each its own")
+            systems.setdefault(system.label, system)
+        left_out += missing
+    if not systems:
+        raise InputError("no model given; expected a run, an encoder or baseline:NAME")
+    return list(systems.values()), left_out
+
+
+def is_all(model: Model) -> bool:
+    """Whether a model is `baseline:all` or `baseline:all@RUN`, which stand for several."""
+    return isinstance(model, str) and model.partition("@")[0] == ALL_BASELINES
+
+
+def _all_baselines(run: str) -> tuple[list[System], list[LeftOut]]:
+    if run and not (Path(run) / CONFIG).is_file():
+        raise InputError(f"{ALL_BASELINES}@{run}: {run} is not a run (it has no {CONFIG})")
+    found, left_out = [], []
+    for name, baseline in BASELINES.items():
+        specs = [] if baseline.required else [PREFIX + name]
+        if run and baseline.source == "RUN":
+            specs.append(f"{PREFIX}{name}@{run}")
+        if not specs:
+            reason = f"needs {PREFIX}{name}@{baseline.source}"
+            left_out.append(LeftOut("model", PREFIX + name, reason))
+        for spec in specs:
+            try:
+                found.append(system_of(spec, optional=True))
+            except FirthError as error:
+                left_out.append(LeftOut.because("model", spec, error))
+    return found, left_out
+
+
+def score(
+    system: System, sets: Sequence[EvaluationSet], cache: Cache, progress: Bar
+) -> tuple[str, list[Scored]]:
+    """What a system is in words, and its similarities; opened only if the cache lacks something.
+
+    Raises:
+        InputError: The system cannot be opened, or gives similarities of the wrong shape.
+        MissingStageError: It is a run that is not built far enough.
+    """
+    scorer = once(system.open)
+    scored = []
+    for data in sets:
+        scored.append(Scored(data, _similarities(system, data, cache, scorer)))
+        progress.advance(status=f"{system.label} {data.task.name}")
+    if system.fingerprint is None:
+        return scorer().name, scored
+    key = fingerprint_value([system.fingerprint, system.label, *_scoring()])
+    return cache.recall("names", key, lambda: scorer().name, str, str), scored
+
+
+def _similarities(
+    system: System, data: EvaluationSet, cache: Cache, scorer: Callable[[], Scorer]
+) -> Floats:
+    pairs = data.pairs
+
+    def ask() -> Floats:
+        model = scorer()
+        found = np.asarray(model.similarities(pairs), dtype=np.float64)
+        if found.shape != (len(pairs),):
+            raise InputError(
+                f"{model.name} gave similarities of shape {found.shape} for {len(pairs)} pairs of "
+                f"{data.task.name}; expected ({len(pairs)},)"
+            )
+        return found
+
+    def restore(known: Any) -> Floats:
+        if known.dtype != np.float64 or known.shape != (len(pairs),):
+            raise ValueError(f"{known.dtype} {known.shape}")
+        found: Floats = known
+        return found
+
+    if system.fingerprint is None:
+        return ask()
+    key = fingerprint_value([system.fingerprint, data.question, data.task.kind, *_scoring()])
+    return cache.recall("similarities", key, ask, np.asarray, restore)
+
+
+@once
+def _scoring() -> tuple[str, ...]:
+    """What else decides similarities: firth's code, and the libraries under it."""
+    installed = versions(_LIBRARIES.split())
+    return (fingerprint_code(__name__), *(f"{name} {found}" for name, found in installed.items()))

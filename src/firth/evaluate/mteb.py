@@ -89,16 +89,11 @@ class PairModel:
 
 
 def mteb_model(spec: str | Path) -> Any:
-    """The model behind `spec`, as `mteb.evaluate` takes it.
+    """What `resolve_model` opens, as `mteb.evaluate` takes it; raises as that, and
+    `MissingExtraError` where mteb is not installed.
 
-    Args:
-        spec: As `resolve_model` takes it. What sentence-transformers opens is handed over as it
-            is, so that any task runs on it; anything else becomes a `PairModel`.
-
-    Raises:
-        InputError: It cannot be opened.
-        MissingStageError: It is a run, or a run's Surrogate, that is not built.
-        MissingExtraError: mteb is not installed.
+    What sentence-transformers opens is handed over as it is, so that any task runs on it; anything
+    else becomes a `PairModel`.
     """
     _import_mteb()
     scorer = resolve_model(spec)
@@ -112,16 +107,9 @@ def mteb_model(spec: str | Path) -> Any:
 
 
 def register(*specs: str) -> list[str]:
-    """Register models with MTEB, so that `mteb.get_model("firth/…")` opens them.
+    """Register models with MTEB, so that `mteb.get_model("firth/…")` opens them; return names.
 
-    Args:
-        specs: As `resolve_model` takes them; none stands for every baseline that needs no source.
-
-    Returns:
-        Their names in MTEB.
-
-    Raises:
-        MissingExtraError: mteb is not installed.
+    No `specs` stand for every baseline that needs no source; `MissingExtraError` without mteb.
 
     Example:
         >>> register("baseline:dice")
@@ -144,7 +132,10 @@ def register(*specs: str) -> list[str]:
 
 @dataclass(frozen=True)
 class MtebFigure:
-    """What MTEB reports of one model on one part of a task; figures × 100, without intervals."""
+    """What MTEB reports of one model on one part of a task; figures × 100, without intervals.
+
+    `revision` is that of the task's data on the hub; the version of mteb decides what a task is.
+    """
 
     model: str
     task: str
@@ -154,9 +145,7 @@ class MtebFigure:
     pearson: float
     main_score: float
     revision: str
-    """Of the task's data on the hub."""
     mteb: str
-    """Version of mteb, which decides what a task is."""
 
     def to_dict(self) -> dict[str, Any]:
         """The figure as plain values."""
@@ -177,11 +166,9 @@ def evaluate_mteb(model: str | Path | Scorer, tasks: Sequence[Any]) -> list[Mteb
     mteb = _import_mteb()
     found = [_task(mteb, task) for task in tasks]
     for task in found:
-        if task.metadata.type != "STS":
-            raise InputError(
-                f"{task.metadata.name}: of type {task.metadata.type}; only tasks of type STS run "
-                "here"
-            )
+        name, kind = task.metadata.name, task.metadata.type
+        if kind != "STS":
+            raise InputError(f"{name}: of type {kind}; only tasks of type STS run here")
     if isinstance(model, str | Path):
         wrapped, label = mteb_model(model), str(model)
     else:
@@ -194,9 +181,8 @@ def evaluate_mteb(model: str | Path | Scorer, tasks: Sequence[Any]) -> list[Mteb
                 "(HF_HUB_OFFLINE=1 uses what is cached)"
             )
         try:
-            result = mteb.evaluate(
-                wrapped, task, cache=None, co2_tracker=False, show_progress_bar=False
-            )
+            result = mteb.evaluate(wrapped, task, cache=None, co2_tracker=False,
+                                   show_progress_bar=False)  # fmt: skip
         except FirthError:
             raise
         except (OSError, ValueError, RuntimeError) as error:
@@ -212,14 +198,9 @@ def _meta_of(label: str, revision: str | None = None) -> "ModelMeta":
     from mteb.models.model_meta import ModelMeta
 
     name = re.sub(r"[^\w.+=-]+", "-", label).strip("-")
-    meta: ModelMeta = ModelMeta.create_empty().model_copy(
-        update={
-            "name": f"{OWNER}/{name}",
-            "revision": revision or "unknown",
-            "use_instructions": False,
-            "open_weights": True,
-        }
-    )
+    known = {"name": f"{OWNER}/{name}", "revision": revision or "unknown",
+             "use_instructions": False, "open_weights": True}  # fmt: skip
+    meta: ModelMeta = ModelMeta.create_empty().model_copy(update=known)
     return meta
 
 
@@ -232,29 +213,21 @@ def _import_mteb() -> Any:
 
 
 def _task(mteb: Any, task: Any) -> Any:
-    if not isinstance(task, str):
-        return task
     try:
-        return mteb.get_task(task)
+        return mteb.get_task(task) if isinstance(task, str) else task
     except KeyError as error:
         message = str(error.args[0] if error.args else error).splitlines()[0]
         raise InputError(f"{task}: mteb has no such task: {message}") from error
 
 
 def _figures(label: str, result: Any) -> list[MtebFigure]:
+    version = importlib.metadata.version("mteb")
     return [
         MtebFigure(
-            model=label,
-            task=task.task_name,
-            split=split,
-            subset=part["hf_subset"],
-            spearman=100 * part["spearman"],
-            pearson=100 * part["pearson"],
-            main_score=100 * part["main_score"],
-            revision=str(task.dataset_revision),
-            mteb=importlib.metadata.version("mteb"),
+            label, task.task_name, split, part["hf_subset"], 100 * part["spearman"],
+            100 * part["pearson"], 100 * part["main_score"], str(task.dataset_revision), version,
         )
         for task in result.task_results
         for split, parts in task.scores.items()
         for part in parts
-    ]
+    ]  # fmt: skip

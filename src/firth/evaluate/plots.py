@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from firth.baselines.spec import PREFIX
 from firth.evaluate.metrics import Floats
-from firth.evaluate.results import Evaluation, Sample
+from firth.evaluate.results import Evaluation
+from firth.evaluate.rows import Sample
 from firth.evaluate.tables import Layout
 from firth.evaluate.task import TASKS, Kind
 from firth.run.errors import MissingExtraError
@@ -65,7 +67,7 @@ def plot_bars(layout: Layout) -> Figure:
     places = np.arange(len(names))[::-1]
     right = max((c.high or c.value or 0 for _, cells in layout.rows for c in cells), default=0)
     for column, (heading, axes) in enumerate(zip(layout.headings, panels, strict=True)):
-        for (_, cells), place, colour in zip(layout.rows, places, _colours(names), strict=True):
+        for (_, cells), place, colour in zip(layout.rows, places, cycle(_COLOURS), strict=False):
             cell = cells[column]
             if cell.value is None:
                 axes.text(1, place, "\u2013", va="center", color="#888888")
@@ -125,9 +127,7 @@ def plot_scatter(samples: Sequence[tuple[str, Sample]]) -> Figure:
     first = samples[0][1]
     triplets = TASKS[first.task].kind is Kind.TRIPLETS
     figure, panels = _grid(len(samples), width=2.5, height=2.4)
-    for (name, sample), axes, colour in zip(
-        samples, panels, _colours([name for name, _ in samples]), strict=True
-    ):
+    for (name, sample), axes, colour in zip(samples, panels, cycle(_COLOURS), strict=False):
         # Dots become an image in the SVG too, which would else hold thousands of shapes.
         alpha = min(0.6, max(0.08, 350 / len(sample.x)))
         axes.scatter(sample.x, sample.y, s=5, alpha=alpha, color=colour, edgecolors="none",
@@ -167,10 +167,6 @@ def _shades(values: Floats) -> Floats:
     apart = values - means
     widest = max(float(np.max(np.abs(np.where(known, apart, 0)), initial=0)), 1.0)
     return np.asarray(0.5 + apart / (2 * widest), dtype=np.float64)
-
-
-def _colours(names: Sequence[str]) -> list[str]:
-    return [_COLOURS[place % len(_COLOURS)] for place in range(len(names))]
 
 
 def _margin(names: Sequence[str]) -> float:

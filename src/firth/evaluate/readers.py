@@ -24,8 +24,8 @@ COLUMNS = {
     Kind.TRIPLETS: ("anchor", "positive", "negative"),
 }
 Cells = Mapping[str, str]
-Record = tuple[str, tuple[str, ...], Cells | str]
-"""Where it stands, the splits it belongs to, and named cells or what is wrong with it."""
+Record = tuple[object, tuple[str, ...], Cells | str]
+"""Its place (line or row), the splits it belongs to, and named cells or what is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,9 @@ class Table:
 
 def row_of(record: Cells, task: Task) -> Row:
     """Turn named cells into a row; raise `ValueError` saying what is wrong with them."""
-    columns = COLUMNS[task.kind]
-    texts = tuple(record[name] for name in columns if name != "score")
-    for name, text in zip(columns, texts, strict=False):
-        if not text.strip():
-            raise ValueError(f"{name} is empty")
+    columns = [name for name in COLUMNS[task.kind] if name != "score"]
+    if empty := [name for name in columns if not record[name].strip()]:
+        raise ValueError(f"{empty[0]} is empty")
     score = 0.0
     if task.kind is Kind.PAIRS:
         low, high = task.score_range
@@ -53,22 +51,23 @@ def row_of(record: Cells, task: Task) -> Row:
         if not low <= score <= high:
             raise ValueError(f"score {score:g} is outside {low:g} to {high:g}")
     subtask = task.subtask(record.get("subtask", ""))
+    texts = tuple(record[name] for name in columns)
     return Row(texts, score, "" if subtask == ALL else subtask)
 
 
-def _table(records: Iterable[Record], task: Task) -> Table:
+def _table(records: Iterable[tuple[str, Record]], task: Task) -> Table:
+    """The rows of records, each with what its place is a number of."""
     splits: dict[str, list[Row]] = {}
     broken = []
-    for place, names, cells in records:
+    for where, (place, names, cells) in records:
         try:
             if isinstance(cells, str):
                 raise ValueError(cells)
             row = row_of(cells, task)
+            for name in names:
+                splits.setdefault(name, []).append(row)
         except ValueError as error:
-            broken.append(f"{place}: {error}")
-            continue
-        for name in names:
-            splits.setdefault(name, []).append(row)
+            broken.append(f"{where} {place}: {error}")
     return Table(splits, tuple(broken))
 
 
@@ -104,22 +103,21 @@ def read_table(path: Path, task: Task) -> Table:
 
     def records() -> Iterator[Record]:
         for number, line in enumerate(lines[1:], start=2):
-            place = f"{path}, line {number}"
             if not (line := line.removesuffix(b"\r")):
                 continue
             try:
                 cells = line.decode("utf-8").split("\t")
             except UnicodeDecodeError as error:
-                yield place, (), f"not UTF-8 (byte {error.start} of the line)"
+                yield number, (), f"not UTF-8 (byte {error.start} of the line)"
                 continue
             if len(cells) != len(header):
-                yield place, (), f"{len(cells)} cells, the header has {len(header)}"
+                yield number, (), f"{len(cells)} cells, the header has {len(header)}"
                 continue
             record = dict(zip(header, cells, strict=True))
             only = next(iter(task.splits))
-            yield place, (record["split"] if len(task.splits) > 1 else only,), record
+            yield number, (record["split"] if len(task.splits) > 1 else only,), record
 
-    found = _table(records(), task)
+    found = _table(((f"{path}, line", record) for record in records()), task)
     if not found.splits:
         why = found.broken[0] if found.broken else "It has only a header."
         raise InputError(f"{path}: no usable row. {why}")
@@ -129,20 +127,15 @@ def read_table(path: Path, task: Task) -> Table:
 # Files as the organisers published them.
 
 _TOPICS = {"GC": "gun_control", "GM": "gay_marriage", "DP": "death_penalty"}
-_SICK_FILES = {
-    "SICK_train.txt": "train",
-    "SICK_trial.txt": "trial",
-    "SICK_test_annotated.txt": "test",
-}
+_SICK_FILES = {"SICK_train.txt": "train", "SICK_trial.txt": "trial",
+               "SICK_test_annotated.txt": "test"}  # fmt: skip
 
 
 def read_original(task: Task, data_dir: Path) -> tuple[Path, Table] | None:
-    """Read the organisers' files of a task: the folder they were found in, and the rows.
+    """Read the organisers' files of a task: the folder they were found in, and the rows; None where
+    no folder of the evaluation folder `data_dir` holds any of them.
 
     Rows without a gold score (of 2015 and 2016 most) are not rows of the set.
-
-    Returns:
-        None when no folder of the evaluation folder `data_dir` holds any of the files.
 
     Raises:
         InputError: A file cannot be read, lacks a column, or has no good row.
@@ -152,7 +145,8 @@ def read_original(task: Task, data_dir: Path) -> tuple[Path, Table] | None:
     find, read = _FORMS[task.original]
     for folder in (data_dir / name for name in task.folders):
         if folder.is_dir() and (paths := find(folder)):
-            found = _table((record for path in paths for record in read(path)), task)
+            records = ((f"{path}, line", record) for path in paths for record in read(path))
+            found = _table(records, task)
             if not found.splits:
                 first = found.broken[0] if found.broken else "the files are empty"
                 raise InputError(f"{folder}: no usable row of {task.title}: {first}")
@@ -170,13 +164,8 @@ def _lines(path: Path) -> list[str]:
     return lines[:-1] if lines and not lines[-1] else lines
 
 
-def _there(*paths: Path) -> list[Path]:
-    return [path for path in paths if path.is_file()]
-
-
-def _find_years(folder: Path) -> list[Path]:
-    found = sorted(folder.rglob("STS*.input.*.txt"))
-    return [path for path in found if path.name.split(".")[2] != "ALL"]
+def _there(folder: Path, *names: str) -> list[Path]:
+    return [folder / name for name in names if (folder / name).is_file()]
 
 
 def _read_year(path: Path) -> Iterator[Record]:
@@ -193,31 +182,19 @@ def _read_year(path: Path) -> Iterator[Record]:
     for number, (pair, score) in enumerate(zip(pairs, scores, strict=True), start=1):
         cells = pair.split("\t")
         if score.strip():
-            yield f"{path}, line {number}", (split,), (
-                {"sentence1": cells[0], "sentence2": cells[1], "score": score.strip(),
-                 "subtask": path.name.split(".")[2]}
-                if len(cells) > 1
-                else "expected two sentences with a tab between them"
-            )  # fmt: skip
-
-
-def _find_benchmark(folder: Path) -> list[Path]:
-    return _there(*(folder / f"sts-{split}.csv" for split in ("train", "dev", "test")))
+            problem = "" if len(cells) > 1 else "expected two sentences with a tab between them"
+            named = zip(("sentence1", "sentence2"), cells, strict=False)
+            more = {"score": score.strip(), "subtask": path.name.split(".")[2]}
+            yield number, (split,), problem or dict(named) | more
 
 
 def _read_benchmark(path: Path) -> Iterator[Record]:
     for number, line in enumerate(_lines(path), start=1):
         cells = line.split("\t")
         names = ("subtask", "", "", "", "score", "sentence1", "sentence2")
-        yield f"{path}, line {number}", (path.stem.removeprefix("sts-"),), (
-            dict(zip(names, cells, strict=False))
-            if len(cells) > 6
-            else f"{len(cells)} tab-separated cells, expected at least 7"
-        )  # fmt: skip
-
-
-def _find_sick(folder: Path) -> list[Path]:
-    return _there(folder / "SICK.txt") or _there(*(folder / name for name in _SICK_FILES))
+        few = f"{len(cells)} tab-separated cells, expected at least 7" if len(cells) < 7 else ""
+        split = path.stem.removeprefix("sts-")
+        yield number, (split,), few or dict(zip(names, cells, strict=False))
 
 
 def _read_sick(path: Path) -> Iterator[Record]:
@@ -227,21 +204,14 @@ def _read_sick(path: Path) -> Iterator[Record]:
     of_file = _SICK_FILES.get(path.name, "")
     _need(path, header, [*names.values(), *([] if of_file else ["SemEval_set"])])
     for number, line in enumerate(lines[1:], start=2):
-        place = f"{path}, line {number}"
         cells = dict(zip(header, line.split("\t"), strict=False))
         if len(cells) < len(header):
-            yield place, (), f"{len(cells)} cells, the header has {len(header)}"
-            continue
-        split = of_file or cells["SemEval_set"].strip().lower()
-        if split not in _SICK_FILES.values():
-            yield place, (), f"SemEval_set {cells['SemEval_set']!r} is unknown"
-            continue
-        # The whole set counts as a split too.
-        yield place, (split, ALL), {ours: cells[theirs] for ours, theirs in names.items()}
-
-
-def _find_relatedness(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.csv"))[:1]
+            yield number, (), f"{len(cells)} cells, the header has {len(header)}"
+        elif (split := of_file or cells["SemEval_set"].strip().lower()) in _SICK_FILES.values():
+            # The whole set counts as a split too.
+            yield number, (split, ALL), {ours: cells[theirs] for ours, theirs in names.items()}
+        else:
+            yield number, (), f"SemEval_set {cells['SemEval_set']!r} is unknown"
 
 
 def _read_relatedness(path: Path) -> Iterator[Record]:
@@ -250,16 +220,9 @@ def _read_relatedness(path: Path) -> Iterator[Record]:
     for number, cells in rows:
         both = cells["Text"].split("\n")
         subtask = cells["PairID"].split("_")[0].replace("Wiki", "Wikipedia")
-        yield f"{path}, line {number}", (ALL,), (
-            {"sentence1": both[0], "sentence2": both[1], "score": cells["Score"],
-             "subtask": subtask}
-            if len(both) == 2
-            else f"Text holds {len(both)} lines, expected the two sentences"
-        )  # fmt: skip
-
-
-def _find_arguments(folder: Path) -> list[Path]:
-    return [path for topic in _TOPICS for path in sorted(folder.rglob(f"ArgPairs_{topic}.csv"))[:1]]
+        odd = "" if len(both) == 2 else f"Text holds {len(both)} lines, expected the two sentences"
+        named = dict(zip(("sentence1", "sentence2"), both, strict=False))
+        yield number, (ALL,), odd or named | {"score": cells["Score"], "subtask": subtask}
 
 
 def _read_arguments(path: Path) -> Iterator[Record]:
@@ -272,7 +235,7 @@ def _read_arguments(path: Path) -> Iterator[Record]:
     topic = {"subtask": _TOPICS[path.stem.removeprefix("ArgPairs_")]}
     for number, cells in rows:
         record = topic | {ours: cells[theirs] for ours, theirs in names.items()}
-        yield f"{path}, line {number}", (ALL,), record
+        yield number, (ALL,), record
 
 
 def _csv(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
@@ -301,12 +264,26 @@ def _need(path: Path, header: Sequence[str], names: Sequence[str]) -> None:
 _FORMS: Mapping[
     Original, tuple[Callable[[Path], list[Path]], Callable[[Path], Iterator[Record]]]
 ] = {
-    Original.STS_YEAR: (_find_years, _read_year),
-    Original.STS_BENCHMARK: (_find_benchmark, _read_benchmark),
-    Original.SICK: (_find_sick, _read_sick),
-    Original.STR: (_find_relatedness, _read_relatedness),
-    Original.AFS: (_find_arguments, _read_arguments),
-}
+    Original.STS_YEAR: (
+        lambda folder: [path for path in sorted(folder.rglob("STS*.input.*.txt"))
+                        if path.name.split(".")[2] != "ALL"],
+        _read_year,
+    ),
+    Original.STS_BENCHMARK: (
+        lambda folder: _there(folder, *(f"sts-{one}.csv" for one in ("train", "dev", "test"))),
+        _read_benchmark,
+    ),
+    Original.SICK: (
+        lambda folder: _there(folder, "SICK.txt") or _there(folder, *_SICK_FILES), _read_sick,
+    ),
+    Original.STR: (lambda folder: sorted(folder.rglob("*.csv"))[:1], _read_relatedness),
+    Original.AFS: (
+        lambda folder: [path for topic in _TOPICS
+                        for path in sorted(folder.rglob(f"ArgPairs_{topic}.csv"))[:1]],
+        _read_arguments,
+    ),
+}  # fmt: skip
+"""How the organisers' files are found in a folder, and read."""
 
 
 # The hub, through `datasets`.
@@ -352,9 +329,9 @@ def hub_table(records: Iterable[Mapping[str, Any]], task: Task, split: str) -> T
                 )
             values = {ours: record.get(theirs) for ours, theirs in names.items()}
             cells = {name: "" if value is None else str(value) for name, value in values.items()}
-            yield f"{home.name}, row {number}", (split,), cells
+            yield number, (split,), cells
 
-    return _table(found(), task)
+    return _table(((f"{home.name}, row", record) for record in found()), task)
 
 
 # Lee & Pincombe's ratings, from the files that gensim ships; gensim itself is not imported.
@@ -368,7 +345,7 @@ def gensim_files() -> Path | None:
     if found is None or found.origin is None:
         return None
     folder = Path(found.origin).parent / "test" / "test_data"
-    return folder if len(_there(folder / _TEXTS, folder / _RATINGS)) == 2 else None
+    return folder if len(_there(folder, _TEXTS, _RATINGS)) == 2 else None
 
 
 def read_lee(folder: Path) -> EvaluationSet:
@@ -376,9 +353,8 @@ def read_lee(folder: Path) -> EvaluationSet:
 
     83 students compared them; each pair has the mean of its 8 to 12 ratings, scaled to [0, 1].
 
-    Args:
-        folder: Holds `lee.cor`, a text a line (Latin-1), and `similarities0-1.txt`, as many rows
-            of as many tab-separated numbers, of which the upper triangle counts.
+    `folder` holds `lee.cor`, a text a line (Latin-1), and `similarities0-1.txt`, as many rows of as
+    many tab-separated numbers, of which the upper triangle counts.
 
     Raises:
         InputError: The two files do not fit each other.

@@ -9,9 +9,7 @@ similarity, or the similarities of (anchor, positive) and (anchor, negative)), `
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import product
-from operator import and_
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +22,14 @@ from firth.evaluate.results import (
     Comparison,
     Evaluation,
     GroupResult,
-    Sample,
     document,
     tabulate,
     write_document,
 )
+from firth.evaluate.rows import Sample
 from firth.evaluate.tables import Layout, lay_out, to_latex, to_markdown, to_text
 from firth.run.errors import InputError, MissingExtraError
-from firth.run.files import (
-    fingerprint_file,
-    read_json,
-    write_atomically,
-    write_json,
-    write_text,
-)
+from firth.run.files import fingerprint_file, read_json, write_atomically, write_json, write_text
 from firth.run.progress import note
 from firth.run.results import publish
 
@@ -53,13 +45,10 @@ _SIDE_BY_SIDE = 4
 
 @dataclass(frozen=True)
 class Report:
-    """What several models scored on the same tasks.
+    """What several models scored on the same tasks, all with one seed and number of resamples.
 
-    Attributes:
-        evaluations: One a model, all with one seed and one number of resamples.
-        groups: Figures of models that differ in their seed only.
-        differences: Paired differences to the model they were asked against.
-        left_out: What `all` would have taken, and why it is not there.
+    `groups` are of models that differ in their seed only, `differences` are to the model asked
+    against, `left_out` is what `all` would have taken.
     """
 
     evaluations: tuple[Evaluation, ...]
@@ -109,11 +98,8 @@ class Report:
                 that firth did not write (without `force`).
         """
         first = self.evaluations[0]
-        config = {
-            "models": [one.model for one in self.evaluations],
-            "seed": first.seed,
-            "resamples": first.resamples,
-        }
+        models = [one.model for one in self.evaluations]
+        config = {"models": models, "seed": first.seed, "resamples": first.resamples}
         publish(Path(folder), self._write, config, command=COMMAND, force=force)
 
     def _write(self, folder: Path) -> None:
@@ -143,10 +129,7 @@ class Saved:
 
 
 def read_saved(path: str | Path) -> Saved:
-    """Read results and their similarities.
-
-    Args:
-        path: A folder that `firth evaluate --out` wrote, or the `results.json` in it.
+    """Read a folder that `firth evaluate --out` wrote, or the `results.json` in it.
 
     Raises:
         InputError: It is not such a file, or the similarities beside it are missing or not the
@@ -229,8 +212,9 @@ def _read_similarities(path: Path, values: dict[str, Any]) -> dict[str, list[Sam
     samples: dict[str, list[Sample]] = {model["spec"]: [] for model in values["models"]}
     for model, data in product(samples, values["data"]):
         task, split = data["task"], data["split"]
-        names = {"model": model, "task": task, "split": split}
-        found = table.filter(reduce(and_, (pc.field(n) == name for n, name in names.items())))
+        found = table.filter(
+            (pc.field("model") == model) & (pc.field("task") == task) & (pc.field("split") == split)
+        )
         if not len(found):
             continue
         of_set = [r for r in values["results"] if (r["task"], r["split"]) == (task, split)]

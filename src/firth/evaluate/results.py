@@ -2,17 +2,17 @@
 
 import importlib.metadata
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import firth
-from firth.evaluate.aggregate import Aggregate
+from firth.evaluate.figures import Aggregate
 from firth.evaluate.leakage import Leakage
 from firth.evaluate.load import LeftOut
-from firth.evaluate.metrics import CONFIDENCE, Difference, Estimate, Floats, Metric, Rows
-from firth.evaluate.rows import EvaluationSet, rows_by_subtask
+from firth.evaluate.metrics import CONFIDENCE, Difference, Estimate
+from firth.evaluate.rows import Scored
 from firth.evaluate.task import ALL
 from firth.run.errors import InputError
 from firth.run.files import write_json
@@ -21,64 +21,6 @@ SCHEMA = 2
 """Version of the JSON; it changes when a key changes its meaning or goes."""
 
 _LIBRARIES = "numpy scipy scikit-learn torch transformers sentence-transformers datasets gensim"
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """The columns of one model on one set, its rows in an order that follows from the data alone.
-
-    Two samples of one `data` fingerprint are about the same observations, row by row.
-
-    Attributes:
-        task: Name of the task; `split`, `metrics` and `data` (fingerprint of the rows) go with it.
-        x: As in `firth.evaluate.metrics`, shape (n,); so are `y` and `units`.
-        subtask: Subtask of each row, or "".
-        rows: Number of each row in its source, shape (n,).
-    """
-
-    task: str
-    split: str
-    metrics: tuple[Metric, ...]
-    data: str
-    x: Floats
-    y: Floats
-    subtask: tuple[str, ...]
-    rows: Rows
-    units: Rows | None = None
-
-    @property
-    def name(self) -> str:
-        """`sts-b test`."""
-        return f"{self.task} {self.split}"
-
-    def groups(self, subtasks: bool) -> dict[str, Rows]:
-        """`all`, and with `subtasks` each subtask where there are several → its rows."""
-        return rows_by_subtask(self.subtask if subtasks else [""] * len(self.x))
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """A set and the similarities a model gave to its pairs, in the order of `data.pairs`."""
-
-    data: EvaluationSet
-    similarities: Floats
-
-    @cached_property
-    def sample(self) -> Sample:
-        """What a metric needs of it."""
-        data, order = self.data, self.data.order
-        x, y = data.columns(self.similarities)
-        return Sample(
-            task=data.task.name,
-            split=data.split,
-            metrics=tuple(data.task.metrics),
-            data=data.fingerprint,
-            x=x[order],
-            y=y[order],
-            subtask=tuple(data.rows[row].subtask for row in order.tolist()),
-            rows=order,
-            units=None if data.units is None else data.units[order],
-        )
 
 
 @dataclass(frozen=True)
@@ -98,15 +40,11 @@ class Result:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What one model scored on some tasks.
+    """What one model scored on some tasks: figures in their order, `all` before its subtasks.
 
     Attributes:
         model: What was evaluated, as named by the caller; `name` says what that is.
         fingerprint: Identity of the model's files or code; None where there is none.
-        results: The figures, in the order of the tasks; `all` before its subtasks.
-        notes: What a reader of the figures must know.
-        seed: Of the resampling, with so many `resamples` behind each interval.
-        command: The command line, if there was one.
         scored: The data and similarities behind the figures; not part of the JSON.
         leakage: What the model's training text shares with the sets, one entry a run it learned
             from; None where its training text is unknown or was not looked at.
@@ -222,11 +160,8 @@ def document(
 
     All `evaluations` have one seed and one number of resamples.
     """
-    sets = {
-        (item.data.task.name, item.data.split, item.data.fingerprint): item.data
-        for one in evaluations
-        for item in one.scored
-    }
+    every = [item.data for one in evaluations for item in one.scored]
+    sets = {(one.task.name, one.split, one.fingerprint): one for one in every}
     models = [
         {"spec": one.model, "name": one.name, "fingerprint": one.fingerprint,
          "leakage": one.leakage and [found.to_dict() for found in one.leakage]}
@@ -264,10 +199,8 @@ def versions(libraries: Sequence[str]) -> dict[str, str]:
     """Distribution → version, of those that are installed."""
     found = {}
     for name in libraries:
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return found
 
 
@@ -280,14 +213,9 @@ def write_document(path: Path, value: object) -> None:
 
 
 def tabulate(evaluations: Sequence[Evaluation], *, subtasks: bool = False) -> str:
-    """Lay out the figures of one or several models, × 100 with 95 % intervals, and their notes.
+    """The figures of models, × 100 with 95 % intervals, a line each, a column a model; their notes.
 
-    Args:
-        evaluations: One a model.
-        subtasks: Show the subtasks too, not `all` and aggregates alone.
-
-    Returns:
-        Lines of equal columns, a line a figure, a column a model; `-` where it has no such figure.
+    Without `subtasks` those of `all` and of aggregates alone; `-` where a model has no such figure.
     """
     columns = [
         {(r.task, r.split, r.subtask, r.metric, r.n): r for r in one.results} for one in evaluations

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from firth.evaluate.metrics import Columns, Floats, Rows
+from firth.evaluate.metrics import Columns, Floats, Metric, Rows
 from firth.evaluate.task import ALL, Kind, Task
 from firth.lexical.scorer import TextPair
 from firth.run.seeds import derive_seed
@@ -15,13 +15,7 @@ from firth.run.seeds import derive_seed
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a set.
-
-    Attributes:
-        texts: Two texts of a pair; or anchor, positive, negative.
-        score: The human score of a pair; 0 for a triplet, which has none.
-        subtask: Its subtask as reported, or "".
-    """
+    """A pair of texts and its human score; or anchor, positive and negative, whose score is 0."""
 
     texts: tuple[str, ...]
     score: float
@@ -30,12 +24,9 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSet:
-    """The rows of one split of one task.
+    """The good rows of one split of one task, in the order of the source.
 
     Attributes:
-        task: What set it is.
-        split: Which split.
-        rows: The good rows, in the order of the source.
         source: Where they were read, in words.
         notes: What a reader of the figures must know: missing parts, skipped rows, substitutes.
         skipped: Number of broken rows left out.
@@ -107,6 +98,53 @@ class EvaluationSet:
     @cached_property
     def _digests(self) -> list[bytes]:
         return [_row_digest(row) for row in self.rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The columns of one model on one set, its rows in an order that follows from the data alone.
+
+    Two samples of one `data` fingerprint are about the same observations, row by row. `x`, `y` and
+    `units` are those of `firth.evaluate.metrics`, `rows` the numbers of the rows in their source.
+    """
+
+    task: str
+    split: str
+    metrics: tuple[Metric, ...]
+    data: str
+    x: Floats
+    y: Floats
+    subtask: tuple[str, ...]
+    rows: Rows
+    units: Rows | None = None
+
+    @property
+    def name(self) -> str:
+        """`sts-b test`."""
+        return f"{self.task} {self.split}"
+
+    def groups(self, subtasks: bool) -> dict[str, Rows]:
+        """`all`, and with `subtasks` each subtask where there are several → its rows."""
+        return rows_by_subtask(self.subtask if subtasks else [""] * len(self.x))
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A set and the similarities a model gave to its pairs, in the order of `data.pairs`."""
+
+    data: EvaluationSet
+    similarities: Floats
+
+    @cached_property
+    def sample(self) -> Sample:
+        """What a metric needs of it."""
+        data, order = self.data, self.data.order
+        x, y = data.columns(self.similarities)
+        return Sample(
+            data.task.name, data.split, data.task.metrics, data.fingerprint, x[order], y[order],
+            tuple(data.rows[row].subtask for row in order.tolist()), order,
+            None if data.units is None else data.units[order],
+        )  # fmt: skip
 
 
 def rows_by_subtask(names: Sequence[str]) -> dict[str, Rows]:

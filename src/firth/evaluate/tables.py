@@ -61,14 +61,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Layout:
-    """A table as data.
-
-    Attributes:
-        headings: Of the columns of figures.
-        rows: System → its cells, one a column; an empty one where it has no figure.
-        caption: How to read the figures.
-        remarks: What a reader of the figures must know about models and data.
-    """
+    """A table as data: headings of its columns of figures; system and cells, one a column (empty
+    where it has no figure); how to read the figures; what to know about models and data."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
@@ -109,13 +103,10 @@ def lay_out(
 
     rows = []
     for one in evaluations:
-        rows.append((one.model, row({
-            (r.task, r.split): Cell(
-                r.value, r.low, r.high, verdicts.get((one.model, r.task, r.split, r.metric), 0)
-            )
-            for r in one.results
-            if _usual(r)
-        })))  # fmt: skip
+        usual = [(r, verdicts.get((one.model, r.task, r.split, r.metric), 0))
+                 for r in one.results if _usual(r)]  # fmt: skip
+        cells = {(r.task, r.split): Cell(r.value, r.low, r.high, verdict) for r, verdict in usual}
+        rows.append((one.model, row(cells)))
     for group in dict.fromkeys(result.group for result in groups):
         of_group = [r for r in groups if r.group == group and _usual(r)]
         cells = {(r.task, r.split): Cell(r.mean, r.low, r.high) for r in of_group}

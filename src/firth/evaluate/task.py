@@ -53,13 +53,10 @@ class Original(StrEnum):
 
 @dataclass(frozen=True)
 class HubSet:
-    """Where the hub keeps a set.
+    """Where the hub keeps a set, as `datasets.load_dataset` takes `name` and `config`.
 
-    Attributes:
-        name: Data set name for `datasets.load_dataset`.
-        splits: Our split → the hub's.
-        config: Configuration of the data set, where it has several.
-        columns: Our column (`sentence1`, …, `score`, `subtask`) → the hub's, where they differ.
+    `splits` and `columns` (`sentence1`, …, `score`, `subtask`) are ours → the hub's, the latter
+    where they differ.
     """
 
     name: str
@@ -73,15 +70,11 @@ class Task:
     """One evaluation set.
 
     Attributes:
-        name: What `--task` takes.
-        title: Its name in the literature.
-        kind: Pairs or triplets.
+        name: What `--task` takes; `title` is its name in the literature.
         metrics: What is reported, the first one being the usual figure.
         splits: Split → what was published.
         default: Splits to report when none is asked for: the first one that can be loaded.
         score_range: Lowest and highest human score (pairs only).
-        licence: What may be done with it.
-        source: Who made it.
         files: Files in the evaluation folder, best first; each with what to mind about it, or "".
         original: How the organisers' own files are written, which are looked for after `files`.
         folders: Where those may lie in the evaluation folder, or deeper; best first.

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.evaluate.aggregate import Fold, Scheme, divide, mean_over_parts
 from firth.evaluate.cache import Cache
+from firth.evaluate.figures import Fold, Scheme, divide, mean_over_parts
 from firth.evaluate.metrics import Estimate, Floats, Metric
+from firth.evaluate.models import score, system_of
 from firth.evaluate.rows import EvaluationSet
-from firth.evaluate.score import score, system_of
 from firth.evaluate.task import ALL
 from firth.relatedness.report import TextTable, describe, figure, write_columns, write_results
 from firth.relatedness.scored import DOMAIN, check_scores, load_pairs, scores_of

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.baselines.spec import PREFIX
-from firth.evaluate.aggregate import Fold, Scheme, divide
+from firth.evaluate.figures import Fold, Scheme, divide
 from firth.evaluate.metrics import Floats
 from firth.evaluate.models import EncoderScorer, fingerprint_model, resolve_model
 from firth.evaluate.rows import EvaluationSet

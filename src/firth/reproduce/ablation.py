@@ -39,15 +39,12 @@ CONTEXTS = 64
 
 @dataclass(frozen=True, eq=False)
 class Rated:
-    """Pairs with human scores.
+    """Pairs of a split of STSb with human scores.
 
     Attributes:
-        split: Of STSb.
-        pairs: The two sentences of each pair.
         gold: Human scores, 0 to 5, shape (n,).
         whole: Number of pairs of the split.
-        seed: Of the sample and of the intervals.
-        resamples: Bootstrap resamples of an interval.
+        seed: Of the sample and of the intervals, with so many `resamples`.
         caveats: What the loader has to say about the set.
     """
 
@@ -86,13 +83,8 @@ class Rated:
 
     def difference(self, first: Floats, second: Floats) -> Difference:
         """Spearman of the first minus that of the second, on the same resamples."""
-        return paired_difference(
-            Metric.SPEARMAN,
-            (self.gold, first),
-            (self.gold, second),
-            seed=self.seed,
-            resamples=self.resamples,
-        )
+        return paired_difference(Metric.SPEARMAN, (self.gold, first), (self.gold, second),
+                                 seed=self.seed, resamples=self.resamples)  # fmt: skip
 
     def dice(self) -> Estimate:
         """The share of words in common, which needs no corpus."""
@@ -105,9 +97,7 @@ class Rated:
 
 
 def rated_pairs(request: Request) -> Rated:
-    """The pairs that `--split` and `--pairs` name.
-
-    A smaller sample is part of a larger one (`EvaluationSet.sampled`).
+    """The pairs that `--split` and `--pairs` name; a smaller sample is part of a larger one.
 
     Raises:
         InputError: STSb cannot be found, or no run was named.
@@ -115,26 +105,15 @@ def rated_pairs(request: Request) -> Rated:
     options, config = request.options, request.run.config
     data = load_set(find_task(TASK)[0], request.data_dir, options.split or DEFAULT_SPLIT)
     chosen = data.sampled(len(data.rows) if options.pairs is None else options.pairs, config.seed)
-    return Rated(
-        split=data.split,
-        pairs=tuple(chosen.pairs),
-        gold=np.array([row.score for row in chosen.rows], dtype=np.float64),
-        whole=len(data.rows),
-        seed=config.seed,
-        resamples=config.evaluate.resamples,
-        caveats=data.notes,
-    )
+    gold = np.array([row.score for row in chosen.rows], dtype=np.float64)
+    return Rated(data.split, tuple(chosen.pairs), gold, len(data.rows), config.seed,
+                 config.evaluate.resamples, data.notes)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Origin on the rated pairs.
-
-    Attributes:
-        similarities: Eq. 4 of each pair, shape (n,).
-        cosine: Their correlation with the human scores.
-        centred: That of the centred form.
-    """
+    """Origin on the rated pairs: Eq. 4 of each, shape (n,), and the correlations with the human
+    scores of these and of the centred form."""
 
     similarities: Floats
     cosine: Estimate
@@ -143,14 +122,8 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Ablation:
-    """An ablation about to be measured.
-
-    Attributes:
-        request: What was asked for.
-        run: Whose stages the terms come from.
-        rated: What it is measured on.
-        shortlist: Contexts of a sentence that get their terms.
-    """
+    """An ablation about to be measured on `rated`: the terms come from the stages of `run`, over a
+    shortlist of so many contexts of each sentence."""
 
     request: Request
     run: Run
@@ -160,10 +133,6 @@ class Ablation:
     @classmethod
     def start(cls, request: Request, shortlist: int) -> "Ablation":
         """Find the pairs and the stages, before any work.
-
-        Args:
-            request: What was asked for.
-            shortlist: Contexts of a sentence that get their terms.
 
         Raises:
             InputError: STSb or the language model cannot be found.
@@ -187,18 +156,13 @@ class Ablation:
         self, selection: Selection = Selection.TWO_STEP, shortlist: int | None = None
     ) -> ContextFits:
         """The terms over shortlists made by `selection`, of the ablation's length or another."""
-        rated = self.rated
-        return context_fits(
-            self.run, rated.name, rated.pairs, shortlist or self.shortlist, selection
-        )
+        length = shortlist or self.shortlist
+        return context_fits(self.run, self.rated.name, self.rated.pairs, length, selection)
 
     def measured(
-        self,
-        fits: ContextFits,
-        kept: Sequence[tuple[Indices, Indices]],
-        size: int,
+        self, fits: ContextFits, kept: Sequence[tuple[Indices, Indices]], size: int,
         weights: Weights | None = None,
-    ) -> Measured:
+    ) -> Measured:  # fmt: skip
         """Origin over the first `size` contexts of the sets in `kept`, by both measures."""
         cosine, centred = (
             fits.similarities(kept, size, weights or self.weights, measure)
@@ -233,26 +197,18 @@ class Ablation:
             "shortlist": self.shortlist,
             "fits": {one.selection.value: one.digest for one in fits},
             "terms": {
-                one.selection.value: {
-                    name: {"mean": mean, "deviation": spread}
-                    for name, (mean, spread) in one.spread.items()
-                }
+                one.selection.value: {name: dict(zip(("mean", "deviation"), both, strict=True))
+                                      for name, both in one.spread.items()}
                 for one in fits
             },
             "differing": {one.selection.value: differing(one, self.weights) for one in fits},
             "overlap": intervals(self.overlap),
-        }
+        }  # fmt: skip
 
     def report(
-        self,
-        title: str,
-        columns: tuple[str, ...],
-        rows: Sequence[Row],
-        plot: Lines,
-        notes: Sequence[str],
-        details: Mapping[str, Any],
-        *fits: ContextFits,
-    ) -> Report:
+        self, title: str, columns: tuple[str, ...], rows: Sequence[Row], plot: Lines,
+        notes: Sequence[str], details: Mapping[str, Any], *fits: ContextFits,
+    ) -> Report:  # fmt: skip
         """What was found over `fits`, with the rows, notes and details of every ablation."""
         rows = [*rows, *(row(name, one) for name, one in self.overlap.items())]
         notes, details = [*self.notes(), *notes], self.details(*fits) | dict(details)

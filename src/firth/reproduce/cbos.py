@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from firth.baselines.trained import build_baseline, load_trained, stage_of
 from firth.corpus import CORPUS
@@ -42,11 +43,8 @@ def cbos_table1(request: Request) -> Report:
     sets, missing = available(CBOS_SETS, request.data_dir)
     found, manifests = {}, {}
     for name in CBOS_SYSTEMS:
-        found[name], outcome = _measured(run, name, name, sets, request)
-        manifests[name] = {
-            "config": dict(outcome.manifest.config),
-            "digest": outcome.manifest.digest,
-        }
+        found[name], built = _measured(run, name, name, sets, request)
+        manifests[name] = {"config": dict(built.manifest.config), "digest": built.manifest.digest}
     rows = []
     for task in dict.fromkeys(task for task, _ in sets):
         keys = [key for key in sets if key[0] == task]
@@ -99,10 +97,7 @@ def _sweep(
         "settings": run.config.baselines.cbos.model_dump(mode="json") | fixed,
         "digests": digests,
     }
-    notes = (
-        *missing,
-        "The paper prints its curves without figures; it takes k = 1 and m = 2.",
-    )
+    notes = (*missing, "The paper prints its curves without figures; it takes k = 1 and m = 2.")
     columns = ("Pearson (%), STS 2014", *(f"{symbol} = {value}" for value in VALUES))
     rows = [row(subtask, *cells) for subtask, cells in values.items()]
     plot = Lines(symbol, "Pearson (%)", [str(value) for value in VALUES], values)
@@ -157,18 +152,12 @@ def _measured(
     return pearson(scorer, sets, request.data_dir, request.seed), outcome
 
 
-def _details(
-    request: Request, found: Mapping[str, Mapping[Key, Result]] | Mapping[int, Mapping[Key, Result]]
-) -> dict[str, object]:
-    whole = request.name == "cbos-table1"
-    return {
-        "seed": request.seed,
-        "corpus": request.run.inputs(CORPUS)["corpus"],
-        "intervals": {
-            str(name): {
-                " ".join(key) if whole else key[1]: [one.value, one.low, one.high, one.n]
-                for key, one in results.items()
-            }
-            for name, results in found.items()
-        },
-    }
+def _details(request: Request, found: Mapping[Any, Mapping[Key, Result]]) -> dict[str, object]:
+    from_subtask = 0 if request.name == "cbos-table1" else 1
+    figures = {
+        str(name): {" ".join(key[from_subtask:]): [one.value, one.low, one.high, one.n]
+                    for key, one in results.items()}
+        for name, results in found.items()
+    }  # fmt: skip
+    corpus = request.run.inputs(CORPUS)["corpus"]
+    return {"seed": request.seed, "corpus": corpus, "intervals": figures}

@@ -7,6 +7,7 @@ terms, two-step contexts, cosine; λ, which the paper does not give, are 1 unles
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +59,8 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True, eq=False)
 class ContextFits:
-    """The terms of pairs over shortlists.
-
-    Attributes:
-        corpus: Where the contexts come from.
-        selection: How the shortlists were made.
-        shortlist: Their length.
-        pairs: The terms, in the order of the pairs asked for.
-        digest: Fingerprint of the terms.
-    """
+    """The terms of pairs, in the order asked for, over shortlists of the corpus's contexts: how
+    these were made, and their length; `digest` is the fingerprint of the terms."""
 
     corpus: Corpus
     selection: Selection
@@ -88,51 +82,34 @@ class ContextFits:
         return [(found[one.sentence1], found[one.sentence2]) for one in self.pairs]
 
     def similarities(
-        self,
-        kept: Sequence[tuple[Indices, Indices]],
-        size: int,
-        weights: Weights,
+        self, kept: Sequence[tuple[Indices, Indices]], size: int, weights: Weights,
         measure: Measure = Measure.COSINE,
-    ) -> Floats:
+    ) -> Floats:  # fmt: skip
         """Eq. 4 over the first `size` contexts of each set in `kept`, shape (n,)."""
-        return np.array(
-            [
-                one.cut(kept1[:size], kept2[:size]).similarity(weights, measure)
-                for one, (kept1, kept2) in zip(self.pairs, kept, strict=True)
-            ],
-            dtype=np.float64,
-        )
+        both = zip(self.pairs, kept, strict=True)
+        found = [one.cut(first[:size], second[:size]).similarity(weights, measure)
+                 for one, (first, second) in both]  # fmt: skip
+        return np.array(found, dtype=np.float64)
 
     @cached_property
     def spread(self) -> Mapping[str, tuple[float, float]]:
         """Term → its mean, and its mean deviation over the shortlist of one sentence."""
-        named: dict[str, tuple[float, float]] = {}
+        named = {}
         for term in TERMS:
             own = [getattr(t, term) for one in self.pairs for t in (one.own1, one.own2)]
-            named[term] = (
-                round(float(np.mean([values.mean() for values in own])), 4),
-                round(float(np.mean([values.std() for values in own])), 4),
-            )
+            mean, deviation = np.mean([[one.mean() for one in own], [one.std() for one in own]], 1)
+            named[term] = round(float(mean), 4), round(float(deviation), 4)
         return named
 
 
 def context_fits(
-    run: Run,
-    name: str,
-    pairs: Sequence[TextPair],
-    shortlist: int,
+    run: Run, name: str, pairs: Sequence[TextPair], shortlist: int,
     selection: Selection = Selection.TWO_STEP,
-) -> ContextFits:
+) -> ContextFits:  # fmt: skip
     """Compute the terms, or read them where an equal question was answered before.
 
-    An interrupted computation continues with the first shard that is not on disk.
-
-    Args:
-        run: With the stages of `READS`; the terms are kept in `RUN/reproduce/fits`.
-        name: Of the pairs, for the folder.
-        pairs: Two sentences each.
-        shortlist: Contexts of a sentence that get their terms.
-        selection: How these are found.
+    They are kept in `RUN/reproduce/fits` under the `name` of the pairs; an interrupted computation
+    continues with the first shard that is not on disk.
 
     Raises:
         MissingStageError: The run lacks a stage of `READS`.
@@ -185,13 +162,9 @@ def _computed(
 
 def write_fits(path: Path, fits: Sequence[PairFits]) -> None:
     """Write terms as Parquet, atomically, in their order."""
-    columns: dict[str, list[object]] = {
-        name: [getattr(one, name) for one in fits]
-        for name in ("sentence1", "sentence2", "positions1", "positions2")
-    }
-    for side in _SIDES:
-        for term in TERMS:
-            columns[f"{side}_{term}"] = [getattr(getattr(one, side), term) for one in fits]
+    # own1_left is the term `left` of `own1`.
+    columns = {name: [attrgetter(name.replace("_", "."))(one) for one in fits]
+               for name in _SCHEMA.names}  # fmt: skip
     with write_atomically(path) as partial:
         pq.write_table(pa.table(columns, schema=_SCHEMA), partial, compression="zstd")
 
@@ -200,17 +173,13 @@ def read_fits(path: Path) -> list[PairFits]:
     """What `write_fits` wrote, to the last bit."""
     return [
         PairFits(
-            one["sentence1"],
-            one["sentence2"],
-            np.array(one["positions1"], np.int64),
-            np.array(one["positions2"], np.int64),
-            *(
-                Terms(*(np.array(one[f"{side}_{term}"], np.float32) for term in TERMS))
-                for side in _SIDES
-            ),
+            one["sentence1"], one["sentence2"],
+            np.array(one["positions1"], np.int64), np.array(one["positions2"], np.int64),
+            *(Terms(*(np.array(one[f"{side}_{term}"], np.float32) for term in TERMS))
+              for side in _SIDES),
         )
         for one in pq.read_table(path, schema=_SCHEMA).to_pylist()
-    ]
+    ]  # fmt: skip
 
 
 def deviations(fits: ContextFits) -> str:

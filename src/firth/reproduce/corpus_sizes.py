@@ -20,7 +20,7 @@ from firth.reproduce.ablation import (
 from firth.reproduce.derived import Part, generator_changes, part_of, run_over, with_generator
 from firth.reproduce.options import Request
 from firth.reproduce.published import SUN_TABLE5
-from firth.reproduce.report import STSB, UNKNOWN, Lines, Report, intervals, percent, row
+from firth.reproduce.report import STSB, UNKNOWN, Lines, Report, Values, intervals, percent, row
 from firth.run.progress import note
 
 SIZES = ("1%", "10%", "100%")
@@ -43,13 +43,8 @@ def table5(request: Request) -> Report:
     parts = _parts(request, Corpus.open(request.run))
     if any(part.whole for part in parts.values()):
         check_stages(request)
-    found = {}
-    for label, part in parts.items():
-        note(f"{label}: {part.words:,} words in {len(part.documents):,} documents")
-        found[label] = _measured(request, rated, label, part, contexts, shortlist)
-        note(f"{label}: {found[label].origin.cosine}")
-
-    ours = list(found.values())
+    ours = [_measured(request, rated, label, part, contexts, shortlist)
+            for label, part in parts.items()]  # fmt: skip
     rows = [
         row(f"{one.words:,} words", one.origin.cosine, one.origin.centred.value, one.tfidf.value,
             one.accuracy)
@@ -59,18 +54,15 @@ def table5(request: Request) -> Report:
         row(f"{tokens:,} tokens", *[None] * 6, printed) for tokens, printed in SUN_TABLE5.items()
     ]
     rows.append(row("Dice", rated.dice()))
-    gap: list[float | None] = [None] * len(SUN_TABLE5)
-    plot = Lines(
-        "size of the corpus (ours: words; printed: tokens)",
-        STSB,
-        [_short(count) for count in (*(one.words for one in ours), *SUN_TABLE5)],
-        {
-            "Origin, cosine": [one.origin.cosine for one in ours] + [UNKNOWN] * len(gap),
-            "Origin, centred": [one.origin.centred.value for one in ours] + gap,
-            "tf-idf, the same corpus": [one.tfidf.value for one in ours] + gap,
-            "Origin, printed": [*[None] * len(ours), *SUN_TABLE5.values()],
-        },
-    )
+    gap = [None] * len(SUN_TABLE5)
+    lines: Values = {
+        "Origin, cosine": [*(one.origin.cosine for one in ours), *[UNKNOWN] * len(gap)],
+        "Origin, centred": [*(one.origin.centred.value for one in ours), *gap],
+        "tf-idf, the same corpus": [*(one.tfidf.value for one in ours), *gap],
+        "Origin, printed": [*[None] * len(ours), *SUN_TABLE5.values()],
+    }
+    places = [_short(count) for count in (*(one.words for one in ours), *SUN_TABLE5)]
+    plot = Lines("size of the corpus (ours: words; printed: tokens)", STSB, places, lines)
     grown = rated.difference(ours[-1].origin.similarities, ours[0].origin.similarities)
     notes = (
         *ours[-1].notes,
@@ -81,15 +73,14 @@ def table5(request: Request) -> Report:
         "tf-idf has the idf of the same part; accuracy is that of the coherence model on held-out "
         "examples, half of them right.",
     )
-    columns = (
-        "corpus", "ours", "low", "high", "centred", "tf-idf", "coherence accuracy", "printed"
-    )  # fmt: skip
+    columns = ("corpus", "ours", "low", "high", "centred", "tf-idf", "coherence accuracy",
+               "printed")  # fmt: skip
     title = "Sun et al., Table 5: the size of the corpus (Spearman, %)"
     details = {
         "seed": rated.seed,
         "contexts": contexts,
         "shortlist": shortlist,
-        "sizes": {label: one.details for label, one in found.items()},
+        "sizes": {label: one.details for label, one in zip(parts, ours, strict=True)},
         "grown": [grown.value, grown.low, grown.high, grown.n],
     }
     return Report(request.name, title, columns, rows, plot, notes, details)
@@ -108,6 +99,7 @@ class _Size:
 def _measured(
     request: Request, rated: Rated, label: str, part: Part, contexts: int, shortlist: int
 ) -> _Size:
+    note(f"{label}: {part.words:,} words in {len(part.documents):,} documents")
     if part.whole:
         run = with_generator(request.run, request.options)
     else:
@@ -116,6 +108,7 @@ def _measured(
     ablation = Ablation(request, run, rated, shortlist)
     fits = ablation.fits()
     origin = ablation.measured(fits, fits.kept(Choice(contexts, ablation.weights)), contexts)
+    note(f"{label}: {origin.cosine}")
     coherence = dict(run.manifest(COHERENCE).summary)
     details = ablation.details(fits) | {
         "documents": len(part.documents),

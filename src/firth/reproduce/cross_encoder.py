@@ -50,11 +50,7 @@ class _Trainer(CrossEncoderTrainer):
 
 
 class CrossScorer:
-    """Scores of a cross-encoder; the order of the two sentences of a pair counts.
-
-    Args:
-        model: With one output.
-    """
+    """Scores of a cross-encoder with one output; the order of the two sentences counts."""
 
     name = "cross-encoder"
 
@@ -139,15 +135,10 @@ def _start(run: Run, scratch: Path) -> CrossEncoder:
 def _train(
     model: CrossEncoder, pairs: Dataset, config: SurrogateConfig, seed: int, scratch: Path
 ) -> History:
-    settings = schedule(config, len(pairs), seed, scratch)
+    settings = CrossEncoderTrainingArguments(**schedule(config, len(pairs), seed, scratch))
     with bar("Cross-encoder: training", config.steps(len(pairs))) as shown:
-        trainer = _Trainer(
-            model=model,
-            args=CrossEncoderTrainingArguments(**settings),
-            train_dataset=pairs,
-            loss=MSELoss(model),
-            callbacks=[Progress(shown)],
-        )
+        trainer = _Trainer(model=model, args=settings, train_dataset=pairs, loss=MSELoss(model),
+                           callbacks=[Progress(shown)])  # fmt: skip
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     model.eval()

@@ -37,12 +37,8 @@ _CUT = Stage(HARVEST.name, HARVEST.command, ("pyarrow",))
 class Derived(Run):
     """Stages built in it go to `BASE/reproduce/NAME`; a stage it lacks is that of the base.
 
-    It has no configuration on disk: it is no run that one could open.
-
-    Args:
-        base: The run that is varied; nothing in it changes.
-        name: Folder below `BASE/reproduce`.
-        changes: Section → setting → value, laid over the configuration of the base.
+    It has no configuration on disk: it is no run that one could open. `changes` (section → setting
+    → value) are laid over the configuration of the base, in which nothing changes.
     """
 
     def __init__(self, base: Run, name: str, changes: Mapping[str, Any]) -> None:
@@ -62,10 +58,7 @@ class Derived(Run):
         return super().folder(stage) if self._owns(stage) else self._base.folder(stage)
 
     def manifest(self, stage: Stage) -> Manifest:
-        """Its own manifest, else that of the base; raise `MissingStageError` if neither is built.
-
-        The error names the base, which is what a user can build.
-        """
+        """Its own manifest, else that of the base; `MissingStageError` names the base."""
         return super().manifest(stage) if self._owns(stage) else self._base.manifest(stage)
 
     def has(self, stage: Stage) -> bool:
@@ -124,13 +117,8 @@ def generator_changes(options: Options) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Part:
-    """Documents that begin one shuffled order, so that a smaller part lies in a larger one.
-
-    Attributes:
-        documents: Their numbers in the whole corpus, ascending.
-        words: Words in them.
-        whole: Whether they are all there are.
-    """
+    """Documents (their numbers in the whole corpus, ascending) that begin one shuffled order, so
+    that a smaller part lies in a larger one; the words in them; and whether they are all."""
 
     documents: tuple[int, ...]
     words: int
@@ -152,50 +140,34 @@ def part_of(corpus: Corpus, words: int, seed: int) -> Part:
 def run_over(base: Run, part: Part, name: str, changes: Mapping[str, Any]) -> Run:
     """A run over some documents of another one: whole, up to date, and one that can be opened.
 
-    Args:
-        base: A run with a corpus.
-        part: Its documents.
-        name: Folder below `BASE/reproduce`.
-        changes: Section → setting → value, laid over the configuration of the base.
+    It lies in `BASE/reproduce/NAME`; `changes` as in `Derived`.
 
     Raises:
         InputError: The part is too small for a stage; nothing is left of it.
         MissingStageError: The base lacks its corpus.
     """
     path = base.path / FOLDER / name
-    cut = {
-        "run": str(path),
-        "corpus": {
-            "inputs": [str(path / _DOCUMENTS.name / _FILE)],
-            "text_field": "text",
-            "id_field": "id",
-            "strict": True,
-        },
-        "origin": {"method": Method.PAPER.value},
-    }
+    documents = {"inputs": [str(path / _DOCUMENTS.name / _FILE)], "text_field": "text",
+                 "id_field": "id", "strict": True}  # fmt: skip
+    cut = {"run": str(path), "corpus": documents, "origin": {"method": Method.PAPER.value}}
     run = Run(path, base.config.changed(dict(changes), name).changed(cut, name))
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
         return _export(workspace, Corpus.open(base), part)
 
-    documents = fingerprint_value(list(part.documents))
+    chosen = fingerprint_value(list(part.documents))
     with unless_refused(path):
-        run.build(_DOCUMENTS, fill, inputs={**base.inputs(CORPUS), "documents": documents})
+        run.build(_DOCUMENTS, fill, inputs={**base.inputs(CORPUS), "documents": chosen})
         bring_up_to_date(run, CORPUS, TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
     return run
 
 
 def _export(workspace: Path, corpus: Corpus, part: Part) -> Mapping[str, Any]:
-    with (
-        write_atomically(workspace / _FILE) as partial,
-        partial.open("w", encoding="utf-8") as file,
-    ):
-        for document in part.documents:
-            record = {
-                "id": corpus.document_id(document),
-                "title": corpus.document_title(document),
-                "text": "\n\n".join(_paragraphs(corpus, document)),
-            }
+    with write_atomically(workspace / _FILE) as path, path.open("w", encoding="utf-8") as file:
+        for number in part.documents:
+            text = "\n\n".join(_paragraphs(corpus, number))
+            record = {"id": corpus.document_id(number), "title": corpus.document_title(number),
+                      "text": text}  # fmt: skip
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
     return {"documents": len(part.documents), "words": part.words}
 
@@ -217,13 +189,7 @@ def with_training_pairs(run: Run, name: str, count: int, changes: Mapping[str, A
     """The run with the first `count` pairs of one shuffled order of its training pairs.
 
     Fewer pairs are a part of more, in the proportions of kinds of the whole harvest; the held-out
-    pairs are all there.
-
-    Args:
-        run: A run with a harvest.
-        name: Of the derived run, below `RUN/reproduce`.
-        count: At most the training pairs there are.
-        changes: Section → setting → value, laid over the configuration of the run.
+    pairs are all there. `name` and `changes` as in `Derived`.
     """
     derived, source = Derived(run, name, changes), run.folder(HARVEST)
 

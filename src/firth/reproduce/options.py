@@ -14,12 +14,7 @@ RUN_WEIGHTS = "run"
 _TERMS = ("coherence", "sentence", "left", "right")
 _UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
 _LEAST = {"pairs": 10, "contexts": 1, "shortlist": 1, "train_pairs": 2}
-_MODULES = {
-    "report": ("matplotlib",),
-    "baselines": ("gensim",),
-    "relatedness": ("spacy",),
-    "glove": (GLOVE,),
-}
+_MODULES = {"report": "matplotlib", "baselines": "gensim", "relatedness": "spacy", "glove": GLOVE}
 
 
 @dataclass(frozen=True)
@@ -94,14 +89,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Request:
-    """What an experiment is given.
+    """What the experiment `name` is given.
 
     Attributes:
-        name: Of the experiment.
         folder: Of its results; those on STR-2021 keep in it what takes long.
         given: A run, or None where none was named; `run` for those that need one.
         data_dir: Folder of evaluation sets; None, or a set it lacks, goes to the hub.
-        options: What varies it.
         seed: Of every random choice; the run's, where there is one.
     """
 
@@ -120,12 +113,7 @@ class Request:
         return self.given
 
     def sizes(self, default: Sequence[str], whole: int, least: int = 1) -> dict[str, int]:
-        """`--sizes` as typed → as numbers, ascending.
-
-        Args:
-            default: Sizes where none were typed.
-            whole: What there is: 100 %, and the largest size.
-            least: The smallest size.
+        """`--sizes` (or `default`) as typed → as numbers, ascending, from `least` to the `whole`.
 
         Raises:
             ConfigError: Every size out of this range.
@@ -143,7 +131,7 @@ class Request:
 
 def need_extras(what: str, *extras: str) -> None:
     """Raise `MissingExtraError` naming all of firth's `extras` that `what` lacks."""
-    lacking = [one for one in extras if not all(map(find_spec, _MODULES[one]))]
+    lacking = [one for one in extras if not find_spec(_MODULES[one])]
     if lacking:
         raise MissingExtraError(what, ",".join(lacking))
 

@@ -4,7 +4,7 @@ All are cut from one computation of the terms, by the paper's Origin; see `conte
 raises as `Ablation.start`, and `ConfigError` where the shortlist is below |C_s|.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +15,7 @@ from firth.reproduce.ablation import Ablation, fixed_size
 from firth.reproduce.context_fits import TERMS, ContextFits, Floats, alone, without
 from firth.reproduce.options import Request, parse_size
 from firth.reproduce.published import CONSTRUCTION, SUN_TABLE6, SUN_TABLE8
-from firth.reproduce.report import STSB, UNKNOWN, Figure, Lines, Report, flat, intervals, row
+from firth.reproduce.report import STSB, UNKNOWN, Lines, Report, Values, flat, intervals, row
 from firth.run.errors import ConfigError
 from firth.run.progress import note
 
@@ -47,7 +47,7 @@ def table6(request: Request) -> Report:
     centred = [found[size].centred.value if size in found else None for size in places]
     printed = [SUN_TABLE6.get(size) for size in places]
     rows = [row(str(size), *of) for size, *of in zip(places, cosine, centred, printed, strict=True)]
-    lines: dict[str, Sequence[Figure]] = {
+    lines: Values = {
         "Origin, cosine": cosine,
         "Origin, centred": centred,
         **{name: flat(one, places) for name, one in ablation.overlap.items()},
@@ -61,17 +61,13 @@ def table6(request: Request) -> Report:
             f"{100 * short:.0f} % of the sentences got fewer than {largest} contexts: the others "
             "of the shortlist are too like those chosen. A longer --shortlist gives more."
         )
-    by_measure = {
-        f"{size} {measure.value}": getattr(one, measure.value)
-        for size, one in found.items()
-        for measure in Measure
-    }
+    by_measure = {f"{size} {measure.value}": getattr(one, measure.value)
+                  for size, one in found.items() for measure in Measure}  # fmt: skip
     steps = {
-        f"{larger} minus {smaller}": ablation.rated.difference(
-            found[larger].similarities, found[smaller].similarities
-        )
+        f"{larger} minus {smaller}": ablation.rated.difference(*(found[size].similarities
+                                                                 for size in (larger, smaller)))
         for smaller, larger in pairwise(sizes)
-    }
+    }  # fmt: skip
     details = {
         "intervals": intervals(by_measure),
         "differences": intervals(steps),
@@ -115,7 +111,7 @@ def table8(request: Request) -> Report:
             drop = None if printed is None else printed - SUN_TABLE8[FULL]
         rows.append(row(name, one.cosine, changes.get(name, UNKNOWN), same[name].value,
                         one.centred.value, printed, drop))  # fmt: skip
-    lines: dict[str, Sequence[Figure]] = {
+    lines: Values = {
         "ours": [one.cosine for one in found.values()],
         "ours, contexts of Full": [one.value for one in same.values()],
         "printed": [SUN_TABLE8.get(name) for name in found],

@@ -17,7 +17,6 @@ class Experiment:
     """A table or figure of a paper.
 
     Attributes:
-        summary: What it shows, in a line.
         module: Of `firth.reproduce`; it holds the function from `Request` to `Report` that is
             called as the experiment, with `_` for `-`.
         takes: Names of the `Options` it heeds; any other is refused.
@@ -89,12 +88,12 @@ def reproduce(
     What it trains on a run's corpus is kept in the run, so that a second call trains nothing.
 
     Args:
-        name: One of `EXPERIMENTS`.
+        name: One of `EXPERIMENTS`, varied by `options`.
         run: A run whose corpus is built; the experiments on STR-2021 need none.
         data_dir: Folder of evaluation sets.
         out: Where `results.json`, `table.md`, `plot.png` and `plot.svg` go; by default
             `RUN/reproduce/NAME`, or `reproduce/NAME` without a run.
-        options: What varies the experiment.
+        options: As `firth reproduce` takes them.
         seed: Of every random choice; None takes the run's, or 13 without a run.
         force: Replace files of these names in `out` that firth did not write.
 
@@ -113,12 +112,9 @@ def reproduce(
         opened = opened.changed({"seed": seed})
     folder = Path(out) if out else (opened.path if opened else Path()) / "reproduce" / name
     claim_folder(folder, COMMAND, WRITTEN, force)
-    if opened is not None:
-        seed = opened.config.seed
-    request = Request(
-        name, folder, opened, Path(data_dir) if data_dir else None, asked,
-        13 if seed is None else seed,
-    )  # fmt: skip
+    known = 13 if seed is None else seed
+    request = Request(name, folder, opened, Path(data_dir) if data_dir else None, asked,
+                      opened.config.seed if opened is not None else known)  # fmt: skip
     module = import_module(f"firth.reproduce.{experiment.module}")
     function: Callable[[Request], Report] = getattr(module, name.replace("-", "_"))
     report = function(request)

@@ -19,15 +19,13 @@ STSB = "Spearman (%), STSb"
 UNKNOWN = Estimate(None, None, None, 0)
 """What was not measured."""
 Figure = Estimate | Difference | float | None
+Values = dict[str, Sequence[Figure]]
 _STYLE: Any = {"svg.hashsalt": "firth", "font.size": 10}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table: a name and a cell a column (None where there is none).
-
-    Whole numbers are shown as such, others with one decimal.
-    """
+    """One line of a table: a name and a cell a column (None where there is none)."""
 
     name: str
     cells: tuple[float | None, ...]
@@ -49,9 +47,6 @@ class Lines:
     """A plot: lines over the same places on the x axis.
 
     Attributes:
-        xlabel: What the x axis shows.
-        ylabel: What the y axis shows.
-        places: Places on the x axis.
         values: Name of a line → its values, None where it has none; estimates are drawn with their
             intervals. A line whose name ends in `printed` has figures of a paper, and is dashed.
         connected: Whether places follow one another; if not, they get points and bars.
@@ -63,14 +58,21 @@ class Lines:
     values: Mapping[str, Sequence[Figure]]
     connected: bool = True
 
+    @classmethod
+    def compared(
+        cls, xlabel: str, ylabel: str, lines: Sequence[tuple[str, Figure, Figure]]
+    ) -> "Lines":
+        """Points of places that do not follow one another: place, our figure, the printed one."""
+        places, *figures = zip(*lines, strict=True)
+        values = dict(zip(("ours", "printed"), figures, strict=True))
+        return cls(xlabel, ylabel, places, values, connected=False)
+
 
 @dataclass(frozen=True)
 class Report:
     """What an experiment found.
 
     Attributes:
-        name: The experiment.
-        title: What it reproduces.
         columns: Header of the table, that of the names included.
         rows: The table, correlations × 100; short rows are filled up with None.
         plot: The same to look at.
@@ -88,10 +90,8 @@ class Report:
 
     def __post_init__(self) -> None:
         width = len(self.columns) - 1
-        padded = [
-            Row(one.name, (*one.cells, *[None] * (width - len(one.cells)))) for one in self.rows
-        ]
-        object.__setattr__(self, "rows", tuple(padded))
+        rows = [Row(one.name, one.cells + (None,) * (width - len(one.cells))) for one in self.rows]
+        object.__setattr__(self, "rows", tuple(rows))
 
     def markdown(self) -> str:
         """The table and the notes as Markdown."""
@@ -167,16 +167,15 @@ def draw(lines: Lines, title: str, kind: str) -> bytes:
         axes = canvas.subplots()
         for number, name in enumerate((*solid, *printed)):
             is_printed = name in printed
-            own = number
-            if is_printed:
-                own = next((i for i, other in enumerate(solid) if name.startswith(other)), number)
+            begun = [i for i, other in enumerate(solid) if is_printed and name.startswith(other)]
+            own = begun[0] if begun else number
             _band(axes, lines.values[name], f"C{own % 10}", lines.connected)
             values = [one.value if isinstance(one, Estimate | Difference) else one
                       for one in lines.values[name]]  # fmt: skip
-            known = [place for place, value in enumerate(values) if value is not None]
+            known = {place: value for place, value in enumerate(values) if value is not None}
             axes.plot(
-                known,
-                [value for value in values if value is not None],
+                list(known),
+                list(known.values()),
                 linestyle=("--" if is_printed else "-") if lines.connected else "none",
                 marker="D" if is_printed and not lines.connected else "o",
                 markersize=3 if is_printed else 4,

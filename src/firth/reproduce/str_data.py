@@ -43,11 +43,9 @@ def str_table2(request: Request) -> Report:
     rows = [_kind(name, data, groups.get(name)) for name in STR_TABLE2]
     edges = np.linspace(0, 1, _HISTOGRAM + 1)
     scores = np.array([one.score for one in data.rows])
-    counts = {
-        name: np.histogram(scores[groups[name]], edges)[0].astype(float).tolist()
-        for name in STR_TABLE2
-        if name in groups and not name.endswith(("_pp", "_r"))
-    }
+    whole = [name for name in STR_TABLE2 if name in groups and not name.endswith(("_pp", "_r"))]
+    counts = {name: np.histogram(scores[groups[name]], edges)[0].astype(float).tolist()
+              for name in whole}  # fmt: skip
     plot = Lines("score", "pairs (Figure 1)", [f"{edge:.2f}" for edge in edges[:-1]], counts)
     columns = ("kind of pairs", "pairs", "pairs, printed", "words a sentence", "Dice (%)",
                "mean score (%)", "5 to 25 words (%)")  # fmt: skip
@@ -91,16 +89,11 @@ def str_table3(request: Request) -> Report:
         row("split-half reliability, simulated", 100 * float(np.mean(halves.spearman)),
             printed.reliability),
     )  # fmt: skip
-    plot = Lines(
-        "",
-        "count",
-        ["pairs", "tuples", "annotations"],
-        {
-            "ours": [float(len(scores)), float(len(tuples)), float(answers * len(tuples))],
-            "printed": [float(printed.pairs), float(printed.tuples), float(printed.annotations)],
-        },
-        connected=False,
-    )
+    plot = Lines.compared("", "count", [
+        ("pairs", float(len(scores)), float(printed.pairs)),
+        ("tuples", float(len(tuples)), float(printed.tuples)),
+        ("annotations", float(answers * len(tuples)), float(printed.annotations)),
+    ])  # fmt: skip
     notes = (
         "The annotations were not released: who answered what, and so reliability, cannot be "
         "computed. Tuples are ours, by the same rules.",
@@ -116,12 +109,10 @@ def str_table3(request: Request) -> Report:
         "seed": seed,
         "noise": noise,
         "balance": measure_balance(tuples, len(scores)).to_dict(),
-        "split_half": {
-            "splits": len(halves.spearman),
-            "spearman": [float(np.mean(halves.spearman)), float(np.std(halves.spearman))],
-            "pearson": [float(np.mean(halves.pearson)), float(np.std(halves.pearson))],
-        },
-    }
+        "split_half": {"splits": len(halves.spearman)}
+        | {name: [float(np.mean(values)), float(np.std(values))]
+           for name, values in (("spearman", halves.spearman), ("pearson", halves.pearson))},
+    }  # fmt: skip
     columns = ("annotation statistics", "ours", "printed")
     return Report(request.name, "STR-2021, Table 3", columns, rows, plot, notes, details)
 
@@ -144,13 +135,8 @@ def str_table4(request: Request) -> Report:
         row(line.name, line.figure.value, rho, line.figure.n, n)
         for line, (rho, n) in zip(shown, printed, strict=True)
     ]
-    plot = Lines(
-        "feature",
-        "Spearman (%)",
-        [line.name for line in shown],
-        {"ours": [line.figure for line in shown], "printed": [rho for rho, _ in printed]},
-        connected=False,
-    )
+    lines = [(line.name, line.figure, rho) for line, (rho, _) in zip(shown, printed, strict=True)]
+    plot = Lines.compared("feature", "Spearman (%)", lines)
     notes = (
         f"Ours: {found.settings['vectors_name']}, spaCy pipeline {found.settings['spacy']}. The "
         "paper: word2vec of Google News, a spaCy of 2020 whose pipeline it does not name.",
@@ -190,14 +176,9 @@ def str_bins(request: Request) -> Report:
     )
     figures: Mapping[str, Estimate] = dict(found.figures)
     rows = [row(name, one.value, STR_BINS.get(name), one.n) for name, one in figures.items()]
-    ours = [one for _, one in found.figures[1:]]
-    plot = Lines(
-        "bin of similarity",
-        "Spearman (%)",
-        list(STR_BINS),
-        {"ours": ours, "printed": list(STR_BINS.values())},
-        connected=False,
-    )
+    both = zip(STR_BINS.items(), found.figures[1:], strict=True)
+    lines = [(name, ours, printed) for (name, printed), (_, ours) in both]
+    plot = Lines.compared("bin of similarity", "Spearman (%)", lines)
     notes = (
         f"{found.shared} of {found.asked} pairs were found in the STS benchmark by their texts.",
         "missing: the paper gives no figure over all bins.",
@@ -240,15 +221,9 @@ def _kind(name: str, data: EvaluationSet, rows: npt.NDArray[np.int64] | None) ->
     pairs = [data.pairs[number] for number in rows]
     lengths = np.array([len(words(text)) for pair in pairs for text in pair])
     within = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
-    return row(
-        name,
-        len(rows),
-        STR_TABLE2[name],
-        float(lengths.mean()),
-        float(100 * Dice().similarities(pairs).mean()),
-        float(100 * np.mean([data.rows[number].score for number in rows])),
-        float(100 * within.mean()),
-    )
+    dice, score = Dice().similarities(pairs), [data.rows[number].score for number in rows]
+    return row(name, len(rows), STR_TABLE2[name], float(lengths.mean()), float(100 * dice.mean()),
+               float(100 * np.mean(score)), float(100 * within.mean()))  # fmt: skip
 
 
 def _known(data: EvaluationSet) -> dict[str, Any]:

@@ -38,13 +38,7 @@ def str_table5(request: Request) -> Report:
         shown.append((f"{Path(base).name}, fine-tuned", found.figures[TUNED][ALL], None))
     here = {line.printed for line in lines}
     shown += [(name, UNKNOWN, rho) for name, rho in STR_TABLE5.items() if name not in here]
-    plot = Lines(
-        "model",
-        "Spearman (%)",
-        [name for name, _, _ in shown],
-        {"ours": [one for _, one, _ in shown], "printed": [rho for _, _, rho in shown]},
-        connected=False,
-    )
+    plot = Lines.compared("model", "Spearman (%)", shown)
     notes = (
         *missing,
         "GloVe of 6B tokens and 50 dimensions stands beside the paper's of Common Crawl.",
@@ -53,8 +47,7 @@ def str_table5(request: Request) -> Report:
     )
     columns = ("Spearman (%), mean over 5 folds", "ours", "printed")
     rows = [row(name, one.value, rho) for name, one, rho in shown]
-    details = _details(found)
-    return Report(request.name, "STR-2021, Table 5", columns, rows, plot, notes, details)
+    return Report(request.name, "STR-2021, Table 5", columns, rows, plot, notes, _details(found))
 
 
 def str_table6(request: Request) -> Report:
@@ -79,19 +72,12 @@ def str_table6(request: Request) -> Report:
         *found.data.notes,
     )
     columns = ("Spearman (%)", *ours, *printed)
-    details = _details(found)
-    return Report(request.name, "STR-2021, Table 6", columns, rows, plot, notes, details)
+    return Report(request.name, "STR-2021, Table 6", columns, rows, plot, notes, _details(found))
 
 
 @dataclass(frozen=True)
 class Model:
-    """A line of Table 5.
-
-    Attributes:
-        name: What is measured.
-        spec: As `firth evaluate` takes it.
-        printed: The line of the paper it stands for or next to; None for none.
-    """
+    """A line of Table 5; `printed` is the line of the paper it stands for or next to, if any."""
 
     name: str
     spec: str
@@ -149,15 +135,10 @@ def _studied(
     recipe = None
     if base is not None:
         recipe = Recipe(base, pairs=request.options.train_pairs, seed=request.seed)
-    return study_models(
-        pairs_of(request),
-        models,
-        request.folder,
-        recipe,
-        leave_one_out=leave_one_out,
-        setting=Setting(seed=request.seed, resamples=RESAMPLES),
-        cache=Cache(request.folder / "cache"),
-    )
+    setting = Setting(seed=request.seed, resamples=RESAMPLES)
+    return study_models(pairs_of(request), models, request.folder, recipe, setting=setting,
+                        leave_one_out=leave_one_out, cache=Cache(request.folder / "cache")
+                        )  # fmt: skip
 
 
 def _tuning_notes(study: Study, base: str | None) -> list[str]:
@@ -185,8 +166,6 @@ def _details(study: Study) -> dict[str, object]:
         "source": study.data.source,
         "fingerprint": study.data.fingerprint,
         "settings": dict(study.settings),
-        "figures": {
-            label: {name: asdict(figure) for name, figure in figures.items()}
-            for label, figures in study.figures.items()
-        },
-    }
+        "figures": {label: {name: asdict(figure) for name, figure in figures.items()}
+                    for label, figures in study.figures.items()},
+    }  # fmt: skip

@@ -4,7 +4,7 @@ Both raise `InputError` where STSb or the base cannot be found, `MissingStageErr
 has no harvest, corpus or tokenizer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from firth.corpus import CORPUS, TOKENIZER
-from firth.evaluate.metrics import Difference, Estimate
 from firth.evaluate.models import EncoderScorer
 from firth.harvest import HARVEST
 from firth.origin.settings import Method
@@ -24,9 +23,9 @@ from firth.reproduce.published import STRUCTURES, SUN_TABLE7
 from firth.reproduce.report import (
     STSB,
     UNKNOWN,
-    Figure,
     Lines,
     Report,
+    Values,
     flat,
     intervals,
     percent,
@@ -63,9 +62,7 @@ def table7(request: Request) -> Report:
     # The start comes first: a base that cannot be opened is refused before anything is made.
     unlearned = _similarities(rated, start_model(varied))
     start = rated.spearman(unlearned)
-    found: dict[int, Estimate] = {}
-    changed: dict[int, Difference] = {}
-    reports: dict[int, Mapping[str, Any]] = {}
+    found, changed, reports = {}, {}, {}
     for size in sizes:
         derived = with_training_pairs(run, f"table7/{size}", size, changes)
         outcome = build_surrogate(derived)
@@ -86,11 +83,9 @@ def table7(request: Request) -> Report:
     rows += [row(f"{size:,}", *[None] * 7, printed) for size, printed in SUN_TABLE7.items()]
     rows += [row(name, one) for name, one in overlap.items()]
     ours, gap = [start, *found.values()], [UNKNOWN] * len(SUN_TABLE7)
-    lines: dict[str, Sequence[Figure]] = {
-        "Surrogate": [*ours, *gap],
-        **{name: [*flat(one, ours), *gap] for name, one in overlap.items()},
-        "Surrogate, printed": [*[None] * len(ours), *SUN_TABLE7.values()],
-    }
+    lines: Values = {"Surrogate": [*ours, *gap]}
+    lines |= {name: [*flat(one, ours), *gap] for name, one in overlap.items()}
+    lines |= {"Surrogate, printed": [*[None] * len(ours), *SUN_TABLE7.values()]}
     places = [START, *(f"{size:,}" for size in (*sizes, *SUN_TABLE7))]
     config = varied.config.surrogate
     notes = (
@@ -146,16 +141,13 @@ def siamese_vs_cross(request: Request) -> Report:
     }
     overlap = rated.word_overlap(run)
 
-    rows = []
-    for name, test in repeats.items():
-        rows.append(row(name, found[name], percent(test["spearman"]), 100 * test["l2"],
-                        100 * test["constant_l2"], STRUCTURES[name]))  # fmt: skip
+    rows = [row(name, found[name], percent(test["spearman"]), 100 * test["l2"],
+                100 * test["constant_l2"], STRUCTURES[name])
+            for name, test in repeats.items()]  # fmt: skip
     rows += [row(name, one) for name, one in overlap.items()]
-    lines: dict[str, Sequence[Figure]] = {
-        "ours": list(found.values()),
-        **{name: flat(one, list(found)) for name, one in overlap.items()},
-        "printed": [STRUCTURES[name] for name in found],
-    }
+    lines: Values = {"ours": list(found.values())}
+    lines |= {name: flat(one, list(found)) for name, one in overlap.items()}
+    lines |= {"printed": [STRUCTURES[name] for name in found]}
     pairs, settings = distilled.report["pairs"], distilled.report["settings"]
     notes = (
         rated.note,
