@@ -156,6 +156,8 @@ def similarity(
         return
     if a is not None:
         raise InputError("got both sentences and --pairs FILE; expected one of them")
+    if out is not None and out.exists() and out.samefile(pairs):
+        raise InputError(f"--out {out}: the file of --pairs; expected another one")
     read = read_pairs_file(pairs)
     scores = _open_origin(folder, preset, settings, seed).similarities(read).tolist()
     scored = [(score, one, two) for score, (one, two) in zip(scores, read, strict=True)]
