@@ -21,9 +21,8 @@ from firth.corpus.corpus import Corpus
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric, estimate
 from firth.evaluate.task import find_task
-from firth.lexical.stem import stems
 from firth.lexical.word_vectors import WordBag
-from firth.lexical.words import words
+from firth.lexical.words import stems, words
 
 TASKS = ("sts12", "sts-b:dev")
 Floats = npt.NDArray[np.float64]

@@ -59,7 +59,7 @@ def test_imports_point_one_way(package: str) -> None:
 @pytest.mark.parametrize("module", [name for name in MODULES if name.endswith(f".{SETTINGS}")])
 def test_settings_stand_left_of_everything(module: str) -> None:
     """Settings read settings, sections and enumerations, and open nothing."""
-    allowed = {"firth.run.section", "firth.run.errors", "firth.lexical.stem"}
+    allowed = {"firth.run.section", "firth.run.errors", "firth.lexical.words"}
     inner = {name for name in imports_of(module) if name in MODULES and name.count(".") > 1}
     assert {name for name in inner if not name.endswith(f".{SETTINGS}")} <= allowed
 

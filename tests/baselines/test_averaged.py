@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from firth.baselines.averaged import Averager, average, first_component, idf_weighted, sif_weighted
 from firth.baselines.registry import open_baseline
 from firth.baselines.spec import Spec
-from firth.lexical.idf import fit_idf
+from firth.lexical.tfidf import fit_idf
 from firth.lexical.word_vectors import WordVectors
 from firth.lexical.words import words
 from firth.run.errors import InputError

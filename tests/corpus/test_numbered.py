@@ -8,8 +8,7 @@ import pytest
 from firth import Corpus
 from firth.corpus.numbered import read_sentences
 from firth.corpus.settings import WordSection
-from firth.lexical.stem import Stemmer, stems
-from firth.lexical.words import words
+from firth.lexical.words import Stemmer, stems, words
 from firth.run.run import Run
 
 

@@ -7,7 +7,7 @@ import pytest
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
 from firth.corpus.statistics import fit_idf_on_run
-from firth.lexical.idf import fit_idf
+from firth.lexical.tfidf import fit_idf
 from firth.run.config import Config
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run

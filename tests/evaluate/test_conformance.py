@@ -14,9 +14,8 @@ from firth.baselines.glove import glove_files
 from firth.baselines.registry import BASELINES
 from firth.baselines.trained import TRAINED
 from firth.evaluate.models import resolve_model
-from firth.lexical.idf import fit_idf
 from firth.lexical.scorer import Scorer
-from firth.lexical.tfidf import TfIdf
+from firth.lexical.tfidf import TfIdf, fit_idf
 
 Open = Callable[[pytest.FixtureRequest], Scorer]
 

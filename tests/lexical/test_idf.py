@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from firth.lexical.idf import Idf, fit_frequencies, fit_idf
+from firth.lexical.tfidf import Idf, fit_frequencies, fit_idf
 
 
 def test_a_word_counts_once_a_sentence() -> None:

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from firth.lexical.idf import Idf, fit_idf
-from firth.lexical.tfidf import TfIdf
+from firth.lexical.tfidf import Idf, TfIdf, fit_idf
 from firth.lexical.words import words
 
 IDF = fit_idf(["a b c", "a b", "a", "a d é"], source="four sentences")

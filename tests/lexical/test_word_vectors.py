@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.lexical.stem import Stemmer
 from firth.lexical.word_vectors import WordBag, load
+from firth.lexical.words import Stemmer
 
 VOCABULARY = ("sail", "ship", "storm", "the")
 VECTORS = np.random.default_rng(1).standard_normal((4, 5)).astype(np.float32)

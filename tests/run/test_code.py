@@ -74,5 +74,5 @@ def test_the_stages_know_what_they_run() -> None:
     forget()
     corpus, harvest = import_closure("firth.corpus.build"), import_closure("firth.harvest.harvest")
     assert {"firth.corpus.store", "firth.lexical.words", "firth.run.stage"} <= corpus
-    assert {"firth.origin.ensemble", "firth.lexical.stem", "firth.lexical.tfidf"} <= harvest
+    assert {"firth.origin.ensemble", "firth.lexical.words", "firth.lexical.tfidf"} <= harvest
     assert not {"firth.run.progress", "firth.run.config", "firth.cli.main"} & (corpus | harvest)

@@ -11,9 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.lexical.stem import Stemmer
 from firth.lexical.word_vectors import WordBag
-from firth.lexical.words import words
+from firth.lexical.words import Stemmer, words
 from firth.origin.origin import Origin
 from firth.run.run import Run
 from firth.surrogate.start import (

@@ -8,9 +8,8 @@ import numpy as np
 from firth.baselines.spec import Spec
 from firth.corpus.statistics import fit_frequencies_on_run, fit_idf_on_run
 from firth.lexical.arrays import Floats, Singles
-from firth.lexical.idf import Frequencies, fit_frequencies, fit_idf
 from firth.lexical.scorer import CosineScorer, Scorer, TextPair
-from firth.lexical.tfidf import OWN
+from firth.lexical.tfidf import OWN, Frequencies, fit_frequencies, fit_idf
 from firth.lexical.word_vectors import WordVectors
 from firth.run.errors import InputError
 

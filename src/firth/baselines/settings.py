@@ -7,7 +7,7 @@ from pydantic import Field
 
 from firth.context.settings import BagConfig
 from firth.corpus.settings import WordSection
-from firth.lexical.stem import Stemmer
+from firth.lexical.words import Stemmer
 from firth.run.section import Count, Fraction, Rate, Section
 
 

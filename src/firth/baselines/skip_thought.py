@@ -14,8 +14,7 @@ from torch.nn import functional
 from firth.corpus.numbered import WordSentences, read_sentences
 from firth.lexical.arrays import Ints, Singles
 from firth.lexical.scorer import CosineScorer
-from firth.lexical.stem import Stemmer, stems
-from firth.lexical.words import words
+from firth.lexical.words import Stemmer, stems, words
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run

@@ -29,7 +29,7 @@ from firth.run.run import Run
 from firth.run.screen import say
 
 if TYPE_CHECKING:
-    from firth.lexical.explainer import Explainer
+    from firth.lexical.scorer import Explainer
 
 _COLUMN = re.compile(r"(sentence|text|sent|s|question|q)[ _-]?([12ab]|one|two)", re.IGNORECASE)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from firth.run.screen import say
 
 if TYPE_CHECKING:
-    from firth.lexical.explainer import Explanation
+    from firth.lexical.scorer import Explanation
 
 
 def show_json(value: object) -> None:

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from firth.corpus.corpus import Corpus
 from firth.corpus.settings import WordSection
 from firth.lexical.arrays import Ints
-from firth.lexical.stem import stems
-from firth.lexical.words import words
+from firth.lexical.words import stems, words
 from firth.run.errors import InputError
 from firth.run.run import Run
 

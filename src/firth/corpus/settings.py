@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from firth.lexical.stem import Stemmer
+from firth.lexical.words import Stemmer
 from firth.run.section import Count, Section
 
 LIMITS = ("corpus.max_words", "corpus.min_words")

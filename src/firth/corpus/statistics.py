@@ -8,7 +8,7 @@ import numpy as np
 from firth.corpus.corpus import Corpus
 from firth.corpus.settings import CorpusConfig
 from firth.lexical.arrays import Ints
-from firth.lexical.idf import Frequencies, Idf, fit_frequencies, fit_idf
+from firth.lexical.tfidf import Frequencies, Idf, fit_frequencies, fit_idf
 from firth.run.run import Run
 
 _BLOCK = 16_384

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firth.lexical.explainer import Explanation
+from firth.lexical.scorer import Explanation
 from firth.run.errors import MissingExtraError
 from firth.run.files import write_text
 from firth.run.screen import escaped

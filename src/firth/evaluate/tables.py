@@ -195,7 +195,8 @@ def to_markdown(layout: Layout) -> str:
         rows.append([_plain(name), *(f"{cell} {cell.interval}".rstrip() for cell in cells)])
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     caption = " ".join(map(_plain, layout.caption))
-    return f"{table}\n{caption}\n\n" + "".join(f"- {_plain(text)}\n" for text in layout.remarks)
+    remarks = "".join(f"- {_plain(text)}\n" for text in layout.remarks)
+    return escaped(f"{table}\n{caption}\n\n{remarks}")
 
 
 def _plain(text: str) -> str:

@@ -18,7 +18,7 @@ from firth.harvest import HARVEST
 from firth.harvest.blocklist import Blocklist
 from firth.harvest.plan import Kind, PlannedPair, Planner
 from firth.harvest.settings import HarvestConfig
-from firth.lexical.explainer import Explainer
+from firth.lexical.scorer import Explainer
 from firth.lexical.words import normal_form
 from firth.origin.origin import Origin
 from firth.paper.origin import PaperOrigin

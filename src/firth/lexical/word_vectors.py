@@ -9,8 +9,7 @@ import numpy as np
 
 from firth.lexical.arrays import Floats, Singles
 from firth.lexical.scorer import CosineScorer
-from firth.lexical.stem import Stemmer, stems
-from firth.lexical.words import words
+from firth.lexical.words import Stemmer, stems, words
 from firth.run.files import read_json, write_atomically, write_json
 
 WORDS, VECTORS, SETTINGS = "words.json", "vectors.safetensors", "settings.json"

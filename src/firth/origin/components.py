@@ -11,12 +11,10 @@ from firth.context.encoder import SentenceEncoder
 from firth.context.settings import Encoder
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
-from firth.lexical.idf import Idf
 from firth.lexical.scorer import TextPair, numbered
-from firth.lexical.stem import stems
-from firth.lexical.tfidf import TfIdf
+from firth.lexical.tfidf import Idf, TfIdf
 from firth.lexical.word_vectors import WordBag
-from firth.lexical.words import words
+from firth.lexical.words import stems, words
 
 
 @dataclass(frozen=True)

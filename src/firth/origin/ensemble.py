@@ -9,14 +9,12 @@ import numpy as np
 
 from firth.context import CONTEXT
 from firth.context.contexts import Contexts
-from firth.context.open import open_encoder
+from firth.context.encoder import open_encoder
 from firth.context.settings import Encoder
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
-from firth.lexical.explainer import Explainer, Shown, checked
-from firth.lexical.idf import Idf
-from firth.lexical.scorer import TextPair
-from firth.lexical.tfidf import TfIdf
+from firth.lexical.scorer import Explainer, Shown, TextPair, checked
+from firth.lexical.tfidf import Idf, TfIdf
 from firth.lexical.word_vectors import WordBag
 from firth.origin.components import (
     Component,

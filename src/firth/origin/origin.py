@@ -4,7 +4,7 @@ from pathlib import Path
 
 from firth.context import CONTEXT
 from firth.corpus import CORPUS, TOKENIZER
-from firth.lexical.explainer import Explainer
+from firth.lexical.scorer import Explainer
 from firth.origin.settings import Method
 from firth.paper.coherence import COHERENCE
 from firth.paper.generation import GENERATOR

@@ -8,7 +8,7 @@ import numpy as np
 
 from firth.corpus.context import Context
 from firth.corpus.corpus import Corpus
-from firth.lexical.explainer import Shown
+from firth.lexical.scorer import Shown
 from firth.paper.context_fit import TERMS, Terms
 from firth.paper.settings import PaperConfig
 from firth.paper.similarity import PairProfile, influence

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
-from firth.lexical.explainer import Explainer, checked
+from firth.lexical.scorer import Explainer, checked
 from firth.origin.settings import Method
 from firth.paper.candidates import Candidates
 from firth.paper.coherence.coherence import Coherence

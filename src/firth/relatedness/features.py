@@ -22,9 +22,9 @@ from firth.baselines.trained import TRAINED, trained_folder
 from firth.evaluate.figures import bootstrap_seed
 from firth.evaluate.metrics import Estimate, Floats, Metric, estimate
 from firth.evaluate.rows import EvaluationSet
-from firth.lexical.stem import stems
 from firth.lexical.vector_files import read_vectors
 from firth.lexical.word_vectors import VECTORS, WORDS, WordBag, WordVectors
+from firth.lexical.words import stems
 from firth.relatedness.parse import GrammaticalRole, Parsed, open_pipeline, parse
 from firth.relatedness.plots import draw_scatter, save
 from firth.relatedness.report import TextTable, describe, figure, write_columns, write_results

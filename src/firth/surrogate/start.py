@@ -31,9 +31,9 @@ from firth.context import CONTEXT
 from firth.context.bag import learn
 from firth.corpus.statistics import fit_idf_on_run
 from firth.corpus.tokenizer import open_tokenizer
-from firth.lexical.idf import Idf
-from firth.lexical.stem import stems
+from firth.lexical.tfidf import Idf
 from firth.lexical.word_vectors import WordBag
+from firth.lexical.words import stems
 from firth.origin.origin import Origin
 from firth.run.pretrained import open_encoder
 from firth.run.quiet import quiet_libraries

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firth.baselines.dice import Dice
-from firth.lexical.idf import fit_idf
+from firth.lexical.tfidf import fit_idf
 from firth.lexical.words import words
 from firth.relatedness.pairs.overlap import Bags, Index, bags_of, close_in_length, length_window
 from firth.relatedness.pairs.settings import OverlapMeasure
@@ -101,7 +101,7 @@ def test_overlap_is_dice(sentences: list[str]) -> None:
 
 
 def test_overlap_weighted_by_idf(sentences: list[str]) -> None:
-    """The measure `idf` is Dice weighted by `firth.lexical.idf` over the same sentences."""
+    """The measure `idf` is Dice weighted by `firth.lexical.tfidf` over the same sentences."""
     idf = fit_idf(sentences, "here")
     bags = bags_of([words(text) for text in sentences])
     for a, b in [(0, 1), (5, 300), (17, 18), (44, 44)]:

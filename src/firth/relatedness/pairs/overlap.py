@@ -41,7 +41,7 @@ class Bags:
     def weights(self, measure: OverlapMeasure) -> Floats:
         """What each word counts, shape (n_words,): 1, or ln((1 + n) / (1 + df)) + 1.
 
-        The latter is `firth.lexical.idf` over these sentences.
+        The latter is `firth.lexical.tfidf` over these sentences.
         """
         if measure is not OverlapMeasure.IDF:
             return np.ones(len(self.frequencies))
