@@ -11,6 +11,7 @@ from firth.evaluate.load import LeftOut
 from firth.evaluate.metrics import Metric
 from firth.evaluate.results import Comparison, Evaluation, GroupResult, Result
 from firth.evaluate.task import ALL, TASKS
+from firth.run.screen import escaped
 
 AVERAGED = ("sts12", "sts13", "sts14", "sts15", "sts16", "sts-b", "sick-r")
 """The sets of Table 1, in its order: `Avg.` is over those of them that are there."""
@@ -237,7 +238,7 @@ def to_latex(layout: Layout) -> str:
         *("% " + remark.replace("\n", " ") for remark in layout.remarks),
         r"\end{table*}",
     ]
-    return "\n".join(lines) + "\n"
+    return escaped("\n".join(lines) + "\n")
 
 
 def escape(text: str) -> str:
