@@ -8,7 +8,7 @@ import pytest
 
 from firth.context import CONTEXT
 from firth.context.build import build_context
-from firth.context.encoder import open_encoder
+from firth.context.open import open_encoder
 from firth.context.settings import TuneConfig
 from firth.context.tune import Neighbours
 from firth.corpus.build import build_corpus

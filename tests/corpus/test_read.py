@@ -336,10 +336,16 @@ def seconds(path: Path, content: str) -> float:
     + [("a.md", piece) for piece in ("[", "*a ", "<a ", "> ", "`` `", "- x\n", "|a|\n|-|\n")],
 )
 def test_reading_takes_time_in_proportion(tmp_path: Path, name: str, line: str) -> None:
-    """Eight times the lines take far less than 64 times as long: once, 10,000 took minutes."""
+    """Eight times the lines take far less than 64 times as long: once, 10,000 took minutes.
+
+    The best of three, since a busy machine makes any single one slow.
+    """
     small, large = (
-        sum(seconds(tmp_path / name, "key,text\n" + line * count + end) for end in ("", 'c"\n'))
-        for count in (1_000, 8_000)
+        min(
+            sum(seconds(tmp_path / name, "key,text\n" + line * n + end) for end in ("", 'c"\n'))
+            for _ in range(3)
+        )
+        for n in (1_000, 8_000)
     )
     assert large < 24 * max(small, 0.005)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from firth.baselines.registry import open_baseline
-from firth.context.encoder import open_encoder
+from firth.context.open import open_encoder
 from firth.origin.components import Component, WordComponent
 from firth.origin.ensemble import EnsembleOrigin
 

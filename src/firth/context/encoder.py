@@ -6,17 +6,13 @@ position is its context, so a sentence's vector times that of a corpus sentence 
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar, Protocol
 
 import numpy as np
 
-from firth.context import CONTEXT
 from firth.context.settings import Encoder
 from firth.lexical.arrays import Floats
 from firth.lexical.word_vectors import WordBag
-from firth.run.files import read_json
-from firth.run.run import Run
 
 ENCODER = "encoder.json"
 """The stage's own record of which encoder it holds, whatever the configuration says by now."""
@@ -57,20 +53,3 @@ def unit(rows: Floats) -> Floats:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     scaled: Floats = rows / np.where(lengths > 0, lengths, 1.0)
     return scaled
-
-
-def open_encoder(run: str | Path | Run) -> SentenceEncoder:
-    """The sentence encoder that the context stage of a run holds.
-
-    Raises:
-        MissingStageError: The context stage is not built.
-        InputError: causal-lm: the pretrained model is gone, has changed, or cannot be loaded.
-    """
-    run = Run.open(run)
-    folder = run.folder(CONTEXT)
-    if read_json(folder / ENCODER)["encoder"] == Encoder.BAG:
-        return BagEncoder(WordBag.load(folder))
-    # It needs torch and transformers, which a bag does not.
-    from firth.context.language_model import PromptEncoder
-
-    return PromptEncoder.load(folder, run.config.context.precision)

@@ -9,7 +9,7 @@ import numpy as np
 
 from firth.context import CONTEXT
 from firth.context.contexts import Contexts
-from firth.context.encoder import open_encoder
+from firth.context.open import open_encoder
 from firth.context.settings import Encoder
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats

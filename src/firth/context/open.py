@@ -1,0 +1,27 @@
+"""Opening the context stage of a run."""
+
+from pathlib import Path
+
+from firth.context import CONTEXT
+from firth.context.encoder import ENCODER, BagEncoder, SentenceEncoder
+from firth.context.settings import Encoder
+from firth.lexical.word_vectors import WordBag
+from firth.run.files import read_json
+from firth.run.run import Run
+
+
+def open_encoder(run: str | Path | Run) -> SentenceEncoder:
+    """The sentence encoder that the context stage of a run holds.
+
+    Raises:
+        MissingStageError: The context stage is not built.
+        InputError: causal-lm: the pretrained model is gone, has changed, or cannot be loaded.
+    """
+    run = Run.open(run)
+    folder = run.folder(CONTEXT)
+    if read_json(folder / ENCODER)["encoder"] == Encoder.BAG:
+        return BagEncoder(WordBag.load(folder))
+    # It needs torch and transformers, which a bag does not.
+    from firth.context.language_model import PromptEncoder
+
+    return PromptEncoder.load(folder, run.config.context.precision)
