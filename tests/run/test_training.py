@@ -66,6 +66,25 @@ def test_resumed_equals_uninterrupted(tmp_path: Path, stop_at: int, threads: int
         assert torch.equal(one, two)
 
 
+def test_moments_lie_beside_their_parameters(tmp_path: Path) -> None:
+    """A training resumed in another number format (as on another device) has its moments there."""
+    first = new_model()
+    with pytest.raises(KeyboardInterrupt):
+        run(first, tmp_path, stop_at=9)
+    resumed = new_model().double()
+    seen: list[torch.dtype] = []
+
+    def loss_of(batch: Tensor) -> Tensor:
+        loss: Tensor = (resumed(batch.double()) ** 2).mean()
+        seen.append(loss.dtype)
+        return loss
+
+    history = train(resumed, batch_at, loss_of, SCHEDULE, tmp_path, "test")
+    assert len(seen) == SCHEDULE.steps - 8  # the premise: it went on from the checkpoint
+    assert set(seen) == {torch.float64}
+    assert history[-1]["step"] == SCHEDULE.steps
+
+
 def test_the_rate_rises_and_falls() -> None:
     """The learning rate is positive, peaks after the warm-up and never exceeds its peak."""
     rates = [SCHEDULE.rate(step) for step in range(SCHEDULE.steps)]
