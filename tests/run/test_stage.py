@@ -184,6 +184,21 @@ def test_a_stage_killed_between_manifest_and_renaming_is_moved_into_place(tmp_pa
     assert (tmp_path / "toy" / "data.txt").is_file()
 
 
+@pytest.mark.parametrize("damaged", [MANIFEST, "data.txt", "request.json"])
+def test_a_damaged_workspace_is_not_believed(tmp_path: Path, damaged: str) -> None:
+    """Finished or half, with any file of it garbled: built again, and nothing is left behind."""
+    builder = Builder()
+    build(tmp_path, builder)
+    work = tmp_path / ".toy.work"
+    (tmp_path / "toy").rename(work)
+    write_json(work / "request.json", wanted().request)
+    (work / damaged).write_text("[")
+    assert not build(tmp_path, builder).reused
+    assert builder.calls == (1 if damaged == "request.json" else 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["toy"]
+    assert {p.name for p in (tmp_path / "toy").iterdir()} == {"data.txt", MANIFEST}
+
+
 def test_the_digest_depends_on_the_outputs_only(tmp_path: Path) -> None:
     """A rebuild with the same bytes does not make later stages stale."""
     first = build(tmp_path, Builder("same"), x=1).manifest

@@ -176,9 +176,7 @@ def execute(final: Path, wanted: Manifest, build: Build) -> Outcome:
     _claim(final)
     if (old := Manifest.read(final)) and (damage := old.damage(final, bytes_too=True)):
         note(f"{final}: damaged ({'; '.join(damage)}); it is built again")
-    finished = Manifest.read(workspace) if workspace.is_dir() else None
-    if finished is None or finished.request != wanted.request:
-        finished = _build(workspace, wanted, build)
+    finished = up_to_date(workspace, wanted) or _build(workspace, wanted, build)
     shutil.rmtree(workspace / SCRATCH, ignore_errors=True)
     (workspace / _REQUEST).unlink(missing_ok=True)
     _move_into_place(workspace, final)
@@ -187,10 +185,11 @@ def execute(final: Path, wanted: Manifest, build: Build) -> Outcome:
 
 def _build(workspace: Path, wanted: Manifest, build: Build) -> Manifest:
     marker = workspace / _REQUEST
-    if not marker.is_file() or read_json(marker) != wanted.request:
+    if _request(marker) != wanted.request:
         _discard(workspace)
         workspace.mkdir(parents=True)
         write_json(marker, wanted.request)
+    (workspace / MANIFEST).unlink(missing_ok=True)
     for torn in workspace.rglob(".*.partial"):
         torn.unlink()
     summary = dict(build(workspace))
@@ -207,6 +206,13 @@ def _build(workspace: Path, wanted: Manifest, build: Build) -> Manifest:
     manifest = replace(wanted, outputs=outputs, summary=summary)
     write_json(workspace / MANIFEST, asdict(manifest))
     return manifest
+
+
+def _request(marker: Path) -> object:
+    try:
+        return read_json(marker)
+    except InputError:  # absent or damaged: then nothing can be continued
+        return None
 
 
 def _claim(final: Path) -> None:
