@@ -16,6 +16,13 @@ from firth.run.files import write_json
 from firth.run.stage import MANIFEST, SCRATCH, Manifest, Outcome, execute
 
 
+HALF = (
+    '{"stage": "toy", "inputs": {}, "config": {}, "code": "", "libraries": {}, "request": "", '
+    '"summary": {}, "outputs": {"data.txt": {}}}'
+)
+"""A manifest of which only the outputs are not what they were."""
+
+
 class Builder:
     """Writes one file, and counts how often it was called and what it found of its checkpoint."""
 
@@ -80,7 +87,9 @@ def test_every_flipped_byte_is_seen(tmp_path: Path) -> None:
         assert (builder.calls, path.read_text()) == (1, "whole")
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", "null", "3", "{", "", '{"stage": "toy"}', "\udcff"])
+@pytest.mark.parametrize(
+    "text", ["{}", "[]", "null", "3", "{", "", '{"stage": "toy"}', "\udcff", HALF]
+)
 def test_a_garbled_manifest_is_named_and_the_stage_rebuilt(tmp_path: Path, text: str) -> None:
     """The folder whose manifest tells nothing is set aside, whole, and the stage built again."""
     build(tmp_path, Builder("old"))

@@ -103,8 +103,10 @@ class Manifest:
         whole = isinstance(stored, dict) and set(stored) == names
         if not whole or not all(isinstance(stored[n], kinds.get(n, dict)) for n in names):
             raise DamagedError(f"{path}: not a manifest of firth's")
-        if not all(isinstance(known, dict) for known in stored["outputs"].values()):
-            raise DamagedError(f"{path}: not a manifest of firth's")
+        for known in stored["outputs"].values():
+            sized = isinstance(known, dict) and isinstance(known.get("bytes"), int)
+            if not sized or not isinstance(known.get("blake2b"), str):
+                raise DamagedError(f"{path}: not a manifest of firth's")
         return cls(**stored)
 
     def damage(self, folder: Path, *, bytes_too: bool = False) -> list[str]:
@@ -120,9 +122,9 @@ class Manifest:
             size = path.stat().st_size if path.is_file() else None
             if size is None:
                 found.append(f"{name} is gone")
-            elif size != known.get("bytes"):
-                found.append(f"{name} has {size:,} bytes, not {known.get('bytes'):,}")
-            elif bytes_too and fingerprint_file(path) != known.get("blake2b"):
+            elif size != known["bytes"]:
+                found.append(f"{name} has {size:,} bytes, not {known['bytes']:,}")
+            elif bytes_too and fingerprint_file(path) != known["blake2b"]:
                 found.append(f"{name} has other bytes than were written")
         return found
 
