@@ -268,7 +268,7 @@ def test_a_manifest_names_nothing_outside_its_folder(tmp_path: Path) -> None:
     (out / "notes.md").write_text("mine")
     values = json.loads((out / "manifest.json").read_text())
     known = values["outputs"]["a.txt"]
-    values["outputs"] |= {"../a.txt": known, str(outside): known, "notes.md": known, "": {}}
+    values["outputs"] |= {"../a.txt": known, str(outside): known, "notes.md": known, "": known}
     (out / "manifest.json").write_text(json.dumps(values))
     publish_text(out, "2", "b.txt")
     assert contents(tmp_path / "out") == {"b.txt": "2", "notes.md": "mine"}

@@ -15,7 +15,6 @@ from firth.run.errors import DamagedError, InputError
 from firth.run.files import write_json
 from firth.run.stage import MANIFEST, SCRATCH, Manifest, Outcome, execute
 
-
 HALF = (
     '{"stage": "toy", "inputs": {}, "config": {}, "code": "", "libraries": {}, "request": "", '
     '"summary": {}, "outputs": {"data.txt": {}}}'
