@@ -112,7 +112,7 @@ def resolve_model(spec: str | Path) -> Scorer:
     from firth.run.pretrained import open_encoder
 
     try:
-        return EncoderScorer(open_encoder(text), text)
+        return EncoderScorer(open_encoder(text, device=None), text)
     except InputError as error:
         if folder.exists():
             raise

@@ -167,11 +167,15 @@ def look(folder: Path, gguf_file: str | None = None) -> None:
         raise InputError(f"{folder.resolve()}: this model is not opened: {'; '.join(problems)}")
 
 
-def open_encoder(name: str, device: str = "cpu") -> "SentenceTransformer":
+def open_encoder(name: str, device: str | None = "cpu") -> "SentenceTransformer":
     """A sentence encoder by folder or hub name, in float32.
 
     A sentence-transformers model is used as it is, with its own pooling; any other encoder gets
     mean pooling of its last layer.
+
+    Args:
+        name: Folder or hub name.
+        device: Where to put it; None for the accelerator if there is one.
 
     Raises:
         InputError: It is refused by `look`, is no sentence encoder, or cannot be loaded.
