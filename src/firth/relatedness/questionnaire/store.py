@@ -143,7 +143,8 @@ class Store:
                 path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
             )
             self._connection.row_factory = Row
-            for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            _write_ahead(self._connection)
+            for setting in ("synchronous=FULL", "foreign_keys=ON"):
                 self._connection.execute(f"PRAGMA {setting}")
         except sqlite3.Error as error:
             raise InputError(f"{path}: cannot be opened as a questionnaire ({error})") from error
@@ -381,12 +382,25 @@ class Store:
         return Overview(tuples, complete, answers, gold, people, stopped)
 
 
+def _write_ahead(connection: Connection) -> None:
+    """Switch to the write-ahead log. SQLite does not wait by itself while another process does."""
+    end = time.monotonic() + _WAIT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+        time.sleep(0.02)
+
+
 def _look_at(path: Path) -> bool:
     """Whether a file is a questionnaire; False if it is empty or missing. Nothing is changed in it.
     Raise `InputError` if it is something else, or a questionnaire of another release.
     """
     if not path.exists():
-        claim_file(path)
+        claim_file(path, force=True)  # another process may have just made it: then it is looked at
         return False
     if not path.is_file():
         raise InputError(f"{path}: cannot be opened as a questionnaire (not a file)")
