@@ -7,6 +7,7 @@ import pytest
 
 from firth.lexical.tfidf import Idf, fit_frequencies, fit_idf
 from firth.lexical.words import Stemmer
+from firth.run.errors import InputError
 
 
 def test_a_word_counts_once_a_sentence() -> None:
@@ -47,6 +48,14 @@ def test_saved_and_loaded_it_knows_the_same(tmp_path: Path, stemmer: Stemmer) ->
     assert Idf.load(tmp_path) == idf
     unknown = Idf.load(tmp_path).unknown("Two Xylos, one sailing; xylos!")
     assert unknown == (["xylos", "sailing"] if stemmer is Stemmer.NONE else ["xylos"])
+
+
+@pytest.mark.parametrize("stored", ['{"frequencies": {}, "sentences": 1}', "[]"])
+def test_another_file_is_refused(tmp_path: Path, stored: str) -> None:
+    """One without a stemmer counted words: an older firth wrote it."""
+    (tmp_path / "idf.json").write_text(stored)
+    with pytest.raises(InputError, match="firth train context"):
+        Idf.load(tmp_path)
 
 
 def test_frequencies_are_shares() -> None:

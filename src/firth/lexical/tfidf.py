@@ -14,6 +14,7 @@ from sklearn.preprocessing import normalize
 from firth.lexical.arrays import Floats
 from firth.lexical.scorer import TextPair, numbered
 from firth.lexical.words import Stemmer, stems, words
+from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
 
 IDF = "idf.json"
@@ -73,7 +74,14 @@ class Idf:
     def load(cls, folder: Path, source: str = "the corpus") -> "Idf":
         """Read what `save` wrote; raise `InputError` where it is missing or broken."""
         stored = read_json(folder / IDF)
-        return cls(stored["frequencies"], stored["sentences"], source, Stemmer(stored["stemmer"]))
+        try:
+            stemmer = Stemmer(stored["stemmer"])
+            return cls(stored["frequencies"], stored["sentences"], source, stemmer)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{folder / IDF}: not as this version of firth saves it ({error!r}). "
+                "Build it again: firth train context --run RUN"
+            ) from error
 
 
 @dataclass(frozen=True)
