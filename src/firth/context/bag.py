@@ -25,6 +25,8 @@ from firth.run.seeds import derive_seed
 from firth.run.training import History, Schedule, train
 
 _Words = tuple[Tensor, Tensor]
+_STEPS, _MOST_EPOCHS = 200, 10
+"""Where the configuration names no number of epochs: enough steps, but no text learned by heart."""
 
 
 class Bag(nn.Module):
@@ -159,7 +161,8 @@ def learn(
         raise InputError(f"{run.path}: got {len(pairs)} pairs of neighbouring sentences in its "
                          f"corpus; {title} needs two at least")  # fmt: skip
     model = Bag(inverse_frequencies(sentences), config.dimensions, derive_seed(seed, "vectors"))
-    steps = config.epochs * pairs.steps
+    epochs = config.epochs or min(-(-_STEPS // pairs.steps), _MOST_EPOCHS)
+    steps = epochs * pairs.steps
     schedule = Schedule(
         steps=steps,
         learning_rate=config.learning_rate,
@@ -179,4 +182,4 @@ def learn(
     title = f"contrastive bag of words ({config.dimensions}-d)"
     bag = WordBag(title, sentences.vocabulary, model.word_vectors(), config.stemmer)
     losses = [round(entry["loss"], 6) for entry in history]
-    return bag, {**sentences.summary, "losses": losses}, history
+    return bag, {**sentences.summary, "epochs": epochs, "losses": losses}, history

@@ -17,6 +17,7 @@ from firth.corpus import CORPUS
 from firth.corpus.corpus import Corpus
 from firth.corpus.settings import LIMITS
 from firth.corpus.statistics import fit_idf_on_run, usual_sentences
+from firth.lexical.word_space import WordSpace
 from firth.run.errors import InputError
 from firth.run.files import write_json
 from firth.run.pretrained import PretrainedFiles
@@ -42,6 +43,7 @@ def build_context(run: Run) -> Outcome:
     """
     config, inputs = run.config.context, {}
     settings = [*LIMITS, "seed", "context.bag", "context.contexts", "context.encoder"]
+    settings += ["context.trust"]
     if config.encoder is Encoder.CAUSAL_LM:
         inputs["model"] = PretrainedFiles.find(str(config.model), config.gguf_file).fingerprint
         own = ("gguf_file", "max_tokens", "precision", "prompt", "references", "tune")
@@ -61,12 +63,12 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
         workspace / SCRATCH / "words",
         "Context: words",
     )
-    bag.save(workspace)
-    fit_idf_on_run(run).save(workspace)
+    space = WordSpace(bag, fit_idf_on_run(run, config.bag.stemmer), config.trust)
+    space.save(workspace)
     history, summary = {"words": learned}, {"words": dict(words)}
     encoder: SentenceEncoder
     if config.encoder is Encoder.BAG:
-        encoder = BagEncoder(bag)
+        encoder = BagEncoder(space)
         write_json(workspace / ENCODER, {"encoder": encoder.kind.value})
     else:
         encoder, more, history["tuning"] = _language_model(run, corpus, config, workspace)

@@ -12,7 +12,7 @@ import numpy as np
 
 from firth.context.settings import Encoder
 from firth.lexical.arrays import Floats
-from firth.lexical.word_vectors import WordBag
+from firth.lexical.word_space import WordSpace
 
 ENCODER = "encoder.json"
 """The stage's own record of which encoder it holds, whatever the configuration says by now."""
@@ -30,21 +30,21 @@ class SentenceEncoder(Protocol):
 
 
 class BagEncoder:
-    """The sum of the vectors of a text's distinct words, as a unit vector.
+    """The sum of what was learned of a text's distinct words, as a unit vector.
 
     Args:
-        bag: The learned vectors; a word's weight is the length of its vector.
+        space: The learned vectors, scaled by trust.
     """
 
     kind: ClassVar[Encoder] = Encoder.BAG
 
-    def __init__(self, bag: WordBag) -> None:
-        self.name = bag.title
-        self._bag = bag
+    def __init__(self, space: WordSpace) -> None:
+        self.name = space.bag.title
+        self._space = space
 
     def encode(self, texts: Sequence[str], title: str = "Sentence vectors") -> Floats:
         """Vectors of `texts`, shape (n, d)."""
-        sums = [self._bag.known(text)[1].sum(axis=0) for text in texts]
+        sums = [self._space.learned(self._space.stems(text)).sum(axis=0) for text in texts]
         return unit(np.array(sums).reshape(len(texts), -1))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from firth.context import CONTEXT
 from firth.context.encoder import ENCODER, BagEncoder, SentenceEncoder
 from firth.context.settings import Encoder
-from firth.lexical.word_vectors import WordBag
+from firth.lexical.word_space import WordSpace
 from firth.run.files import read_json
 from firth.run.run import Run
 
@@ -20,7 +20,7 @@ def open_encoder(run: str | Path | Run) -> SentenceEncoder:
     run = Run.open(run)
     folder = run.folder(CONTEXT)
     if read_json(folder / ENCODER)["encoder"] == Encoder.BAG:
-        return BagEncoder(WordBag.load(folder))
+        return BagEncoder(WordSpace.load(folder))
     # It needs torch and transformers, which a bag does not.
     from firth.context.language_model import PromptEncoder
 

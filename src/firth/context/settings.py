@@ -13,7 +13,8 @@ class BagConfig(WordSection):
     """The contrastive bag of words."""
 
     dimensions: Count = 200
-    epochs: Count = 1
+    epochs: Count | None = 1
+    """None takes as many as make 200 steps, at most 10: a small corpus is read more often."""
     batch: Annotated[int, Field(ge=2)] = 1024
     """Pairs a step; each first sentence is told from the batch's other second ones."""
     learning_rate: Rate = 0.01
@@ -73,7 +74,9 @@ class ContextConfig(Section):
     """causal-lm: tokens read of a sentence; the rest is cut off."""
     references: Annotated[int, Field(ge=2)] = 1_000
     """causal-lm: sentences of the corpus by which each dimension is centred and scaled."""
-    bag: BagConfig = BagConfig(by_source=True)
+    bag: BagConfig = BagConfig(by_source=True, epochs=None)
+    trust: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 50.0
+    """Sentences with a word at which what was learned of it is trusted half."""
     tune: TuneConfig = TuneConfig()
     contexts: Count | None = None
     """Corpus sentences that explanations are made of; None takes 20,000 for a bag and 2,000 for a

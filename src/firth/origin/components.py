@@ -8,13 +8,11 @@ import numpy as np
 
 from firth.context.contexts import Contexts
 from firth.context.encoder import SentenceEncoder
-from firth.context.settings import Encoder
 from firth.corpus.corpus import Corpus
-from firth.lexical.arrays import Floats
+from firth.lexical.arrays import Floats, Ints
 from firth.lexical.scorer import TextPair, numbered
-from firth.lexical.tfidf import Idf, TfIdf
-from firth.lexical.word_vectors import WordBag
-from firth.lexical.words import stems, words
+from firth.lexical.spelling import alike, product, spelled
+from firth.lexical.word_space import WordSpace
 
 
 @dataclass(frozen=True)
@@ -22,16 +20,16 @@ class Contribution:
     """One piece of evidence, and what it adds to a similarity.
 
     Attributes:
-        component: `sentences`, `words` or `terms`.
-        evidence: A corpus sentence next to which s1 and s2 would stand, or a word.
-        document: Name of the sentence's document; None for a word.
-        position: Number of the corpus sentence; None for a word.
+        part: `sentences`, `terms` or `words`.
+        evidence: A corpus sentence next to which s1 and s2 would stand, or a word or two of them.
+        document: Name of the sentence's document; None for words.
+        position: Number of the corpus sentence; None for words.
         fit1: How well s1 fits there.
         fit2: How well s2 fits there.
         contribution: What it adds.
     """
 
-    component: str
+    part: str
     evidence: str
     document: str | None
     position: int | None
@@ -40,32 +38,68 @@ class Contribution:
     contribution: float
 
 
+Parts = dict[str, tuple[list[Contribution], float]]
+"""Part of a similarity → its largest contributions, by size, and the sum of all of them."""
+
+
 class Component(Protocol):
     """One of the similarities."""
-
-    known_words_only: bool
-    """Whether it sees nothing of a text but the words that the corpus has."""
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Similarities of `pairs`, shape (n,), in [-1, 1]; symmetric."""
 
-    def contributions(self, one: str, two: str, top: int) -> tuple[list[Contribution], float]:
-        """The `top` largest contributions by size, and the sum of all, the similarity."""
+    def parts(self, one: str, two: str, top: int) -> Parts:
+        """What the similarity is the sum of: at most `top` contributions of each part."""
 
 
-class SentenceComponent:
-    """Cosine of two sentence vectors: Eq. 4 with decorrelated fits into all contexts.
+class ContextFits:
+    """The part of a cosine that corpus sentences explain: Eq. 4 with decorrelated fits.
 
     Args:
-        encoder: Gives the vectors.
-        contexts: Corpus sentences that the cosine is explained by.
+        contexts: Corpus sentences, in the space of the vectors.
         corpus: Their texts and documents.
     """
 
-    def __init__(self, encoder: SentenceEncoder, contexts: Contexts, corpus: Corpus) -> None:
-        self._encoder, self._contexts, self._corpus = encoder, contexts, corpus
+    def __init__(self, contexts: Contexts, corpus: Corpus) -> None:
+        self._contexts, self._corpus = contexts, corpus
         self._decorrelated: Floats | None = None
-        self.known_words_only = encoder.kind is Encoder.BAG
+
+    def parts(self, one: Floats, two: Floats, top: int) -> tuple[list[Contribution], float]:
+        """The corpus sentences next to which both fit, or only one of them does: of x · y."""
+        if self._decorrelated is None:
+            self._decorrelated = self._contexts.decorrelated()
+        fits1, fits2 = self._decorrelated @ one, self._decorrelated @ two
+        added = fits1 * fits2 / len(fits1)
+        chosen = np.lexsort((self._contexts.positions, -np.abs(added)))[:top]
+        positions = self._contexts.positions[chosen]
+        documents = self._corpus.document_of(positions).tolist()
+        found = [
+            Contribution(
+                "sentences",
+                text,
+                self._corpus.document_id(document),
+                position,
+                float(fits1[c]),
+                float(fits2[c]),
+                float(added[c]),
+            )
+            for text, document, position, c in zip(
+                self._corpus.texts(positions), documents, positions.tolist(), chosen, strict=True
+            )
+        ]
+        return found, float(one @ two)
+
+
+class EncodedSentences:
+    """Cosine of a language model's sentence vectors.
+
+    Args:
+        encoder: Gives the vectors.
+        fits: Explains their products.
+    """
+
+    def __init__(self, encoder: SentenceEncoder, fits: ContextFits) -> None:
+        self._encoder, self._fits = encoder, fits
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Cosines, shape (n,); each distinct text is encoded once."""
@@ -76,152 +110,156 @@ class SentenceComponent:
         cosines: Floats = np.einsum("nd,nd->n", vectors[left], vectors[right])
         return np.clip(cosines, -1.0, 1.0)
 
-    def contributions(self, one: str, two: str, top: int) -> tuple[list[Contribution], float]:
-        """The corpus sentences next to which both fit, or only one of them does."""
-        if self._decorrelated is None:
-            self._decorrelated = self._contexts.decorrelated()
+    def parts(self, one: str, two: str, top: int) -> Parts:
+        """The corpus sentences behind the cosine."""
         vectors = self._encoder.encode([one, two], "Origin: sentence vectors")
-        fits1, fits2 = self._decorrelated @ vectors.T[:, :1], self._decorrelated @ vectors.T[:, 1:]
-        added = (fits1 * fits2)[:, 0] / len(fits1)
-        chosen = np.lexsort((self._contexts.positions, -np.abs(added)))[:top]
-        positions = self._contexts.positions[chosen]
-        documents = self._corpus.document_of(positions).tolist()
-        found = [
-            Contribution(
-                "sentences",
-                text,
-                self._corpus.document_id(document),
-                position,
-                float(fits1[c, 0]),
-                float(fits2[c, 0]),
-                float(added[c]),
-            )
-            for text, document, position, c in zip(
-                self._corpus.texts(positions), documents, positions.tolist(), chosen, strict=True
-            )
-        ]
-        return found, float(vectors[0] @ vectors[1])
+        return {"sentences": self._fits.parts(vectors[0], vectors[1], top)}
 
 
-class WordComponent:
-    """Overlap of fits, Σ min / Σ max, over the contexts that the words of both sentences are.
+@dataclass(frozen=True, eq=False)
+class _Summed:
+    """A text as the sum of its words: learned vectors, own directions, and the length of both."""
 
-    A word v fits into the context w by their vectors' product; a sentence fits as its best word
-    does, at least 0. A word of both sentences counts as a context twice, as contexts of both sets
-    do in Eq. 4. (Fuzzy Jaccard similarity of max-pooled vectors: Zhelezniak et al. 2019.)
+    stems: list[str]
+    learned: Floats
+    own: dict[str, float]
+    length: float
+
+
+class SummedWords:
+    """Cosine of sums of words: learned vectors, and each stem's own direction.
+
+    The first part is Eq. 4 with decorrelated fits into all contexts, the second a tf-idf in which
+    words that are spelled alike meet too.
 
     Args:
-        bag: Vectors of words.
+        space: Vectors and directions of words.
+        own: Length of own directions; a typical learned vector has length 1, and a stem's direction
+            1 where its idf is 6.
+        fits: Explains products of learned vectors.
     """
 
-    known_words_only = True
-
-    def __init__(self, bag: WordBag) -> None:
-        self._bag = bag
+    def __init__(self, space: WordSpace, own: float, fits: ContextFits) -> None:
+        self._space, self._own, self._fits = space, own, fits
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
-        """Overlaps, shape (n,), in [0, 1]; 0 where a sentence has no known word."""
+        """Cosines, shape (n,); 0 where a text has no word."""
         texts, left, right = numbered(pairs)
-        known = [self._bag.known(text)[1] for text in texts]
-        found = [_overlap(known[a], known[b])[0] for a, b in zip(left, right, strict=True)]
-        return np.array(found, dtype=float)
+        sums = [self._sum(text) for text in texts]
+        products = [sum(_products(sums[a], sums[b])) for a, b in zip(left, right, strict=True)]
+        return np.clip(np.array(products, dtype=float), -1.0, 1.0)
 
-    def contributions(self, one: str, two: str, top: int) -> tuple[list[Contribution], float]:
-        """The words in which the sentences meet, and those in which they do not."""
-        (words1, vectors1), (words2, vectors2) = self._bag.known(one), self._bag.known(two)
-        whole, fits1, fits2, added = _overlap(vectors1, vectors2)
-        sums: dict[str, tuple[float, float, float]] = {}
-        for word, fit1, fit2, more in zip(
-            [*words1, *words2], fits1.tolist(), fits2.tolist(), added.tolist(), strict=True
-        ):
-            sums[word] = (fit1, fit2, more + (sums[word][2] if word in sums else 0.0))
-        return _ranked("words", sums)[:top], whole
+    def parts(self, one: str, two: str, top: int) -> Parts:
+        """The corpus sentences behind what was learned, and the words that both have."""
+        a, b = self._sum(one), self._sum(two)
+        lengths = a.length * b.length or 1.0
+        unit1, unit2 = (summed.learned / (summed.length or 1.0) for summed in (a, b))
+        meeting = alike(a.stems, b.stems)
+        own1, own2 = (
+            [self._own * self._space.rarity(stem) for stem in summed.stems] for summed in (a, b)
+        )
+        terms = [
+            Contribution(
+                "terms",
+                _both(s, t),
+                None,
+                None,
+                own1[i] / a.length,
+                own2[j] / b.length,
+                float(meeting[i, j]) * own1[i] * own2[j] / lengths,
+            )
+            for i, s in enumerate(a.stems)
+            for j, t in enumerate(b.stems)
+            if meeting[i, j] * own1[i] * own2[j]
+        ]
+        return {
+            "sentences": self._fits.parts(unit1, unit2, top),
+            "terms": (_largest(terms, top), _products(a, b)[1]),
+        }
+
+    def _sum(self, text: str) -> _Summed:
+        stems = self._space.stems(text)
+        learned = self._space.learned(stems).sum(axis=0)
+        own = spelled((stem, self._own * self._space.rarity(stem)) for stem in stems)
+        length = float(np.sqrt(learned @ learned + product(own, own)))
+        return _Summed(stems, learned, own, length)
 
 
-class TermComponent:
-    """tf-idf cosine: the stems that two sentences share, rare ones counting more.
+def _products(one: _Summed, two: _Summed) -> tuple[float, float]:
+    """What learned vectors and own directions add to the cosine."""
+    lengths = one.length * two.length
+    if not lengths:
+        return 0.0, 0.0
+    return float(one.learned @ two.learned) / lengths, product(one.own, two.own) / lengths
+
+
+class AlignedWords:
+    """Which word of the one sentence meets which of the other: the mean of best matches.
+
+    The match of two words is 1 where they have one stem; else how far their spelling agrees, or the
+    positive cosine of their learned vectors, scaled by trust, to the power 1.5, whichever is more.
+    Each word of both sentences takes its best match, weighted by its idf to the power 1.5. (Greedy
+    alignment with idf weights: Mihalcea et al. 2006.)
 
     Args:
-        tfidf: With the idf of the corpus.
+        space: Vectors and spelling of words.
     """
 
-    known_words_only = True
-
-    def __init__(self, tfidf: TfIdf) -> None:
-        self._tfidf = tfidf
+    def __init__(self, space: WordSpace) -> None:
+        self._space = space
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
-        """Cosines, shape (n,), in [0, 1]."""
-        return self._tfidf.similarities(pairs)
+        """Means of matches, shape (n,), in [0, 1]; 0 where a text has no word."""
+        texts, left, right = numbered(pairs)
+        read = [self._read(text) for text in texts]
+        found = [_aligned(read[a], read[b]) for a, b in zip(left, right, strict=True)]
+        return np.array([added.sum() for *_, added in found], dtype=float)
 
-    def contributions(self, one: str, two: str, top: int) -> tuple[list[Contribution], float]:
-        """The shared stems; a stem's fit is its weight in the sentence."""
-        weights1, weights2 = self._tfidf.weights(one), self._tfidf.weights(two)
-        shared = {
-            word: (fit, weights2[word], fit * weights2[word])
-            for word, fit in weights1.items()
-            if word in weights2
-        }
-        return _ranked("terms", shared)[:top], float(self._tfidf.similarities([(one, two)])[0])
+    def parts(self, one: str, two: str, top: int) -> Parts:
+        """Each word with the one it meets."""
+        a, b = self._read(one), self._read(two)
+        best, matches, added = _aligned(a, b)
+        met: dict[tuple[int, int], tuple[float, float]] = {}
+        for n, place in enumerate(best.tolist()):
+            pair = (n, place) if n < len(a.stems) else (place, n - len(a.stems))
+            met[pair] = float(matches[n]), float(added[n]) + met.get(pair, (0.0, 0.0))[1]
+        found = [
+            Contribution("words", _both(a.stems[i], b.stems[j]), None, None, fit, fit, more)
+            for (i, j), (fit, more) in met.items()
+            if more
+        ]
+        return {"words": (_largest(found, top), float(added.sum()))}
 
-
-class KnownWords:
-    """Which words of a text the corpus has, and what a likeness by these alone is worth.
-
-    Args:
-        idf: Of the corpus.
-        bag: Of the corpus.
-    """
-
-    def __init__(self, idf: Idf, bag: WordBag) -> None:
-        self._idf, self._stemmer = idf, bag.stemmer
-        self._stems = frozenset(bag.vocabulary)
-        self._tfidf = TfIdf(idf)
-
-    def unknown(self, text: str) -> list[str]:
-        """The distinct words of `text`, in order, that the corpus has not, nor their stems."""
-        unseen = self._idf.unknown(text)
-        kept = zip(unseen, stems(unseen, self._stemmer), strict=True)
-        return [word for word, stem in kept if stem not in self._stems]
-
-    def worth(self, pairs: Sequence[TextPair]) -> Floats:
-        """What to multiply likenesses by known words alone by, shape (n,), in [0, 1].
-
-        It is 1, but for texts that have the same known words and differ in unknown ones. By their
-        known words these would be one text, of which as much is seen as the cosine of their tf-idf
-        vectors says, in which unknown words count as the rarest.
-        """
-        unseen = {text: self._idf.unknown(text) for pair in pairs for text in pair}
-        found, blind = np.ones(len(pairs)), []
-        for i, (one, two) in enumerate(pairs):
-            if unseen[one] != unseen[two]:  # which is rare, and cheap to see
-                (known1, unknown1), (known2, unknown2) = self._split(one), self._split(two)
-                if known1 == known2 and unknown1 != unknown2:
-                    blind.append(i)
-        if blind:
-            found[blind] = self._tfidf.similarities([pairs[i] for i in blind])
-        return found
-
-    def _split(self, text: str) -> tuple[frozenset[str], frozenset[str]]:
-        unknown = frozenset(self.unknown(text))
-        known = [word for word in words(text) if word not in unknown]
-        return frozenset(stems(known, self._stemmer)), unknown
+    def _read(self, text: str) -> "_Words":
+        stems = self._space.stems(text)
+        weights = np.array([self._space.rarity(stem) for stem in stems], dtype=float) ** 1.5
+        return _Words(stems, self._space.directions(stems), weights)
 
 
-def _ranked(component: str, found: dict[str, tuple[float, float, float]]) -> list[Contribution]:
-    """Word → (fit1, fit2, what it adds), the largest first."""
-    items = sorted(found.items(), key=lambda item: (-item[1][2], item[0]))
-    return [Contribution(component, word, None, None, *values) for word, values in items]
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """The stems of a text, their learned directions scaled by trust, and their weights."""
+
+    stems: list[str]
+    directions: Floats
+    weights: Floats
 
 
-def _overlap(one: Floats, two: Floats) -> tuple[float, Floats, Floats, Floats]:
-    """Σ min / Σ max, both sentences' fits into the words of both, and what each word adds."""
-    contexts = np.vstack((one, two))
-    if not (len(one) and len(two)):
-        nothing = np.zeros(len(contexts))
-        return 0.0, nothing, nothing, nothing
-    fits1 = np.maximum((contexts @ one.T).max(axis=1), 0.0)
-    fits2 = np.maximum((contexts @ two.T).max(axis=1), 0.0)
-    whole = float(np.maximum(fits1, fits2).sum())
-    added = np.minimum(fits1, fits2) / (whole or 1.0)
-    return float(added.sum()), fits1, fits2, added
+def _aligned(one: _Words, two: _Words) -> tuple[Ints, Floats, Floats]:
+    """Of each word of both, (n + m,): whom it meets, how far they match, and what that adds."""
+    whole = float(one.weights.sum() + two.weights.sum())
+    if not (one.stems and two.stems and whole):
+        return np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
+    learned = np.maximum(one.directions @ two.directions.T, 0.0) ** 1.5
+    matches = np.maximum(learned, alike(one.stems, two.stems))
+    best = np.concatenate((matches.argmax(axis=1), matches.argmax(axis=0)))
+    most = np.concatenate((matches.max(axis=1), matches.max(axis=0)))
+    return best, most, most * np.concatenate((one.weights, two.weights)) / whole
+
+
+def _both(one: str, two: str) -> str:
+    return one if one == two else f"{one} ~ {two}"
+
+
+def _largest(found: list[Contribution], top: int) -> list[Contribution]:
+    return sorted(found, key=lambda item: (-abs(item.contribution), item.evidence))[:top]

@@ -1,4 +1,4 @@
-"""Origin's default: an ensemble of three similarities, each of fits into contexts."""
+"""Origin's default: a sentence vector and an alignment of words, each a sum over its evidence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -9,41 +9,41 @@ import numpy as np
 
 from firth.context import CONTEXT
 from firth.context.contexts import Contexts
+from firth.context.encoder import SentenceEncoder
 from firth.context.open import open_encoder
 from firth.context.settings import Encoder
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
 from firth.lexical.scorer import Explainer, Shown, TextPair, checked
-from firth.lexical.tfidf import Idf, TfIdf
-from firth.lexical.word_vectors import WordBag
+from firth.lexical.word_space import WordSpace
+from firth.origin.blend import Blend
 from firth.origin.components import (
+    AlignedWords,
     Component,
+    ContextFits,
     Contribution,
-    KnownWords,
-    SentenceComponent,
-    TermComponent,
-    WordComponent,
+    EncodedSentences,
+    SummedWords,
 )
-from firth.origin.settings import ComponentWeights
 from firth.run.run import Run
 
-WEIGHTS: Mapping[Encoder, ComponentWeights] = {
-    Encoder.BAG: ComponentWeights(sentences=2, words=1, terms=1),
-    Encoder.CAUSAL_LM: ComponentWeights(sentences=4, words=1, terms=1),
-}
-"""The weights for each encoder where the configuration gives none: chosen on STSb dev and STS12
-(docs/research/origin.md)."""
 TOP = 20
-"""Contributions that an explanation names of each component."""
+"""Contributions that an explanation names of each part."""
 
 
 @dataclass(frozen=True)
-class ComponentScore:
-    """What a component says: its similarity, its weight, and what it adds, their product."""
+class Part:
+    """A part of a score.
 
-    similarity: float
+    Attributes:
+        weight: Of the similarity that it is a part of.
+        added: What it adds to the score.
+        rest: What its contributions that are not listed add together.
+    """
+
     weight: float
     added: float
+    rest: float
 
 
 @dataclass(frozen=True)
@@ -53,18 +53,17 @@ class EnsembleExplanation:
     Attributes:
         sentence1: s1.
         sentence2: s2.
-        similarity: The score: the sum of what the components add.
-        components: By name.
-        evidence: The largest contributions of each component, in order; none that adds nothing.
-        rest: Component → what its contributions that are not listed add together.
+        similarity: The score: the sum of what the parts add.
+        parts: By name: `sentences`, what corpus sentences say; `terms`, what words of both say by
+            themselves; `words`, which word meets which.
+        evidence: The largest contributions of each part, in order; none that adds nothing.
     """
 
     sentence1: str
     sentence2: str
     similarity: float
-    components: Mapping[str, ComponentScore]
+    parts: Mapping[str, Part]
     evidence: tuple[Contribution, ...]
-    rest: Mapping[str, float]
 
     def as_dict(self) -> dict[str, Any]:
         """The whole explanation as plain values, for JSON."""
@@ -72,18 +71,15 @@ class EnsembleExplanation:
 
     @property
     def summary(self) -> str:
-        """The score and what each component adds."""
-        added = " ".join(
-            f"{score.added:+.4f} {name} ({score.similarity:.2f} of {score.weight:.2f})"
-            for name, score in self.components.items()
-        )
+        """The score and what each part adds."""
+        added = " ".join(f"{part.added:+.4f} {name}" for name, part in self.parts.items())
         return f"similarity {self.similarity:.4f} = {added}"
 
     def shown(self, top: int) -> list[Shown]:
-        """The `top` weightiest pieces of evidence of each component."""
+        """The `top` weightiest pieces of evidence of each part."""
         found = []
-        for name in self.components:
-            for item in [item for item in self.evidence if item.component == name][:top]:
+        for name in self.parts:
+            for item in [item for item in self.evidence if item.part == name][:top]:
                 where = f", {item.document}" if item.document else ""
                 note = f"{name}: fits {item.fit1:.2f} and {item.fit2:.2f}{where}"
                 found.append(Shown(item.contribution, note, item.evidence))
@@ -91,17 +87,17 @@ class EnsembleExplanation:
 
 
 class EnsembleOrigin(Explainer):
-    """The weighted mean of several similarities; each is a sum over contexts.
+    """The weighted mean of two similarities, each the sum of its evidence.
 
     - *sentences*: cosine of sentence vectors, which is Eq. 4 over all contexts of the corpus
-      (`firth.context.contexts`);
-    - *words*: overlap of the fits of the best words, the words themselves being the contexts;
-    - *terms*: tf-idf cosine.
+      (`firth.context.contexts`): of a language model, or sums of words, where the directions that
+      words have of their own add what the sentences share by themselves;
+    - *words*: the alignment of their words.
 
     Args:
         components: By name.
-        weights: Divided by their sum; a component of weight 0 is left out.
-        known: Which words the corpus has.
+        blend: Their weights; a component of weight 0 is left out.
+        space: Which words the corpus has.
 
     Attributes:
         components: As given.
@@ -109,35 +105,37 @@ class EnsembleOrigin(Explainer):
     """
 
     def __init__(
-        self, components: Mapping[str, Component], weights: ComponentWeights, known: KnownWords
+        self, components: Mapping[str, Component], blend: Blend, space: WordSpace
     ) -> None:
-        given = {name: float(getattr(weights, name)) for name in components}
+        given = {name: float(getattr(blend, name)) for name in components}
         whole = sum(given.values())
         self.weights = {name: weight / whole for name, weight in given.items() if weight}
         self.components = components
-        self._known = known
+        self._space = space
 
     @classmethod
     def open(
         cls, run: str | Path | Run, seed: int | None = None, **changes: object
     ) -> "EnsembleOrigin":
-        """Open a run whose corpus and context stage are built; errors as in `Origin.open`.
+        """Open a run whose corpus, context and origin stages are built; errors as `Origin.open`.
 
         Raises:
             InputError: The pretrained model is gone, has changed, or cannot be loaded.
         """
         run = Run.open(run)
         config = run.config.changed({"seed": seed, "origin": changes}, "EnsembleOrigin.open")
+        return cls.blended(run, Blend.of(run, config.origin))
+
+    @classmethod
+    def blended(cls, run: Run, blend: Blend) -> "EnsembleOrigin":
+        """Open a run whose corpus and context stages are built, with a blend of one's own."""
         folder = run.folder(CONTEXT)
-        encoder, bag, idf = open_encoder(run), WordBag.load(folder), Idf.load(folder)
-        components: dict[str, Component] = {
-            "sentences": SentenceComponent(encoder, Contexts.load(folder), Corpus.open(run)),
-            "words": WordComponent(bag),
-            "terms": TermComponent(TfIdf(idf)),
+        space, encoder = WordSpace.load(folder), open_encoder(run)
+        components = {
+            "sentences": compare_sentences(run, encoder, space, blend.own),
+            "words": AlignedWords(space),
         }
-        # By the encoder that was built, which the configuration may not name any more.
-        weights = config.origin.weights or WEIGHTS[encoder.kind]
-        return cls(components, weights, KnownWords(idf, bag))
+        return cls(components, blend, space)
 
     @property
     def name(self) -> str:
@@ -146,48 +144,43 @@ class EnsembleOrigin(Explainer):
 
     def unknown(self, text: str) -> list[str]:
         """The distinct words of `text`, in order, that the corpus has not, nor their stems."""
-        return self._known.unknown(text)
+        return self._space.idf.unknown(text)
 
     def similarities(self, pairs: Sequence[TextPair], title: str = "Origin") -> Floats:
         """Weighted means, shape (n,), in [-1, 1]; 1 for two equal texts."""
         # Sorted, so that swapping the sentences of a pair changes no bit.
         ordered = [(min(pair), max(pair)) for pair in checked(pairs)]
-        scores, worth = np.zeros(len(pairs)), self._known.worth(ordered)
+        scores = np.zeros(len(pairs))
         for name, weight in self.weights.items():
-            component = self.components[name]
-            found = component.similarities(ordered)
-            scores += weight * (found * worth if component.known_words_only else found)
+            scores += weight * self.components[name].similarities(ordered)
         same = np.array([a == b for a, b in ordered], dtype=bool)
         clipped: Floats = np.where(same, 1.0, np.clip(scores, -1.0, 1.0))
         return clipped
 
     def explain(self, a: str, b: str) -> EnsembleExplanation:
-        """The score of a pair, taken apart: components and evidence sum to it."""
+        """The score of a pair, taken apart: the parts sum to it, and their evidence to them."""
         checked([(a, b)])
-        scores: dict[str, ComponentScore] = {}
+        parts: dict[str, Part] = {}
         evidence: list[Contribution] = []
-        rest: dict[str, float] = {}
-        (worth,) = self._known.worth([(a, b)]).tolist()
         for name, weight in self.weights.items():
-            component = self.components[name]
-            factor = worth if component.known_words_only else 1.0
-            listed, similarity = component.contributions(a, b, TOP)
-            similarity *= factor
-            if a == b:  # also where none of its words is known, so that there is no evidence
-                similarity = 1.0
-            found = [
-                replace(item, contribution=weight * factor * item.contribution)
-                for item in listed
-                if factor * item.contribution
-            ]
-            scores[name] = ComponentScore(similarity, weight, weight * similarity)
-            evidence += found
-            rest[name] = weight * similarity - sum(item.contribution for item in found)
-        return EnsembleExplanation(
-            sentence1=a,
-            sentence2=b,
-            similarity=sum(score.added for score in scores.values()),
-            components=scores,
-            evidence=tuple(evidence),
-            rest=rest,
-        )
+            for part, (listed, added) in self.components[name].parts(a, b, TOP).items():
+                found = [
+                    replace(item, contribution=weight * item.contribution)
+                    for item in listed
+                    if item.contribution
+                ]
+                rest = weight * added - sum(item.contribution for item in found)
+                parts[part] = Part(weight, weight * added, rest)
+                evidence += found
+        (similarity,) = self.similarities([(a, b)]).tolist()
+        return EnsembleExplanation(a, b, similarity, parts, tuple(evidence))
+
+
+def compare_sentences(
+    run: Run, encoder: SentenceEncoder, space: WordSpace, own: float
+) -> Component:
+    """The component `sentences` of a run, by the encoder that was built."""
+    fits = ContextFits(Contexts.load(run.folder(CONTEXT)), Corpus.open(run))
+    if encoder.kind is Encoder.BAG:
+        return SummedWords(space, own, fits)
+    return EncodedSentences(encoder, fits)

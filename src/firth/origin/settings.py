@@ -12,25 +12,23 @@ class Method(StrEnum):
     """What Origin computes."""
 
     ENSEMBLE = "ensemble"
-    """Fits into all contexts of the corpus, by words, by sentence vectors and by shared terms."""
+    """Fits into all contexts of the corpus, by sentence vectors, and an alignment of words."""
     PAPER = "paper"
     """Fits into a set of contexts chosen for each sentence (§3.3, Eqs. 3 and 4)."""
 
 
 class ComponentWeights(Section):
-    """Weights of the three similarities that method `ensemble` sums; divided by their sum."""
+    """Weights of the two similarities that method `ensemble` sums; divided by their sum."""
 
     sentences: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    """Of the cosine of the sentence vectors: their fits into all contexts of the corpus."""
-    words: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    """Of the overlap of their words' fits into each other."""
-    terms: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    """Of tf-idf cosine: the words they share."""
+    """Of the cosine of the sentence vectors: a language model's, or sums of words."""
+    words: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.5
+    """Of the alignment of words: each with its best match in the other sentence."""
 
     @model_validator(mode="after")
     def _some(self) -> Self:
-        if not any((self.sentences, self.words, self.terms)):
-            raise ValueError("all three weights are 0: nothing is left to compare by")
+        if not (self.sentences or self.words):
+            raise ValueError("both weights are 0: nothing is left to compare by")
         return self
 
 
@@ -43,5 +41,7 @@ class OriginConfig(Section):
 
     method: Method = Method.ENSEMBLE
     weights: ComponentWeights | None = None
-    """None takes what was chosen for the encoder on STSb dev and STS12: for a bag 2, 1, 1, for a
-    language model 4, 1, 1."""
+    """None takes what the check on the run's held-out documents chose (stage `origin`)."""
+    own: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Length of the directions that words have of their own, in sums of words: of a word with an
+    idf of 6, a typical learned vector being 1. None takes what the check chose."""

@@ -15,6 +15,7 @@ from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
 from firth.corpus.settings import LIMITS
 from firth.harvest import HARVEST
+from firth.origin import ORIGIN
 from firth.origin.origin import Origin
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json, write_text
@@ -119,9 +120,10 @@ def build_surrogate(run: Run) -> Outcome:
     if kind is BaseKind.STATIC:
         settings += LIMITS
         if CONTEXT in Origin.reads(run):
-            reads.append(CONTEXT)
+            reads += [CONTEXT, ORIGIN]
+            settings += ["origin.own", "origin.weights"]
         else:
-            settings.append("context.bag")
+            settings += ["context.bag", "context.trust"]
     run.inputs(*reads)  # a stage that is missing is named before a base is downloaded
     inputs = base_inputs(run.config.surrogate.base)
     return run.build(SURROGATE, _build, reads=reads, settings=settings, inputs=inputs)

@@ -52,10 +52,8 @@ class SurrogateConfig(Section):
     start_epochs: Annotated[int, Field(ge=0)] = 1
     """static: passes over neighbouring sentences that teach the first vectors where the run has no
     stage `context` to take them from; 0 for random vectors, whatever it has."""
-    idf_share: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.5
-    """static: typical length of a word's random direction, that of its learned vector being 1."""
     piece_length: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.6
-    """static: typical length of a piece's random direction, that of the rarest word being 1."""
+    """static: length of a piece's own direction, that of the rarest word being 1."""
     layers: Count = 4
     """transformer: its layers."""
     head_size: Count = 32

@@ -1,12 +1,10 @@
 """Where distillation starts: the encoder that `surrogate.base` names, before it sees a label.
 
-The static start averages word vectors made of what the run knows. A word's vector is that of the
-contrastive bag of words, which the stage `context` has learned and Origin's `sentences` and `words`
-compare, plus a random direction as long as the word's inverse document frequency: in the cosine of
-two sums, random directions meet only in words that both have, so this is a compressed tf-idf,
-Origin's `terms`. Where Origin is the paper's, the bag is learned here. A word without a vector is
-spelled with pieces, each a random direction: it says nothing but is known again in another
-sentence, where Origin would leave it out.
+The static start is Origin's sum of words (`firth.origin.components.SummedWords`), made small: a
+word's vector is what the run learned of its stem, plus the stem's own direction, of which every
+character n-gram is a random one here. In the cosine of two sums random directions meet only in what
+both have. Where Origin is the paper's, the words are learned here. A word without a vector is
+spelled with pieces, which have n-grams too: it says nothing but is known again in another sentence.
 """
 
 import tempfile
@@ -17,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from scipy import sparse
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import (
     Pooling,
@@ -31,8 +30,10 @@ from firth.context import CONTEXT
 from firth.context.bag import learn
 from firth.corpus.statistics import fit_idf_on_run
 from firth.corpus.tokenizer import open_tokenizer
-from firth.lexical.word_vectors import WordBag
+from firth.lexical.spelling import ngrams, runs
+from firth.lexical.word_space import WordSpace
 from firth.lexical.words import Stemmer, stems
+from firth.origin.blend import DEFAULT, Blend
 from firth.origin.origin import Origin
 from firth.run.pretrained import open_encoder
 from firth.run.quiet import quiet_libraries
@@ -128,23 +129,21 @@ def static_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTr
     """A `StaticEmbedding` model with the vectors above; arguments, errors as in `build_start`."""
     config = run.config.surrogate
     seed = derive_seed(run.config.seed, "surrogate", "start")
-    idf = fit_idf_on_run(run, Stemmer.NONE)
-    words = frequent_words(idf.frequencies, config.vocabulary, config.min_sentences)
-    weights = np.array([idf.smooth_weight(word) for word in words], np.float32)
-    vectors = np.float32(config.idf_share) * random_vectors(weights, config.dimensions, seed)
-    bag, history = _bag(run, scratch, seed, has_context)
-    if bag is not None:
-        vectors += learned_vectors(bag, words, config.dimensions)
+    frequencies = fit_idf_on_run(run, Stemmer.NONE).frequencies
+    words = frequent_words(frequencies, config.vocabulary, config.min_sentences)
     pieces = word_pieces(words, open_tokenizer(run))
-    rarest = float(weights.max(initial=1.0)) / _typical(weights)
-    spelled = random_vectors(
-        np.ones(len(pieces), np.float32), config.dimensions, derive_seed(seed, "pieces")
-    )
-    spelled *= np.float32(config.piece_length * config.idf_share * rarest)
+    space, history = _space(run, scratch, seed, has_context)
+    own = Blend.of(run, run.config.origin).own if has_context else DEFAULT.own
+    stemmed = stems(words, space.bag.stemmer)
+    lengths = np.array([space.rarity(stem) for stem in stemmed], np.float32)
+    piece_lengths = np.full(len(pieces), config.piece_length * lengths.max(initial=0.0), np.float32)
+    grams = [ngrams(stem) for stem in stemmed] + [runs(_framed(piece)) for piece in pieces]
+    vectors = own_directions(grams, config.dimensions, derive_seed(seed, "n-grams"))
+    vectors *= np.float32(own) * np.concatenate((lengths, piece_lengths))[:, None]
+    if config.start_epochs:
+        vectors[: len(words)] += learned_vectors(space, stemmed, config.dimensions)
     unknown = np.zeros((1, config.dimensions), np.float32)
-    module = StaticEmbedding(
-        word_tokenizer([*words, *pieces]), np.concatenate((unknown, vectors, spelled))
-    )
+    module = StaticEmbedding(word_tokenizer([*words, *pieces]), np.concatenate((unknown, vectors)))
     # Unknown words are left out of the mean and never learn.
     module.embedding.padding_idx = 0
     return SentenceTransformer(modules=[module], device="cpu", local_files_only=True), history
@@ -167,29 +166,37 @@ def word_pieces(words: Sequence[str], tokenizer: Tokenizer) -> list[str]:
     return [*(p for p in pieces if p not in known), *(f"{CONTINUED}{p}" for p in pieces)]
 
 
-def random_vectors(weights: Vectors, dimensions: int, seed: int) -> Vectors:
-    """Random directions (V, d), about as long as `weights` (V,) over their root mean square."""
-    noise = np.random.default_rng(seed).standard_normal((len(weights), dimensions), np.float32)
-    lengths = weights / np.float32(_typical(weights) * np.sqrt(dimensions))
-    vectors: Vectors = noise * lengths[:, None]
-    return vectors
+def _framed(piece: str) -> str:
+    """A piece as part of a word that is framed for its n-grams: its beginning, or its midst."""
+    return piece.removeprefix(CONTINUED) if piece.startswith(CONTINUED) else f"<{piece}"
 
 
-def learned_vectors(bag: WordBag, words: list[str], dimensions: int) -> Vectors:
-    """The bag's vector of each word, (V, d), 0 where it has none; root mean square of lengths 1.
+def own_directions(grams: Sequence[frozenset[str]], dimensions: int, seed: int) -> Vectors:
+    """Sums of random directions of n-grams, (len(grams), d), of length about 1."""
+    numbers = {gram: n for n, gram in enumerate(sorted(frozenset().union(*grams)))}
+    noise = np.random.default_rng(seed).standard_normal((len(numbers), dimensions), np.float32)
+    counts = np.array([len(some) for some in grams])
+    columns = np.array([numbers[gram] for some in grams for gram in sorted(some)], np.int64)
+    parts = np.repeat(1 / np.sqrt(counts * dimensions), counts).astype(np.float32)
+    bounds = np.concatenate(([0], np.cumsum(counts)))
+    summed: Vectors = sparse.csr_matrix(
+        (parts, columns, bounds), shape=(len(grams), len(numbers))
+    ) @ noise
+    return summed
 
-    Where the bag has more dimensions than wanted, these are its `dimensions` principal ones; where
-    it has fewer, the rest is 0.
+
+def learned_vectors(space: WordSpace, stemmed: Sequence[str], dimensions: int) -> Vectors:
+    """What was learned of each stem, (n, d); 0 where nothing was.
+
+    Where that has more dimensions than wanted, these are its `dimensions` principal ones; where it
+    has fewer, the rest is 0.
     """
-    numbers = {word: number for number, word in enumerate(bag.vocabulary)}
-    rows = np.array([numbers.get(stem, -1) for stem in stems(words, bag.stemmer)], np.int64)
-    known = rows >= 0
-    found = bag.vectors[rows[known]]
+    found = space.learned(stemmed)
     if found.shape[1] > dimensions:
-        _, directions = np.linalg.eigh(found.T.astype(np.float64) @ found)
-        found = found @ directions[:, ::-1][:, :dimensions].astype(np.float32)
-    vectors = np.zeros((len(words), dimensions), np.float32)
-    vectors[known, : found.shape[1]] = found / _typical(np.linalg.norm(found, axis=1))
+        _, directions = np.linalg.eigh(found.T @ found)
+        found = found @ directions[:, ::-1][:, :dimensions]
+    vectors = np.zeros((len(stemmed), dimensions), np.float32)
+    vectors[:, : found.shape[1]] = found
     return vectors
 
 
@@ -208,16 +215,13 @@ def word_tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
     return tokenizer
 
 
-def _bag(run: Run, scratch: Path, seed: int, has_context: bool) -> tuple[WordBag | None, History]:
-    epochs = run.config.surrogate.start_epochs
-    if not epochs:
-        return None, []
+def _space(
+    run: Run, scratch: Path, seed: int, has_context: bool
+) -> tuple[WordSpace, History]:
     if has_context:
-        return WordBag.load(run.folder(CONTEXT)), []
-    settings = run.config.context.bag.model_copy(update={"epochs": epochs})
+        return WordSpace.load(run.folder(CONTEXT)), []
+    config = run.config.context
+    epochs = run.config.surrogate.start_epochs or 1
+    settings = config.bag.model_copy(update={"epochs": epochs})
     bag, _, history = learn(run, settings, seed, scratch, "Surrogate: first vectors")
-    return bag, history
-
-
-def _typical(lengths: Vectors) -> float:
-    return max(float(np.sqrt(np.mean(np.square(lengths, dtype=np.float64)))), 1e-6)
+    return WordSpace(bag, fit_idf_on_run(run, bag.stemmer), config.trust), history

@@ -1,0 +1,94 @@
+"""What is known of words by one corpus: how rare each is, what it learned of it, how it is spelled.
+
+A sentence is the sum, over its distinct stems, of a learned vector and of a direction of its own.
+A learned vector deserves trust by how often its stem was seen: it is scaled by √(n / (n + k)), n
+the sentences that have it. The own direction (`firth.lexical.spelling`) is as long as the stem's
+inverse document frequency, so that words the corpus never had count too, as the rarest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from firth.lexical.arrays import Floats, Singles
+from firth.lexical.tfidf import Idf
+from firth.lexical.word_vectors import WordBag
+from firth.lexical.words import stems, words
+from firth.run.files import read_json, write_json
+
+SPACE = "space.json"
+_RARE = 6.0
+"""An inverse document frequency at which an own direction has length 1: a word of one sentence in
+400. It only sets the scale in which `own` is given."""
+
+
+@dataclass(frozen=True, eq=False)
+class WordSpace:
+    """Stems → learned vectors and own directions.
+
+    Attributes:
+        bag: Learned vectors of stems.
+        idf: How many sentences have each stem; of the same stemmer.
+        trust: k: sentences at which a learned vector is trusted half.
+    """
+
+    bag: WordBag
+    idf: Idf
+    trust: float
+
+    def save(self, folder: Path) -> None:
+        """Write it into `folder`, each file atomically."""
+        self.bag.save(folder)
+        self.idf.save(folder)
+        write_json(folder / SPACE, {"trust": self.trust})
+
+    @classmethod
+    def load(cls, folder: Path) -> "WordSpace":
+        """Read what `save` wrote; raise `InputError` where a file is missing or broken."""
+        trust = read_json(folder / SPACE)["trust"]
+        return cls(WordBag.load(folder), Idf.load(folder), trust)
+
+    def stems(self, text: str) -> list[str]:
+        """The distinct stems of `text`, in order."""
+        return list(dict.fromkeys(stems(words(text), self.bag.stemmer)))
+
+    def trusted(self, stem: str) -> float:
+        """n / (n + k), in [0, 1): how far what was learned of a stem is trusted."""
+        n = self.idf.frequencies.get(stem, 0)
+        return n / (n + self.trust) if n else 0.0
+
+    def rarity(self, stem: str) -> float:
+        """Length of a stem's own direction, at least 0: its idf, 1 for what 1 in 400 has."""
+        return self.idf.weight(stem) / _RARE
+
+    def learned(self, found: Sequence[str]) -> Floats:
+        """Learned vectors of stems, scaled by trust, (len(found), d); 0 where there is none.
+
+        The root mean square of all lengths, before trust, is 1.
+        """
+        numbers = [self._numbers.get(stem, -1) for stem in found]
+        rows = self._scaled[numbers].astype(np.float64)
+        rows[np.array(numbers, dtype=int) < 0] = 0.0
+        return rows
+
+    def directions(self, found: Sequence[str]) -> Floats:
+        """As `learned`, each row √(n / (n + k)) long instead."""
+        rows = self.learned(found)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        trusted = np.sqrt([self.trusted(stem) for stem in found]).reshape(-1, 1)
+        return rows * np.where(lengths > 0, trusted / np.where(lengths > 0, lengths, 1.0), 0.0)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {stem: number for number, stem in enumerate(self.bag.vocabulary)}
+
+    @cached_property
+    def _scaled(self) -> Singles:
+        vectors = self.bag.vectors
+        typical = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1).mean())
+        trusted = np.sqrt([self.trusted(stem) for stem in self.bag.vocabulary])
+        factors = trusted / max(float(typical), 1e-9)
+        return vectors * factors[:, None].astype(np.float32)

@@ -1,0 +1,44 @@
+"""How the parts of a score are weighed: as configured, or as the check chose without labels."""
+
+from dataclasses import dataclass
+
+from firth.origin import ORIGIN
+from firth.origin.settings import OriginConfig
+from firth.run.files import read_json
+from firth.run.run import Run
+
+BLEND = "blend.json"
+
+
+@dataclass(frozen=True)
+class Blend:
+    """Weights of Origin's components.
+
+    Attributes:
+        sentences: Of the cosine of sentence vectors.
+        words: Of the alignment of words.
+        own: Length of the directions that words have of their own, in sums of words.
+    """
+
+    sentences: float
+    words: float
+    own: float
+
+    @classmethod
+    def of(cls, run: Run, config: OriginConfig) -> "Blend":
+        """That of a run: what `config` says, and for the rest what its stage `origin` chose.
+
+        Raises:
+            MissingStageError: `config` leaves something open, and the stage is not built.
+        """
+        if config.weights is not None and config.own is not None:
+            return cls(config.weights.sentences, config.weights.words, config.own)
+        chosen = cls(**read_json(run.folder(ORIGIN) / BLEND)["chosen"])
+        weights = config.weights or chosen
+        own = chosen.own if config.own is None else config.own
+        return cls(weights.sentences, weights.words, own)
+
+
+DEFAULT = Blend(sentences=1.0, words=0.5, own=0.8)
+"""What is taken where the check has nothing to choose by: chosen on STSb dev and STS12, over corpora
+of 0.1M to 10M words (docs/research/origin.md)."""
