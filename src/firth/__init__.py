@@ -1,12 +1,13 @@
 """Sentence similarity from unlabelled documents, with the contexts each score comes from.
 
-    >>> from firth import Corpus, Origin, distill, evaluate, harvest
+    >>> from firth import Corpus, Origin, check, distill, evaluate, harvest
 
 - `Corpus.build(inputs, run)`, `Corpus.open(run)`: documents in; sentences and their contexts out.
 - `Origin.open(run)`: similarity of two sentences, and the contexts it comes from.
 - `harvest(run)`: pairs of corpus sentences with their Origin similarity.
 - `distill(run)`: a sentence-transformers model that learns from them.
 - `evaluate(model, tasks)`: a model's similarities against people's, with intervals.
+- `check(models, run)`: which model is better on the run's own documents, without labels.
 
 What stands between `Corpus.build` and `Origin.open` is built by `firth.pipeline.bring_up_to_date`,
 or on the command line. Everything heavy loads when it is first used.
@@ -18,13 +19,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Corpus", "Origin", "__version__", "distill", "evaluate", "harvest"]
+__all__ = ["Corpus", "Origin", "__version__", "check", "distill", "evaluate", "harvest"]
 
 if TYPE_CHECKING:
     from inspect import Signature
 
     from firth.corpus.corpus import Corpus
     from firth.evaluate.evaluate import evaluate
+    from firth.evaluate.label_free import check
     from firth.harvest.harvest import harvest
     from firth.origin.origin import Origin
     from firth.surrogate.distill import distill
@@ -37,6 +39,9 @@ def _lazily(module: str, name: str) -> property:
 class _CallablePackage(ModuleType):
     """A package that is called as the function of its name: `firth.evaluate(…)`."""
 
+    _home: str
+    """Module of the function."""
+
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return self._function(*arguments, **options)
 
@@ -48,16 +53,16 @@ class _CallablePackage(ModuleType):
 
     @property
     def _function(self) -> Any:
-        name = self.__name__.rpartition(".")[2]
-        return getattr(import_module(f"{self.__name__}.{name}"), name)
+        return getattr(import_module(self._home), self.__name__.rpartition(".")[2])
 
 
-def _callable_package(name: str) -> property:
+def _callable_package(name: str, home: str) -> property:
     # Importing a package assigns it to this module's attribute of the same name, where users expect
     # a function. Were that kept instead, `import firth.evaluate.mteb as mteb` would look for mteb
     # in the function; so the package stays, and learns to be called.
     def keep(_: ModuleType, package: ModuleType) -> None:
         package.__class__ = _CallablePackage
+        package._home = home
 
     return property(lambda _: import_module(f"firth.{name}"), keep)
 
@@ -65,9 +70,10 @@ def _callable_package(name: str) -> property:
 class _Firth(ModuleType):
     Corpus = _lazily("firth.corpus.corpus", "Corpus")
     Origin = _lazily("firth.origin.origin", "Origin")
-    harvest = _callable_package("harvest")
+    check = _callable_package("check", "firth.evaluate.label_free")
+    harvest = _callable_package("harvest", "firth.harvest.harvest")
     distill = _lazily("firth.surrogate.distill", "distill")
-    evaluate = _callable_package("evaluate")
+    evaluate = _callable_package("evaluate", "firth.evaluate.evaluate")
 
 
 sys.modules[__name__].__class__ = _Firth
