@@ -36,11 +36,16 @@ def _lazily(module: str, name: str) -> property:
     return property(lambda _: getattr(import_module(module), name))
 
 
+_HOMES = {
+    "check": "firth.evaluate.label_free",
+    "evaluate": "firth.evaluate.evaluate",
+    "harvest": "firth.harvest.harvest",
+}
+"""Packages that are called as the function of their name, and the module that has it."""
+
+
 class _CallablePackage(ModuleType):
     """A package that is called as the function of its name: `firth.evaluate(…)`."""
-
-    _home: str
-    """Module of the function."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return self._function(*arguments, **options)
@@ -53,16 +58,16 @@ class _CallablePackage(ModuleType):
 
     @property
     def _function(self) -> Any:
-        return getattr(import_module(self._home), self.__name__.rpartition(".")[2])
+        name = self.__name__.rpartition(".")[2]
+        return getattr(import_module(_HOMES[name]), name)
 
 
-def _callable_package(name: str, home: str) -> property:
+def _callable_package(name: str) -> property:
     # Importing a package assigns it to this module's attribute of the same name, where users expect
     # a function. Were that kept instead, `import firth.evaluate.mteb as mteb` would look for mteb
     # in the function; so the package stays, and learns to be called.
     def keep(_: ModuleType, package: ModuleType) -> None:
         package.__class__ = _CallablePackage
-        package._home = home
 
     return property(lambda _: import_module(f"firth.{name}"), keep)
 
@@ -70,10 +75,10 @@ def _callable_package(name: str, home: str) -> property:
 class _Firth(ModuleType):
     Corpus = _lazily("firth.corpus.corpus", "Corpus")
     Origin = _lazily("firth.origin.origin", "Origin")
-    check = _callable_package("check", "firth.evaluate.label_free")
-    harvest = _callable_package("harvest", "firth.harvest.harvest")
+    check = _callable_package("check")
+    harvest = _callable_package("harvest")
     distill = _lazily("firth.surrogate.distill", "distill")
-    evaluate = _callable_package("evaluate", "firth.evaluate.evaluate")
+    evaluate = _callable_package("evaluate")
 
 
 sys.modules[__name__].__class__ = _Firth

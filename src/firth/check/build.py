@@ -34,10 +34,7 @@ def open_items(run: str | Path | Run) -> list[Item]:
     import pyarrow.parquet as pq
 
     rows = pq.read_table(Run.open(run).folder(CHECK) / ITEMS).to_pylist()
-    return [
-        Item(Kind(row.pop("kind")), others=tuple(row.pop("others")), **row)  # type: ignore[arg-type]
-        for row in rows
-    ]
+    return [Item(Kind(row.pop("kind")), others=tuple(row.pop("others")), **row) for row in rows]
 
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from firth.lexical.words import normal_form
 from firth.run.seeds import derive_seed
 
 USUAL = (5, 40)
-"""Words of a sentence that is asked about, or a candidate; the limits of the corpus hold as well."""
+"""Words of a sentence and of its candidates; the limits of the corpus hold as well."""
 FEW = 100
 """With fewer items of kind `next`, candidates come from other documents, too."""
 _CROP = 2

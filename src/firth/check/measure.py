@@ -8,6 +8,7 @@ Davison and Hinkley 1997, section 3.8).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def accuracies_of(items: Sequence[Item], similarities: Floats) -> Floats:
     """Accuracy of each item, in [0, 1], shape (n_items,), from the similarities of `pairs_of`."""
     starts = np.cumsum([0, *(1 + len(item.others) for item in items)])
     found = np.empty(len(items))
-    for place, (low, high) in enumerate(zip(starts, starts[1:], strict=False)):
+    for place, (low, high) in enumerate(pairwise(starts.tolist())):
         right, others = similarities[low], similarities[low + 1 : high]
         found[place] = np.mean((others < right) + 0.5 * (others == right))
     return found

@@ -55,7 +55,7 @@ def check(
         ...     f"The old {a} was seen near the small {b}." for a in things for b in things
         ... )
         >>> _ = (folder / "day.txt").write_text(text)
-        >>> report = check(["baseline:dice", "baseline:jaccard"], documents=folder / "day.txt")
+        >>> report = check(["baseline:dice", "baseline:tfidf"], documents=folder / "day.txt")
         >>> report.systems[0].accuracy["next"].value > 50
         True
     """
