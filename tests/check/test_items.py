@@ -97,7 +97,9 @@ def test_short_documents_borrow_candidates(build: Build) -> None:
     """Where hard items are few, candidates come from other documents of the file, then of any; the
     items say so. Where there are enough, none do."""
     short = {f"short{'abcdefgh'[n]}": [6] for n in range(8)}
-    found = of_kind(make_items(build(short, {"ship": [6], "cow": [20]}), CheckConfig(), 13), Kind.NEXT)
+    found = of_kind(
+        make_items(build(short, {"ship": [6], "cow": [20]}), CheckConfig(), 13), Kind.NEXT
+    )
     hard = [item for item in found if item.hard]
     assert {place(item.sentence)[0] for item in hard} == {"cow"}
     assert len(found) == 9 * 5 + 19

@@ -1,8 +1,10 @@
 """`firth check`: any systems, on a run or on documents."""
 
 import json
+import shutil
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +33,7 @@ def documents(tmp_path: Path) -> Path:
     with (tmp_path / "a.jsonl").open("w") as file:
         for name in ("ship", "cow", "judge"):
             words = rng.permutation([f"w{a}{b}x" for a in "abcdef" for b in "ghijkl"])
-            pairs = zip(words, words[1:], strict=False)
+            pairs = pairwise(words)
             text = " ".join(f"The {name} saw {one} near {two}." for one, two in pairs)
             file.write(json.dumps({"text": text}) + "\n")
     return tmp_path / "a.jsonl"
@@ -84,8 +86,6 @@ def test_a_run_is_asked_about_its_held_out_documents(tiny_run: Path) -> None:
 
 def test_the_stage_is_built_where_it_is_absent(tiny_run: Path, tmp_path: Path) -> None:
     """A run with a corpus needs nothing else; the configuration stays."""
-    import shutil
-
     run = tmp_path / "run"
     run.mkdir()
     shutil.copy(tiny_run / CONFIG, run)
