@@ -26,8 +26,8 @@ FEW = 100
 """With fewer items of kind `next`, candidates come from other documents, too."""
 _CROP = 2
 """Sentences of a crop; a paragraph of twice as many has two that do not overlap."""
-_DRAWN = 30
-"""Sentences from which an edit may take names and numbers."""
+_POOL = 500
+"""Sentences from which edits may take names and numbers."""
 _TRIED = 10
 """Sentences asked for edits, as a multiple of the items wanted: some kinds are rare."""
 _GOLDEN = (5**0.5 - 1) / 2
@@ -62,7 +62,7 @@ class Item:
 
     Attributes:
         kind: What is asked.
-        document: Number of the document, in its corpus.
+        document: Number of its document in the corpus.
         sentence: What is compared with each candidate.
         right: The candidate that should score highest.
         others: The other candidates, at least one.
@@ -131,11 +131,13 @@ class _Maker:
     def edits(self) -> list[Item]:
         """Edits of sentences, of each kind."""
         found: dict[Kind, list[Item]] = {kind: [] for kind in EDITS}
+        rng = np.random.default_rng(derive_seed(self._seed, "check", "pool"))
+        size = min(_POOL, len(self._usual))
+        pool = self._corpus.texts(rng.choice(self._usual, size, replace=False) if size else [])
         for start, document in islice(self._rounds(self._usual), _TRIED * self._config.items):
             rng = self._rng("edit", document, start)
             sentence = self._corpus.text(start)
-            others = self._corpus.texts(rng.choice(self._usual, _DRAWN))
-            for edit in edits_of(sentence, [text for text in others if text != sentence], rng):
+            for edit in edits_of(sentence, [text for text in pool if text != sentence], rng):
                 kind = Kind(edit.kind)
                 found[kind].append(Item(kind, document, sentence, edit.keep, (edit.change,)))
             if all(len(some) >= self._config.items for some in found.values()):
@@ -172,13 +174,15 @@ class _Maker:
         self, kind: Kind, document: int, sentence: str, right: str, others: Iterable[str],
         *, hard: bool = True,
     ) -> Item | None:  # fmt: skip
-        """With the first distinct of the `others`; None where they are too few."""
-        distinct = {normal_form(text): text for text in reversed([sentence, right, *others])}
-        forms = dict.fromkeys(normal_form(text) for text in (sentence, right, *others))
-        if normal_form(sentence) == normal_form(right) or len(forms) < self._config.others + 2:
+        """With the first distinct ones of `others`; None where they are too few."""
+        distinct: dict[str, str] = {}
+        for text in (sentence, right, *others):
+            distinct.setdefault(normal_form(text), text)
+        same = normal_form(sentence) == normal_form(right)
+        if same or len(distinct) < self._config.others + 2:
             return None
-        kept = [distinct[form] for form in list(forms)[2 : self._config.others + 2]]
-        return Item(kind, document, sentence, right, tuple(kept), hard)
+        kept = tuple(distinct.values())[2 : self._config.others + 2]
+        return Item(kind, document, sentence, right, kept, hard)
 
     def _rounds(self, starts: Numbers) -> Iterator[tuple[int, int]]:
         """Sentences (ascending) and their documents in the order in which items are taken."""
