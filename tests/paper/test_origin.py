@@ -135,7 +135,8 @@ def test_context_sets_obey_the_paper(corpus: Corpus) -> None:
 
 def test_without_diversity_takes_the_best(corpus: Corpus) -> None:
     """The third strategy of §5.4: the best fits of the shortlist, whatever they have in common."""
-    strict, loose = origin_over(corpus), origin_over(corpus, diverse=False)
+    strict = origin_over(corpus, contexts=6)
+    loose = origin_over(corpus, contexts=6, diverse=False)
     weights = strict.config.weights
     best = loose.context_set(A).terms.fit(weights)
     assert best.sum() >= strict.context_set(A).terms.fit(weights).sum()
