@@ -17,6 +17,7 @@ from firth.check.items import Kind
 from firth.check.measure import accuracies
 from firth.cli import main as cli
 from firth.evaluate.label_free import FLATTERED, check
+from firth.evaluate.leakage import training_of
 from firth.evaluate.models import resolve_model
 from firth.lexical.arrays import Floats
 from firth.lexical.scorer import TextPair
@@ -164,3 +165,11 @@ def test_odd_models_are_refused(documents: Path) -> None:
         check("baseline:nothing", documents=documents)
     with pytest.raises(InputError, match="got an object of type object"):
         check([object()], documents=documents)  # type: ignore[list-item]
+
+
+def test_leakage_is_looked_for_in_what_was_learned_from(tiny_run: Path) -> None:
+    """The training text of a run is its corpus without the held-out documents."""
+    read = [text for batch in training_of(tiny_run).batches() for text in batch]
+    corpus, held_out = firth.Corpus.open(tiny_run), firth.Corpus.held_out(tiny_run)
+    assert read == corpus.texts(range(len(corpus)))
+    assert not {*held_out.texts(range(len(held_out)))} <= {*read}
