@@ -176,7 +176,8 @@ def trained_run(
         name: {"base": str(tiny_bert), "sentences": 32, "batch": 8, "learning_rate": 1e-2}
         for name in ("simcse", "tsdae", "ct")
     }
-    settings = {"corpus": {"inputs": [str(tiny_folder)]}, "baselines": TINY_BASELINES | peers}
+    corpus = {"inputs": [str(tiny_folder)], "held_out": 0}  # every sentence is needed
+    settings = {"corpus": corpus, "baselines": TINY_BASELINES | peers}
     run = Run.create(tmp_path_factory.mktemp("trained") / "run", Config.parse(settings, CONFIG))
     build_corpus(run)
     for name in TRAINED:

@@ -15,8 +15,8 @@ from firth.run.code import _imported
 
 ROOT = Path(firth.__file__).parent
 PACKAGES = (
-    "run", "lexical", "corpus", "context", "paper", "origin", "harvest", "surrogate", "baselines",
-    "evaluate", "relatedness", "pipeline", "demo", "reproduce", "cli", "__main__",
+    "run", "lexical", "corpus", "check", "context", "paper", "origin", "harvest", "surrogate",
+    "baselines", "evaluate", "relatedness", "pipeline", "demo", "reproduce", "cli", "__main__",
 )  # fmt: skip
 """From left to right, as the data flows: each imports from those to its left only."""
 SETTINGS = "settings"
@@ -96,12 +96,19 @@ def test_importing_is_light(heavy: dict[str, tuple[str, ...]]) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["evaluate", "harvest"])
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [
+        ("check", "firth.evaluate.label_free"),
+        ("evaluate", "firth.evaluate.evaluate"),
+        ("harvest", "firth.harvest.harvest"),
+    ],
+)
 def test_packages_are_called_as_the_functions_of_their_names(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    name: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`firth.evaluate(…)` and `firth.harvest(…)` are calls, whatever was imported before."""
-    home = import_module(f"firth.{name}.{name}")
+    """`firth.evaluate(…)` and its like are calls, whatever was imported before."""
+    home = import_module(module)
     package = getattr(firth, name)
     assert id(package) == id(sys.modules[f"firth.{name}"])
     assert inspect.signature(package) == inspect.signature(getattr(home, name))

@@ -1,12 +1,13 @@
 """Sentence similarity from unlabelled documents, with the contexts each score comes from.
 
-    >>> from firth import Corpus, Origin, distill, evaluate, harvest
+    >>> from firth import Corpus, Origin, check, distill, evaluate, harvest
 
 - `Corpus.build(inputs, run)`, `Corpus.open(run)`: documents in; sentences and their contexts out.
 - `Origin.open(run)`: similarity of two sentences, and the contexts it comes from.
 - `harvest(run)`: pairs of corpus sentences with their Origin similarity.
 - `distill(run)`: a sentence-transformers model that learns from them.
 - `evaluate(model, tasks)`: a model's similarities against people's, with intervals.
+- `check(models, run)`: which model is better on the run's own documents, without labels.
 
 What stands between `Corpus.build` and `Origin.open` is built by `firth.pipeline.bring_up_to_date`,
 or on the command line. Everything heavy loads when it is first used.
@@ -18,13 +19,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Corpus", "Origin", "__version__", "distill", "evaluate", "harvest"]
+__all__ = ["Corpus", "Origin", "__version__", "check", "distill", "evaluate", "harvest"]
 
 if TYPE_CHECKING:
     from inspect import Signature
 
     from firth.corpus.corpus import Corpus
     from firth.evaluate.evaluate import evaluate
+    from firth.evaluate.label_free import check
     from firth.harvest.harvest import harvest
     from firth.origin.origin import Origin
     from firth.surrogate.distill import distill
@@ -32,6 +34,14 @@ if TYPE_CHECKING:
 
 def _lazily(module: str, name: str) -> property:
     return property(lambda _: getattr(import_module(module), name))
+
+
+_HOMES = {
+    "check": "firth.evaluate.label_free",
+    "evaluate": "firth.evaluate.evaluate",
+    "harvest": "firth.harvest.harvest",
+}
+"""Packages that are called as the function of their name, and the module that has it."""
 
 
 class _CallablePackage(ModuleType):
@@ -49,7 +59,7 @@ class _CallablePackage(ModuleType):
     @property
     def _function(self) -> Any:
         name = self.__name__.rpartition(".")[2]
-        return getattr(import_module(f"{self.__name__}.{name}"), name)
+        return getattr(import_module(_HOMES[name]), name)
 
 
 def _callable_package(name: str) -> property:
@@ -65,6 +75,7 @@ def _callable_package(name: str) -> property:
 class _Firth(ModuleType):
     Corpus = _lazily("firth.corpus.corpus", "Corpus")
     Origin = _lazily("firth.origin.origin", "Origin")
+    check = _callable_package("check")
     harvest = _callable_package("harvest")
     distill = _lazily("firth.surrogate.distill", "distill")
     evaluate = _callable_package("evaluate")

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 
+from firth.check import CHECK
 from firth.context import CONTEXT
 from firth.context.settings import Encoder
 from firth.corpus import CORPUS, TOKENIZER
@@ -42,6 +43,7 @@ class Step:
 STEPS = (
     Step(CORPUS, "firth.corpus.build", "build_corpus"),
     Step(TOKENIZER, "firth.corpus.tokenizer", "build_tokenizer"),
+    Step(CHECK, "firth.check.build", "build_check"),
     Step(RETRIEVE, "firth.paper.retrieve.build", "build_index"),
     Step(COHERENCE, "firth.paper.coherence.build", "train_coherence"),
     Step(GENERATOR, "firth.paper.generation.build", "train_generator"),

@@ -23,7 +23,7 @@ from firth.corpus.stats import corpus_stats
 from firth.corpus.store import BATCH_ROWS, ArrayWriter, chunk
 from firth.run import progress
 from firth.run.config import Config
-from firth.run.errors import InputError
+from firth.run.errors import ConfigError, DamagedError, InputError
 from firth.run.run import Run
 
 from .conftest import json_lines
@@ -252,7 +252,10 @@ def test_memory_is_flat(tmp_path: Path) -> None:
 def test_stats_agree_with_the_corpus(corpus: Corpus, corpus_run: Path, tiny_folder: Path) -> None:
     """What is printed is what is stored, and survives JSON."""
     stats = corpus_stats(corpus_run)
-    assert stats.documents == corpus.n_documents == len(list(tiny_folder.iterdir()))
+    assert stats.documents == corpus.n_documents
+    assert stats.documents + stats.held_out == len(list(tiny_folder.iterdir()))
+    assert stats.held_out == Corpus.held_out(corpus_run).n_documents > 0
+    assert stats.held_out == sum(source.held_out for source in stats.sources)
     assert stats.paragraphs == corpus.n_paragraphs
     assert stats.sentences == len(corpus)
     assert stats.words == int(corpus.word_counts.sum())
@@ -263,6 +266,46 @@ def test_stats_agree_with_the_corpus(corpus: Corpus, corpus_run: Path, tiny_fold
     assert sum(source.sentences for source in stats.sources) == stats.sentences
     assert sum(source.words for source in stats.sources) == stats.words
     assert json.loads(json.dumps(stats.as_dict()))["sources"][0]["documents"] == 1
+
+
+@pytest.mark.parametrize("every", [0, 2, 3, 20])
+def test_held_out_documents_are_apart(tmp_path: Path, every: int) -> None:
+    """Every so-manieth document that is kept is held out, in full, and only it; duplicates do not
+    count. What learns sees the others only."""
+    texts = [f"First text {n} is here. Second text {n} is there." for n in range(41)]
+    texts.insert(3, texts[0].upper())  # a duplicate
+    (tmp_path / "a.jsonl").write_bytes(json_lines(texts[:10]))
+    (tmp_path / "b.jsonl").write_bytes(json_lines(texts[10:]))
+    run = create(tmp_path / "run", [tmp_path / "a.jsonl", tmp_path / "b.jsonl"], held_out=every)
+    summary = build_corpus(run).manifest.summary
+    kept, held_out = Corpus.open(run), Corpus.held_out(run)
+    del texts[3]
+    expected = [n for n in range(41) if every and (n + 1) % every == 0]
+    sentences = [f"First text {n} is here." for n in expected]
+    assert held_out.texts(held_out.document_bounds[:-1]) == sentences
+    assert (kept.n_documents, held_out.n_documents) == (41 - len(expected), len(expected))
+    assert len(kept) + len(held_out) == 82
+    assert not {*kept.texts(range(len(kept)))} & {*held_out.texts(range(len(held_out)))}
+    assert (summary["documents"], summary["held_out"]) == (kept.n_documents, len(expected))
+    sources = corpus_stats(run).sources
+    assert [s.documents + s.held_out + s.duplicates for s in sources] == [10, 32]
+    assert sum(source.held_out for source in sources) == len(expected)
+
+
+def test_a_corpus_that_holds_none_out(tmp_path: Path) -> None:
+    """Fewer documents than `held_out` hold none out: an empty corpus, not an error; all of them
+    cannot be held out."""
+    (tmp_path / "a.jsonl").write_bytes(json_lines(f"Text {n}." for n in range(19)))
+    run = create(tmp_path / "run", [tmp_path / "a.jsonl"])
+    build_corpus(run)
+    empty = Corpus.held_out(run)
+    assert (len(empty), empty.n_documents, len(empty.positions())) == (0, 0, 0)
+    assert list(empty.batches()) == []
+    with pytest.raises(ConfigError, match="would hold out every document"):
+        create(tmp_path / "other", [tmp_path / "a.jsonl"], held_out=1)
+    shutil.rmtree(run.path / "corpus" / "held_out")
+    with pytest.raises(DamagedError, match="held_out"):
+        Corpus.held_out(run)
 
 
 @given(lengths=st.lists(st.integers(1, 30), min_size=1, max_size=20), limit=st.integers(1, 12))

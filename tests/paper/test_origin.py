@@ -136,10 +136,10 @@ def test_context_sets_obey_the_paper(corpus: Corpus) -> None:
 def test_without_diversity_takes_the_best(corpus: Corpus) -> None:
     """The third strategy of §5.4: the best fits of the shortlist, whatever they have in common."""
     strict, loose = origin_over(corpus), origin_over(corpus, diverse=False)
-    weights = strict.config.weights
-    best = loose.context_set(A).terms.fit(weights)
-    assert best.sum() >= strict.context_set(A).terms.fit(weights).sum()
-    chunks = corpus.chunk_of(loose.context_set(A).positions).tolist()
+    weights, sentence = strict.config.weights, "The cow left the barn near the field."
+    best = loose.context_set(sentence).terms.fit(weights)
+    assert best.sum() >= strict.context_set(sentence).terms.fit(weights).sum()
+    chunks = corpus.chunk_of(loose.context_set(sentence).positions).tolist()
     assert len(set(chunks)) < len(chunks), "the tiny corpus offers alike contexts"
 
 

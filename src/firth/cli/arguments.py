@@ -1,11 +1,11 @@
-"""Options that take several values: `--task sts-b lee`, up to the next option."""
+"""Options that take several values, up to the next option: `--task sts-b lee`."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from typer.core import TyperCommand
 
-_SEVERAL = ("--task",)
+_SEVERAL = ("--task", "--documents")
 
 
 class SeveralNames(TyperCommand):

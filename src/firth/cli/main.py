@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from firth.cli import build, bws, evaluate, mteb, query, relatedness, reproduce
+from firth.cli import build, bws, check, evaluate, mteb, query, relatedness, reproduce
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
 from firth.run.screen import complain, say
@@ -40,6 +40,7 @@ app.command()(query.explain)
 app.command()(build.harvest)
 app.command()(build.distill)
 app.command(cls=SeveralNames)(evaluate.evaluate)
+app.command(cls=SeveralNames)(check.check)
 app.command()(evaluate.compare)
 app.command(cls=SeveralNames)(evaluate.leakage)
 app.command()(reproduce.reproduce)

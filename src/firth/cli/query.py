@@ -46,7 +46,7 @@ def corpus_stats(folder: RunFolder, as_json: AsJson = False, quiet: Quiet = Fals
         sources = found.pop("sources")
         show_summary("corpus", found)
         say()
-        header = ("source", "documents", "sentences", "words", "duplicates", "skipped")
+        header = ("source", "documents", "sentences", "words", "held_out", "duplicates", "skipped")
         show_table(header, [[str(source[name]) for name in header] for source in sources])
 
 

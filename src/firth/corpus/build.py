@@ -15,7 +15,7 @@ from firth.corpus.inputs import HARMLESS, Problem, Source, find_inputs
 from firth.corpus.read import Record, read_source
 from firth.corpus.settings import CorpusConfig
 from firth.corpus.split import split_paragraphs
-from firth.corpus.store import SETTINGS, CorpusWriter
+from firth.corpus.store import HELD_OUT, SETTINGS, CorpusWriter
 from firth.lexical.words import normal_form
 from firth.run.errors import FirthError, InputError
 from firth.run.files import write_json
@@ -82,7 +82,9 @@ def _build(
     workspace: Path, sources: Sequence[Source], lost: Sequence[Problem], config: CorpusConfig
 ) -> Mapping[str, Any]:
     # Remove what an interrupted call left; this stage simply starts over.
-    shutil.rmtree(workspace / SCRATCH, ignore_errors=True)
+    for folder in (SCRATCH, HELD_OUT):
+        shutil.rmtree(workspace / folder, ignore_errors=True)
+    (workspace / HELD_OUT).mkdir()
     for pattern in ("*.arrow", "*.npy", "*.jsonl", SETTINGS):
         for leftover in workspace.glob(pattern):
             leftover.unlink()
@@ -93,6 +95,7 @@ def _build(
         raise
     settings = {name: getattr(config, name) for name in ("window", "min_words", "max_words")}
     write_json(workspace / SETTINGS, settings)
+    write_json(workspace / HELD_OUT / SETTINGS, settings)
     return written
 
 
@@ -107,13 +110,25 @@ def _write(
         (workspace / SOURCES).open("w", encoding="utf-8") as counted,
         (workspace / DUPLICATES).open("w", encoding="utf-8") as dropped,
         CorpusWriter(workspace, config.chunk_sentences, limits) as writer,
+        CorpusWriter(workspace / HELD_OUT, config.chunk_sentences, limits) as held_out,
         bar(title, sum(source.size for source in sources) or None) as shown,
     ):
         skips = _Skips(listed, config.strict)
         for problem in lost:
             skips.add(problem)
+
+        def counts() -> Counter[str]:
+            return Counter(
+                documents=writer.documents,
+                sentences=writer.sentences,
+                words=writer.words,
+                held_out=held_out.documents,
+                duplicates=duplicates,
+                skipped=skips.total,
+            )
+
         for source in sources:
-            before = (writer.documents, writer.sentences, writer.words, duplicates, skips.total)
+            before = counts()
             for item in read_source(source, config, shown.advance):
                 if isinstance(item, Problem):
                     skips.add(item)
@@ -122,16 +137,18 @@ def _write(
                     where = {"id": item.id, "source": item.source, "line": item.line}
                     dropped.write(json.dumps({**where, "kept": kept}) + "\n")
                 else:
-                    writer.append(item, split_paragraphs(item.text))
-            after = (writer.documents, writer.sentences, writer.words, duplicates, skips.total)
-            names = ("documents", "sentences", "words", "duplicates", "skipped")
-            counts = {n: b - a for n, a, b in zip(names, before, after, strict=True)}
-            counted.write(json.dumps({"source": source.name, **counts}, ensure_ascii=False) + "\n")
+                    number = writer.documents + held_out.documents + 1
+                    aside = config.held_out and number % config.held_out == 0
+                    (held_out if aside else writer).append(item, split_paragraphs(item.text))
+            found = counts()
+            found.subtract(before)
+            counted.write(json.dumps({"source": source.name, **found}, ensure_ascii=False) + "\n")
     if not writer.documents:
         raise InputError(f"no document in {len(sources)} file(s) can be used{skips.explained()}")
     figures = ("documents", "paragraphs", "sentences", "words", "chunks", "positions")
     summary: dict[str, Any] = {name: getattr(writer, name) for name in figures}
-    summary |= {"duplicates": duplicates, "skipped": dict(sorted(skips.reasons.items()))}
+    summary |= {"held_out": held_out.documents, "duplicates": duplicates}
+    summary["skipped"] = dict(sorted(skips.reasons.items()))
     if not writer.positions:
         summary["note"] = (
             "no sentence has a neighbour: every document is a single one, and what learns from "

@@ -11,6 +11,7 @@ import pyarrow as pa
 from firth.corpus import CORPUS, store
 from firth.corpus.context import Context
 from firth.run.config import Config
+from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.run import CONFIG, Run
 
@@ -74,6 +75,7 @@ class Corpus:
             document.
         word_counts: int32, (n_sentences,): words (`firth.lexical.words.words`) of each sentence.
         window: Default number of sentences on each side of a position that make its context.
+        min_words, max_words: Shorter and longer sentences are no positions.
 
     Example:
         >>> import pathlib, tempfile
@@ -95,12 +97,30 @@ class Corpus:
         self.word_counts: npt.NDArray[np.int32] = np.load(folder / store.WORD_COUNTS, mmap_mode="r")
         settings = read_json(folder / store.SETTINGS)
         self.window: int = settings["window"]
-        self._min_words, self._max_words = settings["min_words"], settings["max_words"]
+        self.min_words: int = settings["min_words"]
+        self.max_words: int = settings["max_words"]
 
     @classmethod
     def open(cls, run: str | Path | Run) -> "Corpus":
         """The corpus of a run; raise `InputError` or `MissingStageError` if there is none."""
         return cls(Run.open(run).folder(CORPUS))
+
+    @classmethod
+    def held_out(cls, run: str | Path | Run) -> "Corpus":
+        """The documents of a run that nothing learns from, for checks: maybe none.
+
+        Raises:
+            InputError: There is no run, or its corpus is of an earlier firth, which held none out.
+            MissingStageError: It has no corpus.
+        """
+        run = Run.open(run)
+        folder = run.folder(CORPUS) / store.HELD_OUT
+        if not folder.is_dir():
+            raise InputError(
+                f"{run.path}: its corpus was built by an earlier firth, which held no documents "
+                f"out. Build it again: {CORPUS.command} {run.path}"
+            )
+        return cls(folder)
 
     @classmethod
     def build(
@@ -244,7 +264,7 @@ class Corpus:
         Args:
             window: Ask for this many neighbours on each side; by default one is enough.
         """
-        fits = (self.word_counts >= self._min_words) & (self.word_counts <= self._max_words)
+        fits = (self.word_counts >= self.min_words) & (self.word_counts <= self.max_words)
         reach = 1 if window is None else window
         for offset in range(reach):
             fits[np.minimum(self.document_bounds[:-1] + offset, len(self) - 1)] = False

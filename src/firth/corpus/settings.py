@@ -2,13 +2,19 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from firth.lexical.words import Stemmer
 from firth.run.section import Count, Section
 
 LIMITS = ("corpus.max_words", "corpus.min_words")
 """Settings of the sentences that models learn from and contexts are made of."""
+
+
+def _not_all(held_out: int) -> int:
+    if held_out == 1:
+        raise ValueError("1 would hold out every document; expected 0 (none), or 2 or more")
+    return held_out
 
 
 class CorpusConfig(Section):
@@ -30,6 +36,8 @@ class CorpusConfig(Section):
     min_words: Count = 3
     max_words: Count = 60
     """Shorter and longer sentences are stored, but are neither positions nor training centres."""
+    held_out: Annotated[int, Field(ge=0), AfterValidator(_not_all)] = 20
+    """Every so-manieth document is kept from all that learns, for `firth check`; 0 holds none."""
 
 
 class TokenizerConfig(Section):

@@ -18,12 +18,14 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 @dataclass(frozen=True)
 class SourceStats:
-    """What one file gave: documents, sentences and words stored, duplicates and records dropped."""
+    """What one file gave: documents, sentences and words stored for what learns, documents held
+    out from it, duplicates and records dropped."""
 
     source: str
     documents: int
     sentences: int
     words: int
+    held_out: int
     duplicates: int
     skipped: int
 
@@ -33,8 +35,9 @@ class CorpusStats:
     """Counts of a corpus.
 
     Attributes:
-        documents, paragraphs, sentences, words, chunks: Stored.
+        documents, paragraphs, sentences, words, chunks: Stored, for what learns.
         positions: Sentences that can be positions (`Corpus.positions`).
+        held_out: Documents that nothing learns from (`Corpus.held_out`).
         duplicates: Documents dropped because the same text had been stored already.
         skipped: Reason → number of bad records.
         sentence_words: Quantile ("0.5" is the median) → words of a sentence.
@@ -47,6 +50,7 @@ class CorpusStats:
     words: int
     chunks: int
     positions: int
+    held_out: int
     duplicates: int
     skipped: Mapping[str, int]
     sentence_words: Mapping[str, int]

@@ -7,6 +7,7 @@ paragraph_bounds.npy int64, (n_paragraphs+1,): paragraph p = sentences[bounds[p]
 chunk_bounds.npy     int64, (n_chunks+1,)
 document_bounds.npy  int64, (n_documents+1,)
 settings.json        what else a reader must know: window, min_words, max_words
+held_out/            the same files, of the documents that nothing learns from
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,6 +29,7 @@ PARAGRAPH_BOUNDS = "paragraph_bounds.npy"
 CHUNK_BOUNDS = "chunk_bounds.npy"
 DOCUMENT_BOUNDS = "document_bounds.npy"
 SETTINGS = "settings.json"
+HELD_OUT = "held_out"
 
 BATCH_ROWS = 8_192
 _TEXT = {"text": pa.string()}

@@ -148,7 +148,7 @@ def run_over(base: Run, part: Part, name: str, changes: Mapping[str, Any]) -> Ru
     """
     path = base.path / FOLDER / name
     documents = {"inputs": [str(path / _DOCUMENTS.name / _FILE)], "text_field": "text",
-                 "id_field": "id", "strict": True}  # fmt: skip
+                 "id_field": "id", "strict": True, "held_out": 0}  # fmt: skip
     cut = {"run": str(path), "corpus": documents, "origin": {"method": Method.PAPER.value}}
     run = Run(path, base.config.changed(dict(changes), name).changed(cut, name))
 

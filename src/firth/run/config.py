@@ -10,6 +10,7 @@ import yaml
 from pydantic import Field, ValidationError
 
 from firth.baselines.settings import BaselinesConfig
+from firth.check.settings import CheckConfig
 from firth.context.settings import ContextConfig
 from firth.corpus.settings import CorpusConfig, TokenizerConfig
 from firth.evaluate.settings import EvaluateConfig
@@ -29,6 +30,7 @@ class Config(Section):
     seed: Annotated[int, Field(ge=0)] = 13
     corpus: CorpusConfig = CorpusConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
+    check: CheckConfig = CheckConfig()
     retrieve: RetrieveConfig = RetrieveConfig()
     coherence: CoherenceConfig = CoherenceConfig()
     generator: GeneratorConfig = GeneratorConfig()

@@ -1,0 +1,133 @@
+"""How often a scorer puts the right candidate above the others; intervals over documents.
+
+The accuracy of an item is the share of its other candidates that score below the right one, ties
+counting one half: the area under its ROC curve. Intervals are percentiles over resamples of the
+documents, not of the items, which are no independent draws within a document (cluster bootstrap:
+Davison and Hinkley 1997, section 3.8).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from firth.check.items import Item, Kind
+from firth.lexical.arrays import Floats
+from firth.lexical.scorer import Scorer, TextPair
+from firth.run.errors import InputError
+from firth.run.seeds import derive_seed
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A mean accuracy, or a difference of two, x 100, and its 95 % interval.
+
+    The interval is None where all items are of one document.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+
+    def __str__(self) -> str:
+        """`73.3 [71.2, 75.4]`."""
+        return f"{self.value:.1f} {self.interval}".rstrip()
+
+    @property
+    def interval(self) -> str:
+        """`[71.2, 75.4]`, or nothing."""
+        return "" if self.low is None else f"[{self.low:.1f}, {self.high:.1f}]"
+
+    @property
+    def sign(self) -> int:
+        """1 or -1 where the interval lies wholly above or below zero, else 0."""
+        if self.low is None or self.high is None:
+            return 0
+        return int(self.low > 0) - int(self.high < 0)
+
+
+def pairs_of(items: Sequence[Item]) -> list[TextPair]:
+    """The pairs to be scored: for each item its sentence with the right candidate, then others."""
+    return [(item.sentence, text) for item in items for text in (item.right, *item.others)]
+
+
+def accuracies_of(items: Sequence[Item], similarities: Floats) -> Floats:
+    """Accuracy of each item, in [0, 1], shape (n_items,), from the similarities of `pairs_of`."""
+    starts = np.cumsum([0, *(1 + len(item.others) for item in items)])
+    found = np.empty(len(items))
+    for place, (low, high) in enumerate(pairwise(starts.tolist())):
+        right, others = similarities[low], similarities[low + 1 : high]
+        found[place] = np.mean((others < right) + 0.5 * (others == right))
+    return found
+
+
+def accuracies(scorer: Scorer, items: Sequence[Item]) -> Floats:
+    """Accuracy of each item under a scorer, in [0, 1], shape (n_items,).
+
+    Each kind is scored in one call, of its distinct pairs.
+
+    Raises:
+        InputError: The scorer gives other than one finite number a pair.
+    """
+    found = np.empty(len(items))
+    for kind in Kind:
+        places = [place for place, item in enumerate(items) if item.kind is kind]
+        if not places:
+            continue
+        some = [items[place] for place in places]
+        pairs = pairs_of(some)
+        distinct = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+        scores = np.asarray(scorer.similarities(list(distinct)), dtype=np.float64)
+        if scores.shape != (len(distinct),) or not np.isfinite(scores).all():
+            raise InputError(
+                f"{scorer.name} gave similarities of shape {scores.shape}, "
+                f"{np.count_nonzero(~np.isfinite(scores))} of them not finite, for {len(distinct)} "
+                "pairs; expected one finite number a pair"
+            )
+        found[places] = accuracies_of(some, scores[[distinct[pair] for pair in pairs]])
+    return found
+
+
+def figures(
+    items: Sequence[Item],
+    measured: Sequence[Floats],
+    *,
+    against: int = 0,
+    seed: int = 13,
+    resamples: int = 1_000,
+) -> list[tuple[Figure, Figure]]:
+    """Mean accuracy of each system, and how far it is ahead of one of them.
+
+    Args:
+        items: Of one kind, at least one.
+        measured: Accuracy of each item under each system.
+        against: The system that the others are compared with; both are measured on the same
+            resamples.
+        seed: Of the resamples.
+        resamples: Behind each interval.
+    """
+    homes = np.unique([item.document for item in items], return_inverse=True)[1]
+    sizes = np.bincount(homes).astype(np.float64)
+    sums = np.stack([np.bincount(homes, weights=one) for one in measured], axis=1)
+    rng = np.random.default_rng(derive_seed(seed, "check", "bootstrap"))
+    n = len(sizes)
+    means = [sums.sum(axis=0) / sizes.sum()]
+    for _ in range(resamples):
+        counts = np.bincount(rng.integers(0, n, n), minlength=n)
+        means.append(counts @ sums / (counts @ sizes))
+    drawn = 100 * np.array(means)
+    ahead = drawn - drawn[:, [against]]
+    return [
+        (_figure(drawn[:, place], n), _figure(ahead[:, place], n)) for place in range(len(measured))
+    ]
+
+
+def _figure(drawn: Floats, documents: int) -> Figure:
+    if documents < 2 or len(drawn) < 2:
+        return Figure(float(drawn[0]), None, None)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(drawn[1:], [tail, 1 - tail])
+    return Figure(float(drawn[0]), float(low), float(high))
