@@ -1,6 +1,6 @@
 """A sentence said in other words, and one that nearly keeps its words and means something else.
 
-A system that reads only words takes the second for the nearer; one that understands takes the first.
+A system that reads only words takes the second for the nearer, one that understands the first.
 Edits are made by rules, for English, and only where a rule is safe: most sentences have none.
 """
 
@@ -9,19 +9,28 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
-from firth.check.synonyms import ALIKE, NUMBER_WORDS, OPPOSITES, PAST, REWORDINGS
-from firth.lexical.words import normal_form, words
+from firth.check.rewording import (
+    MONTH,
+    NAME,
+    NO_COUNT,
+    Splice,
+    capital,
+    reworded,
+    spliced,
+    substitutes_in,
+)
+from firth.check.synonyms import NUMBER_WORDS, OPPOSITES, PAST
+from firth.lexical.words import words
 
-MAX_REWORDINGS = 3
 MAX_WORDS = 40
 POOL = 500
 """Sentences looked through for another name."""
-HOLD = "\ue000"
-"""First of the private characters that stand for what has to stay: no pattern matches one."""
+
+Change = tuple[Splice, ...]
+Rule = Callable[[str, Sequence[str], np.random.Generator], list[Change]]
 
 
 @dataclass(frozen=True)
@@ -31,24 +40,13 @@ class Edit:
     Attributes:
         kind: "order", "negation", "number" or "name": what `change` changes.
         keep: The sentence in other words; what `change` changes is as it was.
-        change: The sentence with another meaning, in nearly the same words.
+        change: The sentence with another meaning; it shares more words with the sentence than
+            `keep` does.
     """
 
     kind: str
     keep: str
     change: str
-
-
-class Splice(NamedTuple):
-    """Characters `start` to `end` of a text replaced by `text`."""
-
-    start: int
-    end: int
-    text: str
-
-
-Change = tuple[Splice, ...]
-Rule = Callable[[str, Sequence[str], np.random.Generator], list[Change]]
 
 
 def edits_of(sentence: str, others: Sequence[str], rng: np.random.Generator) -> list[Edit]:
@@ -60,19 +58,19 @@ def edits_of(sentence: str, others: Sequence[str], rng: np.random.Generator) -> 
         rng: Chooses among what applies; the same state chooses the same.
 
     Example:
-        >>> [edit] = edits_of("He quickly sold the firm to Bell.", [], np.random.default_rng(0))
-        >>> edit
-        Edit(kind='negation', ...)
+        >>> [edit] = edits_of("It was built by several masons.", [], np.random.default_rng(0))
+        >>> edit.kind, edit.keep, edit.change
+        ('negation', 'It was constructed by a number of masons.',
+         'It was not built by several masons.')
     """
     if not _suitable(sentence):
         return []
     found = []
     for kind, rule in KINDS.items():
-        changes = rule(sentence, others, rng)
-        if not changes:
+        if not (changes := rule(sentence, others, rng)):
             continue
         change = changes[int(rng.integers(len(changes)))]
-        keep, changed = _reworded(sentence, change, rng), _capital(_spliced(sentence, change))
+        keep, changed = reworded(sentence, change, rng), capital(spliced(sentence, change))
         if _in_common(sentence, keep) < _in_common(sentence, changed):
             found.append(Edit(kind, keep, changed))
     return found
@@ -84,457 +82,300 @@ def _in_common(a: str, b: str) -> float:
     return 2 * (left & right).total() / (left.total() + right.total())
 
 
-_ENGLISH = frozenset("the of and in to is a was for with on at by it he she they an that".split())
-_LIST_MARK = re.compile(r"[|=<>{}\[\]\\_*…]|\.\.|http|www\.|\( |\(,|“ | ”| \.")
+def _any(alternatives: str) -> str:
+    """A group of the alternatives, which blanks part."""
+    return f"(?:{'|'.join(alternatives.split())})"
+
+
+_ENGLISH = re.compile(
+    rf"\b{_any('the of and in to is a was for with on at by it he she they an that')}\b", re.I
+)
+_DEBRIS = re.compile(r"[|=<>{}\[\]\\_*…]|\.\.|http|www\.|\( |\(,|“ | ”| \.|\"\"")
 
 
 def _suitable(sentence: str) -> bool:
-    """Whether it looks like one whole English sentence or caption without debris."""
+    """Whether it looks like one whole English sentence or caption."""
     found = words(sentence)
     return (
         4 <= len(found) <= MAX_WORDS
-        and len(_ENGLISH.intersection(found)) >= 1
+        and _ENGLISH.search(sentence) is not None
         and sentence[:1].isupper()
-        and not _LIST_MARK.search(sentence)
+        and not _DEBRIS.search(sentence)
         and sentence.count('"') % 2 == 0
     )
 
 
-# --- splices
+# --- order
 
 
-def _spliced(text: str, splices: Sequence[Splice]) -> str:
-    """The text with all splices made, articles agreeing with what follows them."""
-    for start, end, new in sorted(splices, reverse=True):
-        before = text[:start]
-        if new[:1] < HOLD and (article := re.search(r"\b([Aa])n?(?= $)", before)):
-            before = f"{before[: article.start()]}{article[1]}{'n' * _takes_an(new)} "
-        text = before + new + text[end:]
-    return text
-
-
-_AN = re.compile(
-    r"(?!eu|one|uni(?!n)|us[aeiu]|ut[ei]|ub)[aeiou]|hour|hono|heir|8|1[18](?:\d\d)?(?!\d)", re.I
+_NO_NOUN = _any(
+    """outside inside outdoors near next at in on with while that which who of and or for to
+    from by as is was are were has had during after before under over then there lot number
+    few little group couple way result part one same first people not no [a-z]+ing [a-z]+ly
+    [a-z]+ed"""
 )
-
-
-def _takes_an(word: str) -> bool:
-    return _AN.match(word) is not None
-
-
-def _overlap(splice: Splice, others: Sequence[Splice]) -> bool:
-    return any(splice.start < other.end and other.start < splice.end for other in others)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _lowered(text: str) -> str:
-    """The text with its first letter small, unless its first word has to keep it."""
-    return text if re.match(r"I\b|[A-Z]\w*[A-Z]", text) else text[:1].lower() + text[1:]
-
-
-# --- the same in other words
-
-
-def _reworded(sentence: str, change: Change, rng: np.random.Generator) -> str:
-    """The sentence with up to `MAX_REWORDINGS` rewordings, none where it is changed or quoted."""
-    kept = sorted(splice[:2] for splice in change)
-    kept += [
-        match.span()
-        for match in re.finditer(r"\"[^\"]*\"|“[^”]*”", sentence)
-        if not any(start < match.end() and match.start() < end for start, end in kept)
-    ]
-    text = _spliced(sentence, [Splice(*at, chr(ord(HOLD) + i)) for i, at in enumerate(kept)])
-    candidates = [*_alike(text), *_dates(text), *_digits(text), *_pairs(text)]
-    chosen: list[Splice] = []
-    for index in rng.permutation(len(candidates)):
-        if len(chosen) < MAX_REWORDINGS and not _overlap(candidates[index], chosen):
-            chosen.append(candidates[index])
-    text = _moved(_spliced(text, chosen))
-    for i, (start, end) in enumerate(kept):
-        text = text.replace(chr(ord(HOLD) + i), sentence[start:end])
-    return _capital(text)
-
-
-class _Table(NamedTuple):
-    pattern: re.Pattern[str]
-    rest: dict[str, tuple[str, ...]]
-
-
-@cache
-def _table(lines: str) -> _Table:
-    """One pattern for all left sides, the longest first, and what may stand for each."""
-    rest: dict[str, tuple[str, ...]] = {}
-    for line in lines.strip().splitlines():
-        if line.startswith("# "):
-            continue
-        sides = re.split(r" [=>] ", line)
-        for side in sides[:1] if ">" in line else sides:
-            rest[side] = (*rest.get(side, ()), *(other for other in sides if other != side))
-    ordered = sorted(rest, key=len, reverse=True)
-    pattern = "|".join(
-        re.escape(side[:-1]) + r"(?=\$?\d)" if side[-1] == "#" else rf"{re.escape(side)}(?![\w'’-])"
-        for side in ordered
+_WORD = rf"(?!{_NO_NOUN}\b)[a-z]+"
+_NOUNS = rf"(?:[Aa]n?|[Tt]he) {_WORD}(?: {_WORD})?"
+_PARTY = rf"(?:(?:[Tt]he )?{NAME}|{_NOUNS})"
+_IRREGULAR = _any(
+    """beat won led left taught told sold bought built wrote sent fought overtook shot hit
+    drove made saw found took lost gave brought caught held paid chose struck"""
+)
+_DID = rf"(?:(?:[a-z]+ly )?(?:[a-z]{{3,}}ed|{_IRREGULAR}))"
+_TOWARDS = _any(
+    "by of to from against for behind under in at on into over above below after before"
+)
+_START = r"(?:^|(?<=, )|(?<=that )|(?<=when )|(?<=while )|(?<=where ))"
+_AFTERWARDS = _any("in on at for from by with during after before when while until since")
+_END = rf"(?=[,;)]|\.?$| {_AFTERWARDS}\b)(?!, [A-Z]|,[^,]* (?:and|or)\b)"
+_RELATION = _any(
+    r"""on\stop\sof in\sfront\sof on behind under above chasing feeding following watching
+    holding carrying pushing pulling riding leading biting licking towing eating chases
+    rides holds watches"""
+)
+_SWAPS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        # X was seen by Y; X is the capital of Y
+        rf"{_START}({_PARTY}) ((?:is|was|has|had|will|lies)(?: [a-z]+){{1,6}} {_TOWARDS}) "
+        rf"({_PARTY}){_END}",
+        # X beat Y
+        rf"{_START}({_PARTY}) ((?:(?:has|had) )?{_DID}) ({_PARTY}){_END}",
+        # X lost the game against Y: not after nouns, whose participle it may be
+        rf"{_START}((?:[Tt]he )?{NAME}) ({_DID}(?: [a-z]+){{0,6}} {_TOWARDS}) ({_PARTY}){_END}",
+        # X is larger than Y
+        rf"{_START}({_PARTY}) ((?:is|was|has|had)(?: [a-z]+){{0,3}} than) ({_PARTY})(?=[.,;!]|$)",
+        # A dog (is) chasing a cat
+        rf"^({_NOUNS}) ((?:is |are )?"
+        rf"(?:(?:sitting|standing|lying|parked|walking|sleeping|perched) )?{_RELATION}) ({_NOUNS})(?=[.,;]|$)",
+        # from X to Y
+        rf"\b[Ff]rom ({NAME}|(?:an?|the) {_WORD}) (to) ({NAME}|(?:an?|the) {_WORD}){_END}",
     )
-    values = {
-        side.replace("#", ""): tuple(other.replace("#", "") for other in others)
-        for side, others in rest.items()
-    }
-    return _Table(re.compile(rf"(?<![\w'’-])(?:{pattern})"), values)
-
-
-def _substitutes(text: str, lines: str) -> Iterator[tuple[Splice, ...]]:
-    """For each place of the text that the table knows, all that may stand there."""
-    table, lowered = _table(lines), _lowered(text)
-    for match in table.pattern.finditer(lowered):
-        yield tuple(Splice(*match.span(), new) for new in table.rest[match[0]])
-
-
-@cache
-def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    return [(re.compile(rf"(?<![\w'’-])(?:{old})(?![\w'’-])"), new) for old, new in REWORDINGS]
-
-
-def _alike(text: str) -> Iterator[Splice]:
-    for substitutes in _substitutes(text, ALIKE):
-        yield from substitutes
-    lowered = _lowered(text)
-    for pattern, new in _patterns():
-        for match in pattern.finditer(lowered):
-            yield Splice(*match.span(), match.expand(new))
-
-
-_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_DATE_LEFT = re.compile(
-    r"(?:^|\b(?:on|until|from|since|by|of|before|after|for|dated|till|the) |[,(] ?)$", re.I
 )
-
-
-def _dates(text: str) -> Iterator[Splice]:
-    """3 March for March 3, and the reverse."""
-    for match in re.finditer(
-        rf"\b(?:(\d\d?) ({_MONTH})( \d{{4}})?|({_MONTH}) (\d\d?)(, \d{{4}})?)"
-        r"(?![\w–/-]| [–&-]| (?:and|or|to) \d|,? [\d\ue000-\ue0ff])",
-        text,
-    ):
-        if not _DATE_LEFT.search(text[: match.start()]):
-            continue
-        day, month, year, month2, day2, year2 = match.groups()
-        new = (
-            f"{month} {day}" + (f",{year}" if year else "")
-            if day
-            else f"{day2} {month2}" + (year2 or "").replace(",", "")
-        )
-        yield Splice(*match.span(), new)
-
-
-_COUNTED = re.compile(
-    r"(?<=[a-z] )(\d|1[012]|" + "|".join(NUMBER_WORDS) + r")(?= (?!and|or|to|in|of|at|is|was|as|by"
-    r"|hundred|thousand|mm|cm|km|am|pm|kg|mg|ml|points?\b|million)[a-z]{3,})"
+_SYMMETRIC = re.compile(
+    r"\b"
+    + _any(
+        """and or but with between met married marry versus vs same similar both twins? cousin
+        brother sister sibling friends? neighbou?r adjacent near opposite equal named called
+        known who which he she it they that border borders bordered divorced resembles
+        related close distance beside collaborated competed like unlike"""
+    )
+    + r"\b|\b(?:the|a|an|his|her|its|their|appointed|elected|crowned|titled|became|been|as)$"
+    + r"|^(?:is|was|became)$"
 )
-_NO_COUNT = re.compile(
-    r"\b(?:page|chapter|number|no|top|level|version|episode|season|grade|type|part|step|question|"
-    r"figure|table|class|group|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|day|phase|category|channel|route|under|aged|section|volume) $",
-    re.I,
+_OF_A_PLACE = re.compile(
+    r"\b(?:in|at|on|into)$|\b"
+    + _any(
+        """moved moving returned relocated travel+ed went came [ei]m+igrated graduated studied drove flew
+        living lived born raised"""
+    )
+    + r"\b"
 )
-
-
-def _digits(text: str) -> Iterator[Splice]:
-    """3 for three and the reverse, before what is counted."""
-    for match in _COUNTED.finditer(text):
-        if not _NO_COUNT.search(text[: match.start()]):
-            if not match[1].isdigit():
-                yield Splice(*match.span(), str(NUMBER_WORDS.index(match[1]) + 2))
-            elif int(match[1]) >= 2:
-                yield Splice(*match.span(), NUMBER_WORDS[int(match[1]) - 2])
-
-
-_TOKEN = r"[A-Z][a-z][\w’'-]*"
-_NAME = rf"{_TOKEN}(?: (?:[A-Z]\. )?{_TOKEN})*"
-_PAIR = re.compile(
-    rf"(?<=\b)((?:in|with|by|from|for|between|both|against|including|near|featuring|as|to) )"
-    rf"({_NAME}) (and|or) ({_NAME})(?=[.,;)]| [a-z])"
-)
-_BOTH = re.compile(r"\b(the [a-z]+) (and|or) (the [a-z]+)(?=[.,;])")
-
-
-def _pairs(text: str) -> Iterator[Splice]:
-    """B and A for A and B."""
-    for match in _PAIR.finditer(text):
-        a, joint, b = match.groups()[1:]
-        if not re.search(r"['’]s\b", match[0]):
-            yield Splice(match.end(1), match.end(), f"{b} {joint} {a}")
-    for match in _BOTH.finditer(text):
-        yield Splice(*match.span(), f"{match[3]} {match[2]} {match[1]}")
-
-
-_SUBJECT = r"(?:He|She|It|They|We|I|You|This|These|There|The|His|Her|Its|Their|Our|My|A|An)"
-_PLAIN = r"(?:(?! (?:and|but|or|that|which|who|when|while|where|because|if|to|said) )[^,;:\"“”()?])"
-_ALSO = re.compile(
-    r"(He|She|It|They|We|I|You|This|These|There)((?: (?:was|is|were|are|has|had|have|can|could))?) "
-    r"also (.*)"
-)
-_WHEN = r"(?:When|While|If|Although|Because|After|Before|Once|Until|Since|As)"
-_CLAUSE = re.compile(
-    rf"({_WHEN} (?:he|she|it|they|we|I|you|the|a|his|her|this)\b[^,;:\"“”()]+), "
-    r"((?:he|she|it|they|we|I|you|the|a|an|his|her|their|its|this|there)\b[^,;:\"“”()?]+)([.!])"
-)
-_CLAUSE_LAST = re.compile(
-    rf"({_SUBJECT} {_PLAIN}{{8,70}}) ((?:when|because|although|if) "
-    r"(?:he|she|it|they|we|I|you|the)\b[^,;:\"“”()?]+)([.!])"
-)
-_WHEN_FIRST = re.compile(
-    rf"((?:In|On|At|During|By|Since|Until) (?:early |late |mid-)?(?:{_MONTH} ?)?[\d ]*(?:{_MONTH}|\d{{4}})"
-    rf"(?: \d{{1,2}})?(?:, \d{{4}})?), ((?:he|she|it|they|we|I|the|a|an|his|her|{_TOKEN})\b"
-    rf"{_PLAIN}{{8,80}})([.!])"
-)
-_WHEN_LAST = re.compile(
-    r"((?:He|She|It|They|We|I|The [a-z]+(?: [a-z]+)?|The film|The building) (?:was|were|became|left|"
-    rf"joined|moved|returned|won|died|received|graduated|retired|played) {_PLAIN}{{6,80}}[a-z](?<!ed)) "
-    rf"((?:in|on) (?:(?:{_MONTH} |\d\d? {_MONTH} )?\d{{4}}|{_MONTH} \d\d?))([.!])"
-)
-
-
-def _moved(text: str) -> str:
-    """The text with an adverbial at the other end, where that is safe."""
-    for pattern, order in (
-        (_ALSO, lambda m: f"In addition, {_lowered(m[1])}{m[2]} {m[3]}"),
-        (_CLAUSE, lambda m: f"{_capital(m[2])} {_lowered(m[1])}{m[3]}"),
-        (_WHEN_FIRST, lambda m: f"{_capital(m[2])} {_lowered(m[1])}{m[3]}"),
-        (_CLAUSE_LAST, lambda m: f"{_capital(m[2])}, {_lowered(m[1])}{m[3]}"),
-        (_WHEN_LAST, lambda m: f"{_capital(m[2])}, {_lowered(m[1])}{m[3]}"),
-    ):
-        if match := pattern.fullmatch(text):
-            return order(match)
-    return text
-
-
-# --- another meaning
-
-
-_PAST_VERB = (
-    r"(?:(?:[a-z]+ly )?[a-z]{3,}ed|beat|won|led|left|taught|told|sold|bought|built|wrote|sent|fought|"
-    r"overtook|shot|hit|drove|made|saw|found|took|lost|gave|brought|caught|held|paid|chose|struck|cut)"
-)
-_END = (
-    r"(?=[,;)]|\.?$| (?:in|on|at|for|from|by|with|during|after|before|as|when|while|until|since)\b)"
-    r"(?!, [A-Z]|,[^,]* (?:and|or)\b)"
-)
-_PARTY = rf"(?:[Tt]he )?{_NAME}"
-_TWO_NAMES = re.compile(
-    rf"(?:^|(?<=, )|(?<=that )|(?<=when ))({_PARTY}) "
-    rf"((?:is|was|has|had|will|became|lies|{_PAST_VERB})(?: [a-z]+){{0,7}}) ({_PARTY}){_END}"
-)
-_SYMMETRIC = frozenset(
-    """and or but with between met married marry versus vs same similar both twin twins cousin
-    brother sister sibling friend friends neighbour adjacent near opposite equal named called known
-    who which he she it they that border borders bordered bordering divorced resembles related close
-    distance beside collaborated competed like unlike""".split()
-)
-_WORD = (
-    r"(?!(?:outside|inside|outdoors|near|next|at|in|on|with|while|that|which|who|of|and|or|for|to|from|by|"
-    r"as|is|was|are|were|has|had|during|after|before|under|over|then|there|lot|number|few|little|group|"
-    r"couple|[a-z]+ing|[a-z]+ly|[a-z]+ed)\b)[a-z]+"
-)
-_NP = rf"(?:[Aa]n?|[Tt]he|[Hh]is|[Hh]er|[Mm]y) {_WORD}(?: {_WORD})?"
-_NOUNS = re.compile(
-    rf"^((?:An?|The) {_WORD}(?: {_WORD})?) ({_PAST_VERB}|was [a-z]+ed by|has been [a-z]+ed by) "
-    rf"((?:an?|the) {_WORD}(?: {_WORD})?){_END}"
-)
-_THAN = re.compile(
-    rf"(?:^|(?<=that )|(?<=, ))({_NP}|{_PARTY}) ((?:is|was|are|were|has|had|seems|looks|became)"
-    rf"(?: [a-z]+){{0,3}} than) ({_NP}|{_PARTY})(?=[.,;!]|$)"
-)
-_FROM_TO = re.compile(
-    rf"\bfrom ({_NAME}|the [a-z]+|an? [a-z]+) (to) ({_NAME}|the [a-z]+|an? [a-z]+)"
-    rf"{_END}"
-)
+"""Between names: what is done there is rarely said of a place by a person."""
 _NO_WAY = re.compile(
-    r"\b(?:distance|rang\w+|road|route|line|rail\w*|highway|runs?|running|extend\w*|stretch\w*|"
-    r"everything|between|miles|km|lasted|different|back)\b"
+    r"\b"
+    + _any(
+        r"""distance rang\w+ road route line rail\w* highway runs? running extend\w* stretch\w*
+        everything between miles km lasted different back"""
+    )
+    + r"\b"
 )
-_CAPTION = re.compile(
-    rf"^((?:An?|The) {_WORD}(?: {_WORD})?) ((?:(?:is|are) )?(?:(?:sitting|standing|lying|laying|parked|walking|"
-    r"resting|sleeping|perched|placed) )?(?:on top of|in front of|behind|under|inside of|above|on|chasing|"
-    r"feeding|following|watching|holding|carrying|pushing|pulling|riding|leading|biting|licking|towing|"
-    r"eating|jumping over|looking at|flying over|covered in|full of|filled with|chases|rides|holds|watches))"
-    rf" ((?:an?|the) {_WORD}(?: {_WORD})?)(?=[.,;]|$)"
+_NO_NAME_WORD = _any(
+    r"""Monday Tuesday Wednesday Thursday Friday Saturday Sunday Christmas Easter In On At After
+    Before During When While As For From With By Since This That These Those There It He She
+    They We You My His Her Their Our Its An? If Although Though However Also But And Or What
+    Who Why How Where One Two Three Some Many Most All Both Each English French German Latin
+    Greek Arabic Dutch Hebrew Welsh African Asian Indian Roman Catholic Internet God Dr Mr
+    Mrs Ms St Jr Sr Sir Lord Lady King Queen Earl President General Captain Colonel Major
+    Professor Prince Princess Pope Bishop Judge Justice Chief Minister Director Adviser
+    Secretary Chairman Commissioner Head [A-Z]\w+(?:ish|ese|ians?|[cr]ans?)"""
+)
+_NO_NAME = re.compile(rf"\b(?:{MONTH}|{_NO_NAME_WORD})\b|['\u2019]s?\b|['\u2019]$")
+_NO_SINGLE_NAME = re.compile(
+    r"(?:ion|ment|ing|ness|ity|ism|[ae]nce|ship|age|ology|ics|ture|s|ed|ers?|ors?|ly|ice)$"
+)
+
+
+_ACTORS = re.compile(
+    _any(
+        """team club company band government party army king queen president court police firm
+        bank group man woman boy girl child dog cat horse bear bird teacher student doctor
+        author director emperor pope bishop actor singer player champion winner committee
+        council city town village country state church university school college museum
+        family father mother son daughter brother sister wife husband owner judge lawyer
+        manager coach captain general soldier enemy agency ministry union league"""
+    )
 )
 
 
 def _order(text: str, others: Sequence[str], rng: np.random.Generator) -> list[Change]:
     """The two parties of what is said change places."""
-    patterns = (_TWO_NAMES, _THAN, _NOUNS, _CAPTION, *([] if _NO_WAY.search(text) else [_FROM_TO]))
-    found = []
-    for pattern in patterns:
+    found: list[Change] = []
+    for pattern in _SWAPS:
         for match in pattern.finditer(text):
-            a, b = match[1], match[3]
-            if pattern is _TWO_NAMES and not _has_direction(text, match, others, rng):
+            a, middle, b = match.groups()
+            if (
+                _SYMMETRIC.search(middle)
+                or _acts(a) != _acts(b)
+                or (_acts(b) and _OF_A_PLACE.search(middle))
+                or _NO_NAME.search(a)
+                or _NO_NAME.search(b)
+                or (middle == "to" and _NO_WAY.search(text))
+                or (middle.startswith(("is", "was", "has", "lies")) and b.endswith("s"))
+                or {*words(a)} & {*words(b)} - {"the", "a", "an"}
+                or (match.start() == 0 and " " not in a and not _is_name(a, others, rng))
+            ):
                 continue
-            if any(_CALENDAR.search(side) for side in (a, b)):
-                continue
-            if match[2].startswith(("is", "was", "has")) and b.endswith("s"):
-                continue
-            if not {*words(a)} & {*words(b)} - {"the", "a", "an"}:
-                first, second = (_lowered_article(side) for side in (a, b))
-                found.append(
-                    (
-                        Splice(*match.span(1), second),
-                        Splice(*match.span(3), first),
-                    )
-                )
+            found.append((Splice(*match.span(1), _inside(b)), Splice(*match.span(3), _inside(a))))
     return found
 
 
-def _lowered_article(party: str) -> str:
-    return re.sub(
-        r"^(?:The|An?|His|Her|My|Your|Their|This|That|Our)\b", lambda m: m[0].lower(), party
-    )
+def _acts(party: str) -> bool:
+    """Whether it is a name, or a noun of those who act as bearers of names do."""
+    return not re.fullmatch(_NOUNS, party) or _ACTORS.fullmatch(party.split()[-1]) is not None
 
 
-def _has_direction(
-    text: str, match: re.Match[str], others: Sequence[str], rng: np.random.Generator
-) -> bool:
-    """Whether two names can change places and it is grammatical and another statement."""
-    a, middle, b = match.groups()
-    between = middle.split()
-    return not (
-        _SYMMETRIC.intersection(between)
-        or between in (["is"], ["was"], ["became"])
-        or _NO_END.search(middle)
-        or any(re.match(r"[Tt]he .*s$", side) for side in (a, b))
-        or (match.start() == 0 and " " not in a and not _is_name(a, others, rng))
-    )
-
-
-_NO_END = re.compile(
-    r"\b(?:the|a|an|his|her|its|their|new|old|appointed|elected|crowned|titled|won|became|made|created)$"
-)
-_NOUN = re.compile(
-    r"(?:ion|ment|ing|ness|ity|ism|[ae]nce|ship|age|ology|ics|ture|s|ed|ers?|ors?|ly)$"
-)
+def _inside(party: str) -> str:
+    """As it is written inside a sentence."""
+    return re.sub(r"^(?:The|An?) ", lambda article: article[0].lower(), party)
 
 
 def _is_name(word: str, others: Sequence[str], rng: np.random.Generator) -> bool:
     """Whether the first word of a sentence looks like a name: nobody writes it small."""
     small = re.compile(rf"\b{re.escape(word.lower())}\b")
-    picked = rng.choice(len(others), size=min(POOL, len(others)), replace=False) if others else []
-    return not _NOUN.search(word) and not any(small.search(others[int(i)]) for i in picked)
+    return not _NO_SINGLE_NAME.search(word) and not any(map(small.search, _some(others, rng)))
 
 
-_CALENDAR = re.compile(
-    rf"\b(?:{_MONTH}|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|Christmas|Easter|In|On|At|"
-    r"After|Before|During|When|While|As|For|From|With|By|Since|This|That|These|Those|There|It|He|She|They|"
-    r"We|You|My|His|Her|Their|Our|Its|A|An|If|Although|Though|However|Also|But|And|Or|What|Who|Why|How|"
-    r"Where|One|Two|Three|Some|Many|Most|All|Both|Each|English|French|German|Spanish|Italian|Latin|Greek|"
-    r"Russian|Chinese|Japanese|Dutch|Portuguese|Polish|Arabic|Hebrew|Turkish|Swedish|Danish|Norwegian|"
-    r"Welsh|Irish|Scottish|British|American|Canadian|Australian|European|African|Asian|Indian|Roman|"
-    r"Catholic|Christian|Jewish|Muslim|Islamic|Internet|God|Dr|Mr|Mrs|Ms|St|Jr|Sr|Sir|Lord|Lady|King|Queen|"
-    r"President|General|Captain|Colonel|Major|Professor|Prince|Princess|Pope|Bishop|[A-Z]\w+(?:ish|ese|ians?))\b"
-)
+def _some(others: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
+    """Up to `POOL` of them."""
+    if others:
+        for i in rng.choice(len(others), size=min(POOL, len(others)), replace=False):
+            yield others[int(i)]
 
-_PARTICIPLE = (
-    r"(?:[a-z]+ed|been|born|built|made|known|held|found|given|taken|seen|written|won|sold|sent|left|led|"
-    r"set|put|become|begun|chosen|done|drawn|driven|grown|shown|taught|told|thought|worn|brought|bought|"
-    r"caught|lost|named)"
+
+# --- negation
+
+
+_PARTICIPLE = _any(
+    """[a-z]+ed been born built made known held found given taken seen written won sold sent
+    left led set put become begun chosen done drawn driven grown shown taught told thought
+    worn brought bought caught lost named"""
 )
-_PREDICATE = (
-    rf"(?:{_PARTICIPLE}|an?|the|in|on|at|from|of|part|located|able|available|based|[a-z]+(?:ous|ful|able|"
-    r"ible|ive|ic|al|ing|ent|ant)|very|aware|sure|good|bad|large|small|old|new|young|big|empty|full|red|"
-    r"blue|green|white|black|easy|hard|ready|free|safe|rare|common|similar|common)"
+_PREDICATE = _any(
+    rf"""{_PARTICIPLE} an? the in on at from of part located based very aware sure good bad large
+    small old new young big empty full red blue green white black easy hard ready free safe
+    rare common [a-z]+(?:ous|ful|able|ible|ive|ic|al|ing|ent|ant)"""
 )
-_MODAL_STOP = (
-    "(?:also|not|never|still|only|always|often|the|of|to|and|or|in|on|at|for|from|with|by|as|that|i|he|she|"
-    "it|we|they|you|there|this|now|then|even|just|well|likely|probably|usually|sometimes|easily|actually|"
-    r"both|either|neither|never|too|no|any|a|an|be able|[a-z]+ly)"
+_NO_VERB = _any(
+    """also not never still only always often the of to and or in on at for from with by as
+    that i he she it we they you there this now then even just well sometimes both either
+    neither too no any an? [a-z]+ly"""
 )
-_POSITIVE = re.compile(
-    rf"(?:(?<=[a-z] )|(?<=[a-z0-9)]\b ))(?:(is|are|was|were) (?={_PREDICATE}\b)(?!in (?:fact|addition|particular|turn|part)\b)"
-    rf"|(has|have|had) (?={_PARTICIPLE} )|(can|could|will|would|should|may|might|must) (?!{_MODAL_STOP}\b)(?=[a-z]+\b))"
+_AUXILIARY = re.compile(
+    rf"(?<=[a-z0-9)] )(?:(?:is|are|was|were) (?={_PREDICATE}\b)"
+    r"(?!in (?:fact|addition|particular|turn|part)\b)"
+    rf"|(?:has|have|had) (?={_PARTICIPLE} )"
+    rf"|(?:can|could|will|would|should|may|might|must) (?!{_NO_VERB}\b)(?=[a-z]+\b))"
 )
 _NO_SUBJECT = re.compile(
-    r"\b(?:and|or|but|than|as|what|how|why|where|whether|if|a|an|the|his|her|my|your|our|their|its|no|in|on|"
-    r"to|of|free|trash|every|also|neither|more|until|it|so|when) $",
+    r"\b"
+    + _any(
+        """and or but than as what how why where whether if an? the his her my your our their
+        its no in on to of free trash every also neither more until so when"""
+    )
+    + " $",
     re.I,
 )
 _NEGATIVE = re.compile(
-    r"\b(?:not|never|no|none|nor|neither|nobody|nothing|without|hardly|rarely|seldom|barely|cannot|few|only|"
-    r"any|anyone|anything|anybody|ever|yet|either|until|unless|anymore|but|one of|at all|too|necessarily|"
-    r"also|already|some|both|whether)\b|n['’]t\b|\?"
+    r"\b"
+    + _any(
+        """not never no none nor neither nobody nothing without hardly rarely seldom barely
+        cannot few only any anyone anything anybody ever yet either until unless anymore but
+        too necessarily also already some both whether"""
+    )
+    + r"\b|\b(?:one of|at all)\b|n['\u2019]t\b",
+    re.I,
 )
 _NEGATED = re.compile(
-    r"(?<=[a-z] )(?:(is|are|was|were|has|have|had|do|does|did|could|would|should|may|might|must|will) not"
-    r"(?= [a-z]+ )|(is|are|was|were|has|have|had|do|does|did|could|would|should)n['’]t(?= [a-z]+ )"
-    r"|(can)(?:not|['’]t)(?= [a-z]+ )|(?:(wo)n['’]t)(?= [a-z]+ ))"
+    r"(?<=[a-z] )(?<!or )(?<!and )(?:"
+    r"(is|are|was|were|has|have|had|do|does|did|could|would|should|may|might|must|will) not"
+    r"|(is|are|was|were|has|have|had|do|does|did|could|would|should)n['\u2019]t"
+    r"|(can)(?:not|['\u2019]t)|(wo)n['\u2019]t)(?= [a-z]+ )"
 )
 _NO_REMOVAL = re.compile(
-    r"\b(?:any|anyone|anything|anybody|anymore|anywhere|ever|yet|either|neither|nor|until|unless|but|only|"
-    r"even|necessarily|at all|much|many|to|as|so|instead|rather|because|mind|simply|just|why|hesitate|"
-    r"whether|if|really|care|too|matter|want|let|help)\b|\?"
-)
-_PRONOUN_PAST = (
-    r"(?<![\w’'-])([Hh]e|[Ss]he|[Tt]hey|[Ww]e|I) ({})(?= (?!(?:and|or|that he|himself)\b)[a-z])"
+    r"\b"
+    + _any(
+        r"""any anyone anything anybody anymore anywhere ever yet either neither nor until
+        unless but only even necessarily much many to as so instead rather because mind
+        simply just why hesitate whether if really care too matter want let help at\sall"""
+    )
+    + r"\b",
+    re.I,
 )
 
 
 @cache
 def _past() -> tuple[re.Pattern[str], dict[str, str]]:
     base = {past: verb for verb, past in (pair.split() for pair in PAST.split(","))}
-    return re.compile(_PRONOUN_PAST.format("|".join(base))), base
+    pattern = (
+        rf"(?<![\w\u2019'-])(?:[Hh]e|[Ss]he|[Tt]hey|[Ww]e|I) ({'|'.join(base)})"
+        r"(?= (?!(?:and|or|that he|himself)\b)[a-z])"
+    )
+    return re.compile(pattern), base
 
 
 def _negation(text: str, others: Sequence[str], rng: np.random.Generator) -> list[Change]:
     """A "not" more or less, or the opposite of a word."""
-    if text.endswith("?"):
+    if "?" in text:
         return []
     found: list[Change] = []
-    if len(_NEGATIVE.findall(text)) == 1 and not _NO_REMOVAL.search(text):
-        for match in _NEGATED.finditer(text):
-            positive = "will" if match[4] else next(filter(None, match.groups()))
-            found.append((Splice(*match.span(), positive),))
-    if not _NEGATIVE.search(text):
-        for match in _POSITIVE.finditer(text):
+    negatives = len(_NEGATIVE.findall(text))
+    if negatives == 0:
+        for match in _AUXILIARY.finditer(text):
             if not _NO_SUBJECT.search(text[: match.start()]):
                 word = match[0].rstrip()
                 new = "cannot" if word == "can" else f"{word} not"
                 found.append((Splice(match.start(), match.start() + len(word), new),))
         pattern, base = _past()
         for match in pattern.finditer(text):
-            found.append((Splice(*match.span(2), f"did not {base[match[2]]}"),))
-        # The first is the main clause's more often than not.
-        found = found[:1]
-    for substitutes in _substitutes(text, OPPOSITES):
-        found.append(substitutes[:1])
-    return found
+            found.append((Splice(*match.span(1), f"did not {base[match[1]]}"),))
+        # The first verb is the main clause's more often than not.
+        found = sorted(found)[:1]
+    elif negatives == 1 and not _NO_REMOVAL.search(text):
+        for match in _NEGATED.finditer(text):
+            positive = "will" if match[4] else next(filter(None, match.groups()))
+            found.append((Splice(*match.span(), positive),))
+    return found + [substitutes[:1] for substitutes in substitutes_in(text, OPPOSITES)]
+
+
+# --- number
 
 
 _NUMBER = re.compile(
-    r"(?:(?<=[a-z,] )|(?<=[$£€])|(?<=^))(\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?|"
-    + "|".join(NUMBER_WORDS)
-    + rf")(?=[.,;)]?(?: [a-z(]|$)|%| {_MONTH}|, [a-z])(?!-)(?! (?:and a half|thirds|[–-] ))"
+    r"(?:^|(?<=[a-z,] )|(?<=[$£€]))"
+    rf"(\d{{1,3}}(?:,\d{{3}})+|\d+(?:\.\d+)?|{'|'.join(NUMBER_WORDS)})"
+    rf"(?=[.,;)]?(?: [a-z(]|$)|%| {MONTH}|, [a-z])(?! (?:and a half|thirds)\b)"
 )
+_NO_AMOUNT = re.compile(r"\b(?:at|to|and|or|one) $")
 
 
 def _number(text: str, others: Sequence[str], rng: np.random.Generator) -> list[Change]:
-    """Another number, in the same format, clearly larger or smaller; another year or day."""
+    """Another number in the same format: clearly larger or smaller, another year, another day."""
     present = {word.replace(",", "") for word in re.findall(r"[\d,.]*\d|[a-z]+", text)}
     found: list[Change] = []
     for match in _NUMBER.finditer(text):
         before, after = text[: match.start()], text[match.end() :]
-        if _NO_COUNT.search(before) or re.search(r"\b(?:at|to|and|or) $|\bone $", before):
+        if NO_COUNT.search(before) or _NO_AMOUNT.search(before):
             continue
-        fits = [
-            new for new in _numbers(match[1], after, rng) if new.replace(",", "") not in present
-        ]
+        is_day = bool(re.match(rf" {MONTH}", after) or re.search(rf"{MONTH} $", before))
+        fits = [new for new in _numbers(match[1], is_day) if new.replace(",", "") not in present]
         if fits:
             found.append((Splice(*match.span(), fits[int(rng.integers(len(fits)))]),))
     return found
 
 
-def _numbers(old: str, after: str, rng: np.random.Generator) -> list[str]:
-    """Numbers that may stand for `old`."""
+def _numbers(old: str, is_day: bool) -> list[str]:
+    """Numbers that may stand for `old`, none of them 0 or 1."""
     if old in NUMBER_WORDS:
         value = NUMBER_WORDS.index(old) + 2
         return [
@@ -542,51 +383,51 @@ def _numbers(old: str, after: str, rng: np.random.Generator) -> list[str]:
             for other, word in enumerate(NUMBER_WORDS, 2)
             if max(value, other) >= 2 * min(value, other)
         ]
-    if re.match(rf" {_MONTH}", after):
+    if is_day:
         return [str(day) for day in range(2, 29) if old.isdigit() and abs(day - int(old)) >= 4]
     if re.fullmatch(r"1\d{3}|20[0-2]\d", old):
-        return [
-            str(year)
-            for year in range(1000, max(2024, int(old)) + 1)
-            if 5 <= abs(year - int(old)) <= 60
-        ]
-    decimals = len(old.partition(".")[2])
-    value = float(old.replace(",", ""))
-    if value < 2:
-        return []
-    low, high = (2.0, 99.0 if value < 100 else 10 * value)
-    factors = [f for f in (2.0, 2.5, 3.0, 4.0, 6.0, 9.0) for f in (f, 1 / f)]
-    values = [value * factor for factor in factors if low <= value * factor <= high]
-    if old.endswith("0") and not decimals:
-        zeros = len(old) - len(old.replace(",", "").rstrip("0"))
-        values = [round(v, -min(zeros, 1)) for v in values]
-    return [f"{v:,.{decimals}f}" if "," in old else f"{v:.{decimals}f}" for v in values]
+        years = range(1000, max(2024, int(old)) + 1)
+        return [str(year) for year in years if 5 <= abs(year - int(old)) <= 60]
+    value, decimals = float(old.replace(",", "")), len(old.partition(".")[2])
+    high = 99.0 if value < 100 else 10 * value
+    values = [value * factor for by in (2.0, 2.5, 3.0, 4.0, 6.0, 9.0) for factor in (by, 1 / by)]
+    comma = "," if "," in old else ""
+    digits = -1 if old.endswith("0") and not decimals and value > 20 else decimals
+    return [
+        f"{round(other, digits):{comma}.{decimals}f}"
+        for other in values
+        if value >= 2 and 2 <= other <= high and max(value, other) < 10 * min(value, other)
+    ]
+
+
+# --- name
 
 
 _PLACED = re.compile(
-    rf"(?<![\w-])([a-z]+) (in|by|from|to|with|at|for|against) ({_NAME})"
-    r"(?=[,;)]|\.?$| (?:in|on|at|and|to|for|was|is|with|who|by|as|from|during|after|before|when|where)\b)"
+    rf"(?<![\w-])([a-z]+) (in|by|from|to|with|at|for|against) ({NAME})"
+    rf"(?=[,;)]|\.?$| (?:{_AFTERWARDS}|and|to|was|is|who|as|where)\b)"
 )
 _SORT = re.compile(
-    r"(?:(University|College|School|Academy|Institute|Hospital)|(Park|Stadium|Station|Square|Airport|Hall|"
-    r"Street|Road|Theatre|Theater|Museum|Church|Castle|Abbey)|(River|Lake|Island|Islands|Bay|County|City|"
-    r"State|District)|(Company|Records|Magazine|Press|Team|Club|United|Party|Army|Service|Studios)|"
-    r"(Award|Awards|Prize|Cup|League|Championship|Games|Olympics|Festival))$"
+    r"(?:(University|College|School|Academy|Institute|Hospital)|(Park|Stadium|Station|Square|Airport|"
+    r"Hall|Street|Road|Theatre|Theater|Museum|Church|Castle|Abbey)|(River|Lake|Islands?|Bay|County|"
+    r"City|State|District)|(Company|Records|Magazine|Press|Team|Club|United|Party|Army|Service)|"
+    r"(Awards?|Prize|Cup|League|Championships?|Games|Olympics|Festival))$"
 )
 
 
 def _names(text: str) -> Iterator[re.Match[str]]:
     """Names after a preposition: the word before it, the preposition, the name."""
     for match in _PLACED.finditer(text):
-        if not _CALENDAR.search(match[3]) and not re.search(r"['’]s?\b|['’]$", match[3]):
+        single = " " not in match[3]
+        if not (_NO_NAME.search(match[3]) or (single and _NO_SINGLE_NAME.search(match[3]))):
             yield match
 
 
 def _traits(match: re.Match[str]) -> tuple[object, ...]:
-    """What two names share that can stand for each other, the weightiest first."""
+    """What names that can stand for each other share, the weightiest first."""
     sort = _SORT.search(match[3])
-    follows = re.match(r", [A-Z]", match.string[match.end() :]) is not None
-    return sort and sort.lastindex, follows, len(match[3].split()), match[1]
+    in_a_place = re.match(r", [A-Z]", match.string[match.end() :]) is not None
+    return sort and sort.lastindex, in_a_place, len(match[3].split()), match[1]
 
 
 def _name(text: str, others: Sequence[str], rng: np.random.Generator) -> list[Change]:
@@ -594,14 +435,14 @@ def _name(text: str, others: Sequence[str], rng: np.random.Generator) -> list[Ch
     places = [
         place for place in _names(text) if len(re.findall(rf"\b{re.escape(place[3])}\b", text)) == 1
     ]
-    if not places or not others:
+    if not places:
         return []
     place = places[int(rng.integers(len(places)))]
     traits, known = _traits(place), {*words(text)}
     fits = [
         match
-        for i in rng.choice(len(others), size=min(POOL, len(others)), replace=False)
-        for match in _names(others[int(i)])
+        for other in _some(others, rng)
+        for match in _names(other)
         if match[2] == place[2] and known.isdisjoint(words(match[3]))
     ]
     if not fits:

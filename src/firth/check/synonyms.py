@@ -1,7 +1,7 @@
 """What may be said in other words, and what turns a sentence round: tables written by hand.
 
-Only words that nearly always have one sense are here, in the forms in which they have it: "purchased"
-but not "film" with its verb, "began" for "started" but not the reverse ("has started").
+Only words that nearly always have one sense are here, in the forms in which they have it:
+"started" for "began", but not the reverse ("has started").
 """
 
 ALIKE = """
@@ -9,7 +9,7 @@ ALIKE = """
 # --- amounts
 about # = approximately # = around # = roughly #
 more than # = over #
-less than # = fewer than #
+fewer than # > less than #
 at least # > no fewer than #
 nearly = almost
 a number of = several
@@ -66,7 +66,6 @@ currently = presently = at present
 nowadays = these days
 quickly > rapidly
 rapidly > quickly
-in the end > eventually
 originally = initially
 formerly = previously
 completely = entirely = totally
@@ -75,7 +74,6 @@ mainly = primarily = mostly = chiefly
 largely > mostly
 especially = particularly
 exactly = precisely
-slightly > a little
 extremely > very
 perhaps = maybe
 fortunately = luckily
@@ -84,7 +82,7 @@ certainly = definitely
 basically = essentially
 apparently = seemingly
 simultaneously = at the same time
-subsequently = afterwards
+subsequently > afterwards
 thereafter > after that
 shortly after = soon after
 shortly before > not long before
@@ -305,7 +303,6 @@ utilizes > uses
 utilize > use
 utilizing > using
 utilising > using
-assisted > helped
 assisting > helping
 demonstrated > showed
 demonstrates > shows
@@ -403,7 +400,7 @@ thanks for > thank you for
 """
 """Words and phrases that are interchangeable in nearly all running text, one group a line."""
 
-REWORDINGS = (
+REWORDINGS: tuple[tuple[str, str], ...] = (
     (r"(he|she|who) grew up in", r"\1 was raised in"),
     (r"(he|she) died", r"\1 passed away"),
     (r"(he|she|it|they|was|were|had|has|who|which) later(?! on)", r"\1 subsequently"),
@@ -427,20 +424,20 @@ REWORDINGS = (
     (r"(?<!ave )(?<!as )(?<!ad )started to(?= [a-z]+)", "began to"),
     (r"(he|she|they) returned to(?= [A-Z])", r"\1 went back to"),
     (r"(he|she|they) returned from(?= [A-Z])", r"\1 came back from"),
-    (r"can(?:'|’)t", "cannot"),
-    (r"won(?:'|’)t", "will not"),
-    (r"(do|does|did|is|are|was|were|has|have|had|could|would|should)n(?:'|’)t"
+    (r"can(?:'|\u2019)t", "cannot"),
+    (r"won(?:'|\u2019)t", "will not"),
+    (r"(do|does|did|is|are|was|were|has|have|had|could|would|should)n(?:'|\u2019)t"
      r"(?= (?!I|you|we|they|he|she|it|there|the|this|that|your|my)\w)", r"\1 not"),
     (r"(do|does|did|is|are|was|were|could|would|should) not(?= [a-z])", r"\1n't"),
     (r"cannot(?= [a-z])", "can't"),
     (r"will not(?= [a-z])", "won't"),
-    (r"(I|i)(?:'|’)m", "I am"),
-    (r"(I|you|we|they)(?:'|’)ve", r"\1 have"),
-    (r"(I|you|we|they|he|she|it)(?:'|’)ll", r"\1 will"),
-    (r"(you|we|they)(?:'|’)re", r"\1 are"),
+    (r"(I|i)(?:'|\u2019)m", "I am"),
+    (r"(I|you|we|they)(?:'|\u2019)ve", r"\1 have"),
+    (r"(I|you|we|they|he|she|it)(?:'|\u2019)ll", r"\1 will"),
+    (r"(you|we|they)(?:'|\u2019)re", r"\1 are"),
     (r"I am(?= (?:a|an|the|not|trying|using|going|sure|looking|from|in|very)\b)", "I'm"),
     (r"(you|we|they) are(?= (?:a|an|the|not|going|all|in|very)\b)", r"\1're"),
-    (r"(it|that|there|he|she)(?:'|’)s(?= (?:a|an|the|not|very|in|really|also|just|so|no)\b)", r"\1 is"),
+    (r"(it|that|there|he|she)(?:'|\u2019)s(?= (?:a|an|the|not|very|in|also|so|no)\b)", r"\1 is"),
 )  # fmt: skip
 """Patterns (regular expressions of lower-cased starts) and what stands for them."""
 
@@ -538,11 +535,11 @@ accept accepted,achieve achieved,add added,announce announced,appear appeared,at
 become became,begin began,build built,buy bought,come came,complete completed,create created,
 design designed,die died,discover discovered,enter entered,find found,finish finished,
 follow followed,get got,give gave,go went,graduate graduated,help helped,join joined,keep kept,
-know knew,lead led,learn learned,leave left,live lived,lose lost,make made,marry married,move moved,
-need needed,open opened,play played,receive received,release released,remain remained,retire retired,
-return returned,say said,see saw,sell sold,serve served,show showed,sign signed,start started,
-stay stayed,study studied,take took,teach taught,tell told,think thought,try tried,use used,
-visit visited,want wanted,win won,work worked,write wrote
+know knew,lead led,learn learned,leave left,live lived,lose lost,make made,marry married,
+move moved,need needed,open opened,play played,receive received,release released,remain remained,
+retire retired,return returned,say said,see saw,sell sold,serve served,show showed,
+sign signed,start started,stay stayed,study studied,take took,teach taught,tell told,think thought,try tried,
+use used,visit visited,want wanted,win won,work worked,write wrote
 """
 """Verbs whose past is turned into "did not" and the verb after a subject that is a pronoun."""
 
