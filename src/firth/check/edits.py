@@ -126,13 +126,15 @@ _TOWARDS = _any(
     "by of to from against for behind under in at on into over above below after before"
 )
 _START = r"(?:^|(?<=, )|(?<=that )|(?<=when )|(?<=while )|(?<=where ))"
-_AFTERWARDS = _any("in on at for from by with during after before when while until since")
-_END = rf"(?=[,;)]|\.?$| {_AFTERWARDS}\b)(?!, [A-Z]|,[^,]* (?:and|or)\b)"
-_RELATION = _any(
-    r"""on\stop\sof in\sfront\sof on behind under above chasing feeding following watching
-    holding carrying pushing pulling riding leading biting licking towing eating chases
-    rides holds watches"""
+_AFTERWARDS = _any(
+    "in on at from by with during after before when while until since because due despite"
 )
+_END = rf"(?=[,;)]|\.?$| {_AFTERWARDS}\b)(?!, [A-Z]|,[^,]* (?:and|or)\b)"
+_TO = _any(
+    """chasing feeding following watching holding carrying pushing pulling riding leading biting
+    licking towing eating chases rides holds watches"""
+)
+_AT = _any(r"on\stop\sof in\sfront\sof on behind under above")
 _SWAPS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -146,8 +148,8 @@ _SWAPS = tuple(
         # X is larger than Y
         rf"{_START}({_PARTY}) ((?:is|was|has|had)(?: [a-z]+){{0,3}} than) ({_PARTY})(?=[.,;!]|$)",
         # A dog (is) chasing a cat
-        rf"^({_NOUNS}) ((?:is |are )?"
-        rf"(?:(?:sitting|standing|lying|parked|walking|sleeping|perched) )?{_RELATION}) ({_NOUNS})(?=[.,;]|$)",
+        rf"^({_NOUNS}) ((?:is )?(?:{_TO}|(?:sitting|standing|lying|walking|sleeping) {_AT})) "
+        rf"({_NOUNS})(?=[.,;]|$)",
         # from X to Y
         rf"\b[Ff]rom ({NAME}|(?:an?|the) {_WORD}) (to) ({NAME}|(?:an?|the) {_WORD}){_END}",
     )
@@ -166,8 +168,8 @@ _SYMMETRIC = re.compile(
 _OF_A_PLACE = re.compile(
     r"\b(?:in|at|on|into)$|\b"
     + _any(
-        """moved moving returned relocated travel+ed went came [ei]m+igrated graduated studied drove flew
-        living lived born raised"""
+        """moved moving returned relocated travel+ed went came [ei]m+igrated graduated studied
+        drove flew living lived born raised"""
     )
     + r"\b"
 )
@@ -191,9 +193,10 @@ _NO_NAME_WORD = _any(
     Secretary Chairman Commissioner Head [A-Z]\w+(?:ish|ese|ians?|[cr]ans?)"""
 )
 _NO_NAME = re.compile(rf"\b(?:{MONTH}|{_NO_NAME_WORD})\b|['\u2019]s?\b|['\u2019]$")
-_NO_SINGLE_NAME = re.compile(
+_NO_FIRST_NAME = re.compile(
     r"(?:ion|ment|ing|ness|ity|ism|[ae]nce|ship|age|ology|ics|ture|s|ed|ers?|ors?|ly|ice)$"
 )
+_NO_SINGLE_NAME = re.compile(r"(?:ation|ment|ing|ness|ity|ism|ship|ology|ics|ture|ers|ors|ice)$")
 
 
 _ACTORS = re.compile(
@@ -216,10 +219,9 @@ def _order(text: str, others: Sequence[str], rng: np.random.Generator) -> list[C
             a, middle, b = match.groups()
             if (
                 _SYMMETRIC.search(middle)
-                or _acts(a) != _acts(b)
+                or (_acts(a) != _acts(b) and not pattern.pattern.startswith("^"))
                 or (_acts(b) and _OF_A_PLACE.search(middle))
-                or _NO_NAME.search(a)
-                or _NO_NAME.search(b)
+                or any(map(_is_no_name, (a, b)))
                 or (middle == "to" and _NO_WAY.search(text))
                 or (middle.startswith(("is", "was", "has", "lies")) and b.endswith("s"))
                 or {*words(a)} & {*words(b)} - {"the", "a", "an"}
@@ -228,6 +230,10 @@ def _order(text: str, others: Sequence[str], rng: np.random.Generator) -> list[C
                 continue
             found.append((Splice(*match.span(1), _inside(b)), Splice(*match.span(3), _inside(a))))
     return found
+
+
+def _is_no_name(party: str) -> bool:
+    return not re.fullmatch(_NOUNS, party) and _NO_NAME.search(party) is not None
 
 
 def _acts(party: str) -> bool:
@@ -243,7 +249,7 @@ def _inside(party: str) -> str:
 def _is_name(word: str, others: Sequence[str], rng: np.random.Generator) -> bool:
     """Whether the first word of a sentence looks like a name: nobody writes it small."""
     small = re.compile(rf"\b{re.escape(word.lower())}\b")
-    return not _NO_SINGLE_NAME.search(word) and not any(map(small.search, _some(others, rng)))
+    return not _NO_FIRST_NAME.search(word) and not any(map(small.search, _some(others, rng)))
 
 
 def _some(others: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
@@ -297,7 +303,7 @@ _NEGATIVE = re.compile(
     re.I,
 )
 _NEGATED = re.compile(
-    r"(?<=[a-z] )(?<!or )(?<!and )(?:"
+    r"(?<=[A-Za-z] )(?<!\bor )(?<!\band )(?:"
     r"(is|are|was|were|has|have|had|do|does|did|could|would|should|may|might|must|will) not"
     r"|(is|are|was|were|has|have|had|do|does|did|could|would|should)n['\u2019]t"
     r"|(can)(?:not|['\u2019]t)|(wo)n['\u2019]t)(?= [a-z]+ )"
@@ -367,7 +373,8 @@ def _number(text: str, others: Sequence[str], rng: np.random.Generator) -> list[
         before, after = text[: match.start()], text[match.end() :]
         if NO_COUNT.search(before) or _NO_AMOUNT.search(before):
             continue
-        is_day = bool(re.match(rf" {MONTH}", after) or re.search(rf"{MONTH} $", before))
+        by_month = re.match(rf" {MONTH}", after) or re.search(rf"{MONTH} $", before)
+        is_day = by_month is not None and len(match[1]) <= 2
         fits = [new for new in _numbers(match[1], is_day) if new.replace(",", "") not in present]
         if fits:
             found.append((Splice(*match.span(), fits[int(rng.integers(len(fits)))]),))
@@ -377,14 +384,14 @@ def _number(text: str, others: Sequence[str], rng: np.random.Generator) -> list[
 def _numbers(old: str, is_day: bool) -> list[str]:
     """Numbers that may stand for `old`, none of them 0 or 1."""
     if old in NUMBER_WORDS:
-        value = NUMBER_WORDS.index(old) + 2
+        count = NUMBER_WORDS.index(old) + 2
         return [
             word
             for other, word in enumerate(NUMBER_WORDS, 2)
-            if max(value, other) >= 2 * min(value, other)
+            if max(count, other) >= 2 * min(count, other)
         ]
     if is_day:
-        return [str(day) for day in range(2, 29) if old.isdigit() and abs(day - int(old)) >= 4]
+        return [str(day) for day in range(2, 29) if abs(day - int(old)) >= 4]
     if re.fullmatch(r"1\d{3}|20[0-2]\d", old):
         years = range(1000, max(2024, int(old)) + 1)
         return [str(year) for year in years if 5 <= abs(year - int(old)) <= 60]
@@ -392,7 +399,7 @@ def _numbers(old: str, is_day: bool) -> list[str]:
     high = 99.0 if value < 100 else 10 * value
     values = [value * factor for by in (2.0, 2.5, 3.0, 4.0, 6.0, 9.0) for factor in (by, 1 / by)]
     comma = "," if "," in old else ""
-    digits = -1 if old.endswith("0") and not decimals and value > 20 else decimals
+    digits = -1 if old.endswith("0") and not decimals and value >= 200 else decimals
     return [
         f"{round(other, digits):{comma}.{decimals}f}"
         for other in values

@@ -38,7 +38,8 @@ def spliced(text: str, splices: Sequence[Splice]) -> str:
 
 
 _AN = re.compile(
-    r"(?!eu|one|uni(?!n)|us[aeiu]|ut[ei]|ub)[aeiou]|hour|hono|heir|8|1[18](?:\d\d)?(?!\d)", re.I
+    r"(?!eu|one|uni(?!n)|us[aeiu]|ut[ei]|ub)[aeiou]|hour|hono|hones|heir|8|1[18](?:\d\d)?(?!\d)",
+    re.I,
 )
 
 
@@ -167,14 +168,14 @@ NO_COUNT = re.compile(
     re.I,
 )
 """What stands before a number that counts nothing."""
-_AFTER_MONTH = re.compile(rf"{MONTH} $")
+_AFTER_CAPITAL = re.compile(r"(?<=.)\b[A-Z]\w* $")
 
 
 def _digits(text: str) -> Iterator[Splice]:
     """3 for three and the reverse, before what is counted."""
     for match in _COUNTED.finditer(text):
         before = text[: match.start()]
-        if not (NO_COUNT.search(before) or _AFTER_MONTH.search(before)):
+        if not (NO_COUNT.search(before) or _AFTER_CAPITAL.search(before)):
             if not match[1].isdigit():
                 yield Splice(*match.span(), str(NUMBER_WORDS.index(match[1]) + 2))
             elif int(match[1]) >= 2:
@@ -217,8 +218,8 @@ _CLAUSE_LAST = re.compile(
 )
 _WHEN_FIRST = re.compile(
     rf"((?:In|On|At|During|By|Since|Until) (?:early |late |mid-)?(?:{MONTH} ?)?[\d ]*"
-    rf"(?:{MONTH}|\d{{4}})(?: \d{{1,2}})?(?:, \d{{4}})?), ((?:he|she|it|they|we|I|the|a|an|his|her|{TOKEN})\b"
-    rf"{_PLAIN}{{8,80}})([.!])"
+    rf"(?:{MONTH}|\d{{4}})(?: \d{{1,2}})?(?:, \d{{4}})?), "
+    rf"((?:he|she|it|they|we|I|the|a|an|his|her|{TOKEN})\b{_PLAIN}{{8,80}})([.!])"
 )
 _WHEN_LAST = re.compile(
     r"((?:He|She|It|They|We|I|The [a-z]+(?: [a-z]+)?) (?:was|were|became|left|joined|"

@@ -15,7 +15,7 @@ nearly = almost
 a number of = several
 numerous > many
 a large number of = a great number of
-the majority of = most of
+the majority of the = most of the
 a variety of > various
 a couple of > a few
 a handful of > a few
@@ -82,7 +82,7 @@ certainly = definitely
 basically = essentially
 apparently = seemingly
 simultaneously = at the same time
-subsequently > afterwards
+subsequently > later
 thereafter > after that
 shortly after = soon after
 shortly before > not long before
@@ -91,7 +91,6 @@ right away > immediately
 suddenly = all of a sudden
 meanwhile = in the meantime
 once again = once more
-at that time = at the time
 at the moment > at present
 at first = initially
 as soon as > the moment
@@ -235,7 +234,7 @@ autumn > fall
 soccer > football
 cab > taxi
 cemetery = graveyard
-the aim of = the goal of = the purpose of
+the aim of = the goal of
 the reason why > the reason
 infant > baby
 assistance > help
@@ -538,8 +537,8 @@ follow followed,get got,give gave,go went,graduate graduated,help helped,join jo
 know knew,lead led,learn learned,leave left,live lived,lose lost,make made,marry married,
 move moved,need needed,open opened,play played,receive received,release released,remain remained,
 retire retired,return returned,say said,see saw,sell sold,serve served,show showed,
-sign signed,start started,stay stayed,study studied,take took,teach taught,tell told,think thought,try tried,
-use used,visit visited,want wanted,win won,work worked,write wrote
+sign signed,start started,stay stayed,study studied,take took,teach taught,tell told,think thought,
+try tried,use used,visit visited,want wanted,win won,work worked,write wrote
 """
 """Verbs whose past is turned into "did not" and the verb after a subject that is a pronoun."""
 
