@@ -412,7 +412,7 @@ def _numbers(old: str, is_day: bool) -> list[str]:
 
 _PLACED = re.compile(
     rf"(?<![\w-])([a-z]+) (in|by|from|to|with|at|for|against) ({NAME})"
-    rf"(?=[,;)]|\.?$| (?:{_AFTERWARDS}|and|to|was|is|who|as|where)\b)"
+    rf"(?=[,;)]|\.?$| (?:{_AFTERWARDS}|for|and|to|was|is|who|as|where)\b)"
 )
 _SORT = re.compile(
     r"(?:(University|College|School|Academy|Institute|Hospital)|(Park|Stadium|Station|Square|Airport|"

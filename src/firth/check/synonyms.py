@@ -12,7 +12,7 @@ more than # = over #
 fewer than # > less than #
 at least # > no fewer than #
 nearly = almost
-a number of = several
+a number of > several
 numerous > many
 a large number of = a great number of
 the majority of the = most of the
@@ -36,7 +36,7 @@ each day = every day
 each month = every month
 each week = every week
 twice > two times
-at the age of # = aged #
+at the age of # > aged #
 per cent = percent
 kind of = sort of
 kinds of = types of
@@ -67,7 +67,7 @@ nowadays = these days
 quickly > rapidly
 rapidly > quickly
 originally = initially
-formerly = previously
+formerly > previously
 completely = entirely = totally
 fully = completely
 mainly = primarily = mostly = chiefly
@@ -149,7 +149,6 @@ by means of > with
 next to = beside
 on top of = atop
 beneath = underneath
-inside of > inside
 outside of > outside
 in the vicinity of > near
 close to the > near the
@@ -260,7 +259,7 @@ additional > further
 annual = yearly
 beautiful > lovely
 difficult > hard
-responsible for = in charge of
+in charge of > responsible for
 composed of = made up of
 similar to = akin to
 deceased > dead
@@ -303,7 +302,6 @@ utilize > use
 utilizing > using
 utilising > using
 assisting > helping
-demonstrated > showed
 demonstrates > shows
 stated that = said that
 stated > said
@@ -374,7 +372,6 @@ was selected > was chosen
 enables > makes it possible for
 occurred > happened
 vanished = disappeared
-departed > left
 terminated > ended
 attained > reached
 resembles > looks like
@@ -407,6 +404,8 @@ REWORDINGS: tuple[tuple[str, str], ...] = (
     (r"(he|she|it) has to", r"\1 must"),
     (r"(?:is|are) able to(?= [a-z])", "can"),
     (r"many(?= [a-z]+s\b)", "numerous"),
+    (r"several(?= (?!hundred|thousand|million|other)[a-z])", "a number of"),
+    (r"aged(?= [0-9]+[.,])", "at the age of"),
     (r"([0-9])%", r"\1 percent"),
     (r"([0-9]) ?km", r"\1 kilometres"),
     (r"([0-9]) ?kg", r"\1 kilograms"),
