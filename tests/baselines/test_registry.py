@@ -17,7 +17,7 @@ def test_every_baseline_opens_and_scores() -> None:
     alone = [name for name in alone if name not in outside]
     if not glove_files():
         alone.remove("glove")
-    assert {"dice", "tfidf"} <= set(alone)
+    assert {"dice", "tfidf", "tfidf-words"} <= set(alone)
     for name in alone:
         scorer = open_baseline(f"baseline:{name}")
         same, other = scorer.similarities(

@@ -15,7 +15,8 @@ from firth.baselines.registry import BASELINES
 from firth.baselines.trained import TRAINED
 from firth.evaluate.models import resolve_model
 from firth.lexical.scorer import Scorer
-from firth.lexical.tfidf import TfIdf, fit_idf
+from firth.lexical.tfidf import PlainTfIdf, TfIdf, fit_idf
+from firth.lexical.words import Stemmer
 
 Open = Callable[[pytest.FixtureRequest], Scorer]
 
@@ -36,9 +37,7 @@ class Case:
     tolerance: float | None = 1e-9
 
 
-IDF = fit_idf(
-    ["the ship sailed", "the storm", "a harbour", "the old ship"], source="four sentences"
-)
+SENTENCES = ["the ship sailed", "the storm", "a harbour", "the old ship"]
 
 
 def trained(name: str) -> Case:
@@ -106,8 +105,11 @@ CASES = {
     "prompt-eol": Case(prompted, low=-1.0, tolerance=1e-5),
     "dice": Case(lambda _: resolve_model("baseline:dice")),
     "tfidf": Case(lambda _: resolve_model("baseline:tfidf"), tolerance=None),
-    "tfidf@RUN": Case(lambda _: TfIdf(IDF)),
-    "tfidf, unseen counted": Case(lambda _: TfIdf(IDF, count_unseen=True)),
+    "tfidf@RUN": Case(lambda _: TfIdf(fit_idf(SENTENCES, "four sentences"))),
+    "tfidf-words": Case(lambda _: resolve_model("baseline:tfidf-words"), tolerance=None),
+    "tfidf-words@RUN": Case(
+        lambda _: PlainTfIdf(fit_idf(SENTENCES, "four sentences", Stemmer.NONE))
+    ),
     **{name: trained(name) for name in TRAINED},
     "encoder": Case(
         lambda r: resolve_model(r.getfixturevalue("encoder_folder")), low=-1.0, tolerance=1e-5

@@ -11,6 +11,7 @@ from firth.lexical.arrays import Floats, Singles
 from firth.lexical.scorer import CosineScorer, Scorer, TextPair
 from firth.lexical.tfidf import OWN, Frequencies, fit_frequencies, fit_idf
 from firth.lexical.word_vectors import WordVectors
+from firth.lexical.words import Stemmer
 from firth.run.errors import InputError
 
 Encode = Callable[[Sequence[str]], Floats]
@@ -126,10 +127,11 @@ def idf_weighted(vectors: WordVectors, run: str | None = None) -> Scorer:
     """Mean weighted by idf, of a run's corpus or (None) the evaluated set's own sentences."""
     title = f"idf-weighted mean of the word vectors of {vectors.name}, idf from"
     if run:
-        idf = fit_idf_on_run(run)
-        return CosineScorer(f"{title} {idf.source}", Averager(vectors, idf.weight).encode)
+        idf = fit_idf_on_run(run, Stemmer.NONE)
+        return CosineScorer(f"{title} {idf.source}", Averager(vectors, idf.smooth_weight).encode)
     return FromSet(
-        f"{title} {OWN}", lambda texts: Averager(vectors, fit_idf(texts, OWN).weight).encode
+        f"{title} {OWN}",
+        lambda texts: Averager(vectors, fit_idf(texts, OWN, Stemmer.NONE).smooth_weight).encode,
     )
 
 

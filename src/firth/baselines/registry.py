@@ -55,6 +55,14 @@ def _tfidf(spec: Spec) -> Scorer:
     return TfIdf(fit_idf_on_run(spec.source) if spec.source else None)
 
 
+def _plain_tfidf(spec: Spec) -> Scorer:
+    from firth.corpus.statistics import fit_idf_on_run
+    from firth.lexical.tfidf import PlainTfIdf
+    from firth.lexical.words import Stemmer
+
+    return PlainTfIdf(fit_idf_on_run(spec.source, Stemmer.NONE) if spec.source else None)
+
+
 def _averaged(spec: Spec) -> Scorer:
     from firth.baselines.averaged import average, check
     from firth.baselines.glove import installed_glove
@@ -151,8 +159,14 @@ _TOKEN_OPTIONS = {
 BASELINES: Mapping[str, Baseline] = {
     "dice": Baseline("words in common (Dice coefficient over word sets)", _dice),
     "tfidf": Baseline(
-        "cosine of tf-idf vectors; idf from the evaluated set, or from a run's corpus",
+        "cosine of idf vectors of stems; idf from the evaluated set, or from a run's corpus",
         _tfidf,
+        source="RUN",
+        identify=lambda spec: _corpus_digest(spec.source),
+    ),
+    "tfidf-words": Baseline(
+        "cosine of plain tf-idf vectors of words, as scikit-learn makes them; idf as above",
+        _plain_tfidf,
         source="RUN",
         identify=lambda spec: _corpus_digest(spec.source),
     ),

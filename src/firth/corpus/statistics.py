@@ -9,6 +9,7 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.settings import CorpusConfig
 from firth.lexical.arrays import Ints
 from firth.lexical.tfidf import Frequencies, Idf, fit_frequencies, fit_idf
+from firth.lexical.words import Stemmer
 from firth.run.run import Run
 
 _BLOCK = 16_384
@@ -26,7 +27,7 @@ def evenly_spaced(chosen: Ints, most: int) -> Ints:
     return chosen[np.unique(places)]
 
 
-def fit_idf_on_run(path: str | Path | Run) -> Idf:
+def fit_idf_on_run(path: str | Path | Run, stemmer: Stemmer = Stemmer.PORTER) -> Idf:
     """The idf of a run's corpus: its sentences of `min_words` to `max_words` words.
 
     Raises:
@@ -41,7 +42,8 @@ def fit_idf_on_run(path: str | Path | Run) -> Idf:
         for start in range(0, len(chosen), _BLOCK):
             yield from corpus.texts(chosen[start : start + _BLOCK])
 
-    return fit_idf(texts(), source=f"the {len(chosen):,} sentences of the corpus of {run.path}")
+    source = f"the {len(chosen):,} sentences of the corpus of {run.path}"
+    return fit_idf(texts(), source, stemmer)
 
 
 def fit_frequencies_on_run(path: str | Path | Run, sample: int) -> tuple[Frequencies, list[str]]:

@@ -1,8 +1,8 @@
-"""Inverse document frequencies, and tf-idf: the words two texts share, rare ones counting more."""
+"""Inverse document frequencies, and tf-idf: the terms two texts share, rare ones counting more."""
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from sklearn.preprocessing import normalize
 
 from firth.lexical.arrays import Floats
 from firth.lexical.scorer import TextPair, numbered
-from firth.lexical.words import words
+from firth.lexical.words import Stemmer, stems, words
+from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
 
 IDF = "idf.json"
@@ -21,41 +22,66 @@ IDF = "idf.json"
 
 @dataclass(frozen=True)
 class Idf:
-    """How rare each word is: idf(w) = ln((1 + n) / (1 + df(w))) + 1, smoothed as in scikit-learn.
+    """How rare each term is; a term is the stem of a word, or the word itself.
 
     Attributes:
-        frequencies: Word → df(w), the number of sentences that contain it.
-        sentences: n, the number of sentences read.
+        frequencies: Term → n, the number of sentences that have it.
+        sentences: N, the number of sentences read.
         source: Where they come from, in words.
+        stemmer: Makes terms of words.
 
     Example:
         >>> idf = fit_idf(["A ship sailed.", "A storm came."], source="two sentences")
-        >>> idf.weight("ship") > idf.weight("a")
+        >>> idf.terms("Ships sailing")
+        ['ship', 'sail']
+        >>> idf.weight("sail") > idf.weight("a")
         True
     """
 
     frequencies: Mapping[str, int]
     sentences: int
     source: str
+    stemmer: Stemmer
 
-    def weight(self, word: str) -> float:
-        """idf(w), at least 1; a word never seen (df = 0) gets the largest."""
-        return math.log((1 + self.sentences) / (1 + self.frequencies.get(word, 0))) + 1
+    def terms(self, text: str) -> list[str]:
+        """The terms of `text`, in order, as often as it has them."""
+        return stems(words(text), self.stemmer)
+
+    def weight(self, term: str) -> float:
+        """ln((1 + N) / (1 + n)), at least 0; a term never seen (n = 0) gets the largest."""
+        return math.log((1 + self.sentences) / (1 + self.frequencies.get(term, 0)))
+
+    def smooth_weight(self, term: str) -> float:
+        """`weight` + 1, as in scikit-learn: what every sentence has still counts."""
+        return self.weight(term) + 1
 
     def unknown(self, text: str) -> list[str]:
-        """The distinct words of `text` that were never seen, in order."""
-        return [word for word in dict.fromkeys(words(text)) if word not in self.frequencies]
+        """The distinct words of `text`, in order, whose terms were never seen."""
+        said = list(dict.fromkeys(words(text)))
+        terms = stems(said, self.stemmer)
+        return [w for w, term in zip(said, terms, strict=True) if term not in self.frequencies]
 
     def save(self, folder: Path) -> None:
         """Write it into `folder`, atomically, without its source."""
-        stored = {"sentences": self.sentences, "frequencies": dict(self.frequencies)}
+        stored = {
+            "stemmer": self.stemmer.value,
+            "sentences": self.sentences,
+            "frequencies": dict(self.frequencies),
+        }
         write_json(folder / IDF, stored)
 
     @classmethod
     def load(cls, folder: Path, source: str = "the corpus") -> "Idf":
         """Read what `save` wrote; raise `InputError` where it is missing or broken."""
         stored = read_json(folder / IDF)
-        return cls(stored["frequencies"], stored["sentences"], source)
+        try:
+            stemmer = Stemmer(stored["stemmer"])
+            return cls(stored["frequencies"], stored["sentences"], source, stemmer)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{folder / IDF}: not as this version of firth saves it ({error!r}). "
+                "Build it again: firth train context --run RUN"
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -77,14 +103,14 @@ class Frequencies:
         return self.counts.get(word, 0) / self.total if self.total else 0.0
 
 
-def fit_idf(sentences: Iterable[str], source: str) -> Idf:
-    """Count in how many of `sentences` each word occurs; they are read once, as a stream."""
+def fit_idf(sentences: Iterable[str], source: str, stemmer: Stemmer = Stemmer.PORTER) -> Idf:
+    """Count how many of `sentences` have each term; they are read once, as a stream."""
     counts: Counter[str] = Counter()
     n = 0
     for sentence in sentences:
-        counts.update(set(words(sentence)))
+        counts.update(set(stems(words(sentence), stemmer)))
         n += 1
-    return Idf(counts, n, source)
+    return Idf(counts, n, source, stemmer)
 
 
 def fit_frequencies(sentences: Iterable[str], source: str) -> Frequencies:
@@ -99,73 +125,106 @@ OWN = "the evaluated set's own sentences"
 
 
 class TfIdf:
-    r"""Cosine of tf-idf vectors of single words (lowercased `\w+`), in [0, 1].
+    """Cosine of idf vectors, in [0, 1]: which terms two texts share, rare ones counting more.
 
-    A word that occurs f times in a text weighs (1 + ln f) · idf(w): sublinear term frequency.
-    Scores equal those of scikit-learn's `TfidfVectorizer(sublinear_tf=True)` fitted on the
-    sentences of the idf, so words it never saw are dropped. A text of which nothing is left has
+    Terms are Porter's stems, so that forms of a word meet. Each that a text has counts once and
+    weighs `Idf.weight`; one that the idf never saw weighs most. A text of which nothing is left has
     similarity 0, except to itself: 1.
 
     Args:
         idf: Learned beforehand (`fit_idf`), or None: learned from the distinct texts of the pairs
             in each call, so that scores depend on the set they are part of.
-        count_unseen: Let words the idf never saw count as the rarest, instead of dropping them.
 
     Example:
         >>> tfidf = TfIdf(fit_idf(["A ship sailed.", "A storm came."], source="two sentences"))
         >>> shared_rare, shared_common = tfidf.similarities(
-        ...     [("A ship.", "My ship."), ("A ship.", "A storm.")]
+        ...     [("A ship.", "My ships."), ("A ship.", "A storm.")]
         ... )
         >>> bool(shared_rare > shared_common)
         True
     """
 
-    def __init__(self, idf: Idf | None = None, *, count_unseen: bool = False) -> None:
+    def __init__(self, idf: Idf | None = None) -> None:
         self._idf = idf
-        self._count_unseen = count_unseen
 
     @property
     def name(self) -> str:
         """tf-idf, and where its idf comes from."""
-        unseen = ", unseen words counted" if self._count_unseen else ""
-        return f"tf-idf, idf from {self._idf.source if self._idf else OWN}{unseen}"
+        return f"tf-idf of stems, idf from {self._idf.source if self._idf else OWN}"
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Cosines of `pairs`, shape (n,)."""
-        texts, *sides = numbered(pairs)
-        left, right = (np.array(side, dtype=int) for side in sides)
-        vectors = self._vectors(texts, self._idf or fit_idf(texts, source=OWN))
-        cosines = np.asarray(vectors[left].multiply(vectors[right]).sum(axis=1)).ravel()
-        cosines[[one == two for one, two in pairs]] = 1.0  # also where nothing is left of them
-        clipped: Floats = np.clip(cosines, 0.0, 1.0)
-        return clipped
+
+        def weigh(texts: list[str]) -> sparse.csr_matrix:
+            idf = self._idf or fit_idf(texts, source=OWN)
+            found, terms = _counts(texts, idf)
+            found.data[:] = 1.0
+            return found @ sparse.diags(np.array([idf.weight(term) for term in terms]))
+
+        return _cosines(pairs, weigh)
 
     def weights(self, text: str) -> dict[str, float]:
-        """Word → its weight in the unit vector of `text`; for an idf learned beforehand.
+        """Term → its weight in the unit vector of `text`; for an idf learned beforehand.
 
         Raises:
             ValueError: The idf is that of the evaluated set.
         """
         if self._idf is None:
             raise ValueError("tf-idf of the evaluated set: a text alone has no idf")
-        weights = {
-            word: (1.0 + math.log(count)) * self._idf.weight(word)
-            for word, count in Counter(words(text)).items()
-            if self._count_unseen or word in self._idf.frequencies
-        }
-        length = math.sqrt(math.fsum(weight**2 for weight in weights.values()))
-        return {word: weight / length for word, weight in weights.items()}
+        weights = {term: self._idf.weight(term) for term in self._idf.terms(text)}
+        length = math.hypot(*weights.values()) or 1.0
+        return {term: weight / length for term, weight in weights.items()}
 
-    def _vectors(self, texts: list[str], idf: Idf) -> sparse.csr_matrix:
-        """L2-normalised vectors, shape (n texts, n words among them)."""
-        counter = CountVectorizer(analyzer=words, dtype=np.float64)
-        try:
-            counts = counter.fit_transform(texts)
-        except ValueError:  # scikit-learn refuses texts that have no word at all
-            return sparse.csr_matrix((len(texts), 1), dtype=np.float64)
-        counts.data = 1.0 + np.log(counts.data)
-        weights = [
-            idf.weight(word) if self._count_unseen or word in idf.frequencies else 0.0
-            for word in counter.get_feature_names_out()
-        ]
-        return normalize((counts @ sparse.diags(np.array(weights))).tocsr(), copy=False)
+
+class PlainTfIdf:
+    r"""Cosine of tf-idf vectors as they are usually made, in [0, 1]; weaker than `TfIdf`.
+
+    A word (lowercased `\w+`) that occurs f times in a text weighs (1 + ln f) · (idf + 1). Scores
+    equal those of scikit-learn's `TfidfVectorizer(sublinear_tf=True)` fitted on the sentences of
+    the idf, so words it never saw are dropped. A text of which nothing is left has similarity 0,
+    except to itself: 1.
+
+    Args:
+        idf: As in `TfIdf`, but of words (`fit_idf` with `Stemmer.NONE`).
+    """
+
+    def __init__(self, idf: Idf | None = None) -> None:
+        self._idf = idf
+
+    @property
+    def name(self) -> str:
+        """Plain tf-idf, and where its idf comes from."""
+        return f"plain tf-idf of words, idf from {self._idf.source if self._idf else OWN}"
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """Cosines of `pairs`, shape (n,)."""
+
+        def weigh(texts: list[str]) -> sparse.csr_matrix:
+            idf = self._idf or fit_idf(texts, OWN, Stemmer.NONE)
+            counts, terms = _counts(texts, idf)
+            counts.data = 1.0 + np.log(counts.data)
+            weights = [idf.smooth_weight(t) if t in idf.frequencies else 0.0 for t in terms]
+            return counts @ sparse.diags(np.array(weights))
+
+        return _cosines(pairs, weigh)
+
+
+def _counts(texts: list[str], idf: Idf) -> tuple[sparse.csr_matrix, list[str]]:
+    """How often each text has each term, shape (n texts, n terms among them), and the terms."""
+    counter = CountVectorizer(analyzer=idf.terms, dtype=np.float64)
+    try:
+        counts = counter.fit_transform(texts)
+    except ValueError:  # scikit-learn refuses texts that have no word at all
+        return sparse.csr_matrix((len(texts), 1), dtype=np.float64), [""]
+    return counts, counter.get_feature_names_out().tolist()
+
+
+def _cosines(pairs: Sequence[TextPair], weigh: Callable[[list[str]], sparse.csr_matrix]) -> Floats:
+    """Cosines (n,) of the vectors that `weigh` gives distinct texts; 1 for a text and itself."""
+    texts, *sides = numbered(pairs)
+    left, right = (np.array(side, dtype=int) for side in sides)
+    vectors = normalize(weigh(texts).tocsr(), copy=False) if texts else sparse.csr_matrix((0, 0))
+    cosines = np.asarray(vectors[left].multiply(vectors[right]).sum(axis=1)).ravel()
+    cosines[[one == two for one, two in pairs]] = 1.0  # also where nothing is left of them
+    clipped: Floats = np.clip(cosines, 0.0, 1.0)
+    return clipped

@@ -139,7 +139,7 @@ class WordComponent:
 
 
 class TermComponent:
-    """tf-idf cosine: the words that two sentences share, rare ones counting more.
+    """tf-idf cosine: the stems that two sentences share, rare ones counting more.
 
     Args:
         tfidf: With the idf of the corpus.
@@ -155,7 +155,7 @@ class TermComponent:
         return self._tfidf.similarities(pairs)
 
     def contributions(self, one: str, two: str, top: int) -> tuple[list[Contribution], float]:
-        """The shared words; a word's fit is its weight in the sentence."""
+        """The shared stems; a stem's fit is its weight in the sentence."""
         weights1, weights2 = self._tfidf.weights(one), self._tfidf.weights(two)
         shared = {
             word: (fit, weights2[word], fit * weights2[word])
@@ -169,14 +169,14 @@ class KnownWords:
     """Which words of a text the corpus has, and what a likeness by these alone is worth.
 
     Args:
-        idf: Of the corpus: words as they are written.
-        bag: Has their stems.
+        idf: Of the corpus.
+        bag: Of the corpus.
     """
 
     def __init__(self, idf: Idf, bag: WordBag) -> None:
         self._idf, self._stemmer = idf, bag.stemmer
         self._stems = frozenset(bag.vocabulary)
-        self._tfidf = TfIdf(idf, count_unseen=True)
+        self._tfidf = TfIdf(idf)
 
     def unknown(self, text: str) -> list[str]:
         """The distinct words of `text`, in order, that the corpus has not, nor their stems."""
@@ -189,7 +189,7 @@ class KnownWords:
 
         It is 1, but for texts that have the same known words and differ in unknown ones. By their
         known words these would be one text, of which as much is seen as the cosine of their tf-idf
-        vectors says in which unknown words count too, as the rarest.
+        vectors says, in which unknown words count as the rarest.
         """
         unseen = {text: self._idf.unknown(text) for pair in pairs for text in pair}
         found, blind = np.ones(len(pairs)), []

@@ -116,10 +116,12 @@ def build_surrogate(run: Run) -> Outcome:
     kind = run.config.surrogate.kind
     if kind is not BaseKind.PRETRAINED:
         reads.append(TOKENIZER)
-    if kind is BaseKind.STATIC and CONTEXT in Origin.reads(run):
-        reads.append(CONTEXT)
-    elif kind is BaseKind.STATIC:
-        settings += [*LIMITS, "context.bag"]
+    if kind is BaseKind.STATIC:
+        settings += LIMITS
+        if CONTEXT in Origin.reads(run):
+            reads.append(CONTEXT)
+        else:
+            settings.append("context.bag")
     run.inputs(*reads)  # a stage that is missing is named before a base is downloaded
     inputs = base_inputs(run.config.surrogate.base)
     return run.build(SURROGATE, _build, reads=reads, settings=settings, inputs=inputs)

@@ -31,9 +31,8 @@ from firth.context import CONTEXT
 from firth.context.bag import learn
 from firth.corpus.statistics import fit_idf_on_run
 from firth.corpus.tokenizer import open_tokenizer
-from firth.lexical.tfidf import Idf
 from firth.lexical.word_vectors import WordBag
-from firth.lexical.words import stems
+from firth.lexical.words import Stemmer, stems
 from firth.origin.origin import Origin
 from firth.run.pretrained import open_encoder
 from firth.run.quiet import quiet_libraries
@@ -129,9 +128,9 @@ def static_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTr
     """A `StaticEmbedding` model with the vectors above; arguments, errors as in `build_start`."""
     config = run.config.surrogate
     seed = derive_seed(run.config.seed, "surrogate", "start")
-    idf = Idf.load(run.folder(CONTEXT)) if has_context else fit_idf_on_run(run)
+    idf = fit_idf_on_run(run, Stemmer.NONE)
     words = frequent_words(idf.frequencies, config.vocabulary, config.min_sentences)
-    weights = np.array([idf.weight(word) for word in words], np.float32)
+    weights = np.array([idf.smooth_weight(word) for word in words], np.float32)
     vectors = np.float32(config.idf_share) * random_vectors(weights, config.dimensions, seed)
     bag, history = _bag(run, scratch, seed, has_context)
     if bag is not None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from firth.baselines.dice import Dice
 from firth.lexical.tfidf import fit_idf
-from firth.lexical.words import words
+from firth.lexical.words import Stemmer, words
 from firth.relatedness.pairs.overlap import Bags, Index, bags_of, close_in_length, length_window
 from firth.relatedness.pairs.settings import OverlapMeasure
 
@@ -102,12 +102,12 @@ def test_overlap_is_dice(sentences: list[str]) -> None:
 
 def test_overlap_weighted_by_idf(sentences: list[str]) -> None:
     """The measure `idf` is Dice weighted by `firth.lexical.tfidf` over the same sentences."""
-    idf = fit_idf(sentences, "here")
+    idf = fit_idf(sentences, "here", Stemmer.NONE)
     bags = bags_of([words(text) for text in sentences])
     for a, b in [(0, 1), (5, 300), (17, 18), (44, 44)]:
         one, two = set(words(sentences[a])), set(words(sentences[b]))
-        shared = sum(idf.weight(word) for word in one & two)
-        total = sum(map(idf.weight, one)) + sum(map(idf.weight, two))
+        shared = sum(idf.smooth_weight(word) for word in one & two)
+        total = sum(map(idf.smooth_weight, one)) + sum(map(idf.smooth_weight, two))
         found = bags.overlaps(np.array([a]), np.array([b]), OverlapMeasure.IDF)
         assert found[0] == pytest.approx(2 * shared / total, abs=1e-8)
 
