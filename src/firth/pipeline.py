@@ -13,6 +13,7 @@ from firth.context.settings import Encoder
 from firth.corpus import CORPUS, TOKENIZER
 from firth.evaluate import EVALUATION
 from firth.harvest import HARVEST
+from firth.origin import ORIGIN
 from firth.origin.origin import Origin
 from firth.origin.settings import Method
 from firth.paper.coherence import COHERENCE
@@ -48,6 +49,7 @@ STEPS = (
     Step(COHERENCE, "firth.paper.coherence.build", "train_coherence"),
     Step(GENERATOR, "firth.paper.generation.build", "train_generator"),
     Step(CONTEXT, "firth.context.build", "build_context"),
+    Step(ORIGIN, "firth.origin.choose", "build_origin"),
     Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
     Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
     Step(EVALUATION, "firth.evaluate.evaluate", "build_evaluation"),
@@ -57,7 +59,7 @@ STEPS = (
 def needed(run: Run) -> tuple[Stage, ...]:
     """The stages of a whole run, in order: without the models of the method of Origin that is not
     used, and without the evaluation where no task is named."""
-    unused = {COHERENCE, GENERATOR, CONTEXT} - {*Origin.reads(run)}
+    unused = {COHERENCE, GENERATOR, CONTEXT, ORIGIN} - {*Origin.reads(run)}
     if not run.config.evaluate.tasks:
         unused.add(EVALUATION)
     return tuple(step.stage for step in STEPS if step.stage not in unused)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from firth.check import CHECK
 from firth.cli.options import (
     Changes,
     DataDir,
@@ -24,6 +25,7 @@ from firth.context import CONTEXT
 from firth.context.settings import Encoder
 from firth.corpus import CORPUS, TOKENIZER
 from firth.harvest import HARVEST
+from firth.origin import ORIGIN
 from firth.paper.coherence import COHERENCE
 from firth.paper.generation import GENERATOR
 from firth.paper.retrieve import RETRIEVE
@@ -164,7 +166,8 @@ def build_context(
     """Train what Origin compares by default: which words and sentences fit into which contexts."""
     start(quiet)
     named: Changes = {"encoder": Encoder.CAUSAL_LM.value, "model": model} if model else {}
-    _build(changed_run(folder, parse_settings(settings, seed, context=named)), CONTEXT)
+    run = changed_run(folder, parse_settings(settings, seed, context=named))
+    _build(run, CHECK, CONTEXT, ORIGIN)
 
 
 def train_baseline(

@@ -40,5 +40,5 @@ class Blend:
 
 
 DEFAULT = Blend(sentences=1.0, words=0.5, own=0.8)
-"""What is taken where the check has nothing to choose by: chosen on STSb dev and STS12, over corpora
-of 0.1M to 10M words (docs/research/origin.md)."""
+"""What is taken where the check has nothing to choose by: chosen on STSb dev and STS12, over
+corpora of 0.1M to 10M words (docs/research/origin.md)."""

@@ -104,9 +104,7 @@ class EnsembleOrigin(Explainer):
         weights: Name → weight of those that have one; they sum to 1.
     """
 
-    def __init__(
-        self, components: Mapping[str, Component], blend: Blend, space: WordSpace
-    ) -> None:
+    def __init__(self, components: Mapping[str, Component], blend: Blend, space: WordSpace) -> None:
         given = {name: float(getattr(blend, name)) for name in components}
         whole = sum(given.values())
         self.weights = {name: weight / whole for name, weight in given.items() if weight}

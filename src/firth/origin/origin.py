@@ -5,6 +5,7 @@ from pathlib import Path
 from firth.context import CONTEXT
 from firth.corpus import CORPUS, TOKENIZER
 from firth.lexical.scorer import Explainer
+from firth.origin import ORIGIN
 from firth.origin.settings import Method
 from firth.paper.coherence import COHERENCE
 from firth.paper.generation import GENERATOR
@@ -56,7 +57,7 @@ class Origin:
         """The stages that the run's kind of Origin reads."""
         if run.config.origin.method is Method.PAPER:
             return (CORPUS, TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
-        return (CORPUS, CONTEXT)
+        return (CORPUS, CONTEXT, ORIGIN)
 
     @staticmethod
     def settings(run: Run) -> tuple[str, ...]:
@@ -64,7 +65,7 @@ class Origin:
         if run.config.origin.method is Method.PAPER:
             generator = ("generator.batch_tokens", "generator.precision")
             return ("origin.method", "paper", "retrieve.chunks", "seed", *generator)
-        return ("context.precision", "origin.method", "origin.weights")
+        return ("context.precision", "origin.method", "origin.own", "origin.weights")
 
     @staticmethod
     def identity(run: Run) -> str:

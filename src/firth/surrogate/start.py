@@ -179,9 +179,9 @@ def own_directions(grams: Sequence[frozenset[str]], dimensions: int, seed: int) 
     columns = np.array([numbers[gram] for some in grams for gram in sorted(some)], np.int64)
     parts = np.repeat(1 / np.sqrt(counts * dimensions), counts).astype(np.float32)
     bounds = np.concatenate(([0], np.cumsum(counts)))
-    summed: Vectors = sparse.csr_matrix(
-        (parts, columns, bounds), shape=(len(grams), len(numbers))
-    ) @ noise
+    summed: Vectors = (
+        sparse.csr_matrix((parts, columns, bounds), shape=(len(grams), len(numbers))) @ noise
+    )
     return summed
 
 
@@ -215,9 +215,7 @@ def word_tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
     return tokenizer
 
 
-def _space(
-    run: Run, scratch: Path, seed: int, has_context: bool
-) -> tuple[WordSpace, History]:
+def _space(run: Run, scratch: Path, seed: int, has_context: bool) -> tuple[WordSpace, History]:
     if has_context:
         return WordSpace.load(run.folder(CONTEXT)), []
     config = run.config.context
