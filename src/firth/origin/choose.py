@@ -61,7 +61,7 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     most = run.config.origin.items or (SUMMED_ITEMS if summed else ENCODED_ITEMS)
     items = [item for item in open_items(run) if item.kind is Kind.NEXT][:most]
     owns = OWN if summed else (DEFAULT.own,)
-    chosen, table = DEFAULT, []
+    chosen, table = DEFAULT, list[dict[str, Any]]()
     if items:
         pairs = pairs_of(items)
         aligned = AlignedWords(space).similarities(pairs)

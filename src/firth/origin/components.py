@@ -147,7 +147,8 @@ class SummedWords:
         texts, left, right = numbered(pairs)
         sums = [self._sum(text) for text in texts]
         products = [sum(_products(sums[a], sums[b])) for a, b in zip(left, right, strict=True)]
-        return np.clip(np.array(products, dtype=float), -1.0, 1.0)
+        clipped: Floats = np.clip(np.array(products, dtype=float), -1.0, 1.0)
+        return clipped
 
     def parts(self, one: str, two: str, top: int) -> Parts:
         """The corpus sentences behind what was learned, and the words that both have."""
