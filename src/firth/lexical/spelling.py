@@ -51,8 +51,8 @@ def alike(one: Sequence[str], two: Sequence[str]) -> Floats:
         for gram in ngrams(stem):
             for j in holders.get(gram, ()):
                 row[j] += 1.0
-    sizes1, sizes2 = (np.array([len(ngrams(stem)) for stem in stems]) for stems in (one, two))
-    cosines: Floats = shared / np.sqrt(np.outer(sizes1, sizes2)) if shared.size else shared
+    sizes1, sizes2 = ([len(ngrams(stem)) for stem in stems] for stems in (one, two))
+    cosines: Floats = shared / np.sqrt(np.outer(sizes1, sizes2))
     return cosines
 
 

@@ -140,8 +140,7 @@ def static_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTr
     grams = [ngrams(stem) for stem in stemmed] + [runs(_framed(piece)) for piece in pieces]
     vectors = own_directions(grams, config.dimensions, derive_seed(seed, "n-grams"))
     vectors *= np.float32(own) * np.concatenate((lengths, piece_lengths))[:, None]
-    if config.start_epochs:
-        vectors[: len(words)] += learned_vectors(space, stemmed, config.dimensions)
+    vectors[: len(words)] += learned_vectors(space, stemmed, config.dimensions)
     unknown = np.zeros((1, config.dimensions), np.float32)
     module = StaticEmbedding(word_tokenizer([*words, *pieces]), np.concatenate((unknown, vectors)))
     # Unknown words are left out of the mean and never learn.
@@ -219,7 +218,6 @@ def _space(run: Run, scratch: Path, seed: int, has_context: bool) -> tuple[WordS
     if has_context:
         return WordSpace.load(run.folder(CONTEXT)), []
     config = run.config.context
-    epochs = run.config.surrogate.start_epochs or 1
-    settings = config.bag.model_copy(update={"epochs": epochs})
+    settings = config.bag.model_copy(update={"epochs": run.config.surrogate.start_epochs})
     bag, _, history = learn(run, settings, seed, scratch, "Surrogate: first vectors")
     return WordSpace(bag, fit_idf_on_run(run, bag.stemmer), config.trust), history
