@@ -72,6 +72,7 @@ class ContextFits:
         fits1, fits2 = self._decorrelated @ one, self._decorrelated @ two
         added = fits1 * fits2 / len(fits1)
         chosen = np.lexsort((self._contexts.positions, -np.abs(added)))[:top]
+        chosen = chosen[added[chosen] != 0]
         positions = self._contexts.positions[chosen]
         documents = self._corpus.document_of(positions).tolist()
         found = [
