@@ -25,7 +25,8 @@ def runs_by_loops(text: str) -> set[str]:
 @given(st.text("abcé<>", max_size=9))
 def test_runs_are_all_of_their_lengths(text: str) -> None:
     """Every run of 3 to 5 characters; what is shorter stands for itself."""
-    assert runs(text) == runs_by_loops(text)
+    assert set(runs(text)) == runs_by_loops(text)
+    assert len(set(runs(text))) == len(runs(text))
 
 
 @given(STEMS, STEMS)
@@ -35,11 +36,11 @@ def test_alike_is_its_definition(one: list[str], two: list[str]) -> None:
     assert found.shape == (len(one), len(two))
     for i, s in enumerate(one):
         for j, t in enumerate(two):
-            shared = len(ngrams(s) & ngrams(t))
+            shared = len(set(ngrams(s)) & set(ngrams(t)))
             expected = shared / math.sqrt(len(ngrams(s)) * len(ngrams(t)))
             assert found[i, j] == expected
             assert 0 <= found[i, j] <= 1
-            assert (found[i, j] == 1) == (ngrams(s) == ngrams(t))
+            assert (found[i, j] == 1) == (set(ngrams(s)) == set(ngrams(t)))
 
 
 @given(STEMS, STEMS, STEMS)
@@ -61,7 +62,7 @@ def test_numbers_are_whole() -> None:
 
 def test_a_stem_of_nothing_is_alike_to_itself_only() -> None:
     """It has one n-gram, so that nothing is divided by zero."""
-    assert ngrams("") == {"<>"}
+    assert ngrams("") == ("<>",)
     assert alike(["", "sea"], ["", "sea"]).tolist() == np.eye(2).tolist()
     assert alike([], ["sea"]).shape == (0, 1)
     assert alike(["sea"], []).shape == (1, 0)
@@ -72,9 +73,10 @@ def test_products_of_sums_are_sums_of_products(
     one: list[tuple[str, float]], two: list[tuple[str, float]]
 ) -> None:
     """Σ Σ of weight, weight and `alike`; a stem given twice counts twice."""
-    (stems1, stems2), (weights1, weights2) = (
-        [[item[place] for item in side] for side in (one, two)] for place in (0, 1)
+    expected = sum(
+        weight1 * weight2 * alike([stem1], [stem2])[0, 0]
+        for stem1, weight1 in one
+        for stem2, weight2 in two
     )
-    expected = np.array(weights1) @ alike(stems1, stems2) @ np.array(weights2)
-    assert product(spelled(one), spelled(two)) == pytest.approx(float(expected), abs=1e-9)
+    assert product(spelled(one), spelled(two)) == pytest.approx(expected, abs=1e-9)
     assert product(spelled(one), spelled(two)) == product(spelled(two), spelled(one))

@@ -41,7 +41,8 @@ def test_learned_vectors_are_scaled_by_trust() -> None:
     """√trust · vector, in a unit in which all lengths' root mean square is 1; 0 if unknown."""
     unit = math.sqrt((9 + 16 + 0) / 3)
     found = space().learned(["sail", "cow", "ship", "storm"])
-    expected = [[0, 4 / unit * math.sqrt(1 / 6)], [0, 0], [3 / unit * math.sqrt(0.5), 0], [0, 0]]
+    one, two = 4 / unit * math.sqrt(1 / 6), 3 / unit * math.sqrt(0.5)
+    expected = np.array([[0.0, one], [0.0, 0.0], [two, 0.0], [0.0, 0.0]])
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert space().learned([]).shape == (0, 2)
     assert found.dtype == np.float64
@@ -50,7 +51,7 @@ def test_learned_vectors_are_scaled_by_trust() -> None:
 def test_directions_forget_lengths() -> None:
     """The same directions, each as long as √trust alone; a vector of length 0 stays."""
     found = space().directions(["sail", "cow", "ship", "storm"])
-    expected = [[0, math.sqrt(1 / 6)], [0, 0], [math.sqrt(0.5), 0], [0, 0]]
+    expected = np.array([[0.0, math.sqrt(1 / 6)], [0.0, 0.0], [math.sqrt(0.5), 0.0], [0.0, 0.0]])
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert space().directions([]).shape == (0, 2)
 

@@ -149,7 +149,7 @@ def matched(space: WordSpace, one: str, two: str) -> float:
     """How far two stems match, by the definition."""
     if one == two:
         return 1.0
-    shared = len(ngrams(one) & ngrams(two)) / math.sqrt(len(ngrams(one)) * len(ngrams(two)))
+    shared = len({*ngrams(one)} & {*ngrams(two)}) / math.sqrt(len(ngrams(one)) * len(ngrams(two)))
     vectors = space.bag.vectors.astype(float)
     known = {stem: vectors[row] for stem, row in space.bag.numbers.items()}
     if one not in known or two not in known:
@@ -157,7 +157,7 @@ def matched(space: WordSpace, one: str, two: str) -> float:
     a, b = known[one], known[two]
     trust = math.sqrt(space.trusted(one) * space.trusted(two))
     cosine = trust * float(a @ b) / float(np.linalg.norm(a) * np.linalg.norm(b))
-    return max(shared, max(cosine, 0.0) ** 1.5)
+    return max(shared, float(max(cosine, 0.0) ** 1.5))
 
 
 @pytest.mark.parametrize("pair", [(A, B), (A, C), (UNKNOWN, MORE), (B, MORE)])

@@ -63,9 +63,8 @@ def test_own_directions_are_those_of_spelling() -> None:
 
 
 def test_own_directions_do_not_see_each_other() -> None:
-    """Equal n-grams, equal vectors; the order of a set, which differs by process, is not seen."""
-    grams = [frozenset({"sea", "<se"}), frozenset({"<se", "sea"}), frozenset({"1984"})]
-    one, same, other = own_directions(grams, 8, seed=2)
+    """Equal n-grams, equal vectors, whatever stands before them."""
+    one, same, other = own_directions([("sea", "<se"), ("sea", "<se"), ("1984",)], 8, seed=2)
     assert (one == same).all()
     assert not np.allclose(one, other)
 
@@ -106,8 +105,7 @@ def test_the_start_is_origins_sum_of_words(fresh: Callable[..., Run], tmp_path: 
         run = fresh(f"run{dimensions}", dimensions=dimensions)
         found = cosines_of_start(run, tmp_path / "scratch", pairs)
         errors.append(np.sqrt(np.mean((found - expected) ** 2)))
-        agreed = rank_correlation(found, expected)
-        assert agreed is not None
+        agreed = rank_correlation(found, expected) or 0.0
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 0.02
     assert agreed > 0.99

@@ -170,12 +170,12 @@ def _framed(piece: str) -> str:
     return piece.removeprefix(CONTINUED) if piece.startswith(CONTINUED) else f"<{piece}"
 
 
-def own_directions(grams: Sequence[frozenset[str]], dimensions: int, seed: int) -> Vectors:
+def own_directions(grams: Sequence[Sequence[str]], dimensions: int, seed: int) -> Vectors:
     """Sums of random directions of n-grams, (len(grams), d), of length about 1."""
-    numbers = {gram: n for n, gram in enumerate(sorted(frozenset().union(*grams)))}
+    numbers = {gram: n for n, gram in enumerate(sorted({gram for some in grams for gram in some}))}
     noise = np.random.default_rng(seed).standard_normal((len(numbers), dimensions), np.float32)
     counts = np.array([len(some) for some in grams])
-    columns = np.array([numbers[gram] for some in grams for gram in sorted(some)], np.int64)
+    columns = np.array([numbers[gram] for some in grams for gram in some], np.int64)
     parts = np.repeat(1 / np.sqrt(counts * dimensions), counts).astype(np.float32)
     bounds = np.concatenate(([0], np.cumsum(counts)))
     summed: Vectors = (
