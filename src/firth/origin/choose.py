@@ -40,7 +40,7 @@ than people do (docs/research/origin.md)."""
 SUMMED_ITEMS, ENCODED_ITEMS = 2_000, 500
 """Sentences asked about where the configuration gives no number."""
 FEWEST = 500
-"""With fewer, the default is taken: they are of too few documents for an interval to be believed."""
+"""With fewer, the default is taken: of so few documents no interval can be believed."""
 
 
 def build_origin(run: Run) -> Outcome:
