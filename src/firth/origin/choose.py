@@ -33,11 +33,15 @@ from firth.run.progress import note
 from firth.run.run import Run
 from firth.run.stage import Outcome
 
-OWN = (0.3, 0.5, 0.6, 0.8, 1.0, 1.4, 2.0)
-WORDS = (0.0, 0.15, 0.3, 0.5, 1.0, 2.0)
-"""Candidates: lengths of own directions, weights of the alignment beside 1 for the sentences."""
+OWN = (0.5, 0.6, 0.8, 1.0, 1.4)
+WORDS = (0.0, 0.15, 0.3, 0.5, 1.0)
+"""Candidates: lengths of own directions, weights of the alignment beside 1 for the sentences. No
+length below 0.5: the check asks for what word vectors are trained on, and would trust them more
+than people do (docs/research/origin.md)."""
 SUMMED_ITEMS, ENCODED_ITEMS = 2_000, 500
 """Sentences asked about where the configuration gives no number."""
+FEWEST = 500
+"""With fewer, the default is taken: of so few documents no interval can be believed."""
 
 
 def build_origin(run: Run) -> Outcome:
@@ -58,8 +62,9 @@ def _said(
     held_out_sentences: int, changed: bool, sentences: float, words: float, own: float
 ) -> str:
     blend = f"{sentences:g} sentences + {words:g} words, own directions {own:g}"
-    if not held_out_sentences:
-        return f"origin: {blend}: the default, without held-out sentences to choose by"
+    if held_out_sentences < FEWEST:
+        few = f"{held_out_sentences} held-out sentences are too few to choose by"
+        return f"origin: {blend}: the default, since {few}"
     why = "chosen by" if changed else "the default, which none is ahead of on"
     return f"origin: {blend}: {why} {held_out_sentences:,} held-out sentences"
 
@@ -97,7 +102,10 @@ def _measure(
 def _choose(
     items: Sequence[Item], measured: Mapping[Blend, Floats], seed: int
 ) -> tuple[Blend, list[dict[str, Any]]]:
-    """Of the blends that cannot be told from the best, that nearest to the default; and a table."""
+    """Of the blends that cannot be told from the best, that nearest to the default; and a table.
+
+    With fewer than `FEWEST` items it is the default.
+    """
     if not items:
         return DEFAULT, []
     blends, accuracies = list(measured), list(measured.values())
@@ -108,7 +116,7 @@ def _choose(
         {**asdict(blend), "accuracy": asdict(accuracy), "behind_the_best": asdict(ahead)}
         for blend, (accuracy, ahead) in zip(blends, found, strict=True)
     ]
-    return min(equal, key=_steps), table
+    return DEFAULT if len(items) < FEWEST else min(equal, key=_steps), table
 
 
 def _steps(blend: Blend) -> int:
