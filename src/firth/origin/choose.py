@@ -62,10 +62,11 @@ def _said(
     held_out_sentences: int, changed: bool, sentences: float, words: float, own: float
 ) -> str:
     blend = f"{sentences:g} sentences + {words:g} words, own directions {own:g}"
-    if not held_out_sentences:
-        return f"origin: {blend}: the default, without held-out sentences to choose by"
-    why = "chosen by" if changed else "the default, which none is ahead of on"
-    return f"origin: {blend}: {why} {held_out_sentences:,} held-out sentences"
+    if held_out_sentences < FEWEST:
+        why = f"the default: to choose takes {FEWEST:,} held-out sentences, and there are"
+    else:
+        why = "chosen by" if changed else "the default, which none is ahead of on"
+    return f"origin: {blend}: {why} {held_out_sentences:,}"
 
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
