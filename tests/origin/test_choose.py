@@ -76,8 +76,8 @@ def test_with_little_to_tell_by_the_default_is_taken(documents: int, count: int)
     winner = max(BLENDS, key=choose._steps)
     found = measured(np.random.default_rng(3), len(asked), {winner: 0.5})
     assert choose._choose(asked, found, seed=1)[0] == DEFAULT
-    assert "too few" in choose._said(FEWEST - 1, False, **asdict(DEFAULT))
-    assert "too few" not in choose._said(FEWEST, False, **asdict(DEFAULT))
+    assert "the default: to choose takes" in choose._said(FEWEST - 1, False, **asdict(DEFAULT))
+    assert "to choose takes" not in choose._said(FEWEST, False, **asdict(DEFAULT))
 
 
 def test_candidates_are_measured_as_the_check_measures_them(tiny_run: Path) -> None:
@@ -127,6 +127,6 @@ def test_a_run_without_held_out_documents_has_the_default(
     assert not open_items(run), "premise"
     summary = build_origin(run).manifest.summary
     assert not summary["changed"]
-    assert "0 held-out sentences are too few" in choose._said(**summary)
+    assert "and there are 0" in choose._said(**summary)
     assert 0 < EnsembleOrigin.open(run).similarity("The ship sank.", "A ship sails.") < 1
     assert CHECK.name in run.manifest(ORIGIN).inputs

@@ -63,8 +63,8 @@ def _said(
 ) -> str:
     blend = f"{sentences:g} sentences + {words:g} words, own directions {own:g}"
     if held_out_sentences < FEWEST:
-        few = f"{held_out_sentences} held-out sentences are too few to choose by"
-        return f"origin: {blend}: the default, since {few}"
+        few = f"to choose takes {FEWEST:,} held-out sentences, and there are {held_out_sentences:,}"
+        return f"origin: {blend}: the default: {few}"
     why = "chosen by" if changed else "the default, which none is ahead of on"
     return f"origin: {blend}: {why} {held_out_sentences:,} held-out sentences"
 
