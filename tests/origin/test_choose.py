@@ -69,15 +69,17 @@ def test_a_clear_winner_is_chosen() -> None:
     assert choose._choose(asked, found, seed=1)[0] == winner
 
 
-@pytest.mark.parametrize(("documents", "count"), [(1, 0), (1, FEWEST), (60, FEWEST - 1)])
+@pytest.mark.parametrize(
+    ("documents", "count"), [(1, 0), (1, FEWEST), (29, FEWEST), (60, FEWEST - 1)]
+)
 def test_with_little_to_tell_by_the_default_is_taken(documents: int, count: int) -> None:
-    """Without items, with those of one document, which have no interval, and with few."""
+    """Without items, with those of few documents, and with few."""
     asked = items(documents, count)
     winner = max(BLENDS, key=choose._steps)
     found = measured(np.random.default_rng(3), len(asked), {winner: 0.5})
     assert choose._choose(asked, found, seed=1)[0] == DEFAULT
-    assert "the default: to choose takes" in choose._said(FEWEST - 1, False, **asdict(DEFAULT))
-    assert "to choose takes" not in choose._said(FEWEST, False, **asdict(DEFAULT))
+    assert "the default" in choose._said(count, False, **asdict(DEFAULT))
+    assert "the default" not in choose._said(count, True, **asdict(winner))
 
 
 def test_candidates_are_measured_as_the_check_measures_them(tiny_run: Path) -> None:

@@ -40,8 +40,9 @@ length below 0.5: the check asks for what word vectors are trained on, and would
 than people do (docs/research/origin.md)."""
 SUMMED_ITEMS, ENCODED_ITEMS = 2_000, 500
 """Sentences asked about where the configuration gives no number."""
-FEWEST = 500
-"""With fewer, the default is taken: of so few documents no interval can be believed."""
+FEWEST, FEWEST_DOCUMENTS = 500, 30
+"""With fewer sentences, or of fewer documents, the default is taken: no interval of so few can be
+believed."""
 
 
 def build_origin(run: Run) -> Outcome:
@@ -62,11 +63,10 @@ def _said(
     held_out_sentences: int, changed: bool, sentences: float, words: float, own: float
 ) -> str:
     blend = f"{sentences:g} sentences + {words:g} words, own directions {own:g}"
-    if held_out_sentences < FEWEST:
-        few = f"to choose takes {FEWEST:,} held-out sentences, and there are {held_out_sentences:,}"
-        return f"origin: {blend}: the default: {few}"
-    why = "chosen by" if changed else "the default, which none is ahead of on"
-    return f"origin: {blend}: {why} {held_out_sentences:,} held-out sentences"
+    if changed:
+        return f"origin: {blend}: chosen by {held_out_sentences:,} held-out sentences"
+    why = f"{held_out_sentences:,} held-out sentences give no reason for another"
+    return f"origin: {blend}: the default; {why}"
 
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
@@ -104,7 +104,7 @@ def _choose(
 ) -> tuple[Blend, list[dict[str, Any]]]:
     """Of the blends that cannot be told from the best, that nearest to the default; and a table.
 
-    With fewer than `FEWEST` items it is the default.
+    With too few items, or of too few documents, it is the default.
     """
     if not items:
         return DEFAULT, []
@@ -116,7 +116,8 @@ def _choose(
         {**asdict(blend), "accuracy": asdict(accuracy), "behind_the_best": asdict(ahead)}
         for blend, (accuracy, ahead) in zip(blends, found, strict=True)
     ]
-    return DEFAULT if len(items) < FEWEST else min(equal, key=_steps), table
+    few = len(items) < FEWEST or len({item.document for item in items}) < FEWEST_DOCUMENTS
+    return DEFAULT if few else min(equal, key=_steps), table
 
 
 def _steps(blend: Blend) -> int:
