@@ -133,7 +133,7 @@ def test_the_json_has_the_promised_shape(data_dir: Path, tmp_path: Path) -> None
     assert len(model["fingerprint"]) == 40
     for data in document["data"]:
         assert sorted(data) == [
-            "fingerprint", "licence", "rows", "skipped", "source", "split", "task",
+            "fingerprint", "licence", "rows", "skipped", "source", "split", "task", "without",
         ]  # fmt: skip
         assert len(data["fingerprint"]) == 40
     assert document["command"] == "firth evaluate …"

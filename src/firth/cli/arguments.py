@@ -5,7 +5,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-_SEVERAL = ("--task", "--documents")
+_SEVERAL = ("--task", "--without", "--documents")
 
 
 class SeveralNames(TyperCommand):

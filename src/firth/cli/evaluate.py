@@ -62,6 +62,14 @@ def evaluate(
     split: Annotated[
         str | None, typer.Option(help="train, dev or test. Default: the one usually reported.")
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME...",
+            help="Leave out rows whose texts stand in a row of these sets, as sts-b:dev.",
+            show_default=False,
+        ),
+    ] = None,
     pairs: Annotated[
         int | None,
         typer.Option(min=2, help="Take so many random rows of each set. Default: all."),
@@ -126,6 +134,7 @@ def evaluate(
         groups=groups,
         against=against,
         split=split,
+        without=without or (),
         pairs=pairs,
         resamples=resamples,
         seed=13 if seed is None else seed,

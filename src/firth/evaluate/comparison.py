@@ -57,7 +57,7 @@ def _compare(
         names = ", ".join(f"{a.name} ({a.data[:12]} and {b.data[:12]})" for a, b in differing)
         raise InputError(
             f"{one} and {two} saw different data: the rows differ in {names}. "
-            "Evaluate both on the same files"
+            "Evaluate both on the same files, and leave out the same rows"
         )
     return [
         Comparison(one, two, sample.task, group, sample.split, metric.value, difference)

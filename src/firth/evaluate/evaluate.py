@@ -53,6 +53,7 @@ def evaluate(
     data_dir: str | Path | None = None,
     *,
     split: str | None = None,
+    without: Sequence[str] = (),
     pairs: int | None = None,
     resamples: int = 1_000,
     seed: int = 13,
@@ -69,6 +70,8 @@ def evaluate(
         tasks: Names from `TASKS`, each optionally with a split: `sts12`, `sts-b:dev`; or `all`.
         data_dir: Folder with the evaluation sets; None, or a set it lacks, goes to the hub.
         split: Split of all tasks that name none; None takes each task's default.
+        without: Names as in `tasks`, of the default split where none is named: rows whose texts
+            stand in a row of these sets are left out of all tasks, before `pairs` are taken.
         pairs: Take so many random rows of each set, at least 2; None takes all.
         resamples: Bootstrap resamples behind each interval.
         seed: Of the resampling and of random rows: equal seeds give equal figures.
@@ -83,8 +86,8 @@ def evaluate(
         One figure for each task, split, metric, and `all` or subtask.
 
     Raises:
-        InputError: An unknown task, split or model; data that cannot be found; `pairs` or
-            `resamples` too small; similarities of the wrong shape.
+        InputError: An unknown task, split or model; data that cannot be found; a task of which no
+            row is left; `pairs` or `resamples` too small; similarities of the wrong shape.
         MissingStageError: The model is a run that is not built far enough.
 
     Example:
@@ -96,8 +99,8 @@ def evaluate(
     if is_all(model):
         raise InputError(f"{model}: stands for several models; expected one")
     report = evaluate_models(
-        [model], tasks, data_dir, split=split, pairs=pairs, resamples=resamples, seed=seed,
-        command=command, cache=cache, leakage=leakage, aggregates=aggregates,
+        [model], tasks, data_dir, split=split, without=without, pairs=pairs, resamples=resamples,
+        seed=seed, command=command, cache=cache, leakage=leakage, aggregates=aggregates,
     )  # fmt: skip
     return report.evaluations[0]
 
@@ -110,6 +113,7 @@ def evaluate_models(
     groups: Mapping[str, Sequence[Model]] | None = None,
     against: str | None = None,
     split: str | None = None,
+    without: Sequence[str] = (),
     pairs: int | None = None,
     resamples: int = 1_000,
     seed: int = 13,
@@ -146,7 +150,7 @@ def evaluate_models(
                 f"group {name}: {model} stands for several models, and a group is of models that "
                 "differ in their seed only. Name each of them"
             )
-    found, left_out = select_sets(tasks, data_dir, split)
+    found, left_out = select_sets(tasks, data_dir, split, without)
     sets = [one.sampled(pairs, seed) for one in found]
     systems, missing = select_systems([*models, *(model for _, model in members)])
     labels = {system.label for system in systems}

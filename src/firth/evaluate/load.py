@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 
 from firth.evaluate.readers import gensim_files, read_hub, read_lee, read_original, read_table
@@ -64,33 +65,47 @@ class _NowhereError(InputError):
 
 
 def select_sets(
-    tasks: Sequence[str], data_dir: str | Path | None, split: str | None
+    tasks: Sequence[str],
+    data_dir: str | Path | None,
+    split: str | None,
+    without: Sequence[str] = (),
 ) -> tuple[list[EvaluationSet], list[LeftOut]]:
     """Load the sets behind some names: `TASK`, `TASK:SPLIT`, or `all`.
 
     `all` is every task whose data can be found, each row once; those without the split `split`,
-    which is that of all tasks that name none, are left out.
+    which is that of all tasks that name none, are left out. Rows whose texts stand in a row of a
+    set `without` (`TASK:SPLIT`, or `TASK` for its default split) are left out of every set.
 
     Raises:
-        InputError: No name, an unknown one, data of a named task that cannot be found, or `all`
-            finds nothing.
+        InputError: No name, an unknown one, data of a named task that cannot be found, a named task
+            of which no row is left, or `all` finds nothing.
     """
     if isinstance(tasks, str) or not tasks:
         raise InputError(
             f"tasks: got {tasks!r}; expected a list of names, such as ['sts-b', 'lee'], or ['all']"
         )
+    if isinstance(without, str):
+        raise InputError(
+            f"without: got {without!r}; expected a list of names, such as ['sts-b:dev']"
+        )
+    excluded = [find_task(name) for name in dict.fromkeys(without)]
     named = dict.fromkeys(name for name in tasks if name != EVERYTHING)
     wanted = [(task, found or split) for task, found in map(find_task, named)]
     for task, chosen in wanted:
         task.check_split(chosen or task.default[0])
-    sets = [load_set(task, data_dir, chosen) for task, chosen in wanted]
+    others = [load_set(task, data_dir, chosen) for task, chosen in excluded]
+
+    def load(task: Task, chosen: str | None) -> EvaluationSet:
+        return reduce(EvaluationSet.without, others, load_set(task, data_dir, chosen))
+
+    sets = [load(task, chosen) for task, chosen in wanted]
     left_out = []
     if EVERYTHING in tasks:
         for task in TASKS.values():
             if task.name in named or task.derived:
                 continue
             try:
-                sets.append(load_set(task, data_dir, task.check_split(split) if split else None))
+                sets.append(load(task, task.check_split(split) if split else None))
             except FirthError as error:
                 left_out.append(LeftOut.because("task", task.name, error))
         order = {name: place for place, name in enumerate(TASKS)}

@@ -2,9 +2,9 @@
 
 `similarities.parquet` keeps the similarities behind a table, without any text, so that results of
 any set may be published: a row for each row of each set and model, with `model`, `task`, `split`,
-`row` (its number in the source), `subtask`, `x` and `y` (what the metric compares: gold score and
-similarity, or the similarities of (anchor, positive) and (anchor, negative)), `unit1` and `unit2`
-(the texts compared, where rows share them). `manifest.json` lists what firth wrote.
+`row` (its number among those evaluated), `subtask`, `x` and `y` (what the metric compares: gold
+score and similarity, or the similarities of (anchor, positive) and (anchor, negative)), `unit1` and
+`unit2` (the texts compared, where rows share them). `manifest.json` lists what firth wrote.
 """
 
 from collections.abc import Sequence

@@ -169,7 +169,8 @@ def document(
     ]  # fmt: skip
     data = [
         {"task": one.task.name, "split": one.split, "source": one.source, "rows": len(one.rows),
-         "skipped": one.skipped, "fingerprint": one.fingerprint, "licence": one.task.licence}
+         "skipped": one.skipped, "without": [asdict(gone) for gone in one.excluded],
+         "fingerprint": one.fingerprint, "licence": one.task.licence}
         for one in sets.values()
     ]  # fmt: skip
     return {

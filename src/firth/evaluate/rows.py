@@ -10,6 +10,8 @@ import numpy as np
 from firth.evaluate.metrics import Columns, Floats, Metric, Rows
 from firth.evaluate.task import ALL, Kind, Task
 from firth.lexical.scorer import TextPair
+from firth.lexical.words import normal_form
+from firth.run.errors import InputError
 from firth.run.seeds import derive_seed
 
 
@@ -22,6 +24,17 @@ class Row:
     subtask: str = ""
 
 
+@dataclass(frozen=True)
+class Excluded:
+    """How many `rows` of a set were left out since a row of another one holds their texts; `task`,
+    `split` and `fingerprint` are the other one's."""
+
+    task: str
+    split: str
+    fingerprint: str
+    rows: int
+
+
 @dataclass(frozen=True, eq=False)
 class EvaluationSet:
     """The good rows of one split of one task, in the order of the source.
@@ -31,6 +44,7 @@ class EvaluationSet:
         notes: What a reader of the figures must know: missing parts, skipped rows, substitutes.
         skipped: Number of broken rows left out.
         units: As in `firth.evaluate.metrics`, where rows share their texts by design.
+        excluded: What `without` left out, set by set.
     """
 
     task: Task
@@ -40,6 +54,7 @@ class EvaluationSet:
     notes: tuple[str, ...] = ()
     skipped: int = 0
     units: Rows | None = None
+    excluded: tuple[Excluded, ...] = ()
 
     @property
     def pairs(self) -> list[TextPair]:
@@ -72,10 +87,37 @@ class EvaluationSet:
         chosen = self.order[rng.permutation(len(self.order))[:size]]
         whole = len(self.rows)
         said = (f"{size} random rows of {whole}, seed {seed}",) if size < whole else ()
+        return replace(self._only(chosen), notes=(*self.notes, *said))
+
+    def without(self, other: "EvaluationSet") -> "EvaluationSet":
+        """The rows whose texts do not stand together in a row of `other`, and a note that counts
+        the rest.
+
+        Texts are the same if their normal forms are. Their order, scores and subtasks do not count.
+
+        Raises:
+            InputError: No row is left.
+        """
+        theirs, whole = set(other._texts), len(self.rows)
+        kept = np.array([i for i, texts in enumerate(self._texts) if texts not in theirs], np.int64)
+        name = f"{other.task.name}:{other.split}"
+        if not len(kept):
+            raise InputError(
+                f"{self.task.name} {self.split}: no row is left without those of {name}, which has "
+                f"the texts of all {whole:,}. Leave out another set, or do not evaluate this one"
+            )
+        gone = whole - len(kept)
+        said = (
+            f"left out {gone:,} of {whole:,} rows, whose texts stand in a row of {name} "
+            f"({len(other.rows):,} rows)"
+        )
+        one = Excluded(other.task.name, other.split, other.fingerprint, gone)
+        return replace(self._only(kept), notes=(*self.notes, said), excluded=(*self.excluded, one))
+
+    def _only(self, chosen: Rows) -> "EvaluationSet":
         return replace(
             self,
             rows=tuple(self.rows[i] for i in chosen.tolist()),
-            notes=(*self.notes, *said),
             units=None if self.units is None else self.units[chosen],
         )
 
@@ -96,6 +138,11 @@ class EvaluationSet:
         return _together([_digest(row.texts) for row in self.rows])
 
     @cached_property
+    def _texts(self) -> list[tuple[str, ...]]:
+        """The normal forms of each row's texts, sorted."""
+        return [tuple(sorted(map(normal_form, row.texts))) for row in self.rows]
+
+    @cached_property
     def _digests(self) -> list[bytes]:
         return [_row_digest(row) for row in self.rows]
 
@@ -105,7 +152,8 @@ class Sample:
     """The columns of one model on one set, its rows in an order that follows from the data alone.
 
     Two samples of one `data` fingerprint are about the same observations, row by row. `x`, `y` and
-    `units` are those of `firth.evaluate.metrics`, `rows` the numbers of the rows in their source.
+    `units` are those of `firth.evaluate.metrics`, `rows` the numbers of the rows among
+    those evaluated.
     """
 
     task: str

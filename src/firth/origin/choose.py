@@ -32,11 +32,15 @@ from firth.run.progress import note
 from firth.run.run import Run
 from firth.run.stage import Outcome
 
-OWN = (0.3, 0.5, 0.6, 0.8, 1.0, 1.4, 2.0)
-WORDS = (0.0, 0.15, 0.3, 0.5, 1.0, 2.0)
-"""Candidates: lengths of own directions, weights of the alignment beside 1 for the sentences."""
+OWN = (0.5, 0.6, 0.8, 1.0, 1.4)
+WORDS = (0.0, 0.15, 0.3, 0.5, 1.0)
+"""Candidates: lengths of own directions, weights of the alignment beside 1 for the sentences. No
+length below 0.5: the check asks for what word vectors are trained on, and would trust them more
+than people do (docs/research/origin.md)."""
 SUMMED_ITEMS, ENCODED_ITEMS = 2_000, 500
 """Sentences asked about where the configuration gives no number."""
+FEWEST = 500
+"""With fewer, the default is taken: of so few documents no interval can be believed."""
 
 
 def build_origin(run: Run) -> Outcome:
@@ -79,7 +83,10 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
 def _choose(
     items: Sequence[Item], measured: Mapping[Blend, Floats], seed: int
 ) -> tuple[Blend, list[dict[str, Any]]]:
-    """Of the blends that cannot be told from the best, that nearest to the default; and a table."""
+    """Of the blends that cannot be told from the best, that nearest to the default; and a table.
+
+    With fewer than `FEWEST` items it is the default.
+    """
     blends, accuracies = list(measured), list(measured.values())
     best = int(np.argmax([accuracy.mean() for accuracy in accuracies]))
     found = figures(items, accuracies, against=best, seed=seed)
@@ -88,7 +95,7 @@ def _choose(
         {**asdict(blend), "accuracy": asdict(accuracy), "behind_the_best": asdict(ahead)}
         for blend, (accuracy, ahead) in zip(blends, found, strict=True)
     ]
-    return min(equal, key=_steps), table
+    return DEFAULT if len(items) < FEWEST else min(equal, key=_steps), table
 
 
 def _steps(blend: Blend) -> int:
