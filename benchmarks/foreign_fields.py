@@ -6,8 +6,8 @@ For each run: Spearman x 100 of Dice, of plain tf-idf and of tf-idf over stems (
 corpus), of the run's Origin, and of its Surrogate where `RUN/surrogate` is there; on STS12, 13, 14,
 STSb dev and test, STR-2021, AFS, SICK trial, and the mean of STS12, 13, 14 and STSb test. Beside
 Origin and Surrogate stands how far they are from the better of Dice and tf-idf over stems in that
-cell: ahead (+) or behind (-) where the 95 % interval of the paired bootstrap leaves out zero, else
-level (=).
+cell, with a star where the 95 % interval of the paired bootstrap leaves out zero: they are ahead or
+behind, else level.
 
 FIELD is what a run was trained on: `captions`, `news` or `speeches`; rows of that field are left
 out (`FIELDS`). Runs without one, or of another name, are measured on all rows. The same script
@@ -64,7 +64,7 @@ FIELDS: Mapping[str, Mapping[str, frozenset[str]]] = {
 }
 """Field → task → the subtasks whose rows are of that field, as far as their sources are known."""
 OURS, LEXICAL = ("Origin", "Surrogate"), ("Dice", "tf-idf")
-SIGNS = {"ahead": "+", "level": "=", "behind": "-"}
+VERDICTS = ("ahead", "level", "behind")
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,9 @@ class Cell:
         """`ahead`, `behind`, `level`, or nothing for what is not compared."""
         if self.ahead is None or self.ahead.value is None:
             return ""
-        return ("behind", "ahead")[self.ahead.value > 0] if self.ahead.decided else "level"
+        if not self.ahead.decided:
+            return "level"
+        return "ahead" if self.ahead.value > 0 else "behind"
 
     @property
     def lead(self) -> str:
@@ -104,8 +106,10 @@ class Cell:
         return f"{self.ahead.value:+.1f} [{self.ahead.low:.1f}, {self.ahead.high:.1f}]"
 
     def text(self, intervals: bool) -> str:
-        """`65.2`, `66.4 +`, or `66.4 +1.2 [0.4, 2.0]`."""
-        beside = self.lead if intervals else SIGNS.get(self.verdict, "")
+        """`65.2`, `66.4 +1.2*`, or `66.4 +1.2 [0.4, 2.0]`."""
+        beside = self.lead
+        if beside and not intervals:
+            beside = beside.split()[0] + "*" * (self.verdict != "level")
         return f"{self.value:.1f} {beside}".rstrip()
 
     def plain(self) -> dict[str, Any]:
@@ -195,7 +199,7 @@ def summary(cells: Sequence[Cell]) -> str:
         if not ours:
             continue
         count = Counter(cell.verdict for cell in ours)
-        counted = ", ".join(f"{verdict} {count[verdict]}" for verdict in SIGNS)
+        counted = ", ".join(f"{verdict} {count[verdict]}" for verdict in VERDICTS)
         lines.append(f"{system}, of {len(ours)} cells: {counted}.")
         lines += [
             f"  behind {cell.rival}: {cell.trained_on}, {cell.data}: {cell.lead}"
