@@ -6,14 +6,13 @@
 
 RUN has a corpus; `weights` also needs its context stage (firth train context --run RUN). `bag`
 trains the bag of words with one setting changed at a time; `prompts` compares states of an untuned
-language model by prompt and layer, z-scored over sentences of the corpus; `weights` tries weights
-of the components of a run that is trained. Prints Spearman x 100 on STSb dev and STS12, the only
-sets on which anything is chosen. What tuning a language model is worth is seen with
+language model by prompt and layer, z-scored over sentences of the corpus; `weights` tries the
+candidates of the stage `origin` on a run that is trained. Prints Spearman x 100 on STSb dev and
+STS12, the only sets on which anything is chosen. What tuning a language model is worth is seen with
 `firth train context --model MODEL --set context.tune.steps=0` and `firth evaluate`.
 """
 
 import argparse
-import itertools
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,18 +23,23 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from firth.context import CONTEXT
 from firth.context.bag import learn
-from firth.context.encoder import BagEncoder, unit
+from firth.context.encoder import unit
 from firth.context.language_model import PromptStates
+from firth.context.open import open_encoder
+from firth.context.settings import Encoder
 from firth.corpus.corpus import Corpus
 from firth.corpus.statistics import fit_idf_on_run, usual_sentences
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric, estimate
 from firth.evaluate.task import find_task
 from firth.lexical.arrays import Floats
-from firth.lexical.tfidf import TfIdf
-from firth.origin.components import WordComponent
-from firth.origin.ensemble import EnsembleOrigin
+from firth.lexical.scorer import CosineScorer
+from firth.lexical.word_space import WordSpace
+from firth.origin.blend import DEFAULT
+from firth.origin.choose import OWN, WORDS
+from firth.origin.components import AlignedWords, WordProducts
 from firth.run import progress
 from firth.run.precision import device, number_format
 from firth.run.pretrained import open_causal_lm
@@ -46,12 +50,13 @@ from firth.run.seeds import derive_seed
 Pairs = Sequence[tuple[str, str]]
 TASKS = ("sts-b:dev", "sts12")
 BAGS: Mapping[str, dict[str, Any]] = {
-    "the default: by source, τ 0.07, 1 epoch, 200-d": {},
+    "the default: by source, τ 0.07, 200 steps at least, 200-d": {},
     "batches of all sources": {"by_source": False},
     "τ 0.15": {"temperature": 0.15},
     "τ 0.04": {"temperature": 0.04},
     "τ 0.04, batches of all sources": {"temperature": 0.04, "by_source": False},
     "τ 0.02": {"temperature": 0.02},
+    "1 epoch": {"epochs": 1},
     "2 epochs": {"epochs": 2},
     "batches of 256": {"batch": 256},
     "100-d": {"dimensions": 100},
@@ -111,23 +116,22 @@ def texts_of(sets: Sequence[Rated]) -> list[str]:
 
 
 def compare_bags(run: Run, sets: Sequence[Rated]) -> None:
-    """Cosine, overlap of words, and the ensemble, for each setting."""
-    tfidf = TfIdf(fit_idf_on_run(run))
-    terms = [tfidf.similarities(one.pairs) for one in sets]
-    show("tf-idf", sets, [terms])
-    print(f"{'bag':<52}{'cosine':>14}{'overlap':>14}{'2, 1, 1':>14}")
-    texts = texts_of(sets)
+    """Sums of words, their alignment, and the default blend of both, for each setting."""
+    print(f"{'bag':<52}{'sums':>14}{'alignment':>14}{'blend':>14}")
     for label, changes in BAGS.items():
-        changed = run.config.changed({"context": {"bag": changes}}, label)
+        changed = run.config.changed({"context": {"bag": changes}}, label).context
         with tempfile.TemporaryDirectory() as scratch:
             seed = derive_seed(run.config.seed, "fit", "words")
-            bag, _, _ = learn(run, changed.context.bag, seed, Path(scratch), label)
-        encoded = dict(zip(texts, BagEncoder(bag).encode(texts), strict=True))
-        cosine = [cosines(encoded, one.pairs) for one in sets]
-        words = WordComponent(bag)
-        overlap = [words.similarities(one.pairs) for one in sets]
-        ensemble = [2 * c + o + t for c, o, t in zip(cosine, overlap, terms, strict=True)]
-        show(label, sets, [cosine, overlap, ensemble])
+            bag, _, _ = learn(run, changed.bag, seed, Path(scratch), label)
+        space = WordSpace(bag, fit_idf_on_run(run, bag.stemmer), changed.trust)
+        sums = [WordProducts.of(space, one.pairs).cosines(DEFAULT.own) for one in sets]
+        aligned = [AlignedWords(space).similarities(one.pairs) for one in sets]
+        show(label, sets, [sums, aligned, blended(sums, aligned, DEFAULT.words)])
+
+
+def blended(sentences: Sequence[Floats], aligned: Sequence[Floats], words: float) -> list[Floats]:
+    """Of each set: the first plus so much of the second."""
+    return [one + words * other for one, other in zip(sentences, aligned, strict=True)]
 
 
 def layer_states(states: PromptStates, texts: Sequence[str], layers: Sequence[int]) -> Floats:
@@ -175,26 +179,27 @@ def compare_prompts(run: Run, sets: Sequence[Rated], model: str, gguf_file: str 
 
 
 def compare_weights(run: Run, sets: Sequence[Rated]) -> None:
-    """Each component alone, then the best weights by the sum of both sets."""
-    components = EnsembleOrigin.open(run).components
-    scores = {
-        name: [component.similarities(one.pairs) for one in sets]
-        for name, component in components.items()
-    }
-    for name, values in scores.items():
-        show(f"{name} alone", sets, [values])
+    """Each part alone, then the candidates of the stage `origin`, best first by the sum."""
+    encoder, space = open_encoder(run), WordSpace.load(run.folder(CONTEXT))
+    if encoder.kind is Encoder.BAG:
+        products = [WordProducts.of(space, one.pairs) for one in sets]
+        sentences = {own: [found.cosines(own) for found in products] for own in OWN}
+    else:
+        scorer = CosineScorer(encoder.name, encoder.encode)
+        sentences = {DEFAULT.own: [scorer.similarities(one.pairs) for one in sets]}
+    aligned = [AlignedWords(space).similarities(one.pairs) for one in sets]
+    show("words alone", sets, [aligned])
     tried = []
-    for weights in itertools.product((1, 2, 3, 4, 6), (0, 1, 2), (0, 1, 2)):
-        ensemble = [
-            sum(w * scores[name][i] for name, w in zip(components, weights, strict=True))
-            for i in range(len(sets))
-        ]
-        whole = sum(one.spearman(values) for one, values in zip(sets, ensemble, strict=True))
-        tried.append((whole, weights, ensemble))
+    for own, cosine in sentences.items():
+        show(f"sentences alone, own {own}", sets, [cosine])
+        for words in WORDS:
+            found = blended(cosine, aligned, words)
+            whole = sum(one.spearman(values) for one, values in zip(sets, found, strict=True))
+            tried.append((whole, f"sentences + {words} words, own {own}", found))
     tried.sort(key=lambda item: item[0], reverse=True)
-    print(f"{len(tried)} weights of {', '.join(components)}, best first:")
-    for _, weights, ensemble in tried[:10]:
-        show(str(weights), sets, [ensemble])
+    print(f"{len(tried)} blends, best first:")
+    for _, label, found in tried[:10]:
+        show(label, sets, [found])
 
 
 def main() -> None:

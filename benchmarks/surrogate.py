@@ -1,10 +1,11 @@
 """How good the Surrogate's static start is, before any distillation: what its parts are worth.
 
-    python benchmarks/surrogate.py RUN DATA_DIR [--dimensions 128 256 512] [--shares 0 0.25 0.5 1]
+    python benchmarks/surrogate.py RUN DATA_DIR [--dimensions 128 256 512] [--own 0.3 0.5 0.8 1.4]
 
-For each size of the vector and each length of the random idf directions (that of learned vectors is
-1): Spearman's correlation × 100 on STSb dev and STS12, with the ratings and with the run's Origin.
-The run needs its corpus, tokenizer and stage context, whose encoder may be any.
+For each size of the vector and each length of the words' own directions (None is what the run's
+check chose): Spearman's correlation × 100 on STSb dev and STS12, with the ratings and with the
+run's Origin. The run needs its corpus, tokenizer and the stages of `firth train context`, whose
+encoder may be any.
 """
 
 import argparse
@@ -29,7 +30,7 @@ def main() -> None:
     parser.add_argument("run")
     parser.add_argument("data_dir")
     parser.add_argument("--dimensions", type=int, nargs="+", default=[256])
-    parser.add_argument("--shares", type=float, nargs="+", default=[0.5])
+    parser.add_argument("--own", type=float, nargs="+", default=[None])
     given = parser.parse_args()
     set_quiet(True)
     run = Run.open(given.run)
@@ -42,9 +43,9 @@ def main() -> None:
         sets[name] = (data.pairs, ratings, origin.similarities(data.pairs))
         print(f"Origin on {name}: {100 * (rank_correlation(sets[name][2], ratings) or 0):.1f}")
     for dimensions in given.dimensions:
-        for share in given.shares:
-            start = {"base": "static", "dimensions": dimensions, "idf_share": share}
-            model = start_model(run.changed({"surrogate": start}))
+        for own in given.own:
+            start = {"base": "static", "dimensions": dimensions}
+            model = start_model(run.changed({"surrogate": start, "origin": {"own": own}}))
             shown = []
             for name, (pairs, ratings, scores) in sets.items():
                 found = EncoderScorer(model, name).similarities(pairs)
@@ -52,7 +53,7 @@ def main() -> None:
                 shown.append(
                     f"{name}: {100 * (rated or 0):.1f} (with Origin {100 * (agreed or 0):.1f})"
                 )
-            print(f"{dimensions} dimensions, idf {share}: " + ", ".join(shown), flush=True)
+            print(f"{dimensions} dimensions, own {own}: " + ", ".join(shown), flush=True)
 
 
 if __name__ == "__main__":

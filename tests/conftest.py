@@ -105,6 +105,7 @@ def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker
     Its Origin is the paper's; what the default one needs is built as well.
     """
     from firth.context import CONTEXT
+    from firth.origin import ORIGIN
     from firth.pipeline import bring_up_to_date
 
     base = tmp_path_factory.getbasetemp()
@@ -112,25 +113,28 @@ def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker
         base = base.parent
     path = base / "tiny-run"
     with FileLock(base / "tiny-run.lock"):
-        if not (path / "context" / "manifest.json").is_file():
+        if not (path / ORIGIN.name / "manifest.json").is_file():
             texts = base / "tiny-texts"
             texts.mkdir(exist_ok=True)
             for file in tiny_folder.iterdir():
                 (texts / file.name).write_bytes(file.read_bytes())
             run = Run.create(path, Config.parse(tiny_settings(texts), CONFIG))
             bring_up_to_date(run)
-            bring_up_to_date(run, CONTEXT)
+            bring_up_to_date(run, CONTEXT, ORIGIN)
     return path
 
 
 @pytest.fixture(scope="session")
 def prompt_run(tiny_folder: Path, tiny_llm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose sentence encoder is a tiny language model, tuned a little. Do not change it."""
+    from firth.check.build import build_check
     from firth.context.build import build_context
     from firth.corpus.build import build_corpus
+    from firth.origin.choose import build_origin
 
     settings = {
         "corpus": {"inputs": [str(tiny_folder)]},
+        "origin": {"items": 3},
         "context": {
             "encoder": "causal-lm",
             "model": str(tiny_llm),
@@ -142,8 +146,8 @@ def prompt_run(tiny_folder: Path, tiny_llm: Path, tmp_path_factory: pytest.TempP
         },
     }  # fmt: skip
     run = Run.create(tmp_path_factory.mktemp("prompt") / "run", Config.parse(settings, CONFIG))
-    build_corpus(run)
-    build_context(run)
+    for build in (build_corpus, build_check, build_context, build_origin):
+        build(run)
     return run.path
 
 

@@ -94,16 +94,17 @@ def test_similarity_json_holds_all_terms(firth: Command, tiny_run: Path) -> None
         assert total == pytest.approx(item["fit1"], rel=1e-5)
 
 
-def test_the_default_origin_explains_by_components(firth: Command, run: Path) -> None:
-    """Method `ensemble`: components and evidence on the screen, the sum of them in JSON."""
+def test_the_default_origin_explains_by_parts(firth: Command, run: Path) -> None:
+    """Method `ensemble`: parts and evidence on the screen, the sum of them in JSON."""
     blend = ("--set", "origin.method=ensemble")
-    _, out, _ = firth("explain", A, B, "--run", run, "--top", 2, *blend)
+    near = A.replace("ship", "sailor")
+    _, out, _ = firth("explain", A, near, "--run", run, "--top", 2, *blend)
     assert all(name in out for name in ("sentences: fits", "words: fits", "terms: fits"))
-    _, out, _ = firth("similarity", A, B, "--run", run, "--json", *blend)
+    _, out, _ = firth("similarity", A, near, "--run", run, "--json", *blend)
     found = json.loads(out)
-    added = sum(component["added"] for component in found["components"].values())
+    added = sum(part["added"] for part in found["parts"].values())
     assert added == pytest.approx(found["similarity"])
-    assert {item["component"] for item in found["evidence"]} == {"sentences", "words", "terms"}
+    assert {item["part"] for item in found["evidence"]} == {"sentences", "words", "terms"}
 
 
 def test_the_preset_is_origin_as_printed(firth: Command, run: Path) -> None:
@@ -163,7 +164,7 @@ def test_nothing_known_is_not_the_same(firth: Command, run: Path) -> None:
         assert float(out) < 0.1
         assert words in err
     _, _, err = firth("explain", A, B, *given)
-    assert "nothing is known of" not in err
+    assert "nothing was learned of" not in err
 
 
 def test_a_header_is_no_pair(firth: Command, tiny_run: Path, tmp_path: Path) -> None:

@@ -7,7 +7,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.context.bag import Bag, Pairs, batched, contrast, inverse_frequencies
+from firth.context.bag import (
+    MOST_EPOCHS,
+    STEPS,
+    Bag,
+    Pairs,
+    batched,
+    contrast,
+    enough_epochs,
+    inverse_frequencies,
+    learn,
+)
+from firth.context.settings import BagConfig
 from firth.corpus.numbered import WordSentences, read_sentences
 from firth.corpus.settings import WordSection
 from firth.run.run import Run
@@ -83,3 +94,25 @@ def test_batches_hold_one_source_as_far_as_it_goes(sources: list[int], size: int
     assert len(np.unique(found)) == found.size
     mixed = sum(len({sources[place] for place in batch}) > 1 for batch in found.tolist())
     assert mixed <= sum(sources.count(k) % size for k in set(sources)) // size
+
+
+@given(st.integers(1, 500))
+def test_a_small_corpus_is_read_more_often(steps: int) -> None:
+    """The fewest passes that make 200 steps; never more than ten, never none."""
+    epochs = enough_epochs(steps)
+    assert 1 <= epochs <= MOST_EPOCHS
+    assert epochs * steps >= STEPS or epochs == MOST_EPOCHS
+    assert (epochs - 1) * steps < STEPS
+
+
+def test_the_number_of_epochs_is_as_configured_or_enough(trained_run: Path, tmp_path: Path) -> None:
+    """The summary says how many there were; losses are noted over all of them."""
+    run = Run.open(trained_run)
+    small = BagConfig(dimensions=4, batch=8)
+    steps = Pairs(read_sentences(run, small), 8, seed=0).steps
+    assert 1 < enough_epochs(steps) < MOST_EPOCHS, "premise"
+    for epochs, expected in ((None, enough_epochs(steps)), (1, 1)):
+        config = small.model_copy(update={"epochs": epochs})
+        _, summary, history = learn(run, config, 1, tmp_path / str(epochs), "test")
+        assert summary["epochs"] == expected
+        assert history[-1]["step"] == expected * steps

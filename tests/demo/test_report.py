@@ -10,7 +10,7 @@ import pytest
 
 from firth.demo.report import DemoReport, write_report
 from firth.origin.components import Contribution
-from firth.origin.ensemble import ComponentScore, EnsembleExplanation
+from firth.origin.ensemble import EnsembleExplanation, Part
 
 HOSTILE = """<script>alert("x")</script> & 'quoted' </td></table>"""
 
@@ -29,8 +29,8 @@ except MissingExtraError as error:
 def report(text: str) -> DemoReport:
     """A report with `text` in every place that can hold text of others."""
     evidence = Contribution(text, text, text, 3, -0.5, -0.25, 0.125)
-    parts = {text: ComponentScore(0.25, 0.5, 0.125)}
-    explanation = EnsembleExplanation(text, text, 0.125, parts, (evidence,), {text: 0.0})
+    parts = {text: Part(0.25, 0.5, 0.125)}
+    explanation = EnsembleExplanation(text, text, 0.125, parts, (evidence,))
     return DemoReport(
         facts={text: text},
         curves={text: (text, {text: [(1.0, 0.5), (2.0, 0.25)], "other": [(1.0, 0.75)]})},

@@ -74,7 +74,8 @@ def test_forms_of_a_stem_meet_and_repeats_count_once() -> None:
 
 def test_an_unseen_stem_counts_as_the_rarest() -> None:
     """It joins texts that share it as the rarest seen does, and more; it parts them as well."""
-    rarest = min(IDF.frequencies, key=lambda stem: IDF.frequencies[stem])
+    others = sorted(IDF.frequencies.keys() - {"ship", "sea"})
+    rarest = min(others, key=lambda stem: IDF.frequencies[stem])
     assert IDF.frequencies[rarest] == 1, "premise"
     pairs = [(f"the {word} ship", f"the {word} sea") for word in ("zebra", rarest, "the")]
     unseen, rare, none = TfIdf(IDF).similarities(pairs)

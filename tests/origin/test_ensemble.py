@@ -1,23 +1,25 @@
 """Origin's default: a weighted mean, explained by what sums to it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from firth.context.settings import Encoder
 from firth.corpus.corpus import Corpus
-from firth.lexical.words import words
-from firth.origin.ensemble import WEIGHTS, EnsembleOrigin
+from firth.origin import ORIGIN
+from firth.origin.blend import BLEND, DEFAULT, Blend
+from firth.origin.ensemble import EQUAL, EnsembleOrigin
 from firth.origin.origin import Origin
+from firth.origin.settings import OriginConfig
 from firth.paper.origin import PaperOrigin
 from firth.run.errors import ConfigError, InputError, MissingStageError
 from firth.run.run import Run
 
 A = "The ship reached the harbour near the island."
 B = "A sailor left the harbour in a storm."
-PAIRS = [(A, B), (B, A), (A, A), ("", A), ("", "")]
+PAIRS = [(A, B), (B, A), (A, A), ("", A), ("", ""), ("Xqzzy ships!", B), (B, "Xqzzy ships!")]
 
 
 def opened(run: Path | Run, **changes: Any) -> EnsembleOrigin:
@@ -31,6 +33,11 @@ def origin(tiny_run: Path) -> EnsembleOrigin:
     return opened(tiny_run)
 
 
+@pytest.fixture(scope="module", params=["bag", "language model"])
+def either(request: pytest.FixtureRequest, tiny_run: Path, prompt_run: Path) -> EnsembleOrigin:
+    return opened(tiny_run if request.param == "bag" else prompt_run)
+
+
 def test_the_method_decides_the_kind(tiny_run: Path) -> None:
     """The run's setting, or the one given in its place."""
     assert isinstance(Origin.open(tiny_run), PaperOrigin)
@@ -39,42 +46,57 @@ def test_the_method_decides_the_kind(tiny_run: Path) -> None:
         Origin.open(tiny_run, method="other")
 
 
-def test_the_score_is_the_weighted_mean_of_its_components(
-    tiny_run: Path, origin: EnsembleOrigin
-) -> None:
+def test_the_score_is_the_weighted_mean_of_its_components(tiny_run: Path) -> None:
     """Weights are divided by their sum; one of 0 leaves a component out."""
+    origin = opened(tiny_run, weights={"sentences": 1, "words": 3})
     found = {name: each.similarities(PAIRS[:2]) for name, each in origin.components.items()}
-    expected = (2 * found["sentences"] + found["words"] + found["terms"]) / 4
+    expected = (found["sentences"] + 3 * found["words"]) / 4
     np.testing.assert_allclose(origin.similarities(PAIRS[:2]), expected, atol=1e-9)
-    only = opened(tiny_run, weights={"sentences": 0, "words": 0.3, "terms": 0})
-    np.testing.assert_allclose(only.similarities(PAIRS[:1]), found["words"][:1], atol=1e-12)
-    assert set(only.explain(A, B).components) == {"words"}
-    with pytest.raises(ConfigError, match="all three weights are 0"):
-        opened(tiny_run, weights={"sentences": 0, "words": 0, "terms": 0})
+    for name, parts in {"sentences": {"sentences", "terms"}, "words": {"words"}}.items():
+        only = opened(tiny_run, weights={"sentences": 0, "words": 0} | {name: 0.3})
+        np.testing.assert_allclose(only.similarities(PAIRS[:1]), found[name][:1], atol=1e-12)
+        assert set(only.explain(A, B).parts) == parts
+    with pytest.raises(ConfigError, match="both weights are 0"):
+        opened(tiny_run, weights={"sentences": 0, "words": 0})
 
 
-def test_weights_are_those_of_the_encoder_that_was_built(prompt_run: Path) -> None:
-    """A configuration that names another encoder by now does not change the ensemble."""
-    run = Run.open(prompt_run)
-    built = opened(run)
-    assert run.config.context.encoder is Encoder.CAUSAL_LM, "premise: a language model was built"
-    changed = run.changed({"context": {"encoder": "bag"}})
-    assert WEIGHTS[Encoder.BAG] != WEIGHTS[Encoder.CAUSAL_LM], "premise"
-    assert (
-        opened(changed).weights
-        == built.weights
-        == pytest.approx({"sentences": 4 / 6, "words": 1 / 6, "terms": 1 / 6})
-    )
-    assert opened(changed).similarity(A, B) == built.similarity(A, B)
+def test_own_is_the_length_of_own_directions(tiny_run: Path) -> None:
+    """Without them, only what was learned and which word meets which says anything."""
+    added = [opened(tiny_run, own=own).explain(A, B).parts["terms"].added for own in (0, 0.5, 2)]
+    assert added[0] == 0
+    assert added[0] < added[1] < added[2]
 
 
-def test_it_is_symmetric_and_equal_texts_score_one(origin: EnsembleOrigin) -> None:
+def test_the_blend_is_as_configured_and_for_the_rest_as_chosen(
+    tiny_run: Path, tmp_path: Path
+) -> None:
+    """A setting that is given wins; the stage is asked for what is left open, and only then."""
+    run = Run.open(tiny_run)
+    stored = json.loads((run.folder(ORIGIN) / BLEND).read_text())["chosen"]
+    chosen = Blend(**stored)
+    assert Blend.of(run, OriginConfig()) == chosen
+    assert Blend.of(run, OriginConfig(own=3.0)) == Blend(chosen.sentences, chosen.words, 3.0)
+    whole = OriginConfig.model_validate({"weights": {"sentences": 2, "words": 1}, "own": 0.1})
+    assert Blend.of(Run.create(tmp_path / "run", run.config), whole) == Blend(2.0, 1.0, 0.1)
+    weights = whole.model_copy(update={"own": None})
+    assert Blend.of(run, weights) == Blend(2.0, 1.0, chosen.own)
+    assert opened(run, weights={"words": 9.0}, own=0.1).weights["words"] == 0.9
+    assert opened(run).weights["words"] == chosen.words / (chosen.sentences + chosen.words)
+
+
+def test_it_is_symmetric_and_equal_texts_score_one(either: EnsembleOrigin) -> None:
     """To the last bit; empty texts are no exception."""
-    found = origin.similarities(PAIRS).tolist()
+    found = either.similarities(PAIRS).tolist()
     assert found[0] == found[1]
     assert found[2] == found[4] == 1.0
-    assert found[3] == 0.0
-    assert 0 < found[0] < 1
+    assert found[5] == found[6]
+    assert -1 <= found[0] < 1
+
+
+def test_company_changes_no_bit(origin: EnsembleOrigin) -> None:
+    """A batch gives what its pairs give one by one."""
+    assert origin.similarities(PAIRS).tolist() == [origin.similarity(*pair) for pair in PAIRS]
+    assert origin.similarities([]).shape == (0,)
 
 
 @pytest.mark.parametrize(
@@ -82,34 +104,26 @@ def test_it_is_symmetric_and_equal_texts_score_one(origin: EnsembleOrigin) -> No
     [
         ("!!!", "???", 0.0),
         ("", "...", 0.0),
+        ("", A, 0.0),
         ("Xqzzy blorped.", "Wuffle grommed.", 0.0),
         ("The xqzzy blorped.", "The wuffle grommed.", 0.2),
         ("The xqzzy ship blorped.", "The wuffle ships grommed.", 0.5),
     ],
 )
-def test_nothing_known_is_not_the_same(
+def test_nothing_shared_is_not_the_same(
     origin: EnsembleOrigin, one: str, two: str, most: float
 ) -> None:
     """Texts that differ in what the corpus never had are not one text for lack of knowledge."""
-    known = [[w for w in words(text) if w not in origin.unknown(text)] for text in (one, two)]
-    assert [w.rstrip("s") for w in known[0]] == [w.rstrip("s") for w in known[1]], "premise"
     assert 0.0 <= origin.similarity(one, two) <= most
     assert origin.similarity(one, two) == origin.similarity(two, one)
-    found = origin.explain(one, two)
-    assert found.similarity == pytest.approx(origin.similarity(one, two), abs=1e-9)
-    listed = sum(item.contribution for item in found.evidence)
-    assert listed + sum(found.rest.values()) == pytest.approx(found.similarity)
 
 
-def test_a_language_model_sees_what_the_corpus_never_had(prompt_run: Path) -> None:
-    """Its share of the score stays; that of the words the corpus knows is worth little."""
-    origin = opened(prompt_run)
-    pair = ("The xqzzy blorped.", "The wuffle grommed.")
-    (sentences,) = origin.components["sentences"].similarities([pair])
-    assert origin.components["words"].similarities([pair])[0] == pytest.approx(1), "premise"
-    whole = origin.similarity(*pair)
-    assert 4 / 6 * sentences <= whole + 1e-9
-    assert whole < 4 / 6 * sentences + 0.1
+def test_a_shared_unknown_name_brings_together(either: EnsembleOrigin) -> None:
+    """What the corpus never had counts as the rarest: with a language model, too."""
+    same, other = either.similarities(
+        [("Xqzzy left.", "The ship met Xqzzy."), ("Xqzzy left.", "The ship met Wuffle.")]
+    )
+    assert same > other + 0.05
 
 
 def test_unknown_words_are_named(origin: EnsembleOrigin, tiny_run: Path) -> None:
@@ -119,36 +133,53 @@ def test_unknown_words_are_named(origin: EnsembleOrigin, tiny_run: Path) -> None
     assert Origin.open(tiny_run, method="paper").unknown("xqzzy") == [], "it keeps no list"
 
 
-def test_an_explanation_sums_to_the_score(origin: EnsembleOrigin) -> None:
-    """Components sum to the score; evidence and rest of each to what it adds."""
+@pytest.mark.parametrize("pair", [*PAIRS, ("zzz qqq", "zzz qqq"), ("!", "!"), ("The", "the")])
+def test_an_explanation_sums_to_the_score(either: EnsembleOrigin, pair: tuple[str, str]) -> None:
+    """Parts sum to the score; evidence and rest of each to what it adds."""
+    found = either.explain(*pair)
+    assert found.similarity == either.similarity(*pair)
+    added = sum(part.added for part in found.parts.values())
+    assert added == pytest.approx(found.similarity, abs=1e-6)
+    for name, part in found.parts.items():
+        listed = sum(item.contribution for item in found.evidence if item.part == name)
+        assert listed + part.rest == pytest.approx(part.added, abs=1e-9)
+    assert {item.part for item in found.evidence} <= set(found.parts)
+    assert all(item.contribution for item in found.evidence)
+
+
+def test_equal_texts_without_words_are_equal_for_that(origin: EnsembleOrigin) -> None:
+    """No other texts have this part."""
+    assert origin.explain("!", "!").parts[EQUAL].added == 1.0
+    assert EQUAL not in origin.explain(A, A).parts
+    assert EQUAL not in origin.explain("!", "?").parts
+
+
+def test_an_explanation_shows_its_weightiest(origin: EnsembleOrigin) -> None:
+    """So many of each part, where from, and all of them as plain values."""
     found = origin.explain(A, B)
-    assert found.similarity == pytest.approx(origin.similarity(A, B), abs=1e-9)
-    assert sum(each.added for each in found.components.values()) == pytest.approx(found.similarity)
-    for name, each in found.components.items():
-        listed = sum(item.contribution for item in found.evidence if item.component == name)
-        assert listed + found.rest[name] == pytest.approx(each.added)
-        assert each.added == pytest.approx(each.weight * each.similarity)
+    assert set(found.parts) == {"sentences", "terms", "words"}
     shown = found.shown(2)
     assert len(shown) <= 6
+    assert {item.note.split(":")[0] for item in shown} == set(found.parts)
     assert any("harbour" in item.text for item in shown)
-    assert all(item.document for item in found.evidence if item.component == "sentences")
-    assert set(found.as_dict()["evidence"][0]) >= {"component", "contribution", "position"}
+    assert all(item.document for item in found.evidence if item.part == "sentences")
+    assert all(name in found.summary for name in found.parts)
+    plain = json.loads(json.dumps(found.as_dict()))
+    assert set(plain["evidence"][0]) >= {"part", "contribution", "position"}
+
+
+def test_a_language_model_has_no_terms(prompt_run: Path) -> None:
+    """Its vectors have no directions of words in them."""
+    assert set(opened(prompt_run).explain(A, B).parts) == {"sentences", "words"}
 
 
 def test_an_unbuilt_stage_names_its_command(tmp_path: Path, tiny_run: Path) -> None:
-    """What to type, if the context stage is missing."""
+    """What to type, if the context stage is missing, or the blend that nothing else names."""
     run = Run.create(tmp_path / "run", Run.open(tiny_run).config)
     with pytest.raises(MissingStageError, match="firth train context --run"):
         Origin.open(run, method="ensemble")
-
-
-@pytest.mark.parametrize(("one", "two"), [(A, A), ("", ""), ("zzz qqq", "zzz qqq")])
-def test_equal_texts_are_explained_as_equal(origin: EnsembleOrigin, one: str, two: str) -> None:
-    """The explanation's score is the similarity, and still the sum of what its components add."""
-    found = origin.explain(one, two)
-    assert found.similarity == pytest.approx(origin.similarity(one, two)) == 1.0
-    whole = sum(item.contribution for item in found.evidence) + sum(found.rest.values())
-    assert whole == pytest.approx(1.0)
+    with pytest.raises(MissingStageError, match="firth train context --run"):
+        Blend.of(run, OriginConfig(own=DEFAULT.own))
 
 
 @pytest.mark.parametrize("method", ["ensemble", "paper"])
@@ -169,12 +200,4 @@ def test_an_origin_can_be_evaluated(origin: EnsembleOrigin) -> None:
     from firth import evaluate
 
     found = evaluate(origin, ["lee"], resamples=2, leakage=False)
-    assert "Origin, 0.50 sentences" in found.table()
-
-
-def test_evidence_adds_something(origin: EnsembleOrigin) -> None:
-    """Words that add nothing to the score are no evidence for it."""
-    found, _ = origin.components["words"].contributions(A, "zzz", 20)
-    assert found, "the premise: words of A"
-    assert all(item.contribution == 0 for item in found), "the premise: they meet none"
-    assert all(item.contribution != 0 for item in origin.explain(A, "zzz").evidence)
+    assert "Origin, 0.67 sentences" in found.table()

@@ -11,12 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
 
+from firth.check.build import build_check
 from firth.context.build import build_context
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import build_tokenizer, open_tokenizer
 from firth.harvest import HARVEST
 from firth.lexical.words import jaccard, words
+from firth.origin.choose import build_origin
 from firth.run.config import Config
 from firth.run.run import Run
 
@@ -59,7 +61,7 @@ def write_pairs(run: Run, sizes: dict[str, int]) -> None:
 
 @pytest.fixture(scope="session")
 def harvested(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with corpus, tokenizer, context and harvest; copied by `fresh`, never changed."""
+    """A run with all that `distill` reads; copied by `fresh`, never changed."""
     settings = {
         "corpus": {"inputs": [str(tiny_folder)]},
         "tokenizer": {"vocabulary": 400},
@@ -68,9 +70,8 @@ def harvested(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     }
     path = tmp_path_factory.mktemp("harvested") / "run"
     run = Run.create(path, Config.parse(settings, "conftest"))
-    build_corpus(run)
-    build_tokenizer(run)
-    build_context(run)
+    for build in (build_corpus, build_tokenizer, build_check, build_context, build_origin):
+        build(run)
     write_pairs(run, {"train": 600, "dev": 220, "test": 220})
     return path
 

@@ -11,26 +11,30 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firth.corpus.build import build_corpus
+from firth.corpus.corpus import Corpus
+from firth.corpus.tokenizer import build_tokenizer
+from firth.lexical.arrays import Floats
+from firth.lexical.spelling import alike, ngrams, runs
+from firth.lexical.tfidf import Idf
+from firth.lexical.word_space import WordSpace
 from firth.lexical.word_vectors import WordBag
 from firth.lexical.words import Stemmer, words
+from firth.origin.blend import Blend
 from firth.origin.origin import Origin
+from firth.run.config import Config
 from firth.run.run import Run
+from firth.surrogate.report import rank_correlation
 from firth.surrogate.start import (
     UNKNOWN,
     frequent_words,
     learned_vectors,
-    random_vectors,
+    own_directions,
     static_start,
     word_tokenizer,
 )
 
 KNOWN = ["the", "ship", "café", "x_1", "straße"]
-PAIRS = [
-    ("The ship met the storm near the wave.", "The sailor left the wave near the ship."),
-    ("The judge saw the trial near the lawyer.", "The ship saw the sailor near the harbour."),
-    ("The cow met the barn near the farmer.", "The farmer saw the cow near the field."),
-    ("The violin met the piano near the song.", "The judge left the court near the witness."),
-]
 
 
 @given(st.text(alphabet=st.sampled_from("the ship café X_1 Straße.,-'\n\t"), max_size=40))
@@ -48,43 +52,94 @@ def test_frequent_words_come_first() -> None:
     assert frequent_words(counts, 2, 2) == ["a", "b"]
 
 
-def test_random_vectors_are_a_compressed_tfidf() -> None:
-    """Lengths follow the weights, and different words are about orthogonal."""
-    weights = np.array([1.0, 2.0, 4.0], np.float32)
-    vectors = random_vectors(weights, 4096, seed=1)
-    lengths = np.linalg.norm(vectors, axis=1)
-    np.testing.assert_allclose(lengths, weights / np.sqrt(7), rtol=0.05)
-    cosines = (vectors / lengths[:, None]) @ (vectors / lengths[:, None]).T
-    assert np.abs(cosines - np.eye(3)).max() < 0.06
+def test_own_directions_are_those_of_spelling() -> None:
+    """With many dimensions their cosines are `alike`, and their lengths 1: in the mean exactly."""
+    stems = ["israel", "israeli", "sail", "1984", "1985", "harbour"]
+    vectors = own_directions([ngrams(stem) for stem in stems], 1 << 14, seed=1)
+    np.testing.assert_allclose(vectors @ vectors.T, alike(stems, stems), atol=0.04)
+    assert alike(stems, stems)[0, 1] > 0.5, "premise"
+    small = own_directions([runs(f"stem {n}") for n in range(500)], 16, seed=1)
+    assert np.mean(np.linalg.norm(small, axis=1) ** 2) == pytest.approx(1, abs=0.1)
+
+
+def test_own_directions_do_not_see_each_other() -> None:
+    """Equal n-grams, equal vectors, whatever stands before them."""
+    one, same, other = own_directions([("sea", "<se"), ("sea", "<se"), ("1984",)], 8, seed=2)
+    assert (one == same).all()
+    assert not np.allclose(one, other)
 
 
 @pytest.mark.parametrize("dimensions", [3, 5, 8])
-def test_learned_vectors_are_those_of_the_bag(dimensions: int) -> None:
-    """By the word's stem; with fewer dimensions their principal ones; unknown words have none."""
+def test_learned_vectors_are_those_of_the_space(dimensions: int) -> None:
+    """Scaled by trust; with fewer dimensions their principal ones; unknown words have none."""
     rng = np.random.default_rng(1)
     flat = rng.standard_normal((4, 3)) @ rng.standard_normal((3, 5))
     bag = WordBag("", ["sail", "storm", "cow", "barn"], flat.astype(np.float32), Stemmer.PORTER)
-    found = learned_vectors(bag, ["sailing", "barn", "zebra"], dimensions)
+    space = WordSpace(bag, Idf({"sail": 3, "barn": 90}, 100, "", Stemmer.PORTER), 50.0)
+    found = learned_vectors(space, ["sail", "barn", "zebra"], dimensions)
+    assert found.shape == (3, dimensions)
     assert not found[2].any()
-    whole = flat[[0, 3]] / np.sqrt(np.mean(np.linalg.norm(flat[[0, 3]], axis=1) ** 2))
+    whole = space.learned(["sail", "barn"])
+    assert np.linalg.norm(whole[0]) < np.linalg.norm(whole[1]), "premise: trust counts"
     np.testing.assert_allclose(found[:2] @ found[:2].T, whole @ whole.T, atol=1e-5)
 
 
-def test_the_start_is_near_origin(fresh: Callable[..., Run], tmp_path: Path) -> None:
-    """With many dimensions a sentence's vector is its bag's plus its tf-idf's: their blend."""
-    run = fresh("run", dimensions=2048)
-    model, history = static_start(run, tmp_path / "scratch", True)
+def cosines_of_start(run: Run, scratch: Path, pairs: list[tuple[str, str]]) -> Floats:
+    model, history = static_start(run, scratch, True)
     assert not history
-    one, two = (model.encode(list(side)) for side in zip(*PAIRS, strict=True))
-    cosines = (one * two).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(two, axis=1)
-    alone = [
-        {"sentences": 1.0, "words": 0.0, "terms": 0.0},
-        {"sentences": 0.0, "words": 0.0, "terms": 1.0},
-    ]
-    ends = np.sort([Origin.open(run, weights=one).similarities(PAIRS) for one in alone], axis=0)
-    assert (cosines > ends[0] - 0.1).all()
-    assert (cosines < ends[1] + 0.1).all()
-    assert np.argmax(cosines) == np.argmax(ends.mean(axis=0))
+    one, two = (np.asarray(model.encode(list(side)), float) for side in zip(*pairs, strict=True))
+    found: Floats = (one * two).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(two, axis=1)
+    return found
+
+
+def test_the_start_is_origins_sum_of_words(fresh: Callable[..., Run], tmp_path: Path) -> None:
+    """On known words: near with 256 dimensions, and the nearer the more there are."""
+    corpus, rng = Corpus.open(fresh("first")), np.random.default_rng(3)
+    # Distinct words: the mean of the start counts a repeated one twice, Origin once.
+    texts = [" ".join(dict.fromkeys(words(text))) for text in corpus.texts(range(len(corpus)))]
+    pairs = [(texts[a], texts[b]) for a, b in rng.integers(0, len(texts), (300, 2)) if a != b]
+    expected = Origin.open(fresh("second"), weights={"words": 0}).similarities(pairs)
+    assert np.std(expected) > 0.1, "premise: there is an order to agree on"
+    errors = []
+    for dimensions in (64, 512, 4096):
+        run = fresh(f"run{dimensions}", dimensions=dimensions)
+        found = cosines_of_start(run, tmp_path / "scratch", pairs)
+        errors.append(np.sqrt(np.mean((found - expected) ** 2)))
+        agreed = rank_correlation(found, expected) or 0.0
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.02
+    assert agreed > 0.99
+
+
+def test_words_of_one_stem_share_a_vector(tiny_folder: Path, tmp_path: Path) -> None:
+    """To the last bit; words of others do not. The first vectors are learned here."""
+    texts = tmp_path / "texts"
+    shutil.copytree(tiny_folder, texts)
+    for file in sorted(texts.iterdir())[::2]:
+        file.write_text(file.read_text().replace("ship ", "ships "))
+    settings = {"corpus": {"inputs": [str(texts)]}, "tokenizer": {"vocabulary": 400}}
+    run = Run.create(tmp_path / "run", Config.parse(settings, "test"))
+    build_corpus(run)
+    build_tokenizer(run)
+    model, history = static_start(run, tmp_path / "scratch", False)
+    assert history
+    tokenizer: Any = model[0].tokenizer
+    assert {"ship", "ships"} <= set(tokenizer.get_vocab()), "premise"
+    one, form, other = model.encode(["ship", "ships", "harbour"])
+    assert (one == form).all()
+    assert not np.allclose(one, other)
+
+
+def test_own_none_is_what_the_check_chose(fresh: Callable[..., Run], tmp_path: Path) -> None:
+    """The length of own directions follows Origin's setting, and else its stage."""
+    run = fresh("run")
+    chosen = Blend.of(run, run.config.origin).own
+    vectors = []
+    for own in (None, chosen, chosen + 1):
+        model, _ = static_start(run.changed({"origin": {"own": own}}), tmp_path / "scratch", True)
+        vectors.append(model.encode(["the ship met the storm"]))
+    assert (vectors[0] == vectors[1]).all()
+    assert not np.allclose(vectors[0], vectors[2])
 
 
 def test_unseen_words_are_spelled(fresh: Callable[..., Run], tmp_path: Path) -> None:
@@ -114,21 +169,9 @@ def test_what_cannot_be_spelled_counts_as_nothing(
     assert tokenizer.token_to_id(UNKNOWN) == 0
 
 
-def test_start_epochs_0_knows_word_counts_only(
-    fresh: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Vectors are then random directions, the same whatever the bag has learned."""
-    run = fresh("run", start_epochs=0)
-    monkeypatch.setattr(WordBag, "load", None)  # a call would fail
-    model, _ = static_start(run, tmp_path / "scratch", True)
-    first, second = model.encode(["ship", "harbour"])
-    assert first.any()
-    assert abs(first @ second) < 0.9 * np.linalg.norm(first) * np.linalg.norm(second)
-
-
 def test_an_interrupted_start_ends_the_same(fresh: Callable[..., Run], tmp_path: Path) -> None:
     """Where Origin reads no stage context, the bag is learned here, continued if need be."""
-    run = fresh("run", start_epochs=80)
+    run = fresh("run", start_epochs=40)
     whole, history = static_start(run, tmp_path / "whole", False)
     assert len(history) > 1
     left = tmp_path / "left"

@@ -167,6 +167,12 @@ def build_context(
     start(quiet)
     named: Changes = {"encoder": Encoder.CAUSAL_LM.value, "model": model} if model else {}
     run = changed_run(folder, parse_settings(settings, seed, context=named))
+    config = run.config.context
+    if config.encoder is Encoder.CAUSAL_LM:
+        from firth.run.pretrained import PretrainedFiles
+
+        # A model that is refused leaves everything as it was, the stages before this one, too.
+        PretrainedFiles.find(str(config.model), config.gguf_file)
     _build(run, CHECK, CONTEXT, ORIGIN)
 
 

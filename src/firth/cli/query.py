@@ -235,10 +235,10 @@ def _need_text(*sentences: str) -> None:
 
 
 def _note_unknown(origin: "Explainer", *sentences: str) -> None:
-    """Say which words the score cannot know anything of."""
+    """Say of which words nothing was learned."""
     if words := list(dict.fromkeys(word for text in sentences for word in origin.unknown(text))):
         more = f" and {len(words) - 10} more" if len(words) > 10 else ""
-        note(f"never seen in the corpus, so nothing is known of: {', '.join(words[:10])}{more}")
+        note(f"never seen in the corpus, so nothing was learned of: {', '.join(words[:10])}{more}")
 
 
 def _open_origin(

@@ -25,7 +25,7 @@ from firth.run.seeds import derive_seed
 from firth.run.training import History, Schedule, train
 
 _Words = tuple[Tensor, Tensor]
-_STEPS, _MOST_EPOCHS = 200, 10
+STEPS, MOST_EPOCHS = 200, 10
 """Where the configuration names no number of epochs: enough steps, but no text learned by heart."""
 
 
@@ -136,6 +136,11 @@ def inverse_frequencies(sentences: WordSentences) -> Singles:
     return found
 
 
+def enough_epochs(steps: int) -> int:
+    """How often a corpus is read, where once takes so many steps: a small one more often."""
+    return min(-(-STEPS // steps), MOST_EPOCHS)
+
+
 def learn(
     run: Run, config: BagConfig, seed: int, scratch: Path, title: str
 ) -> tuple[WordBag, Mapping[str, Any], History]:
@@ -161,7 +166,7 @@ def learn(
         raise InputError(f"{run.path}: got {len(pairs)} pairs of neighbouring sentences in its "
                          f"corpus; {title} needs two at least")  # fmt: skip
     model = Bag(inverse_frequencies(sentences), config.dimensions, derive_seed(seed, "vectors"))
-    epochs = config.epochs or min(-(-_STEPS // pairs.steps), _MOST_EPOCHS)
+    epochs = config.epochs or enough_epochs(pairs.steps)
     steps = epochs * pairs.steps
     schedule = Schedule(
         steps=steps,

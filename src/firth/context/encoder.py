@@ -44,8 +44,10 @@ class BagEncoder:
 
     def encode(self, texts: Sequence[str], title: str = "Sentence vectors") -> Floats:
         """Vectors of `texts`, shape (n, d)."""
-        sums = [self._space.learned(self._space.stems(text)).sum(axis=0) for text in texts]
-        return unit(np.array(sums).reshape(len(texts), -1))
+        sums = np.zeros((len(texts), self._space.bag.vectors.shape[1]))
+        for row, text in zip(sums, texts, strict=True):
+            row += self._space.learned(self._space.stems(text)).sum(axis=0)
+        return unit(sums)
 
 
 def unit(rows: Floats) -> Floats:

@@ -133,7 +133,7 @@ class Explainer(ABC):
     def unknown(self, text: str) -> list[str]:
         """The distinct words of `text` that the corpus never had, in order.
 
-        Scores say nothing of them. None are named by a kind that keeps no list of words.
+        Nothing was learned of them. None are named by a kind that keeps no list of words.
         """
         return []
 

@@ -6,6 +6,7 @@ stemmer leaves apart (*israel*, *israeli*) and what is misspelt meets half way.
 """
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -18,26 +19,27 @@ _CACHED = 1 << 17
 
 
 @lru_cache(_CACHED)
-def ngrams(stem: str) -> frozenset[str]:
-    """The n-grams of `<stem>`, of 3 to 5 characters; a stem with a digit is one n-gram.
+def ngrams(stem: str) -> tuple[str, ...]:
+    """The distinct n-grams of `<stem>`, of 3 to 5 characters; a stem with a digit is one n-gram.
 
     (1984 and 1985 are spelled alike, and are not alike.)
 
     Example:
-        >>> sorted(ngrams("sea"))
-        ['<se', '<sea', '<sea>', 'ea>', 'sea', 'sea>']
-        >>> sorted(ngrams("b52"))
-        ['<b52>']
+        >>> ngrams("sea")
+        ('<se', 'sea', 'ea>', '<sea', 'sea>', '<sea>')
+        >>> ngrams("b52")
+        ('<b52>',)
     """
     framed = f"<{stem}>"
-    return frozenset([framed]) if any(c.isdigit() for c in stem) else runs(framed)
+    return (framed,) if any(c.isdigit() for c in stem) else runs(framed)
 
 
-def runs(text: str) -> frozenset[str]:
-    """The runs of 3 to 5 characters of a text; a shorter one itself."""
+def runs(text: str) -> tuple[str, ...]:
+    """The distinct runs of 3 to 5 characters of a text; a shorter one itself."""
     lengths = range(SHORTEST, LONGEST + 1)
-    found = frozenset(text[i : i + n] for n in lengths for i in range(len(text) - n + 1))
-    return found or frozenset([text])
+    found = (text[i : i + n] for n in lengths for i in range(len(text) - n + 1))
+    # Interned, since the n-grams of many stems are kept, and most of them are in many stems.
+    return tuple(dict.fromkeys(map(sys.intern, found))) or (text,)
 
 
 def alike(one: Sequence[str], two: Sequence[str]) -> Floats:
@@ -51,8 +53,8 @@ def alike(one: Sequence[str], two: Sequence[str]) -> Floats:
         for gram in ngrams(stem):
             for j in holders.get(gram, ()):
                 row[j] += 1.0
-    sizes1, sizes2 = (np.array([len(ngrams(stem)) for stem in stems]) for stems in (one, two))
-    cosines: Floats = shared / np.sqrt(np.outer(sizes1, sizes2)) if shared.size else shared
+    sizes1, sizes2 = ([len(ngrams(stem)) for stem in stems] for stems in (one, two))
+    cosines: Floats = shared / np.sqrt(np.outer(sizes1, sizes2))
     return cosines
 
 

@@ -17,6 +17,7 @@ from firth.lexical.arrays import Floats, Singles
 from firth.lexical.tfidf import Idf
 from firth.lexical.word_vectors import WordBag
 from firth.lexical.words import stems, words
+from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
 
 SPACE = "space.json"
@@ -48,15 +49,20 @@ class WordSpace:
     @classmethod
     def load(cls, folder: Path) -> "WordSpace":
         """Read what `save` wrote; raise `InputError` where a file is missing or broken."""
-        trust = read_json(folder / SPACE)["trust"]
-        return cls(WordBag.load(folder), Idf.load(folder), trust)
+        stored = read_json(folder / SPACE)
+        if not isinstance(stored, dict) or not isinstance(stored.get("trust"), int | float):
+            raise InputError(
+                f"{folder / SPACE}: got {stored!r:.80}; expected a number named `trust`. "
+                "Build it again: firth train context --run RUN"
+            )
+        return cls(WordBag.load(folder), Idf.load(folder), stored["trust"])
 
     def stems(self, text: str) -> list[str]:
         """The distinct stems of `text`, in order."""
         return list(dict.fromkeys(stems(words(text), self.bag.stemmer)))
 
     def trusted(self, stem: str) -> float:
-        """n / (n + k), in [0, 1): how far what was learned of a stem is trusted."""
+        """n / (n + k), in [0, 1], where n sentences have the stem: how far it is known."""
         n = self.idf.frequencies.get(stem, 0)
         return n / (n + self.trust) if n else 0.0
 
@@ -69,26 +75,21 @@ class WordSpace:
 
         The root mean square of all lengths, before trust, is 1.
         """
-        numbers = [self._numbers.get(stem, -1) for stem in found]
-        rows = self._scaled[numbers].astype(np.float64)
-        rows[np.array(numbers, dtype=int) < 0] = 0.0
-        return rows
+        numbers = self.bag.numbers
+        return self._scaled[[numbers.get(stem, -1) for stem in found]].astype(np.float64)
 
     def directions(self, found: Sequence[str]) -> Floats:
         """As `learned`, each row √(n / (n + k)) long instead."""
         rows = self.learned(found)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         trusted = np.sqrt([self.trusted(stem) for stem in found]).reshape(-1, 1)
-        return rows * np.where(lengths > 0, trusted / np.where(lengths > 0, lengths, 1.0), 0.0)
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {stem: number for number, stem in enumerate(self.bag.vocabulary)}
+        return rows * (trusted / np.where(lengths > 0, lengths, 1.0))
 
     @cached_property
     def _scaled(self) -> Singles:
+        """`learned` of the whole vocabulary; the last row, 0, is that of all other stems."""
         vectors = self.bag.vectors
         typical = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1).mean())
         trusted = np.sqrt([self.trusted(stem) for stem in self.bag.vocabulary])
-        factors = trusted / max(float(typical), 1e-9)
-        return vectors * factors[:, None].astype(np.float32)
+        factors = (trusted / max(float(typical), 1e-9)).astype(np.float32)
+        return np.vstack((vectors * factors[:, None], np.zeros_like(vectors[:1])))

@@ -76,20 +76,9 @@ class WordBag:
         return cls(settings["title"], vocabulary, vectors, Stemmer(settings["stemmer"]))
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
+    def numbers(self) -> dict[str, int]:
+        """Word → its row in `vectors`."""
         return {word: number for number, word in enumerate(self.vocabulary)}
-
-    def known(self, text: str) -> tuple[list[str], Floats]:
-        """The distinct known words of `text` in order, and their vectors, (w, d).
-
-        Where words are stemmed, the first of those with one stem stands for all.
-        """
-        said = words(text)
-        known: dict[int, str] = {}
-        for word, stem in zip(said, stems(said, self.stemmer), strict=True):
-            if (number := self._numbers.get(stem)) is not None:
-                known.setdefault(number, word)
-        return list(known.values()), self.vectors[list(known)].astype(np.float64)
 
     def scorer(self) -> CosineScorer:
         """Cosine of two sentence vectors: sums in which a repeated word counts again."""
@@ -99,7 +88,7 @@ class WordBag:
             found = [words(text) for text in texts]
             new = [w for w in dict.fromkeys(w for text in found for w in text) if w not in known]
             for word, stem in zip(new, stems(new, self.stemmer), strict=True):
-                known[word] = self._numbers.get(stem)
+                known[word] = self.numbers.get(stem)
             sums = np.zeros((len(texts), self.vectors.shape[1]))
             for row, text in zip(sums, found, strict=True):
                 ids = [i for word in text if (i := known[word]) is not None]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from firth.origin import ORIGIN
-from firth.origin.settings import OriginConfig
+from firth.origin.settings import ComponentWeights, OriginConfig
 from firth.run.files import read_json
 from firth.run.run import Run
 
@@ -39,6 +39,6 @@ class Blend:
         return cls(weights.sentences, weights.words, own)
 
 
-DEFAULT = Blend(sentences=1.0, words=0.5, own=0.8)
+DEFAULT = Blend(**ComponentWeights().model_dump(), own=0.8)
 """What is taken where the check has nothing to choose by: chosen on STSb dev and STS12, over
 corpora of 0.1M to 10M words (docs/research/origin.md)."""

@@ -18,15 +18,16 @@ from firth.check.build import open_items
 from firth.check.items import Item, Kind
 from firth.check.measure import accuracies_of, figures, pairs_of
 from firth.context import CONTEXT
+from firth.context.encoder import SentenceEncoder
 from firth.context.open import open_encoder
 from firth.context.settings import Encoder
 from firth.corpus import CORPUS
 from firth.lexical.arrays import Floats
+from firth.lexical.scorer import CosineScorer
 from firth.lexical.word_space import WordSpace
 from firth.origin import ORIGIN
 from firth.origin.blend import BLEND, DEFAULT, Blend
-from firth.origin.components import AlignedWords
-from firth.origin.ensemble import compare_sentences
+from firth.origin.components import AlignedWords, WordProducts
 from firth.run.files import write_json
 from firth.run.progress import note
 from firth.run.run import Run
@@ -48,36 +49,54 @@ def build_origin(run: Run) -> Outcome:
 
     Raises:
         MissingStageError: Its corpus, check or context stage is not built.
+        InputError: The pretrained model is gone, has changed, or cannot be loaded.
     """
     settings = ["context.precision", "origin.items", "seed"]
     outcome = run.build(ORIGIN, _fill, reads=[CORPUS, CHECK, CONTEXT], settings=settings)
-    found = outcome.manifest.summary
-    blend = f"sentences + {found['words']:g} words, own directions {found['own']:g}"
-    said = "chosen by" if found["changed"] else "the default, not worse than any by"
-    note(f"origin: {blend}: {said} {found['held_out_sentences']:,} held-out sentences")
+    if not outcome.reused:
+        note(_said(**outcome.manifest.summary))
     return outcome
+
+
+def _said(
+    held_out_sentences: int, changed: bool, sentences: float, words: float, own: float
+) -> str:
+    blend = f"{sentences:g} sentences + {words:g} words, own directions {own:g}"
+    if held_out_sentences < FEWEST:
+        why = f"the default: to choose takes {FEWEST:,} held-out sentences, and there are"
+    else:
+        why = "chosen by" if changed else "the default, which none is ahead of on"
+    return f"origin: {blend}: {why} {held_out_sentences:,}"
 
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     encoder, space = open_encoder(run), WordSpace.load(run.folder(CONTEXT))
-    # A language model's vectors cost a thousand times as much, and have no length to be chosen.
-    summed = encoder.kind is Encoder.BAG
-    most = run.config.origin.items or (SUMMED_ITEMS if summed else ENCODED_ITEMS)
+    # A language model's vectors cost a thousand times as much.
+    few = SUMMED_ITEMS if encoder.kind is Encoder.BAG else ENCODED_ITEMS
+    most = run.config.origin.items or few
     items = [item for item in open_items(run) if item.kind is Kind.NEXT][:most]
-    owns = OWN if summed else (DEFAULT.own,)
-    chosen, table = DEFAULT, list[dict[str, Any]]()
-    if items:
-        pairs = pairs_of(items)
-        aligned = AlignedWords(space).similarities(pairs)
-        measured = {}
-        for own in owns:
-            sentences = compare_sentences(run, encoder, space, own).similarities(pairs)
-            for words in WORDS:
-                blend = Blend(DEFAULT.sentences, words, own)
-                measured[blend] = accuracies_of(items, sentences + words * aligned)
-        chosen, table = _choose(items, measured, run.config.seed)
+    chosen, table = _choose(items, _measure(items, encoder, space), run.config.seed)
     write_json(workspace / BLEND, {"chosen": asdict(chosen), "candidates": table})
     return {"held_out_sentences": len(items), "changed": chosen != DEFAULT, **asdict(chosen)}
+
+
+def _measure(
+    items: Sequence[Item], encoder: SentenceEncoder, space: WordSpace
+) -> dict[Blend, Floats]:
+    """Accuracy of each item under each candidate."""
+    pairs = pairs_of(items)
+    if encoder.kind is Encoder.BAG:
+        products = WordProducts.of(space, pairs)
+        sentences = {own: products.cosines(own) for own in OWN}
+    else:  # a language model's vectors have no own directions
+        scorer = CosineScorer(encoder.name, encoder.encode)
+        sentences = {DEFAULT.own: scorer.similarities(pairs)}
+    aligned = AlignedWords(space).similarities(pairs)
+    return {
+        Blend(1.0, words, own): accuracies_of(items, cosines + words * aligned)
+        for own, cosines in sentences.items()
+        for words in WORDS
+    }
 
 
 def _choose(
@@ -87,6 +106,8 @@ def _choose(
 
     With fewer than `FEWEST` items it is the default.
     """
+    if not items:
+        return DEFAULT, []
     blends, accuracies = list(measured), list(measured.values())
     best = int(np.argmax([accuracy.mean() for accuracy in accuracies]))
     found = figures(items, accuracies, against=best, seed=seed)

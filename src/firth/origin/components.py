@@ -1,5 +1,6 @@
 """The similarities that Origin takes the mean of, each with the contributions it is the sum of."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,7 +11,7 @@ from firth.context.contexts import Contexts
 from firth.context.encoder import SentenceEncoder
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats, Ints
-from firth.lexical.scorer import TextPair, numbered
+from firth.lexical.scorer import CosineScorer, TextPair, numbered
 from firth.lexical.spelling import alike, product, spelled
 from firth.lexical.word_space import WordSpace
 
@@ -71,6 +72,7 @@ class ContextFits:
         fits1, fits2 = self._decorrelated @ one, self._decorrelated @ two
         added = fits1 * fits2 / len(fits1)
         chosen = np.lexsort((self._contexts.positions, -np.abs(added)))[:top]
+        chosen = chosen[added[chosen] != 0]
         positions = self._contexts.positions[chosen]
         documents = self._corpus.document_of(positions).tolist()
         found = [
@@ -103,27 +105,75 @@ class EncodedSentences:
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Cosines, shape (n,); each distinct text is encoded once."""
-        texts, left, right = numbered(pairs)
-        if not texts:
-            return np.empty(0)
-        vectors = self._encoder.encode(texts, "Origin: sentence vectors")
-        cosines: Floats = np.einsum("nd,nd->n", vectors[left], vectors[right])
-        return np.clip(cosines, -1.0, 1.0)
+        return CosineScorer(self._encoder.name, self._encoder.encode).similarities(pairs)
 
     def parts(self, one: str, two: str, top: int) -> Parts:
         """The corpus sentences behind the cosine."""
-        vectors = self._encoder.encode([one, two], "Origin: sentence vectors")
+        vectors = self._encoder.encode([one, two])
         return {"sentences": self._fits.parts(vectors[0], vectors[1], top)}
 
 
 @dataclass(frozen=True, eq=False)
-class _Summed:
-    """A text as the sum of its words: learned vectors, own directions, and the length of both."""
+class WordSum:
+    """A text as the sum of its words.
+
+    Attributes:
+        stems: Its distinct stems.
+        learned: Sum of their learned vectors, (d,).
+        spelled: N-gram → its part in the sum of their own directions, as long as they are rare.
+    """
 
     stems: list[str]
     learned: Floats
-    own: dict[str, float]
-    length: float
+    spelled: dict[str, float]
+
+    @classmethod
+    def of(cls, space: WordSpace, text: str) -> "WordSum":
+        """The sum of a text."""
+        stems = space.stems(text)
+        own = spelled((stem, space.rarity(stem)) for stem in stems)
+        return cls(stems, space.learned(stems).sum(axis=0), own)
+
+    def products(self, other: "WordSum") -> tuple[float, float]:
+        """Inner products with another: of what was learned, and of own directions."""
+        return float(self.learned @ other.learned), product(self.spelled, other.spelled)
+
+    def length(self, own: float) -> float:
+        """Length of the whole, with own directions so long."""
+        learned, directions = self.products(self)
+        return math.sqrt(learned + own**2 * directions)
+
+
+@dataclass(frozen=True, eq=False)
+class WordProducts:
+    """Inner products of the sums of words of n pairs of texts.
+
+    Attributes:
+        learned: Of learned vectors, (3, n): of both texts, of the first with itself, of the second.
+        spelled: Likewise of own directions.
+    """
+
+    learned: Floats
+    spelled: Floats
+
+    @classmethod
+    def of(cls, space: WordSpace, pairs: Sequence[TextPair]) -> "WordProducts":
+        """The products of `pairs`; each distinct text is summed once."""
+        texts, left, right = numbered(pairs)
+        sums = [WordSum.of(space, text) for text in texts]
+        alone = np.array([found.products(found) for found in sums]).reshape(-1, 2)
+        both = [sums[a].products(sums[b]) for a, b in zip(left, right, strict=True)]
+        learned, directions = np.stack(
+            (np.array(both).reshape(-1, 2), alone[left], alone[right])
+        ).transpose(2, 0, 1)
+        return cls(learned, directions)
+
+    def cosines(self, own: float) -> Floats:
+        """Cosines, (n,), with own directions so long; 0 where a text has no word."""
+        both, one, two = self.learned + own**2 * self.spelled
+        lengths = np.sqrt(one * two)
+        cosines: Floats = both / np.where(lengths > 0, lengths, 1.0)
+        return np.clip(cosines, -1.0, 1.0)
 
 
 class SummedWords:
@@ -135,7 +185,7 @@ class SummedWords:
     Args:
         space: Vectors and directions of words.
         own: Length of own directions; a typical learned vector has length 1, and a stem's direction
-            1 where its idf is 6.
+            this one where its idf is 6.
         fits: Explains products of learned vectors.
     """
 
@@ -144,54 +194,40 @@ class SummedWords:
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Cosines, shape (n,); 0 where a text has no word."""
-        texts, left, right = numbered(pairs)
-        sums = [self._sum(text) for text in texts]
-        products = [sum(_products(sums[a], sums[b])) for a, b in zip(left, right, strict=True)]
-        clipped: Floats = np.clip(np.array(products, dtype=float), -1.0, 1.0)
-        return clipped
+        return WordProducts.of(self._space, pairs).cosines(self._own)
 
     def parts(self, one: str, two: str, top: int) -> Parts:
         """The corpus sentences behind what was learned, and the words that both have."""
-        a, b = self._sum(one), self._sum(two)
-        lengths = a.length * b.length or 1.0
-        unit1, unit2 = (summed.learned / (summed.length or 1.0) for summed in (a, b))
-        meeting = alike(a.stems, b.stems)
-        own1, own2 = (
-            [self._own * self._space.rarity(stem) for stem in summed.stems] for summed in (a, b)
-        )
+        a, b = WordSum.of(self._space, one), WordSum.of(self._space, two)
+        length1, length2 = (found.length(self._own) or 1.0 for found in (a, b))
+        _, directions = a.products(b)
+        fits1 = [self._own * self._space.rarity(stem) / length1 for stem in a.stems]
+        fits2 = [self._own * self._space.rarity(stem) / length2 for stem in b.stems]
+        meeting = alike(a.stems, b.stems).tolist()
         terms = [
-            Contribution(
-                "terms",
-                _both(s, t),
-                None,
-                None,
-                own1[i] / a.length,
-                own2[j] / b.length,
-                float(meeting[i, j]) * own1[i] * own2[j] / lengths,
-            )
-            for i, s in enumerate(a.stems)
-            for j, t in enumerate(b.stems)
-            if meeting[i, j] * own1[i] * own2[j]
+            Contribution("terms", _both(s, t), None, None, fit1, fit2, meeting[i][j] * fit1 * fit2)
+            for i, (s, fit1) in enumerate(zip(a.stems, fits1, strict=True))
+            for j, (t, fit2) in enumerate(zip(b.stems, fits2, strict=True))
         ]
         return {
-            "sentences": self._fits.parts(unit1, unit2, top),
-            "terms": (_largest(terms, top), _products(a, b)[1]),
+            "sentences": self._fits.parts(a.learned / length1, b.learned / length2, top),
+            "terms": (_largest(terms, top), self._own**2 * directions / (length1 * length2)),
         }
 
-    def _sum(self, text: str) -> _Summed:
-        stems = self._space.stems(text)
-        learned = self._space.learned(stems).sum(axis=0)
-        own = spelled((stem, self._own * self._space.rarity(stem)) for stem in stems)
-        length = float(np.sqrt(learned @ learned + product(own, own)))
-        return _Summed(stems, learned, own, length)
 
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """The stems of a text, their learned directions scaled by trust, and their weights."""
 
-def _products(one: _Summed, two: _Summed) -> tuple[float, float]:
-    """What learned vectors and own directions add to the cosine."""
-    lengths = one.length * two.length
-    if not lengths:
-        return 0.0, 0.0
-    return float(one.learned @ two.learned) / lengths, product(one.own, two.own) / lengths
+    stems: list[str]
+    directions: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, space: WordSpace, text: str) -> "_Words":
+        stems = space.stems(text)
+        weights = np.array([space.rarity(stem) for stem in stems], dtype=float) ** 1.5
+        return cls(stems, space.directions(stems), weights)
 
 
 class AlignedWords:
@@ -212,13 +248,13 @@ class AlignedWords:
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Means of matches, shape (n,), in [0, 1]; 0 where a text has no word."""
         texts, left, right = numbered(pairs)
-        read = [self._read(text) for text in texts]
+        read = [_Words.of(self._space, text) for text in texts]
         found = [_aligned(read[a], read[b]) for a, b in zip(left, right, strict=True)]
         return np.array([added.sum() for *_, added in found], dtype=float)
 
     def parts(self, one: str, two: str, top: int) -> Parts:
         """Each word with the one it meets."""
-        a, b = self._read(one), self._read(two)
+        a, b = _Words.of(self._space, one), _Words.of(self._space, two)
         best, matches, added = _aligned(a, b)
         met: dict[tuple[int, int], tuple[float, float]] = {}
         for n, place in enumerate(best.tolist()):
@@ -227,23 +263,8 @@ class AlignedWords:
         found = [
             Contribution("words", _both(a.stems[i], b.stems[j]), None, None, fit, fit, more)
             for (i, j), (fit, more) in met.items()
-            if more
         ]
         return {"words": (_largest(found, top), float(added.sum()))}
-
-    def _read(self, text: str) -> "_Words":
-        stems = self._space.stems(text)
-        weights = np.array([self._space.rarity(stem) for stem in stems], dtype=float) ** 1.5
-        return _Words(stems, self._space.directions(stems), weights)
-
-
-@dataclass(frozen=True, eq=False)
-class _Words:
-    """The stems of a text, their learned directions scaled by trust, and their weights."""
-
-    stems: list[str]
-    directions: Floats
-    weights: Floats
 
 
 def _aligned(one: _Words, two: _Words) -> tuple[Ints, Floats, Floats]:
@@ -263,4 +284,6 @@ def _both(one: str, two: str) -> str:
 
 
 def _largest(found: list[Contribution], top: int) -> list[Contribution]:
+    """The `top` contributions that add most or take most away; none that adds nothing."""
+    found = [item for item in found if item.contribution]
     return sorted(found, key=lambda item: (-abs(item.contribution), item.evidence))[:top]

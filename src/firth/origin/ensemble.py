@@ -29,6 +29,8 @@ from firth.run.run import Run
 
 TOP = 20
 """Contributions that an explanation names of each part."""
+EQUAL = "equal"
+"""The part of a score that equal texts have for being equal, where no words of theirs tell it."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class EnsembleExplanation:
         sentence2: s2.
         similarity: The score: the sum of what the parts add.
         parts: By name: `sentences`, what corpus sentences say; `terms`, what words of both say by
-            themselves; `words`, which word meets which.
+            themselves; `words`, which word meets which; `equal`, where equal texts hold too little
+            to be known by.
         evidence: The largest contributions of each part, in order; none that adds nothing.
     """
 
@@ -130,7 +133,7 @@ class EnsembleOrigin(Explainer):
         folder = run.folder(CONTEXT)
         space, encoder = WordSpace.load(folder), open_encoder(run)
         components = {
-            "sentences": compare_sentences(run, encoder, space, blend.own),
+            "sentences": _compare_sentences(run, encoder, space, blend.own),
             "words": AlignedWords(space),
         }
         return cls(components, blend, space)
@@ -162,19 +165,17 @@ class EnsembleOrigin(Explainer):
         evidence: list[Contribution] = []
         for name, weight in self.weights.items():
             for part, (listed, added) in self.components[name].parts(a, b, TOP).items():
-                found = [
-                    replace(item, contribution=weight * item.contribution)
-                    for item in listed
-                    if item.contribution
-                ]
+                found = [replace(item, contribution=weight * item.contribution) for item in listed]
                 rest = weight * added - sum(item.contribution for item in found)
                 parts[part] = Part(weight, weight * added, rest)
                 evidence += found
-        (similarity,) = self.similarities([(a, b)]).tolist()
+        similarity = self.similarity(a, b)
+        if a == b and (missing := similarity - sum(part.added for part in parts.values())) > 1e-9:
+            parts[EQUAL] = Part(1.0, missing, missing)
         return EnsembleExplanation(a, b, similarity, parts, tuple(evidence))
 
 
-def compare_sentences(
+def _compare_sentences(
     run: Run, encoder: SentenceEncoder, space: WordSpace, own: float
 ) -> Component:
     """The component `sentences` of a run, by the encoder that was built."""

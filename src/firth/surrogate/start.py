@@ -140,8 +140,7 @@ def static_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTr
     grams = [ngrams(stem) for stem in stemmed] + [runs(_framed(piece)) for piece in pieces]
     vectors = own_directions(grams, config.dimensions, derive_seed(seed, "n-grams"))
     vectors *= np.float32(own) * np.concatenate((lengths, piece_lengths))[:, None]
-    if config.start_epochs:
-        vectors[: len(words)] += learned_vectors(space, stemmed, config.dimensions)
+    vectors[: len(words)] += learned_vectors(space, stemmed, config.dimensions)
     unknown = np.zeros((1, config.dimensions), np.float32)
     module = StaticEmbedding(word_tokenizer([*words, *pieces]), np.concatenate((unknown, vectors)))
     # Unknown words are left out of the mean and never learn.
@@ -171,12 +170,12 @@ def _framed(piece: str) -> str:
     return piece.removeprefix(CONTINUED) if piece.startswith(CONTINUED) else f"<{piece}"
 
 
-def own_directions(grams: Sequence[frozenset[str]], dimensions: int, seed: int) -> Vectors:
+def own_directions(grams: Sequence[Sequence[str]], dimensions: int, seed: int) -> Vectors:
     """Sums of random directions of n-grams, (len(grams), d), of length about 1."""
-    numbers = {gram: n for n, gram in enumerate(sorted(frozenset().union(*grams)))}
+    numbers = {gram: n for n, gram in enumerate(sorted({gram for some in grams for gram in some}))}
     noise = np.random.default_rng(seed).standard_normal((len(numbers), dimensions), np.float32)
     counts = np.array([len(some) for some in grams])
-    columns = np.array([numbers[gram] for some in grams for gram in sorted(some)], np.int64)
+    columns = np.array([numbers[gram] for some in grams for gram in some], np.int64)
     parts = np.repeat(1 / np.sqrt(counts * dimensions), counts).astype(np.float32)
     bounds = np.concatenate(([0], np.cumsum(counts)))
     summed: Vectors = (
@@ -219,7 +218,6 @@ def _space(run: Run, scratch: Path, seed: int, has_context: bool) -> tuple[WordS
     if has_context:
         return WordSpace.load(run.folder(CONTEXT)), []
     config = run.config.context
-    epochs = run.config.surrogate.start_epochs or 1
-    settings = config.bag.model_copy(update={"epochs": epochs})
+    settings = config.bag.model_copy(update={"epochs": run.config.surrogate.start_epochs})
     bag, _, history = learn(run, settings, seed, scratch, "Surrogate: first vectors")
     return WordSpace(bag, fit_idf_on_run(run, bag.stemmer), config.trust), history

@@ -1,0 +1,133 @@
+"""The stage `origin`: never significantly worse than the best, and near to the default."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firth.check import CHECK
+from firth.check.build import build_check, open_items
+from firth.check.items import Item, Kind
+from firth.check.measure import accuracies, figures
+from firth.context.build import build_context
+from firth.corpus.build import build_corpus
+from firth.lexical.arrays import Floats
+from firth.origin import ORIGIN, choose
+from firth.origin.blend import BLEND, DEFAULT, Blend
+from firth.origin.choose import OWN, WORDS, build_origin
+from firth.origin.ensemble import EnsembleOrigin
+from firth.run.config import Config
+from firth.run.run import Run
+
+BLENDS = [Blend(1.0, words, own) for own in OWN for words in WORDS]
+
+
+def items(documents: int, each: int = 3) -> list[Item]:
+    return [
+        Item(Kind.NEXT, document, "a", "b", ("c",))
+        for document in range(documents)
+        for _ in range(each)
+    ]
+
+
+def measured(rng: np.random.Generator, n: int, ahead: Mapping[Blend, float]) -> dict[Blend, Floats]:
+    """Accuracies with a common part, some blends being so far ahead."""
+    common = rng.random(n)
+    return {blend: common + 0.05 * rng.random(n) + ahead.get(blend, 0.0) for blend in BLENDS}
+
+
+def test_the_default_is_a_candidate() -> None:
+    """Else nothing could be found equal to it."""
+    assert DEFAULT in BLENDS
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 2**32), st.integers(1, 40), st.sampled_from(BLENDS), st.floats(0, 0.2))
+def test_the_chosen_is_never_worse_than_the_best(
+    seed: int, documents: int, winner: Blend, lead: float
+) -> None:
+    """Of those that cannot be told from the best none is nearer to the default."""
+    asked = items(documents)
+    found = measured(np.random.default_rng(seed), len(asked), {winner: lead})
+    chosen, table = choose._choose(asked, found, seed=1)
+    blends, values = list(found), list(found.values())
+    best = int(np.argmax([value.mean() for value in values]))
+    behind = figures(asked, values, against=best, seed=1)
+    equal = [blend for blend, (_, one) in zip(blends, behind, strict=True) if not one.sign]
+    assert chosen in equal
+    assert choose._steps(chosen) == min(map(choose._steps, equal))
+    assert [Blend(row["sentences"], row["words"], row["own"]) for row in table] == blends
+
+
+def test_a_clear_winner_is_chosen() -> None:
+    """Far ahead on many documents, however far from the default."""
+    winner = max(BLENDS, key=choose._steps)
+    asked = items(60)
+    found = measured(np.random.default_rng(3), len(asked), {winner: 0.5})
+    assert choose._choose(asked, found, seed=1)[0] == winner
+
+
+@pytest.mark.parametrize("documents", [0, 1])
+def test_with_nothing_to_tell_by_the_default_is_taken(documents: int) -> None:
+    """Without items; and with one document there is no interval."""
+    asked = items(documents)
+    winner = max(BLENDS, key=choose._steps)
+    found = measured(np.random.default_rng(3), len(asked), {winner: 0.5})
+    assert choose._choose(asked, found, seed=1)[0] == DEFAULT
+
+
+def test_candidates_are_measured_as_the_check_measures_them(tiny_run: Path) -> None:
+    """The accuracy written down for a blend is that of the Origin that has it."""
+    run = Run.open(tiny_run)
+    asked = [item for item in open_items(run) if item.kind is Kind.NEXT]
+    assert asked, "premise"
+    table = json.loads((run.folder(ORIGIN) / BLEND).read_text())["candidates"]
+    assert len(table) == len(BLENDS)
+    for row in (table[0], table[-1]):
+        blend = Blend(row["sentences"], row["words"], row["own"])
+        expected = 100 * accuracies(EnsembleOrigin.blended(run, blend), asked).mean()
+        assert row["accuracy"]["value"] == pytest.approx(expected)
+    assert run.manifest(ORIGIN).summary["held_out_sentences"] == len(asked)
+
+
+def test_a_language_model_has_weights_to_choose_only(prompt_run: Path) -> None:
+    """Its vectors have no own directions; and as few items are read as asked for."""
+    run = Run.open(prompt_run)
+    table = json.loads((run.folder(ORIGIN) / BLEND).read_text())["candidates"]
+    assert [row["words"] for row in table] == list(WORDS)
+    assert {row["own"] for row in table} == {DEFAULT.own}
+    assert run.manifest(ORIGIN).summary["held_out_sentences"] == run.config.origin.items == 3
+
+
+def test_chosen_twice_the_bytes_are_the_same(tiny_run: Path, tmp_path: Path) -> None:
+    """From the same run; and no stage is built again without need."""
+    run = Run.open(shutil.copytree(tiny_run, tmp_path / "run"))
+    assert build_origin(run).reused
+    shutil.rmtree(run.folder(ORIGIN))
+    assert not build_origin(run).reused
+    for file in (tiny_run / ORIGIN.name).iterdir():
+        assert (run.path / ORIGIN.name / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+def test_a_run_without_held_out_documents_has_the_default(
+    tiny_folder: Path, tmp_path: Path
+) -> None:
+    """It says so, and Origin opens."""
+    settings = {
+        "corpus": {"inputs": [str(tiny_folder)], "held_out": 0},
+        "context": {"bag": {"dimensions": 4, "epochs": 1}},
+    }
+    run = Run.create(tmp_path / "run", Config.parse(settings, "test"))
+    for build in (build_corpus, build_check, build_context):
+        build(run)
+    assert not open_items(run), "premise"
+    summary = build_origin(run).manifest.summary
+    assert not summary["changed"]
+    assert "without held-out sentences" in choose._said(**summary)
+    assert 0 < EnsembleOrigin.open(run).similarity("The ship sank.", "A ship sails.") < 1
+    assert CHECK.name in run.manifest(ORIGIN).inputs
