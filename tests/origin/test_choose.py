@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from firth.corpus.build import build_corpus
 from firth.lexical.arrays import Floats
 from firth.origin import ORIGIN, choose
 from firth.origin.blend import BLEND, DEFAULT, Blend
-from firth.origin.choose import OWN, WORDS, build_origin
+from firth.origin.choose import FEWEST, OWN, WORDS, build_origin
 from firth.origin.ensemble import EnsembleOrigin
 from firth.run.config import Config
 from firth.run.run import Run
@@ -27,12 +28,8 @@ from firth.run.run import Run
 BLENDS = [Blend(1.0, words, own) for own in OWN for words in WORDS]
 
 
-def items(documents: int, each: int = 3) -> list[Item]:
-    return [
-        Item(Kind.NEXT, document, "a", "b", ("c",))
-        for document in range(documents)
-        for _ in range(each)
-    ]
+def items(documents: int, count: int = FEWEST) -> list[Item]:
+    return [Item(Kind.NEXT, number % documents, "a", "b", ("c",)) for number in range(count)]
 
 
 def measured(rng: np.random.Generator, n: int, ahead: Mapping[Blend, float]) -> dict[Blend, Floats]:
@@ -47,7 +44,7 @@ def test_the_default_is_a_candidate() -> None:
 
 
 @settings(max_examples=15)
-@given(st.integers(0, 2**32), st.integers(1, 40), st.sampled_from(BLENDS), st.floats(0, 0.2))
+@given(st.integers(0, 2**32), st.integers(2, 40), st.sampled_from(BLENDS), st.floats(0, 0.2))
 def test_the_chosen_is_never_worse_than_the_best(
     seed: int, documents: int, winner: Blend, lead: float
 ) -> None:
@@ -72,13 +69,15 @@ def test_a_clear_winner_is_chosen() -> None:
     assert choose._choose(asked, found, seed=1)[0] == winner
 
 
-@pytest.mark.parametrize("documents", [0, 1])
-def test_with_nothing_to_tell_by_the_default_is_taken(documents: int) -> None:
-    """Without items; and with one document there is no interval."""
-    asked = items(documents)
+@pytest.mark.parametrize(("documents", "count"), [(1, 0), (1, FEWEST), (60, FEWEST - 1)])
+def test_with_little_to_tell_by_the_default_is_taken(documents: int, count: int) -> None:
+    """Without items, with those of one document, which have no interval, and with few."""
+    asked = items(documents, count)
     winner = max(BLENDS, key=choose._steps)
     found = measured(np.random.default_rng(3), len(asked), {winner: 0.5})
     assert choose._choose(asked, found, seed=1)[0] == DEFAULT
+    assert "the default: to choose takes" in choose._said(FEWEST - 1, False, **asdict(DEFAULT))
+    assert "to choose takes" not in choose._said(FEWEST, False, **asdict(DEFAULT))
 
 
 def test_candidates_are_measured_as_the_check_measures_them(tiny_run: Path) -> None:
@@ -128,6 +127,6 @@ def test_a_run_without_held_out_documents_has_the_default(
     assert not open_items(run), "premise"
     summary = build_origin(run).manifest.summary
     assert not summary["changed"]
-    assert "without held-out sentences" in choose._said(**summary)
+    assert "and there are 0" in choose._said(**summary)
     assert 0 < EnsembleOrigin.open(run).similarity("The ship sank.", "A ship sails.") < 1
     assert CHECK.name in run.manifest(ORIGIN).inputs

@@ -63,10 +63,10 @@ def _said(
 ) -> str:
     blend = f"{sentences:g} sentences + {words:g} words, own directions {own:g}"
     if held_out_sentences < FEWEST:
-        why = f"the default: to choose takes {FEWEST:,} held-out sentences, and there are"
-    else:
-        why = "chosen by" if changed else "the default, which none is ahead of on"
-    return f"origin: {blend}: {why} {held_out_sentences:,}"
+        few = f"to choose takes {FEWEST:,} held-out sentences, and there are {held_out_sentences:,}"
+        return f"origin: {blend}: the default: {few}"
+    why = "chosen by" if changed else "the default, which none is ahead of on"
+    return f"origin: {blend}: {why} {held_out_sentences:,} held-out sentences"
 
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:

@@ -250,7 +250,8 @@ class AlignedWords:
         texts, left, right = numbered(pairs)
         read = [_Words.of(self._space, text) for text in texts]
         found = [_aligned(read[a], read[b]) for a, b in zip(left, right, strict=True)]
-        return np.array([added.sum() for *_, added in found], dtype=float)
+        means: Floats = np.array([added.sum() for *_, added in found], dtype=float)
+        return np.clip(means, 0.0, 1.0)  # rounding may exceed 1
 
     def parts(self, one: str, two: str, top: int) -> Parts:
         """Each word with the one it meets."""
