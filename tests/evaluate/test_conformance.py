@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from firth.baselines.glove import glove_files
+from firth.baselines.ngrams import NgramTfIdf
 from firth.baselines.registry import BASELINES
 from firth.baselines.trained import TRAINED
 from firth.evaluate.models import resolve_model
@@ -106,6 +107,8 @@ CASES = {
     "dice": Case(lambda _: resolve_model("baseline:dice")),
     "tfidf": Case(lambda _: resolve_model("baseline:tfidf"), tolerance=None),
     "tfidf@RUN": Case(lambda _: TfIdf(fit_idf(SENTENCES, "four sentences"))),
+    "tfidf-ngrams": Case(lambda _: resolve_model("baseline:tfidf-ngrams"), tolerance=None),
+    "tfidf-ngrams@RUN": Case(lambda _: NgramTfIdf(fit_idf(SENTENCES, "four sentences"))),
     "tfidf-words": Case(lambda _: resolve_model("baseline:tfidf-words"), tolerance=None),
     "tfidf-words@RUN": Case(
         lambda _: PlainTfIdf(fit_idf(SENTENCES, "four sentences", Stemmer.NONE))

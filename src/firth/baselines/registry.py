@@ -55,6 +55,13 @@ def _tfidf(spec: Spec) -> Scorer:
     return TfIdf(fit_idf_on_run(spec.source) if spec.source else None)
 
 
+def _ngrams(spec: Spec) -> Scorer:
+    from firth.baselines.ngrams import NgramTfIdf
+    from firth.corpus.statistics import fit_idf_on_run
+
+    return NgramTfIdf(fit_idf_on_run(spec.source) if spec.source else None)
+
+
 def _plain_tfidf(spec: Spec) -> Scorer:
     from firth.corpus.statistics import fit_idf_on_run
     from firth.lexical.tfidf import PlainTfIdf
@@ -161,6 +168,12 @@ BASELINES: Mapping[str, Baseline] = {
     "tfidf": Baseline(
         "cosine of idf vectors of stems; idf from the evaluated set, or from a run's corpus",
         _tfidf,
+        source="RUN",
+        identify=lambda spec: _corpus_digest(spec.source),
+    ),
+    "tfidf-ngrams": Baseline(
+        "cosine of idf vectors of stems, of which those that are spelled alike meet half way",
+        _ngrams,
         source="RUN",
         identify=lambda spec: _corpus_digest(spec.source),
     ),
