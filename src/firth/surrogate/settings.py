@@ -43,8 +43,8 @@ class SurrogateConfig(Section):
     base: str = "static"
     """`static`: word vectors learned on the corpus, averaged; `transformer`: a small one from
     scratch; anything else: folder or hub name of an encoder, such as roberta-base."""
-    dimensions: Count = 256
-    """static and transformer: size of the sentence vector."""
+    dimensions: Count | None = None
+    """static and transformer: size of the sentence vector. None takes 512 and 256."""
     vocabulary: Count = 100_000
     """static: words with a vector, the most frequent ones."""
     min_sentences: Count = 2
@@ -90,6 +90,11 @@ class SurrogateConfig(Section):
         """
         static = self.kind is BaseKind.STATIC
         return self.calibration or (Calibration.MATCH if static else Calibration.QUANTILE)
+
+    @property
+    def chosen_dimensions(self) -> int:
+        """Size of the vector: as configured, else what suits the base."""
+        return self.dimensions or (512 if self.kind is BaseKind.STATIC else 256)
 
     @property
     def chosen_batch(self) -> int:

@@ -90,11 +90,11 @@ def scratch_encoder(run: Run, scratch: Path) -> SentenceTransformer:
     """A BERT with random weights (torch's seed decides) and the run's tokenizer, mean pooling.
 
     Args:
-        run: A run whose tokenizer is built; `config.surrogate.dimensions` is the hidden size.
+        run: A run whose tokenizer is built; `chosen_dimensions` is the hidden size.
         scratch: Its parts are put together in the folder `encoder` there.
     """
     config = run.config.surrogate
-    width, head_size = config.dimensions, config.head_size
+    width, head_size = config.chosen_dimensions, config.head_size
     tokenizer = open_tokenizer(run)
     ends = [(token, tokenizer.token_to_id(token)) for token in ("<s>", "</s>")]
     tokenizer.post_processor = TemplateProcessing(
@@ -128,6 +128,7 @@ def scratch_encoder(run: Run, scratch: Path) -> SentenceTransformer:
 def static_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTransformer, History]:
     """A `StaticEmbedding` model with the vectors above; arguments, errors as in `build_start`."""
     config = run.config.surrogate
+    dimensions = config.chosen_dimensions
     seed = derive_seed(run.config.seed, "surrogate", "start")
     frequencies = fit_idf_on_run(run, Stemmer.NONE).frequencies
     words = frequent_words(frequencies, config.vocabulary, config.min_sentences)
@@ -138,10 +139,10 @@ def static_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTr
     lengths = np.array([space.rarity(stem) for stem in stemmed], np.float32)
     piece_lengths = np.full(len(pieces), config.piece_length * lengths.max(initial=0.0), np.float32)
     grams = [ngrams(stem) for stem in stemmed] + [runs(_framed(piece)) for piece in pieces]
-    vectors = own_directions(grams, config.dimensions, derive_seed(seed, "n-grams"))
+    vectors = own_directions(grams, dimensions, derive_seed(seed, "n-grams"))
     vectors *= np.float32(own) * np.concatenate((lengths, piece_lengths))[:, None]
-    vectors[: len(words)] += learned_vectors(space, stemmed, config.dimensions)
-    unknown = np.zeros((1, config.dimensions), np.float32)
+    vectors[: len(words)] += learned_vectors(space, stemmed, dimensions)
+    unknown = np.zeros((1, dimensions), np.float32)
     module = StaticEmbedding(word_tokenizer([*words, *pieces]), np.concatenate((unknown, vectors)))
     # Unknown words are left out of the mean and never learn.
     module.embedding.padding_idx = 0
