@@ -157,8 +157,3 @@ def test_the_opened_encoder_is_the_adapted_one(
     adapted = adapt_encoder(run, str(tiny_encoder), tmp_path / "scratch")
     np.testing.assert_allclose(found.encode(TEXTS), adapted.encoder.encode(TEXTS), atol=1e-6)
     assert Run.open(run.path).manifest(CONTEXT).summary["kept"] == "tuned, standardised"
-
-
-def test_a_causal_model_as_sentence_encoder_is_found_by_its_files(tiny_llm: Path) -> None:
-    """The three kinds are told apart by files alone."""
-    assert kind_of(str(tiny_llm)) is ModelKind.CAUSAL_LM

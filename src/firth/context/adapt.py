@@ -107,6 +107,8 @@ def adapt(
         Corpus.build(documents, run.path if isinstance(run, Run) else run)
     ways = {"pooling": pooling, "scale": scale, "tune": {"pairs": pairs, "steps": steps}}
     opened = Run.open(run).changed({"adapt": {"encoder": encoder}, "context": ways})
+    opened.inputs(CORPUS)  # what is missing or refused leaves the run as it was
+    adapt_inputs(opened.config.adapt)
     build_check(opened)
     outcome = build_adapt(opened)
     return open_adapted(opened, outcome.reused, Path(out) if out is not None else None)
