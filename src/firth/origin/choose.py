@@ -26,7 +26,7 @@ from firth.lexical.arrays import Floats
 from firth.lexical.scorer import CosineScorer
 from firth.lexical.word_space import WordSpace
 from firth.origin import ORIGIN
-from firth.origin.blend import BLEND, Blend, default_blend
+from firth.origin.blend import BLEND, DEFAULT, Blend, default_blend
 from firth.origin.components import AlignedWords, WordProducts
 from firth.run.files import write_json
 from firth.run.progress import note
@@ -76,7 +76,7 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     most = run.config.origin.items or few
     items = [item for item in open_items(run) if item.kind is Kind.NEXT][:most]
     default, measured = default_blend(encoder.kind), _measure(items, encoder, space)
-    chosen, table = _choose(items, measured, default, run.config.seed)
+    chosen, table = _choose(items, measured, run.config.seed, default)
     write_json(workspace / BLEND, {"chosen": asdict(chosen), "candidates": table})
     return {"held_out_sentences": len(items), "changed": chosen != default, **asdict(chosen)}
 
@@ -101,7 +101,7 @@ def _measure(
 
 
 def _choose(
-    items: Sequence[Item], measured: Mapping[Blend, Floats], default: Blend, seed: int
+    items: Sequence[Item], measured: Mapping[Blend, Floats], seed: int, default: Blend = DEFAULT
 ) -> tuple[Blend, list[dict[str, Any]]]:
     """Of the blends that cannot be told from the best, that nearest to the default; and a table.
 
@@ -121,7 +121,7 @@ def _choose(
     return default if few else min(equal, key=lambda blend: _steps(blend, default)), table
 
 
-def _steps(blend: Blend, default: Blend) -> int:
+def _steps(blend: Blend, default: Blend = DEFAULT) -> int:
     """How many steps of the grid a blend is away from the default."""
     steps = ((OWN, blend.own, default.own), (WORDS, blend.words, default.words))
     return sum(abs(grid.index(one) - grid.index(other)) for grid, one, other in steps)
