@@ -1,12 +1,13 @@
 """Sentence similarity from unlabelled documents, with the contexts each score comes from.
 
-    >>> from firth import Corpus, Origin, check, distill, evaluate, harvest
+    >>> from firth import Corpus, Origin, adapt, check, distill, evaluate, harvest
 
 - `Corpus.build(inputs, run)`, `Corpus.open(run)`: documents in; sentences and their contexts out.
 - `Origin.open(run)`: similarity of two sentences, and the contexts it comes from.
 - `harvest(run)`: pairs of corpus sentences with their Origin similarity.
 - `distill(run)`: a sentence-transformers model that learns from them.
 - `evaluate(model, tasks)`: a model's similarities against people's, with intervals.
+- `adapt(encoder, run)`: any sentence encoder, adapted to a run's documents where that does no harm.
 - `check(models, run)`: which model is better on the run's own documents, without labels.
 
 What stands between `Corpus.build` and `Origin.open` is built by `firth.pipeline.bring_up_to_date`,
@@ -19,11 +20,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Corpus", "Origin", "__version__", "check", "distill", "evaluate", "harvest"]
+__all__ = ["Corpus", "Origin", "__version__", "adapt", "check", "distill", "evaluate", "harvest"]
 
 if TYPE_CHECKING:
     from inspect import Signature
 
+    from firth.context.adapt import adapt
     from firth.corpus.corpus import Corpus
     from firth.evaluate.evaluate import evaluate
     from firth.evaluate.label_free import check
@@ -77,6 +79,7 @@ class _Firth(ModuleType):
     Origin = _lazily("firth.origin.origin", "Origin")
     check = _callable_package("check")
     harvest = _callable_package("harvest")
+    adapt = _lazily("firth.context.adapt", "adapt")
     distill = _lazily("firth.surrogate.distill", "distill")
     evaluate = _callable_package("evaluate")
 
