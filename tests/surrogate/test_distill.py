@@ -22,7 +22,8 @@ from firth.run.errors import InputError, MissingStageError
 from firth.run.pretrained import PretrainedFiles
 from firth.run.run import CONFIG, Run
 from firth.surrogate import SURROGATE
-from firth.surrogate.distill import Distilled, cosines, distill
+from firth.surrogate.by_pairs import cosines
+from firth.surrogate.distill import Distilled, distill
 from firth.surrogate.start import start_model
 
 ALONE = """
