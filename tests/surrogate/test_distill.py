@@ -286,7 +286,7 @@ def test_without_a_harvest_the_command_is_named(tiny_folder: Path, tmp_path: Pat
     build_tokenizer(run)
     build_context(run)
     with pytest.raises(MissingStageError, match="firth harvest"):
-        distill(run)
+        distill(run, way="paper")
 
 
 def test_the_start_is_kept_where_training_only_harms(fresh: Callable[..., Run]) -> None:
