@@ -95,8 +95,8 @@ def distill(
 
     Example:
         >>> found = distill("run")
-        >>> sorted(found.report["after"]["test"]["all"])
-        ['n', 'spearman']
+        >>> found.report["after"]["test"]["all"]["spearman"] <= 1
+        True
     """
     changes = {"base": base, "teacher": teacher, "epochs": epochs, "batch": batch}
     names = {"way": way, "calibration": calibration}

@@ -62,11 +62,11 @@ class StaticEncoder:
             InputError: It cannot be opened, or is no static one.
         """
         model = open_encoder(str(folder))
-        module = model[0]
+        module: Any = model[0]
         static = isinstance(module, StaticEmbedding) and len(model) == 1
-        if not static or _reads(module.tokenizer) != _reads(word_tokenizer([])):
-            raise InputError(f"{folder}: no static Surrogate; expected one that firth distilled")
-        return cls(module)
+        if static and _reads(module.tokenizer) == _reads(word_tokenizer([])):
+            return cls(module)
+        raise InputError(f"{folder}: no static Surrogate; expected one that firth distilled")
 
     def encode(self, texts: Sequence[str]) -> Singles:
         """Vectors of `texts`, (n, d), as `SentenceTransformer(folder).encode` gives them."""
