@@ -1,6 +1,7 @@
 """The fast way to a static Surrogate's vectors gives those of sentence-transformers."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,6 +46,7 @@ def test_no_other_model_is_taken_for_one(tiny_bert: Path) -> None:
 
 def test_pieces_are_those_of_the_tokenizer(folder: Path) -> None:
     """The premise: some words are spelled, and some cannot be."""
-    tokenizer = SentenceTransformer(str(folder), device="cpu")[0].tokenizer
+    module: Any = SentenceTransformer(str(folder), device="cpu")[0]
+    tokenizer = module.tokenizer
     assert len(tokenizer.encode("aab", add_special_tokens=False).ids) > 1
     assert tokenizer.encode("zzz", add_special_tokens=False).ids == [0]

@@ -121,7 +121,7 @@ def test_layers_of_the_language_model(fresh_prompt: Fresh, keep: list[int] | Non
     done = distill(run)
     model = SentenceTransformer(str(done.path), device="cpu")
     assert [type(part).__name__ for part in model] == ["Transformer", "Pooling", "Dense"]
-    network = model[0].auto_model
+    network: Any = model[0].auto_model
     assert type(network).__name__ == "EuroBertModel"
     assert network.config.num_hidden_layers == (2 if keep is None else 1)
     # It reads both ways: another last word changes the first word's state.
@@ -190,7 +190,8 @@ def test_turning_keeps_every_cosine(found: Distilled) -> None:
     texts = Teacher.open(Run.open(found.path.parent)).texts[:80]
     with torch.no_grad():
         spin, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((32, 32)))
-        model[0].embedding.weight.copy_(model[0].embedding.weight @ torch.tensor(spin).float())
+        table: Any = model[0].embedding
+        table.weight.copy_(table.weight @ torch.tensor(spin).float())
     before = encode(model, texts)
     turn(model, texts)
     after = encode(model, texts)

@@ -1,5 +1,6 @@
 """The teacher on disk: who is asked what, each file gives its share, and nothing is read twice."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from firth.corpus.corpus import Corpus
 from firth.harvest.blocklist import Blocklist, sentence_hashes
+from firth.lexical.arrays import Floats
 from firth.lexical.words import normal_form
 from firth.origin.origin import Origin
 from firth.run.errors import ConfigError, InputError
@@ -66,7 +68,7 @@ def test_a_bag_is_asked_and_nothing_is_kept(taught: Path) -> None:
 
 
 def test_a_language_models_similarities_need_no_model(
-    prompt_taught: Path, monkeypatch: pytest.MonkeyPatch
+    prompt_taught: Path,
 ) -> None:
     """Vectors come from the disk; similarities are Origin's but for float16."""
     origin = Origin.open(prompt_taught)
@@ -89,7 +91,7 @@ def test_shards_that_are_there_are_not_read_again(
     monkeypatch.setattr(teacher, "SHARD", 40)
     asked: list[str] = []
 
-    def read(texts: list[str], title: str) -> np.ndarray:
+    def read(texts: Sequence[str], title: str) -> Floats:
         asked.extend(texts)
         return np.array([[len(text), 1.0] for text in texts])
 
@@ -104,7 +106,9 @@ def test_shards_that_are_there_are_not_read_again(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == whole
 
 
-def test_another_run_and_an_encoder_teach(fresh_taught, tiny_bert: Path, taught: Path) -> None:
+def test_another_run_and_an_encoder_teach(
+    fresh_taught: Callable[..., Run], tiny_bert: Path, taught: Path
+) -> None:
     """A run's Origin, by its folder; an encoder, by its own vectors."""
     run = fresh_taught("other", teacher=str(taught))
     build_teacher(run)
