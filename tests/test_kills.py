@@ -17,8 +17,9 @@ import pytest
 from firth.pipeline import STEPS
 from firth.run.run import CONFIG
 
-NAMES = [step.stage.name for step in STEPS if step.stage.name != "evaluation"]
-"""Stages of the tiny run, which has no task to evaluate."""
+NAMES = [step.stage.name for step in STEPS if step.stage.name not in ("evaluation", "teacher")]
+"""Stages of the tiny run, which has no task to evaluate, and whose Origin teaches pairs (of the
+other way: `tests/surrogate/test_matrices.py`)."""
 
 DRIVER = """
 import json, os, signal, sys, traceback

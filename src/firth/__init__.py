@@ -5,7 +5,7 @@
 - `Corpus.build(inputs, run)`, `Corpus.open(run)`: documents in; sentences and their contexts out.
 - `Origin.open(run)`: similarity of two sentences, and the contexts it comes from.
 - `harvest(run)`: pairs of corpus sentences with their Origin similarity.
-- `distill(run)`: a sentence-transformers model that learns from them.
+- `distill(run)`: a sentence-transformers model that learns what Origin knows.
 - `evaluate(model, tasks)`: a model's similarities against people's, with intervals.
 - `adapt(encoder, run)`: any sentence encoder, adapted to a run's documents where that does no harm.
 - `check(models, run)`: which model is better on the run's own documents, without labels.

@@ -23,7 +23,9 @@ from firth.run.errors import ConfigError, FirthError
 from firth.run.progress import note
 from firth.run.run import Run
 from firth.run.stage import Outcome, Stage
-from firth.surrogate import SURROGATE
+from firth.surrogate import SURROGATE, TEACHER
+from firth.surrogate.settings import Way
+from firth.surrogate.way import way_of
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ STEPS = (
     Step(CONTEXT, "firth.context.build", "build_context"),
     Step(ORIGIN, "firth.origin.choose", "build_origin"),
     Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
+    Step(TEACHER, "firth.surrogate.teacher", "build_teacher"),
     Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
     Step(EVALUATION, "firth.evaluate.evaluate", "build_evaluation"),
 )
@@ -58,8 +61,13 @@ STEPS = (
 
 def needed(run: Run) -> tuple[Stage, ...]:
     """The stages of a whole run, in order: without the models of the method of Origin that is not
-    used, and without an adapted encoder or an evaluation where none is named."""
-    unused = {COHERENCE, GENERATOR, CONTEXT, ORIGIN} - {*Origin.reads(run)}
+    used and what the other way of distilling reads, and without an adapted encoder or an evaluation
+    where none is named."""
+    unused = {RETRIEVE, COHERENCE, GENERATOR, CONTEXT, ORIGIN} - {*Origin.reads(run)}
+    if way_of(run) is Way.PAPER:
+        unused = (unused | {TEACHER}) - {RETRIEVE}
+    else:
+        unused.add(HARVEST)
     if run.config.adapt.encoder is None:
         unused.add(ADAPT)
     if not run.config.evaluate.tasks:
@@ -128,6 +136,7 @@ def _questions(run: Run) -> Iterator[Callable[[], object]]:
     from firth.evaluate.task import find_task
     from firth.run.pretrained import PretrainedFiles
     from firth.surrogate.distill import base_inputs
+    from firth.surrogate.teacher import teacher_inputs
 
     config = run.config
     if config.corpus.inputs:
@@ -140,3 +149,5 @@ def _questions(run: Run) -> Iterator[Callable[[], object]]:
     if config.origin.method is Method.PAPER and config.generator.backend is Backend.CAUSAL_LM:
         yield partial(PretrainedFiles.find, str(config.generator.model), config.generator.gguf_file)
     yield partial(base_inputs, config.surrogate.base)
+    yield partial(way_of, run)
+    yield partial(teacher_inputs, run)

@@ -15,17 +15,20 @@ from firth.evaluate import EVALUATION
 from firth.pipeline import bring_up_to_date
 from firth.run.config import Config
 from firth.run.run import CONFIG, Run
+from firth.surrogate import SURROGATE, TEACHER
 
 PAIRS = (("The ship reached the harbour.", "The sailor found the <b>island</b>."),) * 2
 
 
 @pytest.fixture(scope="module")
 def evaluated(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The tiny run with an evaluation on the rated texts that gensim ships."""
+    """The tiny run with the default Origin, its Surrogate, and an evaluation on the rated texts
+    that gensim ships."""
     path = Path(shutil.copytree(tiny_run, tmp_path_factory.mktemp("demo") / "run"))
     config = Config.load(path / CONFIG)
-    run = Run.create(path, config.changed({"evaluate": {"tasks": ["lee"]}}, "test"))
-    assert not bring_up_to_date(run, EVALUATION)["evaluation"].reused
+    changes = {"evaluate": {"tasks": ["lee"]}, "origin": {"method": "ensemble"}}
+    run = Run.create(path, config.changed(changes, "test"))
+    assert not bring_up_to_date(run, TEACHER, SURROGATE, EVALUATION)["evaluation"].reused
     return run
 
 
@@ -46,12 +49,12 @@ def test_texts_are_prose_and_the_same_each_time(tmp_path: Path) -> None:
 
 
 def test_a_reduced_demo_is_a_valid_one() -> None:
-    """Any size gives three splits and a configuration that holds together."""
+    """Any size gives a configuration that holds together."""
     for size in (0.01, 0.1, 1.0):
         config = demo_config(["texts"], size, seed=5, data_dir=None)
         assert config.seed == 5
-        assert config.harvest.pairs >= 3 * config.harvest.shard_pairs
-    assert demo_config(["texts"], 0.1, None, None).harvest.pairs < config.harvest.pairs
+    smaller = demo_config(["texts"], 0.1, None, None).surrogate.sentences
+    assert 0 < smaller < config.surrogate.sentences
 
 
 def test_stsb_is_added_where_it_is_offered(tmp_path: Path) -> None:

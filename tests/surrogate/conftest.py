@@ -66,7 +66,7 @@ def harvested(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
         "corpus": {"inputs": [str(tiny_folder)]},
         "tokenizer": {"vocabulary": 400},
         "context": {"bag": {"dimensions": 12, "epochs": 4, "batch": 32, "by_source": True}},
-        "surrogate": {"dimensions": 32},
+        "surrogate": {"dimensions": 32, "way": "paper"},
     }
     path = tmp_path_factory.mktemp("harvested") / "run"
     run = Run.create(path, Config.parse(settings, "conftest"))
@@ -78,13 +78,8 @@ def harvested(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture
 def fresh(harvested: Path, tmp_path: Path) -> Callable[..., Run]:
-    """Copies of the harvested run, each under its own name, with changed settings."""
-
-    def copy(name: str, **surrogate: object) -> Run:
-        shutil.copytree(harvested, tmp_path / name)
-        return Run.open(tmp_path / name).changed({"surrogate": surrogate})
-
-    return copy
+    """Copies of the harvested run."""
+    return copies(harvested, tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -106,3 +101,49 @@ def roberta(harvested: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     RobertaForMaskedLM(config).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def taught(harvested: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose Origin, of a bag, has been asked; never changed."""
+    from firth.surrogate.teacher import build_teacher
+
+    path = tmp_path_factory.mktemp("taught") / "run"
+    shutil.copytree(harvested, path)
+    build_teacher(Run.open(path).changed({"surrogate": {"way": "matrices"}}))
+    return path
+
+
+@pytest.fixture(scope="session")
+def prompt_taught(prompt_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose Origin, of a language model, has read 160 sentences; never changed."""
+    from firth.corpus.tokenizer import build_tokenizer
+    from firth.surrogate.teacher import build_teacher
+
+    path = tmp_path_factory.mktemp("prompt-taught") / "run"
+    shutil.copytree(prompt_run, path)
+    build_tokenizer(Run.open(path))
+    build_teacher(Run.open(path).changed({"surrogate": {"sentences": 160}}))
+    return path
+
+
+def copies(source: Path, folder: Path) -> Callable[..., Run]:
+    """Copies of a run, each under its own name, with changed settings."""
+
+    def copy(name: str, **surrogate: object) -> Run:
+        shutil.copytree(source, folder / name)
+        return Run.open(folder / name).changed({"surrogate": surrogate})
+
+    return copy
+
+
+@pytest.fixture
+def fresh_taught(taught: Path, tmp_path: Path) -> Callable[..., Run]:
+    """Copies of the run that a bag teaches."""
+    return copies(taught, tmp_path)
+
+
+@pytest.fixture
+def fresh_prompt(prompt_taught: Path, tmp_path: Path) -> Callable[..., Run]:
+    """Copies of the run that a language model teaches."""
+    return copies(prompt_taught, tmp_path)

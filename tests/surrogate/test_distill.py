@@ -22,7 +22,8 @@ from firth.run.errors import InputError, MissingStageError
 from firth.run.pretrained import PretrainedFiles
 from firth.run.run import CONFIG, Run
 from firth.surrogate import SURROGATE
-from firth.surrogate.distill import Distilled, cosines, distill
+from firth.surrogate.by_pairs import cosines
+from firth.surrogate.distill import Distilled, distill
 from firth.surrogate.start import start_model
 
 ALONE = """
@@ -285,7 +286,7 @@ def test_without_a_harvest_the_command_is_named(tiny_folder: Path, tmp_path: Pat
     build_tokenizer(run)
     build_context(run)
     with pytest.raises(MissingStageError, match="firth harvest"):
-        distill(run)
+        distill(run, way="paper")
 
 
 def test_the_start_is_kept_where_training_only_harms(fresh: Callable[..., Run]) -> None:

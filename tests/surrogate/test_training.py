@@ -38,7 +38,9 @@ build_surrogate(Run.open(sys.argv[1]))
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(-3, 3).map(float)), min_size=1, max_size=8))
-def test_the_best_look_is_kept(figures: list[float | None]) -> None:
+def test_the_best_look_is_kept(
+    tmp_path_factory: pytest.TempPathFactory, figures: list[float | None]
+) -> None:
     """Weights are those of the highest figure; an undefined one is below all others."""
     model = nn.Linear(1, 1)
     values = iter(figures)
@@ -48,7 +50,7 @@ def test_the_best_look_is_kept(figures: list[float | None]) -> None:
             model.weight.fill_(float(step))
 
     at(0)
-    best = Best(model, lambda: next(values))
+    best = Best(model, lambda: next(values), tmp_path_factory.mktemp("best"))
     for step in range(1, len(figures)):
         at(step)
         best.look(step)

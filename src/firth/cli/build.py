@@ -38,7 +38,7 @@ from firth.run.run import Run
 from firth.run.screen import say
 from firth.run.section import Pooling
 from firth.run.stage import Stage
-from firth.surrogate import SURROGATE
+from firth.surrogate import SURROGATE, TEACHER
 
 
 def demo(
@@ -286,15 +286,34 @@ def distill(
     folder: RunFolder,
     base: Annotated[
         str | None,
-        typer.Option(help="`static`, `transformer`, or folder or hub name of an encoder."),
+        typer.Option(
+            help="`static`, `transformer`, `layers` (of the run's language model), or folder or "
+            "hub name of an encoder."
+        ),
+    ] = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            help="Another run, or folder or hub name of a sentence encoder. Default: the run's "
+            "Origin.",
+            show_default=False,
+        ),
     ] = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Train the Surrogate on the harvest: a sentence-transformers model in RUN/surrogate."""
+    """Train the Surrogate, a fast copy of Origin: a sentence-transformers model."""
     start(quiet)
-    _build(changed_run(folder, parse_settings(settings, seed, surrogate={"base": base})), SURROGATE)
+    from firth.surrogate.distill import base_inputs
+    from firth.surrogate.settings import Way
+    from firth.surrogate.way import way_of
+
+    named: Changes = {"base": base, "teacher": teacher}
+    run = changed_run(folder, parse_settings(settings, seed, surrogate=named))
+    taught = (TEACHER,) if way_of(run) is Way.MATRICES else ()
+    base_inputs(run.config.surrogate.base)  # refused before the teacher reads for an hour
+    _build(run, *taught, SURROGATE)
 
 
 def _build(run: Run, *stages: Stage) -> None:

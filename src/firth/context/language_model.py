@@ -50,9 +50,8 @@ class PromptStates:
         templates: Sequence[str],
         longest: int,
     ) -> None:
-        self.model, self.dtype = model, dtype
+        self.model, self.tokenizer, self.dtype = model, tokenizer, dtype
         self.templates, self.longest = tuple(templates), longest
-        self._tokenizer = tokenizer
 
     @classmethod
     def open(
@@ -100,13 +99,13 @@ class PromptStates:
             texts: n texts.
             longest: Tokens of the text itself; the rest of a longer one is cut off.
         """
-        found = self._tokenizer(
+        found = self.tokenizer(
             list(texts) or [""], add_special_tokens=False, return_offsets_mapping=True
         )["offset_mapping"]
         ends = [offsets[:longest][-1][1] if offsets else 0 for offsets in found]
         cut = [text[:end] for text, end in zip(texts, ends, strict=False)]
         prompts = [template.format(text) for text in cut for template in self.templates]
-        ids: list[list[int]] = self._tokenizer(prompts)["input_ids"] if prompts else []
+        ids: list[list[int]] = self.tokenizer(prompts)["input_ids"] if prompts else []
         return ids
 
     def last(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:

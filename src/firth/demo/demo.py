@@ -88,7 +88,7 @@ def run_demo(
     Args:
         out: Folder of the run. An interrupted demo continues, a finished one is shown again.
         data_dir: Folder of evaluation sets; adds STSb if it is there (or if a hub is in reach).
-        size: Share of the documents and pairs, in (0, 1].
+        size: Share of the documents and of the sentences distilled, in (0, 1].
         seed: Of every random choice; None takes 13.
         force: Replace a `report.html` in `out` that firth did not write.
 
@@ -119,12 +119,11 @@ def run_demo(
 def demo_config(
     inputs: Sequence[str], size: float, seed: int | None, data_dir: Path | None
 ) -> Config:
-    """The demo's configuration, with pairs reduced to the share `size`."""
+    """The demo's configuration, with sentences reduced to the share `size`."""
     text = resources.files("firth.demo").joinpath("demo.yaml").read_text(encoding="utf-8")
     values: dict[str, Any] = yaml.safe_load(text)
-    harvest = values["harvest"]
-    harvest["pairs"] = max(100, round(size * harvest["pairs"]))
-    harvest["shard_pairs"] = min(harvest["shard_pairs"], harvest["pairs"] // 10)
+    surrogate = values["surrogate"]
+    surrogate["sentences"] = max(100, round(size * surrogate["sentences"]))
     values["corpus"] = {"inputs": list(inputs)}
     if _offered("sts-b", "dev", data_dir):
         values["evaluate"]["tasks"].append("sts-b:dev")

@@ -41,7 +41,7 @@ class DemoReport:
     Attributes:
         facts: Name → figure of the corpus.
         curves: Title of a plot → (label of its axis, lines by name).
-        scores: Kind of pair → harvested Origin similarities.
+        scores: Kind of held-out pair → Origin's similarities.
         distilled: Origin similarities and Surrogate cosines of the held-out pairs.
         pairs: Examples: two sentences, and what Origin and Surrogate say of them.
         explanations: Of some of them.
@@ -68,7 +68,7 @@ class DemoReport:
 def write_report(path: Path, report: DemoReport) -> None:
     """Write the page atomically. It needs no other file, no network and no script."""
     plots = {title: _curves(lines, label) for title, (label, lines) in report.curves.items()}
-    plots["Origin similarities of the harvest"] = _histogram(report.scores)
+    plots["Origin similarities of held-out pairs"] = _histogram(report.scores)
     plots["Surrogate against Origin, held-out pairs"] = _scatter(*report.distilled)
     source = resources.files("firth.demo").joinpath("report.html").read_text(encoding="utf-8")
     environment = Environment(

@@ -8,12 +8,13 @@ from typing import Protocol
 import numpy as np
 
 from firth.context.contexts import Contexts
-from firth.context.encoder import SentenceEncoder
+from firth.context.encoder import SentenceEncoder, unit
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats, Ints
 from firth.lexical.scorer import CosineScorer, TextPair, numbered
 from firth.lexical.spelling import alike, product, spelled
 from firth.lexical.word_space import WordSpace
+from firth.origin.gram import aligned, summed
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,9 @@ class Component(Protocol):
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Similarities of `pairs`, shape (n,), in [-1, 1]; symmetric."""
+
+    def gram(self, texts: Sequence[str]) -> Floats:
+        """Similarities of all texts to each other, (n, n)."""
 
     def parts(self, one: str, two: str, top: int) -> Parts:
         """What the similarity is the sum of: at most `top` contributions of each part."""
@@ -106,6 +110,11 @@ class EncodedSentences:
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Cosines, shape (n,); each distinct text is encoded once."""
         return CosineScorer(self._encoder.name, self._encoder.encode).similarities(pairs)
+
+    def gram(self, texts: Sequence[str]) -> Floats:
+        """Cosines of all texts to each other, (n, n)."""
+        vectors = unit(np.asarray(self._encoder.encode(texts), dtype=np.float64))
+        return np.clip(vectors @ vectors.T, -1.0, 1.0)
 
     def parts(self, one: str, two: str, top: int) -> Parts:
         """The corpus sentences behind the cosine."""
@@ -196,6 +205,10 @@ class SummedWords:
         """Cosines, shape (n,); 0 where a text has no word."""
         return WordProducts.of(self._space, pairs).cosines(self._own)
 
+    def gram(self, texts: Sequence[str]) -> Floats:
+        """Cosines of all texts to each other, (n, n)."""
+        return summed(self._space, texts, self._own)
+
     def parts(self, one: str, two: str, top: int) -> Parts:
         """The corpus sentences behind what was learned, and the words that both have."""
         a, b = WordSum.of(self._space, one), WordSum.of(self._space, two)
@@ -252,6 +265,10 @@ class AlignedWords:
         found = [_aligned(read[a], read[b]) for a, b in zip(left, right, strict=True)]
         means: Floats = np.array([added.sum() for *_, added in found], dtype=float)
         return np.clip(means, 0.0, 1.0)  # rounding may exceed 1
+
+    def gram(self, texts: Sequence[str]) -> Floats:
+        """Means of matches of all texts to each other, (n, n)."""
+        return aligned(self._space, texts)
 
     def parts(self, one: str, two: str, top: int) -> Parts:
         """Each word with the one it meets."""

@@ -128,10 +128,18 @@ class EnsembleOrigin(Explainer):
         return cls.blended(run, Blend.of(run, config.origin))
 
     @classmethod
-    def blended(cls, run: Run, blend: Blend) -> "EnsembleOrigin":
-        """Open a run whose corpus and context stages are built, with a blend of one's own."""
-        folder = run.folder(CONTEXT)
-        space, encoder = WordSpace.load(folder), open_encoder(run)
+    def blended(
+        cls, run: Run, blend: Blend, encoder: SentenceEncoder | None = None
+    ) -> "EnsembleOrigin":
+        """Open a run whose corpus and context stages are built, with a blend of one's own.
+
+        Args:
+            run: The run.
+            blend: Weights of the components.
+            encoder: In place of the run's own, which is not opened then.
+        """
+        space = WordSpace.load(run.folder(CONTEXT))
+        encoder = encoder or open_encoder(run)
         components = {
             "sentences": _compare_sentences(run, encoder, space, blend.own),
             "words": AlignedWords(space),
@@ -155,6 +163,17 @@ class EnsembleOrigin(Explainer):
         for name, weight in self.weights.items():
             scores += weight * self.components[name].similarities(ordered)
         same = np.array([a == b for a, b in ordered], dtype=bool)
+        clipped: Floats = np.where(same, 1.0, np.clip(scores, -1.0, 1.0))
+        return clipped
+
+    def gram(self, texts: Sequence[str]) -> Floats:
+        """Similarities of all texts to each other, (n, n): `similarities` of all pairs at once."""
+        scores = np.zeros((len(texts), len(texts)))
+        for name, weight in self.weights.items():
+            scores += weight * self.components[name].gram(texts)
+        number = {text: n for n, text in enumerate(dict.fromkeys(texts))}
+        numbers = np.array([number[text] for text in texts], np.int64)
+        same = numbers[:, None] == numbers
         clipped: Floats = np.where(same, 1.0, np.clip(scores, -1.0, 1.0))
         return clipped
 

@@ -37,7 +37,7 @@ from firth.run.progress import note
 from firth.run.run import Run
 from firth.surrogate.distill import Distilled, build_surrogate
 from firth.surrogate.report import ALL
-from firth.surrogate.settings import BaseKind
+from firth.surrogate.settings import BaseKind, Way
 from firth.surrogate.start import start_model
 
 SMALLEST = 30
@@ -57,7 +57,7 @@ def table7(request: Request) -> Report:
     rated, run = rated_pairs(request), request.run
     known = _details(rated, run)
     sizes = _sizes(request)
-    changes = {"surrogate": {"base": request.options.base}}
+    changes = {"surrogate": {"base": request.options.base, "way": Way.PAPER.value}}
     varied = run.changed(changes)
     # The start comes first: a base that cannot be opened is refused before anything is made.
     unlearned = _similarities(rated, start_model(varied))
@@ -123,7 +123,7 @@ def siamese_vs_cross(request: Request) -> Report:
 
     rated, run = rated_pairs(request), request.run
     known = _details(rated, run)
-    derived = Derived(run, f"{request.name}/models", {"surrogate": {"base": _base(request)}})
+    derived = Derived(run, f"{request.name}/models", _taught(request))
     outcomes = {SIAMESE: build_surrogate(derived), CROSS: build_cross_encoder(derived)}
     for name, outcome in outcomes.items():
         note(f"{name}: {'unchanged' if outcome.reused else 'trained'}")
@@ -196,6 +196,10 @@ def _labelled_by(harvest: Mapping[str, Any]) -> str:
         origin = harvest["paper"]
         return f"Origin as printed, {origin['contexts']} contexts, measure {origin['measure']}"
     return "the default Origin, of sentences, words and terms"
+
+
+def _taught(request: Request) -> dict[str, Any]:
+    return {"surrogate": {"base": _base(request), "way": Way.PAPER.value}}
 
 
 def _base(request: Request) -> str:

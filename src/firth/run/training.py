@@ -68,7 +68,7 @@ def train(
     """Train `model` in place with Adam (0.9, 0.999), continuing from `scratch` if it can.
 
     Args:
-        model: Trained in place; left in evaluation mode.
+        model: Trained in place, but for what needs no gradient; left in evaluation mode.
         batch_at: The batch of a step, a function of the step alone.
         loss_of: Mean loss of a batch, a scalar.
         schedule: Length, rates, checkpoints.
@@ -79,7 +79,8 @@ def train(
     Returns:
         The history, checkpointed together with the weights.
     """
-    optimiser = torch.optim.Adam(model.parameters(), lr=schedule.learning_rate)
+    learning = [parameter for _, parameter in _learning(model)]
+    optimiser = torch.optim.Adam(learning, lr=schedule.learning_rate)
     scratch.mkdir(parents=True, exist_ok=True)
     checkpoint = scratch / "checkpoint.safetensors"
     start, history, running = _resume(checkpoint, model, optimiser)
@@ -95,7 +96,7 @@ def train(
                 loss = loss_of(batch_at(step))
             optimiser.zero_grad(set_to_none=True)
             torch.autograd.backward(loss)
-            nn.utils.clip_grad_norm_(model.parameters(), schedule.clip)
+            nn.utils.clip_grad_norm_(learning, schedule.clip)
             optimiser.step()
             running.append(loss.item())
 
@@ -113,6 +114,10 @@ def train(
     return history
 
 
+def _learning(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    return [named for named in model.named_parameters() if named[1].requires_grad]
+
+
 def _save(
     path: Path,
     model: nn.Module,
@@ -122,9 +127,10 @@ def _save(
     running: list[float],
 ) -> None:
     tensors = {}
-    for name, parameter in model.named_parameters():
+    for name, parameter in _learning(model):
         tensors[f"weight/{name}"] = parameter.detach().contiguous()
-        for moment in ("exp_avg", "exp_avg_sq"):
+        # A parameter that no loss has reached yet has no moments.
+        for moment in {"exp_avg", "exp_avg_sq"} & set(optimiser.state[parameter]):
             tensors[f"{moment}/{name}"] = optimiser.state[parameter][moment].contiguous()
     state = json.dumps({"step": step, "history": history, "running": running})
     with write_atomically(path) as partial:
@@ -137,9 +143,11 @@ def _resume(
     if not path.is_file():
         return 0, [], []
     with safe_open(path, framework="pt") as stored, torch.no_grad():
-        state = json.loads(stored.metadata()["state"])
-        for name, parameter in model.named_parameters():
+        state, known = json.loads(stored.metadata()["state"]), set(stored.keys())
+        for name, parameter in _learning(model):
             parameter.copy_(stored.get_tensor(f"weight/{name}"))
+            if f"exp_avg/{name}" not in known:
+                continue
             # Beside the parameter: on its device, in its number format.
             optimiser.state[parameter] = {
                 "step": torch.tensor(float(state["step"])),

@@ -1,7 +1,12 @@
-"""Surrogate: a Siamese encoder that learns Origin's scores and answers in milliseconds (§3.4)."""
+"""Surrogate: an encoder that learns what Origin knows and answers in milliseconds (§3.4)."""
 
 from firth.run.stage import Stage
 
+TEACHER = Stage(
+    "teacher",
+    "firth distill --run",
+    libraries=("sentence-transformers", "snowballstemmer", "tokenizers", "torch", "transformers"),
+)
 SURROGATE = Stage(
     "surrogate",
     "firth distill --run",

@@ -1,46 +1,28 @@
-"""The surrogate stage: start, distil Origin's scores, report both, save (§3.4)."""
+"""The surrogate stage: a student of the run's Origin, or of another teacher (§3.4)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyarrow.dataset import dataset
+from typing import Any
 
 from firth.context import CONTEXT
 from firth.corpus import CORPUS, TOKENIZER
-from firth.corpus.corpus import Corpus
 from firth.corpus.settings import LIMITS
 from firth.harvest import HARVEST
 from firth.origin import ORIGIN
 from firth.origin.origin import Origin
 from firth.run.errors import InputError
-from firth.run.files import read_json, write_json, write_text
+from firth.run.files import read_json
 from firth.run.pretrained import PretrainedFiles
-from firth.run.quiet import quiet_libraries
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
-from firth.run.stage import SCRATCH, Outcome
-from firth.surrogate import SURROGATE
-from firth.surrogate.calibration import LabelMap, Values, checked_scores
-from firth.surrogate.report import (
-    ALL,
-    HELD_OUT,
-    measure_by_kind,
-    model_card,
-    notes,
-    rank_correlation,
-    settings_shown,
-)
-from firth.surrogate.settings import BaseKind, Calibration
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
-REPORT, CARD, LABELS = "report.json", "README.md", "calibration.json"
+from firth.run.stage import Outcome
+from firth.surrogate import SURROGATE, TEACHER
+from firth.surrogate.calibration import LabelMap
+from firth.surrogate.report import LABELS, REPORT
+from firth.surrogate.settings import BaseKind, Calibration, Way
+from firth.surrogate.teacher import build_teacher, teacher_inputs
+from firth.surrogate.way import way_of
 
 
 @dataclass(frozen=True)
@@ -49,11 +31,12 @@ class Distilled:
 
     Attributes:
         path: Its folder, which `SentenceTransformer(path)` opens.
-        report: Contents of `report.json`: `settings`, `corpus`, `model` and `pairs` (sizes),
-            `before` and `after` (split → kind of pair → `firth.surrogate.report.measure`),
-            `history` (`start`, `distillation`: lists of step and loss), `chosen` (the `step` whose
-            weights were kept, 0 being the start, of how many `steps`, and the rank correlation
-            `seen` on dev at each look), and `notes` in words.
+        report: Contents of `report.json`: `way`, `settings`, `corpus`, `model`, `sentences` or
+            `pairs` (sizes), `before` and `after` (split → kind of pair → `n` and `spearman`; way
+            paper: `firth.surrogate.report.measure`), `history` (`start`, `distillation`: lists of
+            step and loss), `chosen` (the `step` whose weights were kept, 0 being the start, of how
+            many `steps`, and the rank correlation `seen` on dev at each look), and `notes` in
+            words; way matrices: `teacher`, and `sizes` (`firth.surrogate.smaller.sizes`).
         reused: Whether it was already there.
     """
 
@@ -63,7 +46,11 @@ class Distilled:
 
     @property
     def labels(self) -> LabelMap:
-        """The map between Origin's raw scores and the labels the Surrogate learned."""
+        """Way paper: the map between Origin's raw scores and the labels the Surrogate learned.
+
+        Raises:
+            InputError: It learned from matrices, and has no labels.
+        """
         return LabelMap.model_validate(read_json(self.path / LABELS))
 
     @classmethod
@@ -77,56 +64,77 @@ def distill(
     run: str | Path | Run,
     base: str | None = None,
     *,
+    teacher: str | None = None,
+    way: str | Way | None = None,
     epochs: int | None = None,
     batch: int | None = None,
     learning_rate: float | None = None,
     calibration: str | Calibration | None = None,
 ) -> Distilled:
-    """Train the Surrogate on a run's harvest and save it in the run (§3.4).
+    """Train the Surrogate of a run and save it in the run (§3.4).
 
     What is not given is taken from the run's configuration, and what is given goes into it when the
     Surrogate is built.
 
     Args:
-        run: A run whose corpus, tokenizer and harvest are built.
-        base: `static`, `transformer`, or folder or hub name of an encoder.
-        epochs: Passes over the training pairs.
-        batch: Pairs a step.
+        run: A run whose corpus, tokenizer and Origin are built; for way paper, whose harvest is.
+        base: `static`, `transformer`, `layers`, or folder or hub name of an encoder.
+        teacher: Another run, or folder or hub name of a sentence encoder, in place of the run's
+            Origin; way matrices.
+        way: `matrices` or `paper`.
+        epochs: Passes over the training sentences, or pairs.
+        batch: Sentences, or pairs, a step.
         learning_rate: Peak rate.
-        calibration: `match`, `quantile`, `zscore` or `none`.
+        calibration: `match`, `quantile`, `zscore` or `none`; way paper.
 
     Raises:
         MissingStageError: A stage is not built; the message names the command.
         ConfigError: A setting is out of range.
-        InputError: The base is refused or cannot be loaded, or the harvest cannot be learned from.
+        InputError: The base or the teacher is refused or cannot be loaded, or there is too little
+            to learn from.
 
     Example:
         >>> found = distill("run")
-        >>> sorted(found.report["after"]["test"]["all"])
-        ['constant_l2', 'high', 'l2', 'low', 'n', 'spearman']
+        >>> found.report["after"]["test"]["all"]["spearman"] <= 1
+        True
     """
-    changes = {"base": base, "epochs": epochs, "batch": batch, "learning_rate": learning_rate}
-    kind = {"calibration": None if calibration is None else str(calibration)}
-    opened = Run.open(run).changed({"surrogate": changes | kind})
+    changes = {"base": base, "teacher": teacher, "epochs": epochs, "batch": batch}
+    names = {"way": way, "calibration": calibration}
+    changes |= {name: None if kind is None else str(kind) for name, kind in names.items()}
+    opened = Run.open(run).changed({"surrogate": changes | {"learning_rate": learning_rate}})
+    if way_of(opened) is Way.MATRICES:
+        build_teacher(opened)
     return Distilled.open(opened, build_surrogate(opened).reused)
 
 
 def build_surrogate(run: Run) -> Outcome:
     """Bring the stage up to date with the run's configuration; see `distill`."""
-    reads, settings = [CORPUS, HARVEST], ["seed", "surrogate"]
-    kind = run.config.surrogate.kind
-    if kind is not BaseKind.PRETRAINED:
+    config, way = run.config.surrogate, way_of(run)
+    reads, settings = [CORPUS], ["seed", "surrogate"]
+    own = way is Way.MATRICES and config.teacher is None
+    reads.append(HARVEST if way is Way.PAPER else TEACHER)
+    if config.kind in (BaseKind.STATIC, BaseKind.TRANSFORMER):
         reads.append(TOKENIZER)
-    if kind is BaseKind.STATIC:
+    if config.kind is BaseKind.STATIC:
         settings += LIMITS
-        if CONTEXT in Origin.reads(run):
-            reads += [CONTEXT, ORIGIN]
-            settings += ["origin.own", "origin.weights"]
-        else:
+        if CONTEXT not in Origin.reads(run):
             settings += ["context.bag", "context.trust"]
+    if config.kind is BaseKind.LAYERS:
+        settings.append("context.precision")
+    known = config.kind is BaseKind.STATIC and CONTEXT in Origin.reads(run)
+    if known or own or config.kind is BaseKind.LAYERS:
+        reads += [CONTEXT, ORIGIN]
+        settings += ["origin.own", "origin.weights"]
     run.inputs(*reads)  # a stage that is missing is named before a base is downloaded
-    inputs = base_inputs(run.config.surrogate.base)
-    return run.build(SURROGATE, _build, reads=reads, settings=settings, inputs=inputs)
+    inputs = base_inputs(config.base) | (teacher_inputs(run) if way is Way.MATRICES else {})
+    # Either loads libraries, and takes seconds to.
+    ways = {Way.PAPER: "firth.surrogate.by_pairs", Way.MATRICES: "firth.surrogate.by_matrices"}
+
+    def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        filled: Mapping[str, Any] = import_module(ways[way]).fill(handed, workspace)
+        return filled
+
+    return run.build(SURROGATE, fill, reads=reads, settings=settings, inputs=inputs, code=ways[way])
 
 
 def base_inputs(base: str) -> dict[str, str]:
@@ -143,100 +151,11 @@ def base_inputs(base: str) -> dict[str, str]:
     if not folder.is_dir() and (folder.exists() or looks_like_one):
         found = "a file" if folder.exists() else "no such folder"
         raise InputError(
-            f"surrogate.base: {base}: {found}. Expected `static`, `transformer`, or the folder or "
-            "hub name of an encoder, such as roberta-base."
+            f"surrogate.base: {base}: {found}. Expected `static`, `transformer`, `layers`, or the "
+            "folder or hub name of an encoder, such as roberta-base."
         )
     try:
         return {"base": PretrainedFiles.find(base).fingerprint}
     except InputError as error:
         more = "`static` and `transformer` need no model"
         raise InputError(f"surrogate.base: {error}. {more}") from error
-
-
-def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
-    from firth.surrogate.start import build_start
-    from firth.surrogate.training import Best, labelled_pairs, train_siamese
-
-    config, harvest = run.config.surrogate, run.folder(HARVEST)
-    scratch = workspace / SCRATCH
-    scratch.mkdir(exist_ok=True)
-    scores = checked_scores(pq.read_table(harvest / "train.parquet", columns=["score"])["score"])
-    held_out = {split: pq.read_table(harvest / f"{split}.parquet") for split in HELD_OUT}
-    if empty := [split for split, table in held_out.items() if not len(table)]:
-        raise InputError(f"{harvest}: no pair in {' and '.join(empty)}. Harvest more pairs.")
-
-    with quiet_libraries():
-        model, learned = build_start(run, scratch, run.has(CONTEXT))
-        first = dataset(harvest / "train.parquet").head(
-            config.scale_pairs, columns=["sentence1", "sentence2"]
-        )
-        labels = LabelMap.fit(scores, config.chosen_calibration, cosines(model, first))
-        constant = float(labels.apply(scores).mean())
-        before = _figures(model, held_out, labels, constant)
-        pairs = labelled_pairs(harvest / "train.parquet", labels, scratch)
-        seed = derive_seed(run.config.seed, "surrogate", "distillation")
-        dev, raw = held_out["dev"], _scores(held_out["dev"])
-        best = Best(model, lambda: rank_correlation(cosines(model, dev), raw))
-        history = train_siamese(model, pairs, config, seed, scratch, best)
-        after = _figures(model, held_out, labels, constant)
-        model.cpu().save(str(workspace), create_model_card=False)
-
-    corpus = Corpus.open(run)
-    report: dict[str, Any] = {
-        "settings": settings_shown(config, run.config.seed),
-        "corpus": {
-            "documents": corpus.n_documents,
-            "sentences": len(corpus),
-            "words": int(corpus.word_counts.sum(dtype=np.int64)),
-        },
-        "model": {
-            "dimensions": model.get_embedding_dimension(),
-            "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        },
-        "pairs": {"train": len(scores)} | {split: len(t) for split, t in held_out.items()},
-        "before": before,
-        "after": after,
-        "chosen": {"step": best.step, "steps": config.steps(len(scores)), "seen": best.seen},
-        "history": {"start": learned, "distillation": history},
-    }
-    report["notes"] = notes(report)
-    write_json(workspace / REPORT, report)
-    write_json(workspace / LABELS, labels.model_dump(mode="json"))
-    write_text(workspace / CARD, model_card(report, config.kind))
-    return {
-        "base": report["settings"]["base"],
-        "pairs": report["pairs"],
-        "before": {split: before[split][ALL] for split in HELD_OUT},
-        "after": {split: after[split][ALL] for split in HELD_OUT},
-        "notes": report["notes"],
-    }
-
-
-def cosines(model: "SentenceTransformer", table: pa.Table) -> Values:
-    """Cosine of sentence1 and sentence2 in each row of a table, shape (rows,)."""
-    texts = [*table["sentence1"].to_pylist(), *table["sentence2"].to_pylist()]
-    distinct = list(dict.fromkeys(texts))
-    vectors = np.asarray(model.encode(distinct, show_progress_bar=False), np.float64)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    place = {text: row for row, text in enumerate(distinct)}
-    rows = np.array([place[text] for text in texts]).reshape(2, -1)
-    found: Values = np.einsum("nd,nd->n", vectors[rows[0]], vectors[rows[1]])
-    return found
-
-
-def _figures(
-    model: "SentenceTransformer",
-    held_out: Mapping[str, pa.Table],
-    labels: LabelMap,
-    constant: float,
-) -> dict[str, Any]:
-    found = {}
-    for split, table in held_out.items():
-        scores, kinds = _scores(table), table["kind"].to_pylist()
-        asked = cosines(model, table)
-        found[split] = measure_by_kind(asked, labels.apply(scores), scores, constant, kinds)
-    return found
-
-
-def _scores(table: pa.Table) -> Values:
-    return np.asarray(table["score"], np.float64)

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm, rankdata
 
+from firth.corpus.corpus import Corpus
 from firth.surrogate.calibration import Values
-from firth.surrogate.settings import BaseKind, Calibration, SurrogateConfig
+from firth.surrogate.settings import BaseKind, Calibration, SurrogateConfig, Way
 
+REPORT, CARD, LABELS = "report.json", "README.md", "calibration.json"
 ALL = "all"
 HELD_OUT = ("dev", "test")
 ENOUGH = 200
@@ -23,8 +25,18 @@ _BASES = {
     BaseKind.STATIC: "word vectors learned on neighbouring sentences of the same corpus, plus "
     "random directions that are longer for rarer words, averaged",
     BaseKind.TRANSFORMER: "a Transformer of $layers layers with random weights, mean pooling",
+    BaseKind.LAYERS: "layers of the language model that Origin reads with, made to read in both "
+    "directions, mean pooling and a linear map",
     BaseKind.PRETRAINED: "the encoder $base",
 }
+_OF_ORIGIN = (
+    "No human judged a pair for its training.\nIt repeats, fast, the scores of a slower model "
+    "called Origin, for which two sentences are similar\nwhen the same contexts would produce them "
+    '(Sun et al., "Sentence Similarity Based on Contexts",\nTACL 2022). Both were made with firth.'
+)
+_OF_ANOTHER = (
+    "It repeats, fast, the\nsimilarities of another encoder, $teacher. It was made with firth."
+)
 _CALIBRATIONS = {
     Calibration.QUANTILE: "the score's quantile among the training scores",
     Calibration.ZSCORE: "the normal distribution function of the standardised score",
@@ -87,33 +99,48 @@ def rank_correlation(one: Values, two: Values) -> float | None:
     return float(np.corrcoef(rankdata(one), rankdata(two))[0, 1])
 
 
-def notes(report: Mapping[str, Any]) -> list[str]:
-    """What to keep in mind about the figures of a report: its `pairs`, `chosen`, `before`, `after`.
+def counted(corpus: Corpus) -> dict[str, int]:
+    """How much a corpus holds: `documents`, `sentences`, `words`."""
+    return {
+        "documents": corpus.n_documents,
+        "sentences": len(corpus),
+        "words": int(corpus.word_counts.sum(dtype=np.int64)),
+    }
 
-    Empty where there are enough pairs, and the Surrogate is better than its start and a constant.
+
+def notes(report: Mapping[str, Any]) -> list[str]:
+    """What to keep in mind about the figures of a report.
+
+    Empty where there is enough to measure by, and the Surrogate is better than its start (and, by
+    way paper, than a constant).
     """
+    pairs = report["way"] == Way.PAPER
+    sizes, units = report["pairs" if pairs else "sentences"], "pairs" if pairs else "sentences"
+    more = "Harvest more pairs" if pairs else "More text would give more"
     said = [
-        f"{split} has {report['pairs'][split]} pairs, fewer than {ENOUGH}: its figures are rough, "
-        "see the intervals. Harvest more pairs for firmer ones."
+        f"{split} has {sizes[split]} {units}, fewer than {ENOUGH}: its figures are rough. {more}."
         for split in HELD_OUT
-        if report["pairs"][split] < ENOUGH
+        if sizes[split] < ENOUGH
     ]
     if not report["chosen"]["step"]:
+        harvest = "More pairs (firth harvest --pairs) or another" if pairs else "Another"
         said.append(
-            "At no look during training did the model agree with Origin on dev better than the "
-            "start: the start was kept. More pairs (firth harvest --pairs) or another rate "
-            "(surrogate.learning_rate) may teach more."
+            "At no look during training did the model agree with its teacher on dev better than "
+            f"the start: the start was kept. {harvest} rate (surrogate.learning_rate) may teach "
+            "more."
         )
     for split in HELD_OUT:
         one, two = report["before"][split][ALL], report["after"][split][ALL]
-        if two["l2"] >= two["constant_l2"]:
+        if pairs and two["l2"] >= two["constant_l2"]:
             said.append(
                 f"On {split} the Surrogate's L2 ({two['l2']:.4f}) is not below that of a constant "
                 f"({two['constant_l2']:.4f})."
             )
-        if one["spearman"] is not None and (two["spearman"] or 0.0) < one["spearman"]:
+        # Where the start was kept, only the turned space's rounding is in between.
+        worse = (two["spearman"] or 0.0) - (one["spearman"] or 0.0) < -5e-5
+        if one["spearman"] is not None and worse:
             said.append(
-                f"On {split} the start agreed with Origin better (rank correlation "
+                f"On {split} the start agreed with the teacher better (rank correlation "
                 f"{one['spearman']:.3f}) than the Surrogate does ({two['spearman'] or 0.0:.3f})."
             )
     return said
@@ -121,10 +148,9 @@ def notes(report: Mapping[str, Any]) -> list[str]:
 
 def settings_shown(config: SurrogateConfig, seed: int) -> dict[str, Any]:
     """The settings of a report: what was taken where none was given; no path but its last part."""
-    base = Path(config.base)
-    is_folder = config.kind is BaseKind.PRETRAINED and base.is_dir()
     return config.model_dump(mode="json") | {
-        "base": base.resolve().name if is_folder else config.base,
+        "base": _named(config.base),
+        "teacher": None if config.teacher is None else _named(config.teacher),
         "learning_rate": config.chosen_rate,
         "batch": config.chosen_batch,
         "calibration": config.chosen_calibration.value,
@@ -132,25 +158,71 @@ def settings_shown(config: SurrogateConfig, seed: int) -> dict[str, Any]:
     }
 
 
-def model_card(report: Mapping[str, Any], kind: BaseKind) -> str:
-    """README.md of a Surrogate, from the report of its distillation and the kind of its base."""
+def _named(model: str) -> str:
+    return Path(model).resolve().name if Path(model).is_dir() else model
+
+
+def model_card(report: Mapping[str, Any]) -> str:
+    """README.md of a Surrogate, from the report of its distillation."""
     settings = report["settings"]
-    text = resources.files("firth.surrogate").joinpath("card.md").read_text(encoding="utf-8")
     counts = {name: f"{count:,}" for name, count in report["corpus"].items()}
-    return Template(text).substitute(
-        counts,
-        base=Template(_BASES[kind]).substitute(settings),
-        dimensions=report["model"]["dimensions"],
-        parameters=f"{report['model']['parameters']:,}",
-        pairs=f"{report['pairs']['train']:,}",
-        label=_CALIBRATIONS[Calibration(settings["calibration"])],
-        epochs=settings["epochs"],
-        batch=settings["batch"],
-        rate=f"{settings['learning_rate']:g}",
-        seed=settings["seed"],
-        table=_table(report),
-        notes="".join(f"\n\n{note}" for note in report["notes"]),
-    )
+    paper = report["way"] == Way.PAPER
+    known = {
+        "base": Template(_BASES[BaseKind.of(settings["base"])]).substitute(settings),
+        "dimensions": report["model"]["dimensions"],
+        "parameters": f"{report['model']['parameters']:,}",
+        "epochs": settings["epochs"],
+        "batch": settings["batch"],
+        "rate": f"{settings['learning_rate']:g}",
+        "seed": settings["seed"],
+        "notes": "".join(f"\n\n{note}" for note in report["notes"]),
+    }
+    if paper:
+        known["pairs"] = f"{report['pairs']['train']:,}"
+        known["label"] = _CALIBRATIONS[Calibration(settings["calibration"])]
+        known["teacher"], known["table"] = "Origin", _table(report)
+    else:
+        known["pairs"] = f"{report['sentences']['train']:,}"
+        known["weight"] = f"{settings['vector_weight']:g}"
+        known["temperature"] = f"{settings['temperature']:g}"
+        known["teacher"], known["table"] = _spelled_out(report["teacher"]), _agreement(report)
+        known["sizes"] = _sizes(report)
+    of_origin = known["teacher"].strip("`").startswith("Origin")
+    known["repeats"] = Template(_OF_ORIGIN if of_origin else _OF_ANOTHER).substitute(known)
+    known |= counts
+    for part in ("made", "faithful"):
+        known[part] = _text(f"{part}_{report['way']}").substitute(known).rstrip("\n")
+    return _text("card").substitute(known)
+
+
+def _text(name: str) -> Template:
+    folder = resources.files("firth.surrogate")
+    return Template(folder.joinpath(f"{name}.md").read_text(encoding="utf-8"))
+
+
+def _spelled_out(teacher: str) -> str:
+    """A name as it is shown in Markdown."""
+    return f"`{teacher}`"
+
+
+def _agreement(report: Mapping[str, Any]) -> str:
+    rows = ["| pairs | n | rho before | rho after |", "|---|---|---|---|"]
+    for split in HELD_OUT:
+        before, after = report["before"][split], report["after"][split]
+        rows += [
+            f"| {split}, {kind} | {after[kind]['n']} | {_rho(before[kind])} | {_rho(after[kind])} |"
+            for kind in sorted(after, key=lambda kind: (kind != ALL, kind))
+        ]
+    return "\n".join(rows)
+
+
+def _sizes(report: Mapping[str, Any]) -> str:
+    rows = ["| dimensions | numbers | bytes a vector | rho |", "|---|---|---|---|"]
+    rows += [
+        f"| {one['dimensions']} | {one['precision']} | {one['bytes']} | {_rho(one)} |"
+        for one in report["sizes"]
+    ]
+    return "\n".join(rows)
 
 
 def _table(report: Mapping[str, Any]) -> str:

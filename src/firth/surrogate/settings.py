@@ -1,27 +1,39 @@
 """Settings of the Surrogate."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from firth.run.section import Count, Fraction, Rate, Section
+from firth.run.section import Count, Fraction, Precision, Rate, Section
+
+
+class Way(StrEnum):
+    """What a student learns of its teacher."""
+
+    MATRICES = "matrices"
+    """The similarities of all sentences of a batch to each other, and where the teacher has
+    sentence vectors, these."""
+    PAPER = "paper"
+    """The scores of harvested pairs, one by one (§3.4)."""
 
 
 class BaseKind(StrEnum):
-    """The three kinds of encoder to start from."""
+    """The kinds of encoder to start from."""
 
     STATIC = "static"
     """Word vectors of the corpus, averaged."""
     TRANSFORMER = "transformer"
-    """A small Transformer with random weights."""
+    """A Transformer with random weights."""
+    LAYERS = "layers"
+    """Some layers of the run's own language model, made to read in both directions."""
     PRETRAINED = "pretrained"
     """An encoder from a folder or hub."""
 
     @classmethod
     def of(cls, base: str) -> "BaseKind":
         """The kind of a base as the configuration names it."""
-        return cls(base) if base in (cls.STATIC, cls.TRANSFORMER) else cls.PRETRAINED
+        return cls(base) if base in (cls.STATIC, cls.TRANSFORMER, cls.LAYERS) else cls.PRETRAINED
 
 
 class Calibration(StrEnum):
@@ -38,11 +50,31 @@ class Calibration(StrEnum):
 
 
 class SurrogateConfig(Section):
-    """The Siamese encoder distilled from the harvest (§3.4)."""
+    """The encoder that a run's teacher is distilled into."""
 
     base: str = "static"
-    """`static`: word vectors learned on the corpus, averaged; `transformer`: a small one from
-    scratch; anything else: folder or hub name of an encoder, such as roberta-base."""
+    """`static`: word vectors learned on the corpus, averaged; `transformer`: one from scratch;
+    `layers`: some of the run's own language model; anything else: folder or hub name of an encoder,
+    such as roberta-base."""
+    way: Way | None = None
+    """None takes `matrices`, but `paper` where the teacher is Origin as printed."""
+    teacher: str | None = None
+    """matrices: another run, or folder or hub name of any sentence encoder. None: the run's
+    Origin."""
+    sentences: Count = 100_000
+    """matrices: corpus sentences that the teacher reads, at most."""
+    learned: Count | None = None
+    """matrices: how many of those that are not held out are learned from; None takes all."""
+    temperature: Rate = 0.05
+    """matrices: of the softmax over the other sentences of a batch."""
+    spread: Rate = 0.1
+    """matrices: the standard deviation that the teacher's similarities are given before it."""
+    vector_weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5.0
+    """matrices: weight of the loss of vectors, beside 1 for that of similarities."""
+    precision: Precision = Precision.AUTO
+    """matrices: number format of the products of a Transformer in training."""
+    checkpoint_steps: Count = 200
+    """matrices."""
     dimensions: Count | None = None
     """static and transformer: size of the sentence vector. None takes 512 and 256."""
     vocabulary: Count = 100_000
@@ -58,19 +90,22 @@ class SurrogateConfig(Section):
     """transformer: its layers."""
     head_size: Count = 32
     """transformer: dimensions of an attention head; one head where they do not divide the size."""
+    keep_layers: tuple[int, ...] | None = None
+    """layers: numbers of those that are kept, from 0, or from -1 backwards. None takes the first
+    four and the last four."""
     max_tokens: Annotated[int, Field(ge=4)] = 128
-    """transformer: tokens of a sentence that are read."""
+    """transformer and layers: tokens of a sentence that are read."""
     calibration: Calibration | None = None
-    """None takes what suits the base: `match` for static, `quantile` (the paper has no map) for the
-    others, whose first cosines mean nothing."""
+    """paper: None takes what suits the base: `match` for static, `quantile` (the paper has no map)
+    for the others, whose first cosines mean nothing."""
     scale_pairs: Annotated[int, Field(ge=2)] = 10_000
-    """match: training pairs whose cosines by the start give the scale of the labels."""
+    """paper, match: training pairs whose cosines by the start give the scale of the labels."""
     epochs: Count = 2
     batch: Count | None = None
-    """None takes 512 for static, 64 for the others."""
+    """Sentences a step, or pairs. None takes 512 for static, 64 for the others."""
     learning_rate: Rate | None = None
-    """Adam's, at its peak. None takes what suits the base: 2e-5 for a pretrained one, more for the
-    other two."""
+    """Adam's, at its peak. None takes what suits the base: 2e-5 for a pretrained one, 2e-4 for
+    layers, 5e-4 for the other two."""
     warmup: Fraction = 0.1
     """Share of the steps in which the rate rises; it falls linearly in the others."""
     looks: Count = 10
@@ -104,7 +139,18 @@ class SurrogateConfig(Section):
     @property
     def chosen_rate(self) -> float:
         """The peak learning rate: as configured, else what suits the base."""
-        return self.learning_rate or (2e-5 if self.kind is BaseKind.PRETRAINED else 5e-4)
+        usual = {BaseKind.PRETRAINED: 2e-5, BaseKind.LAYERS: 2e-4}
+        return self.learning_rate or usual.get(self.kind, 5e-4)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.way is Way.PAPER and self.teacher is not None:
+            raise ValueError("`teacher` teaches by way matrices; way paper learns from the harvest")
+        if self.way is Way.PAPER and self.kind is BaseKind.LAYERS:
+            raise ValueError("base layers is taught by way matrices")
+        if self.keep_layers is not None and not self.keep_layers:
+            raise ValueError("keep_layers: got no layer; expected one at least")
+        return self
 
     def steps(self, pairs: int) -> int:
         """Steps of a whole training on so many pairs."""

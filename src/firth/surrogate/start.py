@@ -28,6 +28,7 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from firth.context import CONTEXT
 from firth.context.bag import learn
+from firth.context.open import open_encoder as open_own_encoder
 from firth.corpus.statistics import fit_idf_on_run
 from firth.corpus.tokenizer import open_tokenizer
 from firth.lexical.spelling import ngrams, runs
@@ -40,6 +41,7 @@ from firth.run.quiet import quiet_libraries
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.training import History
+from firth.surrogate.layers import pruned
 from firth.surrogate.settings import BaseKind
 
 UNKNOWN = "<unk>"
@@ -60,7 +62,8 @@ def build_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTra
 
     Raises:
         MissingStageError: A stage is not built.
-        InputError: The base cannot be loaded, or the corpus is too small to learn from.
+        InputError: The base cannot be loaded or is not what it must be, or the corpus is too small
+            to learn from.
     """
     config = run.config.surrogate
     torch.manual_seed(derive_seed(run.config.seed, "surrogate", "weights"))
@@ -68,6 +71,8 @@ def build_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTra
         return static_start(run, scratch, has_context)
     if config.kind is BaseKind.TRANSFORMER:
         return scratch_encoder(run, scratch), []
+    if config.kind is BaseKind.LAYERS:
+        return pruned(open_own_encoder(run), config.keep_layers, config.max_tokens, scratch), []
     return open_encoder(config.base), []
 
 

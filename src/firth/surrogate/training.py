@@ -1,5 +1,7 @@
 """Siamese training: two sentences, one encoder, L2 between cosine and label (§3.4)."""
 
+import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,15 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import Dataset
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from sentence_transformers import (
     SentenceTransformer,
     SentenceTransformerTrainer,
     SentenceTransformerTrainingArguments,
 )
 from sentence_transformers.sentence_transformer.losses import CosineSimilarityLoss
-from torch import Tensor, nn
+from torch import nn
 from transformers import PrinterCallback, Trainer, TrainerCallback
 
+from firth.run.files import write_atomically
 from firth.run.progress import Bar, bar
 from firth.run.training import History
 from firth.surrogate.calibration import LabelMap
@@ -29,40 +34,50 @@ REPORTS = 40
 class Best:
     """The best weights of a model so far, those it starts with being the first.
 
+    They lie in a file, so that training that is continued knows them.
+
     Args:
         model: Whose weights are kept.
         figure: How good it is now, the higher the better; None where that is undefined, which is
             worse than any number.
+        scratch: Folder of the file.
 
     Attributes:
+        first: The start's figure, rounded.
         step: Where the best weights were found; 0 is the start.
         seen: Each look: `step` and `spearman`, the figure rounded.
     """
 
-    def __init__(self, model: nn.Module, figure: Callable[[], float | None]) -> None:
+    def __init__(self, model: nn.Module, figure: Callable[[], float | None], scratch: Path) -> None:
         self._model, self._figure = model, figure
-        self._kept: dict[str, Tensor] = {}
-        self.step = 0
+        self._file = scratch / "best.safetensors"
+        self.step, self._value = 0, -math.inf
         self.seen: list[dict[str, Any]] = []
-        self.look(0)
+        if self._file.is_file():
+            with safe_open(self._file, framework="pt") as stored:
+                known = json.loads(stored.metadata()["best"])
+            self.step, self._value = known["step"], known["figure"]
+        self.first = self.look(0)
 
-    def look(self, step: int) -> None:
+    def look(self, step: int) -> float | None:
         """Take the figure, and the weights if no earlier ones were as good."""
         value = self._figure()
-        ahead = value is not None and all(
-            one["spearman"] is None or value > one["spearman"] for one in self.seen
-        )
-        self.seen.append({"step": step, "spearman": None if value is None else round(value, 6)})
-        if ahead or not self._kept:
-            self.step = step
-            self._kept = {
-                name: tensor.detach().to("cpu", copy=True)
+        rounded = None if value is None else round(value, 6)
+        self.seen.append({"step": step, "spearman": rounded})
+        if (value is not None and value > self._value) or not self._file.is_file():
+            self.step, self._value = step, -math.inf if value is None else value
+            weights = {
+                name: tensor.detach().to("cpu", copy=True).contiguous()
                 for name, tensor in self._model.state_dict().items()
             }
+            known = json.dumps({"step": step, "figure": self._value})
+            with write_atomically(self._file) as partial:
+                save_file(weights, partial, metadata={"best": known})
+        return rounded
 
     def restore(self) -> None:
         """Give the model its best weights back."""
-        self._model.load_state_dict(self._kept)
+        self._model.load_state_dict(load_file(self._file))
 
 
 class Progress(TrainerCallback):

@@ -1,0 +1,91 @@
+"""The default way: a student learns whom each sentence of a batch is like; start, report."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from firth.context import CONTEXT
+from firth.corpus.corpus import Corpus
+from firth.run.files import write_json, write_text
+from firth.run.quiet import quiet_libraries
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import SCRATCH
+from firth.surrogate.layers import freeze_words
+from firth.surrogate.matrices import (
+    FITTED,
+    HeldOut,
+    encode,
+    fitted_map,
+    train_student,
+    with_dense,
+)
+from firth.surrogate.report import (
+    ALL,
+    CARD,
+    HELD_OUT,
+    REPORT,
+    counted,
+    model_card,
+    notes,
+    settings_shown,
+)
+from firth.surrogate.settings import BaseKind, Way
+from firth.surrogate.smaller import sizes, turn
+from firth.surrogate.start import build_start
+from firth.surrogate.teacher import Teacher
+
+
+def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
+    """Distil a teacher into `workspace`; the summary."""
+    config, seed = run.config.surrogate, derive_seed(run.config.seed, "surrogate", "matrices")
+    scratch = workspace / SCRATCH
+    scratch.mkdir(exist_ok=True)
+    teacher = Teacher.open(run)
+    parts = teacher.parts(config.learned)
+    held = {
+        split: HeldOut.of(teacher, parts[split], derive_seed(seed, split)) for split in HELD_OUT
+    }
+    with quiet_libraries():
+        model, learned = build_start(run, scratch, run.has(CONTEXT))
+        if config.kind is BaseKind.LAYERS:
+            fitted = fitted_map(model, teacher, parts["train"])
+            model = model if fitted is None else with_dense(model, fitted)
+            freeze_words(model)
+        before = {split: one.figures(encode(model, one.texts)) for split, one in held.items()}
+        history, chosen = train_student(
+            model, teacher, parts["train"], held["dev"], config, seed, scratch
+        )
+        usual = [teacher.texts[n] for n in parts["train"][:FITTED].tolist()]
+        turn(model, usual)
+        after = {split: one.figures(encode(model, one.texts)) for split, one in held.items()}
+        smaller = sizes(model, held["test"], usual)
+        model.save(str(workspace), create_model_card=False)
+
+    report: dict[str, Any] = {
+        "way": Way.MATRICES.value,
+        "settings": settings_shown(config, run.config.seed),
+        "corpus": counted(Corpus.open(run)),
+        "teacher": teacher.name,
+        "model": {
+            "dimensions": model.get_embedding_dimension(),
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        },
+        "sentences": {split: len(numbers) for split, numbers in parts.items()},
+        "before": before,
+        "after": after,
+        "chosen": chosen,
+        "sizes": smaller,
+        "history": {"start": learned, "distillation": history},
+    }
+    report["notes"] = notes(report)
+    write_json(workspace / REPORT, report)
+    write_text(workspace / CARD, model_card(report))
+    return {
+        "base": report["settings"]["base"],
+        "teacher": teacher.name,
+        "sentences": report["sentences"],
+        "before": {split: before[split][ALL] for split in HELD_OUT},
+        "after": {split: after[split][ALL] for split in HELD_OUT},
+        "notes": report["notes"],
+    }

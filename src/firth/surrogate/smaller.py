@@ -1,0 +1,74 @@
+"""Shorter vectors and smaller numbers: made possible, and what they cost."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense, StaticEmbedding
+from sentence_transformers.util import quantize_embeddings
+
+from firth.lexical.arrays import Singles
+from firth.surrogate.matrices import HeldOut, encode
+
+_SIZES = tuple(2**power for power in range(5, 14))
+"""Numbers of dimensions that are tried, where a vector has more: 32, 64, 128, …"""
+
+
+def turn(model: SentenceTransformer, texts: Sequence[str]) -> None:
+    """Turn a model's space so that its first dimensions say most of some texts; cosines stay.
+
+    These are the principal axes of their unit vectors (their Matryoshka order: Kusupati et al.
+    2022). Only where the last module is a table or a linear map.
+
+    Args:
+        model: Changed in place.
+        texts: Usual ones.
+    """
+    last = model[len(model) - 1]
+    if not isinstance(last, StaticEmbedding | Dense):
+        return
+    vectors = encode(model, list(texts)).astype(np.float64)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    _, axes = np.linalg.eigh(vectors.T @ vectors)
+    turned = torch.from_numpy(axes[:, ::-1].copy())
+    with torch.no_grad():
+        if isinstance(last, StaticEmbedding):
+            weight = last.embedding.weight
+            weight.copy_((weight.double() @ turned).float())
+        else:
+            last.linear.weight.copy_((turned.T @ last.linear.weight.double()).float())
+            last.linear.bias.copy_((last.linear.bias.double() @ turned).float())
+
+
+def sizes(model: SentenceTransformer, held: HeldOut, usual: Sequence[str]) -> list[dict[str, Any]]:
+    """Agreement with the teacher by dimensions and number format.
+
+    Args:
+        model: The student.
+        held: What it is measured by.
+        usual: Texts by which the range of each dimension is known.
+
+    Returns:
+        Of each size: `dimensions`, `precision` (float32 or int8), `bytes` of a vector, and
+        `spearman` on all pairs.
+    """
+    vectors, ranges = encode(model, held.texts), encode(model, list(usual))
+    whole = vectors.shape[1]
+    found = []
+    for size in [*(size for size in _SIZES if size < whole), whole]:
+        for precision, width in (("float32", 4), ("int8", 1)):
+            cut = _unit(vectors[:, :size])
+            if precision == "int8":
+                known = _unit(ranges[:, :size])
+                cut = quantize_embeddings(cut, "int8", calibration_embeddings=known)  # type: ignore[assignment]
+            figure = held.figures(cut)["all"]["spearman"]
+            found.append({"dimensions": size, "precision": precision, "bytes": size * width,
+                          "spearman": figure})  # fmt: skip
+    return found
+
+
+def _unit(vectors: Singles) -> Singles:
+    scaled: Singles = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return scaled

@@ -1,0 +1,295 @@
+"""The stage `teacher`: which sentences a student learns from, and what the teacher sees in them.
+
+The sentences stand in random order, so that the first of them are a sample of all. A teacher with a
+neural encoder reads each once; its vectors are kept as float16, in shards, each a function of its
+number. Sums of words are computed when they are asked for.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from firth.context import CONTEXT
+from firth.context.encoder import SentenceEncoder, unit
+from firth.context.open import open_encoder as open_own_encoder
+from firth.context.settings import Encoder
+from firth.corpus import CORPUS
+from firth.corpus.corpus import Corpus
+from firth.harvest.blocklist import Blocklist
+from firth.lexical.arrays import Floats, Ints, Singles
+from firth.lexical.words import normal_form
+from firth.origin.blend import Blend
+from firth.origin.ensemble import EnsembleOrigin
+from firth.origin.origin import Origin
+from firth.origin.settings import Method
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file, read_json, write_atomically, write_json
+from firth.run.pretrained import PretrainedFiles, open_encoder
+from firth.run.run import CONFIG, Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import Outcome
+from firth.surrogate import TEACHER
+
+SHARD = 2_048
+"""Sentences a file of vectors."""
+HELD_OUT = 1_000
+"""Sentences of dev and of test, at most; of few, a twentieth each."""
+FEWEST = 60
+FEWEST_WORDS, MOST_WORDS = 3, 40
+_SENTENCES, _RECORD = "sentences.npy", "teacher.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Shards:
+    """The teacher's vectors of the chosen sentences, memory-mapped.
+
+    Attributes:
+        parts: float16, (`SHARD`, d) each, the last one shorter.
+    """
+
+    parts: tuple[np.ndarray[Any, np.dtype[np.float16]], ...]
+
+    @classmethod
+    def open(cls, folder: Path, count: int) -> "Shards":
+        """Those of `count` sentences."""
+        numbers = range(-(-count // SHARD))
+        return cls(tuple(np.load(folder / _shard(n), mmap_mode="r") for n in numbers))
+
+    def __getitem__(self, rows: Ints) -> Singles:
+        """Unit vectors of some sentences, (len(rows), d)."""
+        found = [self.parts[row // SHARD][row % SHARD] for row in rows.tolist()]
+        vectors: Singles = unit(np.array(found, np.float64)).astype(np.float32)
+        return vectors
+
+
+class KnownVectors:
+    """A sentence encoder that has read all it is asked about.
+
+    Args:
+        name: What it is, for people.
+        rows: Text → number.
+        shards: Their vectors.
+    """
+
+    kind: ClassVar[Encoder] = Encoder.CAUSAL_LM
+
+    def __init__(self, name: str, rows: Mapping[str, int], shards: Shards) -> None:
+        self.name, self._rows, self._shards = name, rows, shards
+
+    def encode(self, texts: Sequence[str], title: str = "Sentence vectors") -> Floats:
+        """Vectors of `texts`, shape (n, d)."""
+        rows = np.array([self._rows[text] for text in texts], np.int64)
+        return self._shards[rows].astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Teacher:
+    """What a student learns from.
+
+    Attributes:
+        name: What it is, for people.
+        texts: The chosen sentences, no two alike.
+        vectors: Its vectors of them, if it has any that are kept.
+        similarities: Of some texts among them to each other, (n, n), in [-1, 1].
+    """
+
+    name: str
+    texts: list[str]
+    vectors: Shards | None
+    similarities: Callable[[Sequence[str]], Floats]
+
+    @classmethod
+    def open(cls, run: Run) -> "Teacher":
+        """That of a run.
+
+        Raises:
+            MissingStageError: The stage is not built.
+        """
+        folder = run.folder(TEACHER)
+        stored = read_json(folder / _RECORD)
+        texts = Corpus.open(run).texts(np.load(folder / _SENTENCES))
+        shards = Shards.open(folder, len(texts)) if stored["dimensions"] else None
+        source = origin_run(run)
+        if source is None:
+            assert shards is not None
+            known = _known(stored, texts, shards)
+
+            def cosines(some: Sequence[str]) -> Floats:
+                vectors = known.encode(some)
+                return vectors @ vectors.T
+
+            return cls(stored["name"], texts, shards, cosines)
+        encoder = None if shards is None else _known(stored, texts, shards)
+        origin = EnsembleOrigin.blended(source, Blend.of(source, source.config.origin), encoder)
+        return cls(stored["name"], texts, shards, origin.gram)
+
+    def parts(self, learned: int | None) -> dict[str, Ints]:
+        """Numbers of the sentences of `dev`, `test` and `train`, of these at most `learned`."""
+        size = min(HELD_OUT, len(self.texts) // 20)
+        rows = np.arange(len(self.texts))
+        end = None if learned is None else 2 * size + learned
+        return {"dev": rows[:size], "test": rows[size : 2 * size], "train": rows[2 * size : end]}
+
+
+def _known(stored: Mapping[str, Any], texts: Sequence[str], shards: Shards) -> KnownVectors:
+    return KnownVectors(stored["name"], {text: n for n, text in enumerate(texts)}, shards)
+
+
+def origin_run(run: Run) -> Run | None:
+    """The run whose Origin teaches; None where a sentence encoder does.
+
+    Raises:
+        InputError: It is another run, and its Origin is the paper's.
+    """
+    teacher = run.config.surrogate.teacher
+    if teacher is None:
+        return run
+    if not (Path(teacher) / CONFIG).is_file():
+        return None
+    found = Run.open(teacher)
+    if found.config.origin.method is Method.PAPER:
+        raise InputError(f"surrogate.teacher: {teacher}: a run whose Origin is as printed, which "
+                         "has no sentence vectors; expected one of method ensemble")  # fmt: skip
+    return found
+
+
+def teacher_inputs(run: Run) -> dict[str, str]:
+    """Fingerprint of a teacher outside the run, downloaded if need be; empty for its own Origin.
+
+    Raises:
+        InputError: There is no such teacher, or it is refused (`firth.run.pretrained.look`).
+        MissingStageError: It is a run whose Origin is not built.
+    """
+    teacher = run.config.surrogate.teacher
+    if teacher is None:
+        return {}
+    try:
+        source = origin_run(run)
+        found = Origin.identity(source) if source else PretrainedFiles.find(teacher).fingerprint
+    except InputError as error:
+        raise InputError(f"surrogate.teacher: {error}") from error
+    return {"teacher": found}
+
+
+def build_teacher(run: Run) -> Outcome:
+    """Choose the sentences, and have the teacher read them.
+
+    Raises:
+        ConfigError: The teacher is Origin as printed.
+        MissingStageError: A stage that it reads is not built.
+        InputError: It is refused or cannot be loaded, or the corpus has too few sentences.
+    """
+    own = run.config.surrogate.teacher is None
+    files = [Path(name) for name in run.config.harvest.blocklist]
+    blocklist = Blocklist.load(files)
+    reads = [CORPUS, CONTEXT] if own else [CORPUS]
+    run.inputs(*reads)  # a stage that is missing is named before a teacher is downloaded
+
+    def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        return _fill(handed, workspace, blocklist)
+
+    return run.build(
+        TEACHER,
+        fill,
+        reads=reads,
+        settings=["seed", "surrogate.sentences", *(["context.precision"] if own else [])],
+        places=["surrogate.teacher"],
+        inputs=teacher_inputs(run)
+        | {f"blocklist/{number}": fingerprint_file(path) for number, path in enumerate(files)},
+        code=__name__,
+    )
+
+
+def _fill(run: Run, workspace: Path, blocklist: Blocklist) -> Mapping[str, Any]:
+    corpus, seed = Corpus.open(run), derive_seed(run.config.seed, "teacher")
+    chosen = choose_sentences(corpus, run.config.surrogate.sentences, blocklist, seed)
+    with write_atomically(workspace / _SENTENCES) as partial, partial.open("wb") as file:
+        np.save(file, chosen)
+    name, read = _reader(run)
+    dimensions = 0 if read is None else _read_all(corpus, chosen, read, workspace)
+    record = {"name": name, "dimensions": dimensions, "sentences": len(chosen)}
+    write_json(workspace / _RECORD, record)
+    return record
+
+
+def _read_all(corpus: Corpus, chosen: Ints, read: "Read", folder: Path) -> int:
+    """Write the vectors that are not there yet; how many dimensions they have."""
+    for number, start in enumerate(range(0, len(chosen), SHARD)):
+        path = folder / _shard(number)
+        if not path.is_file():  # a shard that is there is a whole one
+            title = f"Teacher: sentences from {start:,} of {len(chosen):,}"
+            vectors = read(corpus.texts(chosen[start : start + SHARD]), title)
+            with write_atomically(path) as partial, partial.open("wb") as file:
+                np.save(file, vectors.astype(np.float16))
+    return int(np.load(folder / _shard(0), mmap_mode="r").shape[1])
+
+
+def _shard(number: int) -> str:
+    return f"vectors-{number:05}.npy"
+
+
+Read = Callable[[Sequence[str], str], Floats]
+
+
+def _reader(run: Run) -> tuple[str, Read | None]:
+    """The teacher's name, and what gives its vectors, if they are worth keeping."""
+    source = origin_run(run)
+    if source is not None:
+        encoder: SentenceEncoder = open_own_encoder(source)
+        read = None if encoder.kind is Encoder.BAG else encoder.encode
+        return f"Origin: {encoder.name}", read
+    model = open_encoder(str(run.config.surrogate.teacher), None)
+
+    def encode(texts: Sequence[str], title: str) -> Floats:
+        found = model.encode(list(texts), show_progress_bar=False)
+        return unit(np.asarray(found, np.float64))
+
+    return Path(str(run.config.surrogate.teacher)).name, encode
+
+
+def choose_sentences(corpus: Corpus, most: int, blocklist: Blocklist, seed: int) -> Ints:
+    """Numbers of at most `most` sentences of 3 to 40 words, in random order; no two alike.
+
+    All files of the corpus give as many, and small ones all they have, so that the largest does
+    not drown the others. None is on the blocklist.
+
+    Raises:
+        InputError: Fewer than `FEWEST` are left.
+    """
+    counts = corpus.word_counts
+    usual = np.flatnonzero((counts >= FEWEST_WORDS) & (counts <= MOST_WORDS))
+    order = np.random.default_rng(seed).permutation(len(usual))
+    sources = corpus.source_of(usual)[order]
+    sizes = np.bincount(sources) if len(usual) else np.zeros(1, np.int64)
+    grouped = np.argsort(sources, kind="stable")
+    place = np.empty_like(grouped)  # of each sentence among those of its file
+    place[grouped] = np.arange(len(grouped)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    drawn = usual[order[place < fair_share(sizes, most)]][:most]
+    texts = corpus.texts(drawn)
+    _, first = np.unique(np.array([normal_form(text) for text in texts], object), return_index=True)
+    kept = np.zeros(len(drawn), bool)
+    kept[first] = True
+    found: Ints = drawn[kept & ~blocklist.contains(texts)].astype(np.int64)
+    if len(found) < FEWEST:
+        raise InputError(
+            f"got {len(found)} different sentences of {FEWEST_WORDS} to {MOST_WORDS} words in the "
+            f"corpus that are no evaluation data; distilling needs {FEWEST} at least"
+        )
+    return found
+
+
+def fair_share(sizes: Ints, most: int) -> int:
+    """The largest share, at least 1, at which all groups together give no more than `most`.
+
+    Example:
+        >>> fair_share(np.array([2, 10, 100]), 32)
+        20
+    """
+    low, high = 1, max(1, int(sizes.max()))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if np.minimum(sizes, middle).sum() <= most else (low, middle - 1)
+    return low
