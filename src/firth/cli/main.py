@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from firth.cli import build, bws, check, evaluate, mteb, query, relatedness, reproduce
+from firth.cli import build, bws, check, evaluate, mteb, query, relatedness, reproduce, search
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
 from firth.run.screen import complain, say
@@ -39,6 +39,7 @@ app.command()(query.similarity)
 app.command()(query.explain)
 app.command()(build.harvest)
 app.command()(build.distill)
+app.command()(search.index)
 app.command(cls=SeveralNames)(evaluate.evaluate)
 app.command(cls=SeveralNames)(check.check)
 app.command()(evaluate.compare)

@@ -27,7 +27,7 @@ from firth.surrogate import SURROGATE
 VECTORS, CODES, ENCODER = "vectors.npy", "codes.npy", "encoder.json"
 APPROXIMATE_FROM = 100_000
 """Vectors from which on codes are counted before any vector is looked at."""
-_LOOKED_AT = 2_000
+LOOKED_AT = 2_000
 """Vectors that are compared exactly then, for a query."""
 _ROWS, _QUERIES = 16_384, 1_024
 
@@ -70,6 +70,7 @@ class Index:
     ) -> None:
         self.library, self.vectors, self.words, self.model = library, vectors, words, model
         self._codes, self._turn = tuple(codes), turn
+        self._threads = ThreadPoolExecutor(cpu_count())
 
     @classmethod
     def open(cls, run: str | Path | Run) -> "Index":
@@ -116,9 +117,7 @@ class Index:
         """Unit vectors of some texts, float32, (n, d)."""
         return self.encoder.encode(texts)
 
-    def nearest(
-        self, vectors: npt.ArrayLike, k: int, *, exact: bool | None = None
-    ) -> Nearest:
+    def nearest(self, vectors: npt.ArrayLike, k: int, *, exact: bool | None = None) -> Nearest:
         """The k stored vectors nearest to each of some others; all, if there are fewer than k.
 
         Args:
@@ -133,8 +132,7 @@ class Index:
         if exact is None:
             exact = len(self) <= APPROXIMATE_FROM
         if not exact:
-            with ThreadPoolExecutor(cpu_count()) as threads:
-                found = list(threads.map(lambda vector: self._near(vector, k), wanted))
+            found = [self._near(vector, k) for vector in wanted]
             numbers = np.array([one for one, _ in found], np.int64).reshape(len(wanted), k)
             scores = np.array([two for _, two in found], np.float32).reshape(len(wanted), k)
             return Nearest(numbers, scores)
@@ -158,18 +156,16 @@ class Index:
         for start, block in self.vectors.blocks(_ROWS):
             found = np.clip(wanted @ block.astype(np.float32).T, -1.0, 1.0)
             here = np.broadcast_to(np.arange(start, start + len(block)), found.shape)
-            numbers, scores = _best(
-                np.hstack([numbers, here]), np.hstack([scores, found]), k
-            )
+            numbers, scores = _best(np.hstack([numbers, here]), np.hstack([scores, found]), k)
         order = np.lexsort((numbers, -scores))
         return np.take_along_axis(numbers, order, 1), np.take_along_axis(scores, order, 1)
 
     def _near(self, vector: Vectors, k: int) -> tuple[Ints, Vectors]:
         code = self._turn.codes(vector[None])[0]
-        most = max(_LOOKED_AT, 10 * k)
+        most = max(LOOKED_AT, 10 * k)
         numbers = np.concatenate(
             [
-                start + candidates(codes, code, most)
+                start + candidates(codes, code, most, self._threads)
                 for codes, start in zip(self._codes, self.vectors.starts.tolist(), strict=False)
             ]
         )

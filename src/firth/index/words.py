@@ -73,7 +73,7 @@ def write_lists(
         rows.extend(set(hashes(text)))
         ends.append(len(rows))
     terms, numbers = np.unique(np.frombuffer(rows, np.uint64), return_inverse=True)
-    counts = np.diff(np.frombuffer(ends, np.int64))
+    counts: Ints = np.diff(np.frombuffer(ends, np.int64)).astype(np.int64)
     sentence_of = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     order = np.argsort(numbers, kind="stable")
     frequencies = np.bincount(numbers, minlength=len(terms))
