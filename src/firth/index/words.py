@@ -115,15 +115,17 @@ class WordIndex:
         first = self._parts[0]
         return math.log((1 + len(first.lengths)) / (1 + len(first.of(term))))
 
-    def best(self, text: str, most: int) -> Ints:
+    def best(self, text: str, most: int, within: Ints | None = None) -> Ints:
         """Numbers of at most `most` sentences with the highest cosines above 0, best first.
 
         Exact where the lists of the text's stems are short enough to be scanned (`SCANNED`);
-        otherwise the sentences are chosen by its rarer stems, among ten times as many.
+        otherwise the sentences are chosen by its rarer stems, among ten times as many. `within`
+        are the numbers, ascending, of the only ones that may be found.
         """
         found = []
         for part, start in zip(self._parts, self._starts.tolist(), strict=False):
-            found.append(start + self._candidates(part, text, 10 * most))
+            among = None if within is None else within - start
+            found.append(start + self._candidates(part, text, 10 * most, among))
         numbers = np.concatenate(found)
         scores = self.scores(text, numbers)
         order = np.lexsort((numbers, -scores))[:most]
@@ -152,7 +154,7 @@ class WordIndex:
     def _weights(self, text: str) -> dict[int, float]:
         return {term: self.weight(term) for term in hashes(text)}
 
-    def _candidates(self, part: Lists, text: str, most: int) -> Ints:
+    def _candidates(self, part: Lists, text: str, most: int, among: Ints | None) -> Ints:
         """Sentences of a part that may be among the best, in no order."""
         lists = sorted(
             ((part.of(term), weight) for term, weight in self._weights(text).items()),
@@ -166,6 +168,8 @@ class WordIndex:
             scores[sentences] += np.float32(weight**2)
             scanned += len(sentences)
         touched = np.flatnonzero(scores)
+        if among is not None:
+            touched = np.intersect1d(touched, among, assume_unique=True)
         if len(touched) > most:
             ratio = scores[touched] / part.lengths[touched]
             touched = touched[np.argpartition(-ratio, most)[:most]]
