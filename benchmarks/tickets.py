@@ -89,7 +89,7 @@ SEEN = [
     "It happens every time.", "Only I seem to have this problem.",
 ]  # fmt: skip
 TRIED = [
-    "I have restarted the computer.", "Deleting the cache did not help.", "I tried another browser.",
+    "I have restarted the computer.", "Deleting the cache changed nothing.", "A restart as well.",
     "We have checked the cables.", "I have installed it again.", "Waiting an hour changed nothing.",
 ]  # fmt: skip
 ASKED = [

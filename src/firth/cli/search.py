@@ -10,6 +10,7 @@ from firth.cli.options import (
     Changes,
     Force,
     OptionalOutFile,
+    OutFile,
     Quiet,
     RunFolder,
     Seed,
@@ -54,6 +55,51 @@ def index(
     run = changed_run(folder, parse_settings(settings, seed, index={"model": model}))
     for name, outcome in bring_up_to_date(run, INDEX).items():
         show_summary(name, outcome.manifest.summary)
+
+
+def encode(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE|RUN", help="Records, lines of text, or a run.", show_default=False
+        ),
+    ],
+    out: OutFile,
+    model: Model = None,
+    format: Annotated[
+        str, typer.Option(help="Of the numbers: `float32`, `float16`, `int8` or `binary`.")
+    ] = "float32",
+    text_field: Annotated[
+        str | None, typer.Option(help="Field of the text in records. Default: text.")
+    ] = None,
+    id_field: Annotated[
+        str | None, typer.Option(help="Field of their names. Default: id, if there is one.")
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write the vectors of a file's records, or of a run's sentences, to a file.
+
+    --out ends in .npy, .parquet or .safetensors.
+    """
+    start(quiet, out, force)
+    from firth.index.encode import Format
+    from firth.index.encode import encode as run_encode
+
+    if format not in [each.value for each in Format]:
+        raise InputError(f"--format {format}: expected {', '.join(Format)}")
+    done = run_encode(
+        source,
+        out,
+        model=model,
+        format=format,
+        text_field=text_field,
+        id_field=id_field,
+        force=force,
+    )
+    say(f"{done.vectors}: {done.rows:,} vectors of {done.dimensions:,} dimensions, {format}")
+    if done.ids is not None:
+        say(f"{done.ids}: their names")
 
 
 def scale(

@@ -71,7 +71,8 @@ def open_array(path: Path) -> Numbers:
     """A .npy file, memory-mapped."""
     found: Numbers
     try:
-        found = np.load(path, mmap_mode="r")
+        # A plain view: slicing a `memmap` takes longer than many a list of words.
+        found = np.asarray(np.load(path, mmap_mode="r"))
     except ValueError:  # nothing can be mapped of an array without a number
         found = np.load(path)
     return found

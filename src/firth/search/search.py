@@ -24,7 +24,7 @@ from firth.scale.scale import Scale, Scorer
 
 WEIGHT = 0.5
 """Of the vectors' cosine; the words' has the rest."""
-_DEPTH = 200
+_DEPTH = 100
 """Sentences that either way proposes at least."""
 _PER_HIT = 10
 _RERANKED = 50
