@@ -8,7 +8,8 @@ A ticket is two to four sentences: a complaint about a product, what was seen, w
 is asked for. Each complaint can be told in three wholly different ways. A query tells the complaint
 of one ticket in another way than the ticket does, then, each with a chance of its own, in synonyms,
 with words left out, with a slip of the keys, or with its clauses the other way round. Products,
-places and times are shared by many tickets, so that no single word tells which one is meant.
+places and times are shared by many tickets; a third of the tickets has an error code, a third names
+a person, and in a third only the combination tells which one is meant.
 
 `measure` searches for documents, by vectors, by words, and by both together with several weights
 and by reciprocal ranks (Cormack et al. 2009, k = 60). Printed is the share of queries whose ticket
@@ -28,17 +29,47 @@ from scipy.stats import norm
 from firth.index.index import Index
 from firth.run import progress
 
-PRODUCTS = "Ledgerly Mailbox Scanpad Photobin Calenda Notewell Shipfast Paydesk Roomplan Datavault"
-DEVICES = ["laptop", "phone", "tablet", "office computer", "work station", "home computer"]
+_FIRST = [
+    "Ledger", "Mail", "Scan", "Photo", "Note", "Ship", "Pay", "Room", "Data", "Time",
+]  # fmt: skip
+_SECOND = [
+    "box", "flow", "pad", "well", "desk",
+]  # fmt: skip
+PRODUCTS = [one + other for one in _FIRST for other in _SECOND]
+DEVICES = [
+    "laptop", "phone", "tablet", "terminal", "scanner", "projector", "workstation", "kiosk",
+    "watch", "reader",
+]  # fmt: skip
 TIMES = [
-    "yesterday", "this morning", "last Monday", "the update", "the weekend", "the move to the new "
-    "office", "my holiday", "the password change", "the power cut", "last month",
+    "yesterday", "this morning", "last Monday", "the update", "the weekend", "the relocation",
+    "my holiday", "the password change", "the power cut", "last month", "the training day",
+    "the audit", "Easter", "the merger", "the fire drill", "the strike", "the server change",
+    "noon", "the renewal", "the second of May",
 ]  # fmt: skip
 THINGS = [
-    "invoices", "reports", "customer lists", "pictures", "contracts", "order forms", "time sheets",
-    "address labels", "receipts", "price lists",
+    "invoices", "reports", "catalogues", "pictures", "contracts", "timesheets", "labels",
+    "receipts", "tenders", "vouchers", "blueprints", "minutes", "forecasts", "payslips",
+    "warranties", "recipes", "maps", "rosters", "permits", "brochures",
 ]  # fmt: skip
-PLACES = ["Lisbon", "the warehouse", "accounting", "the front desk", "Ghent", "the second floor"]
+PLACES = [
+    "Lisbon", "Ghent", "Oslo", "Turin", "Bergen", "Malta", "Krakow", "Dublin", "Nantes", "Basel",
+    "Porto", "Leeds", "Bruges", "Graz", "Tartu", "Vigo", "Aarhus", "Lund", "Pisa", "Bonn",
+    "accounting", "reception", "logistics", "procurement",
+]  # fmt: skip
+_GIVEN = [
+    "Amara", "Boris", "Chloe", "Dario", "Edith", "Farid", "Greta", "Hugo", "Ines", "Jonas",
+]  # fmt: skip
+_FAMILY = [
+    "Adler", "Brandt", "Costa", "Duval", "Esposito", "Fischer", "Gomez", "Horvat", "Ivanov",
+    "Jansen",
+]  # fmt: skip
+CLIENTS = [f"{one} {other}" for one in _GIVEN for other in _FAMILY]
+DETAILS = [
+    (", and the error is {code}", "; it shows {code}", " (code {code})"),
+    (", which {client} noticed first", "; {client} was the one who told me", " ({client})"),
+    ("",) * 3,
+]
+"""What tells a ticket from others like it, in three ways; nothing does for one in three."""
 COMPLAINTS = [
     (
         "I cannot log in to {product} on my {device} since {time}.",
@@ -100,7 +131,7 @@ SYNONYMS = [
     ("cannot", "am unable to"), ("log in to", "enter"), ("crashes", "breaks down"), ("slow",
     "sluggish"), ("open", "call up"), ("disappeared", "vanished"), ("charged", "billed"), ("twice",
     "two times"), ("colleague", "co-worker"), ("add", "create"), ("refused", "rejected"),
-    ("printer", "printing machine"), ("mail", "message"), ("began", "started"), ("bill", "invoice"),
+    ("mail", "message"), ("began", "started"), ("bill", "invoice"),
     ("missing", "without"), ("paid", "was charged"), ("quit", "stop"), ("failed", "not worked"),
     ("pictures", "photos"), ("customer", "client"), ("laptop", "notebook"), ("phone", "mobile"),
     ("after", "following"), ("since", "from"),
@@ -110,8 +141,16 @@ Z = float(norm.ppf(0.975))
 
 def fill(rng: random.Random) -> dict[str, str]:
     """Values of a ticket."""
-    lists = {"product": PRODUCTS.split(), "device": DEVICES, "time": TIMES, "things": THINGS}
-    return {name: rng.choice(values) for name, values in (lists | {"place": PLACES}).items()}
+    lists = {"product": PRODUCTS, "device": DEVICES, "time": TIMES, "things": THINGS}
+    lists |= {"place": PLACES, "client": CLIENTS}
+    values = {name: rng.choice(values) for name, values in lists.items()}
+    return values | {"code": f"{rng.choice('ABCDEF')}{rng.randrange(100, 1000)}"}
+
+
+def told(kind: int, detail: int, way: int, values: dict[str, str]) -> str:
+    """A complaint and its detail in one of the three ways."""
+    text = COMPLAINTS[kind][way].rstrip(".?") + DETAILS[detail][way] + "."
+    return capital(text.format(**values))
 
 
 def capital(text: str) -> str:
@@ -119,12 +158,17 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def synonyms(text: str, rng: random.Random) -> str:
+    """The text with some words replaced."""
+    for one, other in SYNONYMS:
+        if rng.random() < 0.4:
+            text = re.sub(rf"\b{re.escape(one)}\b", other, text)
+    return text
+
+
 def reworded(text: str, rng: random.Random) -> str:
     """The text in synonyms, with words left out, with a slip of the keys, or turned round."""
-    if rng.random() < 0.7:
-        for one, other in SYNONYMS:
-            if rng.random() < 0.6:
-                text = re.sub(rf"\b{re.escape(one)}\b", other, text)
+    text = synonyms(text, rng)
     if rng.random() < 0.3 and ", " in text:
         first, _, second = text.rstrip(".?").partition(", ")
         text = f"{second}, {first[:1].lower()}{first[1:]}."
@@ -144,24 +188,25 @@ def make(folder: Path, count: int, queries: int, seed: int) -> None:
     """Write tickets.jsonl and queries.tsv (query, id of its ticket) into a folder."""
     rng = random.Random(seed)
     folder.mkdir(parents=True, exist_ok=True)
-    seen: set[tuple[int, str]] = set()
-    tickets, asked = [], []
+    seen: set[str] = set()
+    tickets: list[dict[str, str]] = []
+    asked: list[tuple[str, str]] = []
     while len(tickets) < count:
-        kind, values, way = rng.randrange(len(COMPLAINTS)), fill(rng), rng.randrange(3)
-        # What is said is the ticket: two that fill a way of telling alike are the same complaint.
-        said = capital(COMPLAINTS[kind][0].format(**values))
-        if (kind, said) in seen:
+        kind, detail = rng.randrange(len(COMPLAINTS)), rng.randrange(len(DETAILS))
+        values, way = fill(rng), rng.randrange(3)
+        # Two tickets that would be told alike are the same complaint.
+        if (said := told(kind, detail, 0, values)) in seen:
             continue
-        seen.add((kind, said))
+        seen.add(said)
         name = f"ticket-{len(tickets):05}"
-        parts = [capital(COMPLAINTS[kind][way].format(**values)), rng.choice(SEEN)]
+        parts = [synonyms(told(kind, detail, way, values), rng), rng.choice(SEEN)]
         if rng.random() < 0.7:
             parts.append(rng.choice(TRIED))
         if rng.random() < 0.7:
             parts.append(rng.choice(ASKED))
         tickets.append({"id": name, "text": " ".join(parts)})
         other = (way + rng.randrange(1, 3)) % 3
-        asked.append((reworded(capital(COMPLAINTS[kind][other].format(**values)), rng), name))
+        asked.append((reworded(told(kind, detail, other, values), rng), name))
     lines = (json.dumps(ticket) + "\n" for ticket in tickets)
     (folder / "tickets.jsonl").write_text("".join(lines), encoding="utf-8")
     chosen = rng.sample(asked, min(queries, len(asked)))

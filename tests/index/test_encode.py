@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from firth.cli.main import app
 from firth.corpus.library import Library
-from firth.index import encode as module
 from firth.index.encode import Format, encode
 from firth.index.encoder import TextEncoder
 from firth.run.errors import InputError
+from firth.run.files import write_json
 from firth.surrogate import SURROGATE
 
 
@@ -81,7 +81,8 @@ def test_an_interrupted_call_goes_on(
     """With the bytes of an uninterrupted one; work for another request is not taken up."""
     monkeypatch.setattr("firth.index.vectors.SHARD", 50)
     encode(tiny_run, tmp_path / "whole.npy")
-    write, calls = module.write_json, []
+    write = write_json
+    calls: list[str] = []
 
     class Killed(BaseException):
         pass

@@ -50,7 +50,8 @@ class Format(StrEnum):
 def to_int8(vectors: Vectors) -> Numbers:
     """Each row scaled to a largest absolute number of 127, and rounded."""
     largest = np.maximum(np.abs(vectors).max(axis=1, keepdims=True, initial=0.0), 1e-12)
-    return np.rint(127 * vectors / largest).astype(np.int8)
+    scaled: Numbers = np.rint(127 * vectors / largest).astype(np.int8)
+    return scaled
 
 
 _CONVERT: Mapping[Format, Convert] = {
@@ -122,7 +123,9 @@ def encode(
         raise InputError(f"{source}: a file has no Surrogate; name an encoder: --model")
     named = str(model) if model is not None else str(Run.open(source).folder(SURROGATE))
     fields = {"text_field": text_field, "id_field": id_field}
-    config = CorpusConfig(**{name: value for name, value in fields.items() if value is not None})
+    config = CorpusConfig.model_validate(
+        {name: value for name, value in fields.items() if value is not None}
+    )
     request = fingerprint_value(
         {
             "source": _fingerprint(source, is_run),

@@ -57,6 +57,7 @@ class Index:
             which the model knows nothing has the zero vector.
         words: Which sentences have which stems.
         model: Folder or hub name of the encoder.
+        turn: What is done to vectors before their codes are taken.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Index:
         model: str,
     ) -> None:
         self.library, self.vectors, self.words, self.model = library, vectors, words, model
-        self._codes, self._turn = tuple(codes), turn
+        self._codes, self.turn = tuple(codes), turn
         self._threads = ThreadPoolExecutor(cpu_count())
 
     @classmethod
@@ -178,7 +179,7 @@ class Index:
             yield rows, self.vectors[rows]
 
     def _near(self, vector: Vectors, k: int) -> tuple[Ints, Vectors]:
-        code = self._turn.codes(vector[None])[0]
+        code = self.turn.codes(vector[None])[0]
         most = max(LOOKED_AT, 10 * k)
         numbers = np.concatenate(
             [

@@ -79,7 +79,8 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
 
         def encoded(pairs: list[TextPair]) -> Floats:
             sides = [index.encode([pair[side] for pair in pairs]) for side in (0, 1)]
-            return np.einsum("nd,nd->n", *sides).astype(np.float64)
+            found: Floats = np.einsum("nd,nd->n", *sides).astype(np.float64)
+            return found
 
         scorers[Scorer.VECTORS] = _scale(corpus, config.pairs, seed, cosines, encoded, labelled)
     if _asks_origin(run):
