@@ -3,6 +3,7 @@
     python benchmarks/tickets.py make FOLDER [--tickets 10000] [--queries 1000] [--seed 13]
     firth corpus build FOLDER/tickets.jsonl --run RUN   (and so on, up to firth index)
     python benchmarks/tickets.py measure RUN FOLDER/queries.tsv [--out FILE]
+    python benchmarks/tickets.py plant RUN [--queries 400] [--out FILE]
 
 A ticket is two to four sentences: a complaint about a product, what was seen, what was tried, what
 is asked for. Each complaint can be told in three wholly different ways. A query tells the complaint
@@ -15,6 +16,11 @@ a person, and in a third only the combination tells which one is meant.
 and by reciprocal ranks (Cormack et al. 2009, k = 60). Printed is the share of queries whose ticket
 comes first, and among the first ten, with 95 % intervals (Wilson); the first half of the queries is
 for choosing, the second for reporting.
+
+`plant` does the same with sentences of a run's own corpus, of real text: each query is a sentence
+in other words (the rules of `firth.check.rewording`), with a third of its words left out, two slips of
+the keys, and its halves exchanged, each with a chance of its own. Ranked are the sentences that
+either way proposes, a hundred each, as `firth search` has it.
 """
 
 import argparse
@@ -26,6 +32,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import norm
 
+from firth.check.rewording import reworded as reword
 from firth.index.index import Index
 from firth.run import progress
 
@@ -251,10 +258,57 @@ def measure(run: Path, queries: Path, out: Path | None) -> None:
             above = int((scores > scores[target]).sum())
             level = int((scores == scores[target]).sum()) - 1
             ranks.setdefault(way, []).append(above + level // 2 + (level % 2))
+    report(ranks, out)
+
+
+def distorted(text: str, rng: random.Random) -> str:
+    """A sentence of real text, told badly."""
+    text = reword(text, [], np.random.default_rng(rng.randrange(2**32)))
+    words = text.split()
+    if rng.random() < 0.7:
+        words = [word for word in words if rng.random() > 1 / 3] or words
+    if rng.random() < 0.5:
+        half = len(words) // 2
+        words = words[half:] + words[:half]
+    for _ in range(2):
+        place = rng.randrange(len(words))
+        if len(words[place]) > 4 and rng.random() < 0.7:
+            at = rng.randrange(1, len(words[place]) - 2)
+            word = words[place]
+            words[place] = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    return capital(" ".join(words))
+
+
+def plant(run: Path, queries: int, seed: int, out: Path | None) -> None:
+    """Search for sentences of the run's corpus in other words, by vectors, by words, by both."""
+    index, rng = Index.open(run), random.Random(seed)
+    counts = index.library.word_counts
+    usual = np.flatnonzero((counts >= 8) & (counts <= 30))
+    chosen = rng.sample(usual.tolist(), queries)
+    weights = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    ranks: dict[float, list[int]] = {weight: [] for weight in weights}
+    for text in index.library.texts(chosen):
+        query = distorted(text, rng)
+        vector = index.encode([query])[0]
+        near, by_words = index.nearest(vector, 100).numbers[0], index.words.best(query, 100)
+        numbers = np.union1d(near, by_words)
+        texts = np.array(index.library.texts(numbers))
+        cosines, words = index.cosines(vector, numbers), index.words.scores(query, numbers)
+        for weight in weights:
+            pool = near if weight == 1 else by_words if weight == 0 else numbers
+            scores = np.where(np.isin(numbers, pool), weight * cosines + (1 - weight) * words, -9)
+            own = scores[texts == text]
+            best = own.max() if len(own) else -9
+            ranks[weight].append(int((scores > best).sum()) if best > -9 else 10**6)
+    names = {0.0: "words", 1.0: "vectors"}
+    report({names.get(w, f"sum, {w:g} of vectors"): places for w, places in ranks.items()}, out)
+
+
+def report(ranks: dict[str, list[int]], out: Path | None) -> None:
+    """Print how often the right one is first, and among the first ten."""
     found = {}
-    half = len(rows) // 2
     for way, places in ranks.items():
-        line = {}
+        half, line = len(places) // 2, {}
         for name, part in (("choosing", places[:half]), ("reporting", places[half:])):
             first = sum(place == 0 for place in part)
             low, high = interval(first, len(part))
@@ -283,10 +337,17 @@ def main() -> None:
     measuring.add_argument("run", type=Path)
     measuring.add_argument("queries", type=Path)
     measuring.add_argument("--out", type=Path)
+    planting = commands.add_parser("plant")
+    planting.add_argument("run", type=Path)
+    planting.add_argument("--queries", type=int, default=400)
+    planting.add_argument("--seed", type=int, default=13)
+    planting.add_argument("--out", type=Path)
     given = parser.parse_args()
     progress.set_quiet(True)
     if given.command == "make":
         make(given.folder, given.tickets, given.queries, given.seed)
+    elif given.command == "plant":
+        plant(given.run, given.queries, given.seed, given.out)
     else:
         measure(given.run, given.queries, given.out)
 

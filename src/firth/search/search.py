@@ -22,7 +22,7 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.scale.scale import Scale, Scorer
 
-WEIGHT = 0.5
+WEIGHT = 0.3
 """Of the vectors' cosine; the words' has the rest."""
 _DEPTH = 100
 """Sentences that either way proposes at least."""
