@@ -90,7 +90,8 @@ def tiny_settings(folder: Path) -> dict[str, object]:
                       "checkpoint_steps": 4},
         "generator": {"layers": 1, "width": 16, "heads": 2, "feedforward": 32, "steps": 12,
                       "batch_tokens": 512, "warmup": 2, "held_out": 0.2, "checkpoint_steps": 4},
-        "context": {"bag": {"dimensions": 12, "epochs": 4, "batch": 32, "by_source": True}},
+        "context": {"bag": {"dimensions": 12, "epochs": 4, "batch": 32, "by_source": True},
+                    "tune": {"layers": 1, "steps": 6, "batch": 6, "checkpoint_steps": 2}},
         "origin": {"method": "paper"},
         "paper": {"contexts": 4, "shortlist": 6},
         "harvest": {"pairs": 60, "shard_pairs": 12, "cluster": 3},
@@ -99,7 +100,9 @@ def tiny_settings(folder: Path) -> dict[str, object]:
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+def tiny_run(
+    tiny_folder: Path, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str
+) -> Path:
     """A finished run over `tiny_folder`, built once and shared by all workers. Do not change it.
 
     Its Origin is the paper's; what the default one needs is built as well.
@@ -118,7 +121,8 @@ def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker
             texts.mkdir(exist_ok=True)
             for file in tiny_folder.iterdir():
                 (texts / file.name).write_bytes(file.read_bytes())
-            run = Run.create(path, Config.parse(tiny_settings(texts), CONFIG))
+            settings = tiny_settings(texts) | {"adapt": {"encoder": str(tiny_bert)}}
+            run = Run.create(path, Config.parse(settings, CONFIG))
             bring_up_to_date(run)
             bring_up_to_date(run, CONTEXT, ORIGIN)
     return path

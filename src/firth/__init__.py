@@ -1,12 +1,13 @@
 """Sentence similarity from unlabelled documents, with the contexts each score comes from.
 
-    >>> from firth import Corpus, Origin, check, distill, evaluate, harvest
+    >>> from firth import Corpus, Origin, adapt, check, distill, evaluate, harvest
 
 - `Corpus.build(inputs, run)`, `Corpus.open(run)`: documents in; sentences and their contexts out.
 - `Origin.open(run)`: similarity of two sentences, and the contexts it comes from.
 - `harvest(run)`: pairs of corpus sentences with their Origin similarity.
 - `distill(run)`: a sentence-transformers model that learns from them.
 - `evaluate(model, tasks)`: a model's similarities against people's, with intervals.
+- `adapt(encoder, run)`: any sentence encoder, adapted to a run's documents where that does no harm.
 - `Search.open(run)`: sentences and documents found by meaning and by words.
 - `Index.open(run)`: the vectors of all sentences. `Scale.open(run)`: what a score means.
 - `check(models, run)`: which model is better on the run's own documents, without labels.
@@ -28,6 +29,7 @@ __all__ = [
     "Scale",
     "Search",
     "__version__",
+    "adapt",
     "check",
     "distill",
     "evaluate",
@@ -37,6 +39,7 @@ __all__ = [
 if TYPE_CHECKING:
     from inspect import Signature
 
+    from firth.context.adapt import adapt
     from firth.corpus.corpus import Corpus
     from firth.evaluate.evaluate import evaluate
     from firth.evaluate.label_free import check
@@ -96,6 +99,7 @@ class _Firth(ModuleType):
     Search = _lazily("firth.search.search", "Search")
     check = _callable_package("check")
     harvest = _callable_package("harvest")
+    adapt = _lazily("firth.context.adapt", "adapt")
     distill = _lazily("firth.surrogate.distill", "distill")
     evaluate = _callable_package("evaluate")
 

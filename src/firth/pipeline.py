@@ -8,8 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 from firth.check import CHECK
-from firth.context import CONTEXT
-from firth.context.settings import Encoder
+from firth.context import ADAPT, CONTEXT
 from firth.corpus import CORPUS, TOKENIZER
 from firth.evaluate import EVALUATION
 from firth.harvest import HARVEST
@@ -47,6 +46,7 @@ STEPS = (
     Step(CORPUS, "firth.corpus.build", "build_corpus"),
     Step(TOKENIZER, "firth.corpus.tokenizer", "build_tokenizer"),
     Step(CHECK, "firth.check.build", "build_check"),
+    Step(ADAPT, "firth.context.adapt", "build_adapt"),
     Step(RETRIEVE, "firth.paper.retrieve.build", "build_index"),
     Step(COHERENCE, "firth.paper.coherence.build", "train_coherence"),
     Step(GENERATOR, "firth.paper.generation.build", "train_generator"),
@@ -62,8 +62,10 @@ STEPS = (
 
 def needed(run: Run) -> tuple[Stage, ...]:
     """The stages of a whole run, in order: without the models of the method of Origin that is not
-    used, and without the evaluation where no task is named."""
+    used, and without an adapted encoder or an evaluation where none is named."""
     unused = {COHERENCE, GENERATOR, CONTEXT, ORIGIN} - {*Origin.reads(run)}
+    if run.config.adapt.encoder is None:
+        unused.add(ADAPT)
     if not run.config.evaluate.tasks:
         unused.add(EVALUATION)
     return tuple(step.stage for step in STEPS if step.stage not in unused)
@@ -124,6 +126,8 @@ def check(run: Run, source: str) -> None:
 
 
 def _questions(run: Run) -> Iterator[Callable[[], object]]:
+    from firth.context.adapt import adapt_inputs
+    from firth.context.build import context_inputs
     from firth.corpus.inputs import resolve_inputs
     from firth.evaluate.task import find_task
     from firth.run.pretrained import PretrainedFiles
@@ -133,8 +137,10 @@ def _questions(run: Run) -> Iterator[Callable[[], object]]:
     if config.corpus.inputs:
         yield partial(resolve_inputs, config.corpus.inputs, run.path)
     yield from (partial(find_task, name) for name in config.evaluate.tasks)
-    if config.origin.method is Method.ENSEMBLE and config.context.encoder is Encoder.CAUSAL_LM:
-        yield partial(PretrainedFiles.find, str(config.context.model), config.context.gguf_file)
+    if config.adapt.encoder is not None:
+        yield partial(adapt_inputs, config.adapt)
+    if config.origin.method is Method.ENSEMBLE:
+        yield partial(context_inputs, config.context)
     if config.origin.method is Method.PAPER and config.generator.backend is Backend.CAUSAL_LM:
         yield partial(PretrainedFiles.find, str(config.generator.model), config.generator.gguf_file)
     yield partial(base_inputs, config.surrogate.base)

@@ -136,6 +136,40 @@ def test_train_fit(firth: Command, run: Path, tmp_path: Path) -> None:
     assert status == 0
 
 
+def test_adapt(firth: Command, run: Path, tmp_path: Path) -> None:
+    """The folder is there, both tables on the screen; JSON is the report; what is refused is said
+    before anything changes."""
+    more = ("--run", run, "--set", "context.tune.steps=2")
+    status, out, _ = firth("adapt", run / "surrogate", *more, "--out", tmp_path / "out")
+    assert status == 0
+    assert out.count("standardised") >= 3
+    assert f"Kept: as it is. {tmp_path / 'out'}" in out
+    assert (tmp_path / "out" / "modules.json").is_file()
+    status, out, _ = firth("adapt", run / "surrogate", *more, "--json")
+    assert json.loads(out)["kept"] == "as it is"
+    before = (run / CONFIG).read_text()
+    status, _, err = firth("adapt", tmp_path / "none", "--run", run)
+    assert status == 1
+    assert "none" in err
+    assert (run / CONFIG).read_text() == before
+
+
+def test_train_context_finds_the_kind_of_a_model(
+    firth: Command, run: Path, tiny_bert: Path, tiny_llm: Path
+) -> None:
+    """By its files, whatever the run had before; --encoder overrules."""
+    small = ("--run", run, "--set", "context.tune.steps=0", "--set", "context.contexts=20")
+    for model, options, kind in (
+        (tiny_bert, (), "sentence-encoder"),
+        (tiny_llm, (), "causal-lm"),
+        (tiny_llm, ("--encoder", "bag"), "bag"),
+    ):
+        status, _, err = firth("train", "context", "--model", model, *options, *small)
+        assert status == 0, err
+        assert Config.load(run / CONFIG).context.encoder == kind
+        assert json.loads((run / "context" / "encoder.json").read_text())["encoder"] == kind
+
+
 def test_similarity_of_a_file(firth: Command, tiny_run: Path, tmp_path: Path) -> None:
     """`--pairs` scores each line; `--out` writes what would be printed; blank lines are skipped."""
     pairs = tmp_path / "pairs.tsv"

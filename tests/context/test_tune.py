@@ -1,5 +1,6 @@
 """Tuning: batches of neighbours, exact resumption, and a model that learns the task."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from firth.context import CONTEXT
 from firth.context.build import build_context
 from firth.context.open import open_encoder
 from firth.context.settings import TuneConfig
-from firth.context.tune import Neighbours
+from firth.context.tune import Crops, Neighbours, Titles
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
 from firth.corpus.settings import CorpusConfig
@@ -57,6 +58,41 @@ def test_a_corpus_of_single_sentences_is_refused(tmp_path: Path) -> None:
     build_corpus(run)
     with pytest.raises(InputError, match="running text"):
         Neighbours(Corpus.open(run), CorpusConfig(), EIGHT, seed=1)
+
+
+def test_crops_are_spans_of_one_paragraph(tiny_run: Path) -> None:
+    """Both texts of a pair are runs of words of the paragraph it stands for; a step's own."""
+    corpus = Corpus.open(tiny_run)
+    batches = Crops(corpus, CorpusConfig(), EIGHT, seed=1)
+    for step in range(5):
+        firsts, seconds = batches(step)
+        assert firsts != seconds
+        for start, *pair in zip(batches.chosen(step).tolist(), firsts, seconds, strict=True):
+            bounds = corpus.paragraph_bounds
+            place = int(corpus.paragraph_of(start))
+            assert bounds[place] == start
+            whole = " ".join(corpus.texts(list(range(start, int(bounds[place + 1])))))
+            assert all(f" {text} " in f" {whole} " for text in pair)
+            assert all(4 <= len(text.split()) <= len(whole.split()) / 2 + 1 for text in pair)
+    assert batches(3) == Crops(corpus, CorpusConfig(), EIGHT, seed=1)(3)
+
+
+def test_titles_stand_with_sentences_of_their_document(tiny_run: Path, tmp_path: Path) -> None:
+    """Documents without a title give no pair; where there is none, it is said what to do."""
+    lines = [
+        {"title": f"Title {n}" * (n % 2), "text": f"Thing {n} was seen. It was number {n} here."}
+        for n in range(12)
+    ]
+    (tmp_path / "texts.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    corpus = Corpus.build(tmp_path / "texts.jsonl", tmp_path / "run", held_out=0)
+    titles, sentences = Titles(corpus, CorpusConfig(), EIGHT, seed=1)(0)
+    assert len(titles) == 8
+    for title, sentence in zip(titles, sentences, strict=True):
+        number = title.removeprefix("Title ")
+        assert int(number) % 2
+        assert number in sentence
+    with pytest.raises(InputError, match="field `title`"):
+        Titles(Corpus.open(tiny_run), CorpusConfig(), EIGHT, seed=1)
 
 
 def test_tuning_learns_the_task(prompt_run: Path) -> None:

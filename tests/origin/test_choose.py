@@ -16,10 +16,11 @@ from firth.check.build import build_check, open_items
 from firth.check.items import Item, Kind
 from firth.check.measure import accuracies, figures
 from firth.context.build import build_context
+from firth.context.settings import Encoder
 from firth.corpus.build import build_corpus
 from firth.lexical.arrays import Floats
 from firth.origin import ORIGIN, choose
-from firth.origin.blend import BLEND, DEFAULT, Blend
+from firth.origin.blend import BLEND, DEFAULT, Blend, default_blend
 from firth.origin.choose import FEWEST, OWN, WORDS, build_origin
 from firth.origin.ensemble import EnsembleOrigin
 from firth.run.config import Config
@@ -39,8 +40,18 @@ def measured(rng: np.random.Generator, n: int, ahead: Mapping[Blend, float]) -> 
 
 
 def test_the_default_is_a_candidate() -> None:
-    """Else nothing could be found equal to it."""
+    """Else nothing could be found equal to it; each encoder has its own."""
     assert DEFAULT in BLENDS
+    assert {default_blend(encoder) for encoder in Encoder} <= set(BLENDS)
+    assert default_blend(Encoder.SENTENCE_ENCODER).words < DEFAULT.words
+
+
+@pytest.mark.parametrize("encoder", list(Encoder))
+def test_equal_blends_leave_the_encoder_s_default(encoder: Encoder) -> None:
+    """Where nothing tells them apart, it is the default of the encoder."""
+    asked, default = items(60), default_blend(encoder)
+    found = {blend: np.ones(len(asked)) for blend in BLENDS}
+    assert choose._choose(asked, found, 1, default)[0] == default
 
 
 @settings(max_examples=15)

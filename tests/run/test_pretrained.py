@@ -11,7 +11,14 @@ from sentence_transformers import SentenceTransformer
 
 from firth.run import pretrained
 from firth.run.errors import InputError
-from firth.run.pretrained import PretrainedFiles, open_cross_encoder, open_encoder, open_transformer
+from firth.run.pretrained import (
+    ModelKind,
+    PretrainedFiles,
+    kind_of,
+    open_cross_encoder,
+    open_encoder,
+    open_transformer,
+)
 
 PICKLED = "pytorch_model.bin"
 CODE = "from pathlib import Path\nPath({marker!r}).touch()\n"
@@ -138,6 +145,36 @@ def test_all_that_speaks_against_a_folder_is_said_at_once(encoder: Path) -> None
         open_encoder(str(encoder))
 
 
+@pytest.mark.parametrize(
+    ("architecture", "model_type", "kind"),
+    [
+        (None, None, ModelKind.MASKED_LM),
+        ("RobertaForMaskedLM", "roberta", ModelKind.MASKED_LM),
+        ("LlamaForCausalLM", "llama", ModelKind.CAUSAL_LM),
+        ("GPT2LMHeadModel", "gpt2", ModelKind.CAUSAL_LM),
+        ("LlamaModel", "llama", ModelKind.CAUSAL_LM),
+        ("T5EncoderModel", "t5", ModelKind.MASKED_LM),
+    ],
+)
+def test_the_kind_is_found_by_the_files(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    architecture: str | None, model_type: str | None, kind: ModelKind,
+) -> None:  # fmt: skip
+    """Architecture first, else the type of model; no library opens it."""
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    if architecture:
+        edit(folder / "config.json", with_key("architectures", [architecture]))
+        edit(folder / "config.json", with_key("model_type", model_type))
+    monkeypatch.setattr(pretrained, "_opened", lambda *_: pytest.fail("a library was asked"))
+    assert kind_of(str(folder)) is kind
+    assert kind_of(str(folder), None) is kind
+
+
+def test_a_folder_of_modules_is_a_sentence_encoder(encoder: Path) -> None:
+    """Whatever its Transformer is."""
+    assert kind_of(str(encoder)) is ModelKind.SENTENCE_ENCODER
+
+
 def test_a_cross_encoder_is_no_sentence_encoder(tiny_bert: Path, tmp_path: Path) -> None:
     """What scores pairs only is refused by name where sentences need vectors."""
     from sentence_transformers import CrossEncoder
@@ -145,8 +182,9 @@ def test_a_cross_encoder_is_no_sentence_encoder(tiny_bert: Path, tmp_path: Path)
     model: Any = CrossEncoder(str(tiny_bert), num_labels=1, device="cpu")
     model.save_pretrained(str(tmp_path / "cross"))
     assert open_cross_encoder(str(tmp_path / "cross")).predict([("a ship", "the ship")]).shape
-    with pytest.raises(InputError, match="a cross-encoder"):
-        open_encoder(str(tmp_path / "cross"))
+    for asked in (open_encoder, kind_of):
+        with pytest.raises(InputError, match="a cross-encoder"):
+            asked(str(tmp_path / "cross"))
 
 
 def test_another_model_of_the_same_size_is_noticed(tiny_bert: Path, tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ import typer
 
 from firth.check import CHECK
 from firth.cli.options import (
+    AsJson,
     Changes,
     DataDir,
     Force,
+    OptionalOutFolder,
     PresetOption,
     Quiet,
     RunFolder,
@@ -20,8 +22,8 @@ from firth.cli.options import (
     start,
     with_preset,
 )
-from firth.cli.show import show_summary
-from firth.context import CONTEXT
+from firth.cli.show import show_json, show_summary
+from firth.context import ADAPT, CONTEXT
 from firth.context.settings import Encoder
 from firth.corpus import CORPUS, TOKENIZER
 from firth.harvest import HARVEST
@@ -34,6 +36,7 @@ from firth.run.config import Config
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.screen import say
+from firth.run.section import Pooling
 from firth.run.stage import Stage
 from firth.surrogate import SURROGATE
 
@@ -154,10 +157,14 @@ def build_context(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Folder or hub name of a causal language model to tune. Default: none, a bag of "
-            "words learned from the corpus alone.",
+            help="Folder or hub name of a causal language model, a sentence encoder or a masked "
+            "language model. Default: none, a bag of words learned from the corpus alone.",
             show_default=False,
         ),
+    ] = None,
+    encoder: Annotated[
+        Encoder | None,
+        typer.Option(help="What the model is used as. Default: what its files are."),
     ] = None,
     settings: Settings = None,
     seed: Seed = None,
@@ -165,15 +172,73 @@ def build_context(
 ) -> None:
     """Train what Origin compares by default: which words and sentences fit into which contexts."""
     start(quiet)
-    named: Changes = {"encoder": Encoder.CAUSAL_LM.value, "model": model} if model else {}
-    run = changed_run(folder, parse_settings(settings, seed, context=named))
+    named: Changes = {"encoder": encoder and encoder.value, "model": model}
+    changes = parse_settings(settings, seed, context=named)
+    run = changed_run(folder, changes)
     config = run.config.context
-    if config.encoder is Encoder.CAUSAL_LM:
-        from firth.run.pretrained import PretrainedFiles
+    if config.model is not None:
+        from firth.context.build import chosen_encoder, context_inputs
 
+        if model and "encoder" not in changes["context"]:  # whatever the run had before
+            named = {"encoder": chosen_encoder(config.model_copy(update={"encoder": None})).value}
+            run = run.changed({"context": named})
         # A model that is refused leaves everything as it was, the stages before this one, too.
-        PretrainedFiles.find(str(config.model), config.gguf_file)
+        context_inputs(run.config.context)
     _build(run, CHECK, CONTEXT, ORIGIN)
+
+
+def adapt(
+    encoder: Annotated[
+        str,
+        typer.Argument(
+            help="Folder or hub name of a sentence encoder or a masked language model, such as "
+            "sentence-transformers/all-MiniLM-L6-v2.",
+            show_default=False,
+        ),
+    ],
+    folder: RunFolder,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="INPUT...",
+            help="Files, folders, globs, or hub:NAME, of which the run's corpus is built first.",
+            show_default=False,
+        ),
+    ] = None,
+    pooling: Annotated[
+        Pooling | None, typer.Option(help="Of a bare encoder. Default: mean.", show_default=False)
+    ] = None,
+    out: OptionalOutFolder = None,
+    as_json: AsJson = False,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Adapt an encoder to documents, as far as a check without labels finds no harm in it.
+
+    The result is a sentence-transformers model in RUN/adapt, and in --out.
+    """
+    start(quiet)
+    from firth.context.adapt import adapt_inputs, open_adapted
+    from firth.pipeline import bring_up_to_date
+    from firth.run.results import claim_folder
+
+    if out is not None:
+        claim_folder(out, ADAPT.name)
+    named: Changes = {"pooling": pooling and pooling.value}
+    changes = parse_settings(
+        settings, seed, adapt={"encoder": encoder}, context=named,
+        corpus={"inputs": list(inputs) if inputs else None},
+    )  # fmt: skip
+    run = changed_run(folder, changes, create=bool(inputs))
+    adapt_inputs(run.config.adapt)
+    stages = (CORPUS, CHECK, ADAPT) if inputs else (CHECK, ADAPT)
+    reused = bring_up_to_date(run, *stages)[ADAPT.name].reused
+    found = open_adapted(run, reused, out)
+    if as_json:
+        show_json(dict(found.report))
+    else:
+        say(found.text())
 
 
 def train_baseline(

@@ -7,3 +7,8 @@ CONTEXT = Stage(
     "firth train context --run",
     libraries=("snowballstemmer", "torch", "transformers"),
 )
+ADAPT = Stage(
+    "adapt",
+    "firth adapt ENCODER --run",
+    libraries=("sentence-transformers", "tokenizers", "torch", "transformers"),
+)

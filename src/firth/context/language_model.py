@@ -13,25 +13,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
 from torch import nn
+from torch.nn import functional
 
-from firth.context.encoder import ENCODER, unit
+from firth.context.encoder import unit
+from firth.context.kept import Kept
+from firth.context.references import reference_texts
 from firth.context.settings import Encoder
-from firth.corpus.corpus import Corpus
-from firth.corpus.statistics import usual_sentences
 from firth.lexical.arrays import Floats
 from firth.run.errors import InputError
-from firth.run.files import read_json, write_atomically, write_json
 from firth.run.precision import device, number_format
 from firth.run.pretrained import PretrainedFiles, open_causal_lm
 from firth.run.progress import bar
 from firth.run.run import Run
 from firth.run.section import Precision
-from firth.run.seeds import derive_seed
 
 _BATCH_TOKENS = 4_096
-_TUNED, _SCALE = "tuned.safetensors", "scale.safetensors"
 
 
 class PromptStates:
@@ -137,14 +134,7 @@ class PromptStates:
             InputError: The corpus has fewer than 2 sentences of usual length.
             MissingStageError: The run has no corpus.
         """
-        run = Run.open(run)
-        corpus = Corpus.open(run)
-        usual = usual_sentences(corpus, run.config.corpus)
-        if len(usual) < 2:
-            raise InputError(f"{run.path}: {len(usual)} sentences of usual length; z-scores need 2")
-        rng = np.random.default_rng(derive_seed(run.config.seed, "prompt-eol"))
-        chosen = rng.choice(usual, min(references, len(usual)), replace=False)
-        found = self(corpus.texts(np.sort(chosen)), "PromptEOL: statistics")
+        found = self(reference_texts(run, references), "PromptEOL: statistics")
         return found.mean(axis=0), np.maximum(found.std(axis=0), 1e-6)
 
 
@@ -167,6 +157,12 @@ class PromptEncoder:
         """Vectors of `texts`, shape (n, d)."""
         return unit((self.states(texts, title)[:, 0] - self.mean) / self.deviation)
 
+    def vectors(self, texts: Sequence[str], max_tokens: int) -> torch.Tensor:
+        """Vectors to learn from, (n, d), of texts cut at `max_tokens`."""
+        states = self.states.last(self.states.tokens(texts, max_tokens)).float().cpu()
+        mean, deviation = (torch.from_numpy(each).float() for each in (self.mean, self.deviation))
+        return functional.normalize((states - mean) / deviation, dim=1)
+
     def save(self, folder: Path, files: PretrainedFiles, tuned: nn.ModuleList) -> None:
         """Write what differs from the pretrained model, and which one that is.
 
@@ -175,24 +171,14 @@ class PromptEncoder:
             files: Of the pretrained model, whose weights stay where they are.
             tuned: The layers that were tuned, the last ones of the model; may be empty.
         """
-        with write_atomically(folder / _TUNED) as partial:
-            save_file({k: v.contiguous() for k, v in tuned.state_dict().items()}, partial)
-        scale = {"mean": torch.from_numpy(self.mean), "deviation": torch.from_numpy(self.deviation)}
-        with write_atomically(folder / _SCALE) as partial:
-            save_file(scale, partial)
         (template,) = self.states.templates
-        stored = {
-            "encoder": self.kind.value,
-            "model": {
-                "model": files.model,
-                "gguf_file": files.gguf_file,
-                "files": dict(files.files),
-            },
+        settings = {
             "layers": len(tuned),
             "template": template,
             "max_tokens": self.states.longest,
         }
-        write_json(folder / ENCODER, stored)
+        weights = dict(tuned.state_dict())
+        Kept(files, settings, weights, self.mean, self.deviation).save(folder, self.kind)
 
     @classmethod
     def load(cls, folder: Path, precision: Precision) -> "PromptEncoder":
@@ -201,32 +187,31 @@ class PromptEncoder:
         Raises:
             InputError: The pretrained model is gone, has changed, or cannot be loaded.
         """
-        stored = read_json(folder / ENCODER)
-        files = PretrainedFiles(**stored["model"])
-        files.check()
+        kept = Kept.load(folder)
+        settings, files = kept.settings, kept.files
         states = PromptStates.open(
-            files.model, files.gguf_file, precision, [stored["template"]], stored["max_tokens"]
+            files.model, files.gguf_file, precision, [settings["template"]], settings["max_tokens"]
         )
-        count = stored["layers"]
+        count = settings["layers"]
         if count:
-            upper_layers(states.model, count).load_state_dict(load_file(folder / _TUNED))
-        scale = load_file(folder / _SCALE)
+            upper_layers(states.model, count).load_state_dict(dict(kept.tuned))
         how = f"its last {count} layers tuned on the corpus" if count else "not tuned"
-        name = f"{Path(files.gguf_file or files.model).name}, {how}"
-        return cls(states, scale["mean"].numpy(), scale["deviation"].numpy(), name)
+        return cls(states, kept.mean, kept.deviation, f"{kept.name}, {how}")
 
 
 def upper_layers(model: Any, count: int) -> nn.ModuleList:
-    """The last `count` layers of a model: of its longest list of modules.
+    """The last `count` layers of a model: of its outermost, longest list of modules.
 
     Raises:
         InputError: The model has no list of layers.
     """
-    lists = [child for child in model.base_model.children() if isinstance(child, nn.ModuleList)]
-    if not lists:
-        raise InputError(
-            f"{type(model).__name__}: no list of layers found in it, so none can be tuned. Set "
-            "context.tune.steps to 0"
-        )
-    longest = max(lists, key=lambda layers: len(layers))
-    return nn.ModuleList(list(longest)[-count:])
+    inside = [model.base_model]
+    while inside:
+        inside = [child for module in inside for child in module.children()]
+        if lists := [child for child in inside if isinstance(child, nn.ModuleList)]:
+            longest = max(lists, key=lambda layers: len(layers))
+            return nn.ModuleList(list(longest)[-count:])
+    raise InputError(
+        f"{type(model).__name__}: no list of layers found in it, so none can be tuned. Set "
+        "context.tune.steps to 0"
+    )

@@ -15,13 +15,18 @@ def open_encoder(run: str | Path | Run) -> SentenceEncoder:
 
     Raises:
         MissingStageError: The context stage is not built.
-        InputError: causal-lm: the pretrained model is gone, has changed, or cannot be loaded.
+        InputError: The pretrained model is gone, has changed, or cannot be loaded.
     """
     run = Run.open(run)
     folder = run.folder(CONTEXT)
-    if read_json(folder / ENCODER)["encoder"] == Encoder.BAG:
+    kind = Encoder(read_json(folder / ENCODER)["encoder"])
+    if kind is Encoder.BAG:
         return BagEncoder(WordSpace.load(folder))
-    # It needs torch and transformers, which a bag does not.
+    # The others need torch and transformers, which a bag does not.
+    if kind is Encoder.SENTENCE_ENCODER:
+        from firth.context.sentence_encoder import GivenEncoder
+
+        return GivenEncoder.load(folder)
     from firth.context.language_model import PromptEncoder
 
     return PromptEncoder.load(folder, run.config.context.precision)

@@ -1,16 +1,15 @@
-"""Tuning a language model's upper layers: which sentence of the batch stands next to this one?"""
+"""Tuning a pretrained encoder: which text of the batch belongs to this one?"""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar, Protocol
 
 import numpy as np
-import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from firth.context.bag import contrast
-from firth.context.language_model import PromptEncoder, upper_layers
-from firth.context.settings import TuneConfig
+from firth.context.settings import Pairs, TuneConfig
 from firth.corpus.corpus import Corpus
 from firth.corpus.settings import CorpusConfig
 from firth.corpus.statistics import usual_sentences
@@ -20,10 +19,16 @@ from firth.run.seeds import derive_seed
 from firth.run.training import History, Schedule, train
 
 Texts = tuple[list[str], list[str]]
+_SHORTEST = 8
+"""Words of a paragraph that gives crops: of fewer, two spans say nothing."""
+_LONGEST = 256
+"""Words of a paragraph that crops are taken from."""
+_SPAN = (0.1, 0.5)
+"""Shares of a paragraph that a crop has."""
 
 
-class Neighbours:
-    """Batches of neighbouring sentences, a function of the step alone.
+class Batches(ABC):
+    """Batches of pairs of texts, a function of the step alone.
 
     A batch comes from one file of the corpus, and all files are drawn equally often, so that
     neither the subject gives the pairs away nor the largest file drowns the others. Files with
@@ -37,42 +42,48 @@ class Neighbours:
         seed: Decides every draw.
 
     Raises:
-        InputError: Fewer than two pairs of neighbouring sentences.
+        InputError: Fewer than two pairs.
     """
 
-    def __init__(self, corpus: Corpus, limits: CorpusConfig, config: TuneConfig, seed: int) -> None:
-        usual = np.zeros(len(corpus), bool)
-        usual[usual_sentences(corpus, limits)] = True
-        documents = corpus.document_of(np.arange(len(corpus)))
-        firsts: Ints = np.flatnonzero(usual[:-1] & usual[1:] & (documents[:-1] == documents[1:]))
-        if len(firsts) < 2:
-            raise InputError(
-                f"got {len(firsts)} pairs of neighbouring sentences in the corpus; tuning needs "
-                "two at least. Build the corpus from running text, not from single lines."
-            )
-        self._corpus, self._seed = corpus, seed
-        self._size, self._surplus = min(config.batch, len(firsts)), config.surplus
-        self._groups = self._grouped(firsts)
+    what: ClassVar[str]
+    """What the pairs are, and what to build the corpus from, for people."""
 
+    def __init__(self, corpus: Corpus, limits: CorpusConfig, config: TuneConfig, seed: int) -> None:
+        self.corpus, self.seed = corpus, seed
+        self.usual = np.zeros(len(corpus), bool)
+        self.usual[usual_sentences(corpus, limits)] = True
+        places = self.places()
+        if len(places) < 2:
+            found, advice = self.what.split("; ")
+            raise InputError(
+                f"got {len(places)} {found} in the corpus; tuning needs two at least. {advice}, or "
+                "set context.tune.steps to 0"
+            )
+        self._size, self._surplus = min(config.batch, len(places)), config.surplus
+        self._groups = self._grouped(places)
+
+    @abstractmethod
+    def places(self) -> Ints:
+        """Numbers, ascending, of the sentences that stand for a pair each."""
+
+    @abstractmethod
     def __call__(self, step: int) -> Texts:
-        """First and second sentences of the pairs of a step."""
-        chosen = self.chosen(step)
-        return self._corpus.texts(chosen), self._corpus.texts(chosen + 1)
+        """First and second texts of the pairs of a step."""
 
     def chosen(self, step: int) -> Ints:
-        """Numbers of the first sentences of a step's pairs, (size,)."""
-        rng = np.random.default_rng(derive_seed(self._seed, "batch", step))
+        """Places of a step's pairs, (size,)."""
+        rng = np.random.default_rng(derive_seed(self.seed, "batch", step))
         group = self._groups[int(rng.integers(len(self._groups)))]
         drawn = rng.choice(group, min(self._surplus * self._size, len(group)), replace=False)
-        _, where = np.unique(self._corpus.document_of(drawn), return_index=True)
+        _, where = np.unique(self.corpus.document_of(drawn), return_index=True)
         first = np.sort(where)
         others = np.setdiff1d(np.arange(len(drawn)), first)
         picked: Ints = drawn[np.concatenate((first, others))][: self._size]
         return picked
 
-    def _grouped(self, firsts: Ints) -> list[Ints]:
-        sources = self._corpus.source_of(firsts)
-        groups = [firsts[sources == source] for source in np.unique(sources)]
+    def _grouped(self, places: Ints) -> list[Ints]:
+        sources = self.corpus.source_of(places)
+        groups = [places[sources == source] for source in np.unique(sources)]
         large = [group for group in groups if len(group) >= self._size]
         small = [group for group in groups if len(group) < self._size]
         pooled: Ints = np.concatenate(small) if small else np.empty(0, np.int64)
@@ -82,54 +93,128 @@ class Neighbours:
         return [*large, *([pooled] if len(pooled) else [])]
 
 
+class Neighbours(Batches):
+    """A sentence and the next one of its document, both of usual length."""
+
+    what = "pairs of neighbouring sentences; Build it from running text, not from single lines"
+
+    def places(self) -> Ints:
+        """The first sentences."""
+        documents = self.corpus.document_of(np.arange(len(self.corpus)))
+        next_to = documents[:-1] == documents[1:]
+        firsts: Ints = np.flatnonzero(self.usual[:-1] & self.usual[1:] & next_to)
+        return firsts
+
+    def __call__(self, step: int) -> Texts:
+        """First and second sentences of the pairs of a step."""
+        chosen = self.chosen(step)
+        return self.corpus.texts(chosen), self.corpus.texts(chosen + 1)
+
+
+class Crops(Batches):
+    """Two random spans of one paragraph, drawn independently: they may overlap."""
+
+    what = "paragraphs of eight words or more; Build it from running text"
+
+    def places(self) -> Ints:
+        """The first sentences of paragraphs."""
+        bounds = np.asarray(self.corpus.paragraph_bounds)
+        words = np.concatenate([[0], np.cumsum(self.corpus.word_counts, dtype=np.int64)])
+        long = words[bounds[1:]] - words[bounds[:-1]] >= _SHORTEST
+        firsts: Ints = bounds[:-1][long].astype(np.int64)
+        return firsts
+
+    def __call__(self, step: int) -> Texts:
+        """Two spans of each paragraph of a step."""
+        rng = np.random.default_rng(derive_seed(self.seed, "crops", step))
+        bounds = np.asarray(self.corpus.paragraph_bounds)
+        found: Texts = ([], [])
+        for start in self.chosen(step).tolist():
+            end = int(bounds[np.searchsorted(bounds, start, side="right")])
+            words = " ".join(self.corpus.texts(np.arange(start, end))).split()[:_LONGEST]
+            for spans in found:
+                spans.append(_span(words, rng))
+        return found
+
+
+class Titles(Batches):
+    """The title of a document and a sentence of it, of usual length."""
+
+    what = "sentences of documents with a title; Build it from records with a field `title`"
+
+    def places(self) -> Ints:
+        """Sentences of documents that have a title."""
+        count = self.corpus.n_documents
+        titled = np.array([bool(self.corpus.document_title(d)) for d in range(count)], dtype=bool)
+        usual = np.flatnonzero(self.usual)
+        found: Ints = usual[titled[self.corpus.document_of(usual)]]
+        return found
+
+    def __call__(self, step: int) -> Texts:
+        """Titles and sentences of a step."""
+        chosen = self.chosen(step)
+        titles = [self.corpus.document_title(d) for d in self.corpus.document_of(chosen)]
+        return titles, self.corpus.texts(chosen)
+
+
+PAIRS: dict[Pairs, type[Batches]] = {
+    Pairs.NEIGHBOURS: Neighbours,
+    Pairs.CROPS: Crops,
+    Pairs.TITLES: Titles,
+}
+
+
+class Tunable(Protocol):
+    """An encoder as training sees it."""
+
+    def vectors(self, texts: Sequence[str], max_tokens: int) -> Tensor:
+        """Unit vectors, (n, d), through which gradients flow; of texts cut at `max_tokens`."""
+
+
 def tune(
-    encoder: PromptEncoder,
-    batches: Neighbours,
+    encoder: Tunable,
+    trained: nn.Module,
+    batches: Batches,
     config: TuneConfig,
+    learning_rate: float,
     seed: int,
     scratch: Path,
-) -> tuple[nn.ModuleList, History]:
-    """Tune the upper layers of an encoder's model, in place.
+) -> History:
+    """Tune a part of an encoder in place; the rest of it must be frozen.
 
     Args:
         encoder: Its scale stays as it is.
+        trained: Which part of it learns; frozen again at the end.
         batches: What to learn from.
-        config: How long and how fast.
+        config: How long.
+        learning_rate: Adam's, at its peak.
         seed: Of the training loop.
         scratch: Holds the checkpoint.
-
-    Returns:
-        The tuned layers (none where `config.steps` is 0), and the losses.
-
-    Raises:
-        InputError: The model has no list of layers.
     """
-    if not config.steps:
-        return nn.ModuleList(), []
-    layers = upper_layers(encoder.states.model, config.layers)
-    encoder.states.model.requires_grad_(False)
-    layers.requires_grad_(True)
-    mean = torch.from_numpy(encoder.mean).float()
-    deviation = torch.from_numpy(encoder.deviation).float()
-
-    def vectors(texts: Sequence[str]) -> Tensor:
-        states = encoder.states.last(encoder.states.tokens(texts, config.max_tokens))
-        return functional.normalize((states.float().cpu() - mean) / deviation, dim=1)
+    trained.requires_grad_(True)
 
     def loss(batch: Texts) -> Tensor:
         firsts, seconds = batch
-        found = vectors([*firsts, *seconds])
+        found = encoder.vectors([*firsts, *seconds], config.max_tokens)
         one, two = found[: len(firsts)], found[len(firsts) :]
         return (contrast(one, two, config.temperature) + contrast(two, one, config.temperature)) / 2
 
     schedule = Schedule(
         steps=config.steps,
-        learning_rate=config.learning_rate,
+        learning_rate=learning_rate,
         warmup=min(config.warmup, config.steps // 2),
         checkpoint_steps=config.checkpoint_steps,
         seed=seed,
         report_steps=-(-config.steps // 10),
     )
-    history = train(layers, batches, loss, schedule, scratch, "Context: tuning the language model")
-    layers.requires_grad_(False)
-    return layers, history
+    history = train(trained, batches, loss, schedule, scratch, "Context: tuning the model")
+    trained.requires_grad_(False)
+    return history
+
+
+def _span(words: Sequence[str], rng: np.random.Generator) -> str:
+    """A random run of a tenth to a half of some words, at least four of them."""
+    low, high = (max(4, round(share * len(words))) for share in _SPAN)
+    size = min(int(rng.integers(low, high + 1)), len(words))
+    start = int(rng.integers(len(words) - size + 1))
+    return " ".join(words[start : start + size])

@@ -1,7 +1,8 @@
 """How the parts of a score are weighed: as configured, or as the check chose without labels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from firth.context.settings import Encoder
 from firth.origin import ORIGIN
 from firth.origin.settings import ComponentWeights, OriginConfig
 from firth.run.files import read_json
@@ -42,3 +43,8 @@ class Blend:
 DEFAULT = Blend(**ComponentWeights().model_dump(), own=0.8)
 """What is taken where the check has nothing to choose by: chosen on STSb dev and STS12, over
 corpora of 0.1M to 10M words (docs/research/origin.md)."""
+
+
+def default_blend(encoder: Encoder) -> Blend:
+    """The default of an encoder: one that was trained for sentences needs less of the alignment."""
+    return replace(DEFAULT, words=0.15) if encoder is Encoder.SENTENCE_ENCODER else DEFAULT

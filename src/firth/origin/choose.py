@@ -26,7 +26,7 @@ from firth.lexical.arrays import Floats
 from firth.lexical.scorer import CosineScorer
 from firth.lexical.word_space import WordSpace
 from firth.origin import ORIGIN
-from firth.origin.blend import BLEND, DEFAULT, Blend
+from firth.origin.blend import BLEND, DEFAULT, Blend, default_blend
 from firth.origin.components import AlignedWords, WordProducts
 from firth.run.files import write_json
 from firth.run.progress import note
@@ -75,9 +75,10 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     few = SUMMED_ITEMS if encoder.kind is Encoder.BAG else ENCODED_ITEMS
     most = run.config.origin.items or few
     items = [item for item in open_items(run) if item.kind is Kind.NEXT][:most]
-    chosen, table = _choose(items, _measure(items, encoder, space), run.config.seed)
+    default, measured = default_blend(encoder.kind), _measure(items, encoder, space)
+    chosen, table = _choose(items, measured, run.config.seed, default)
     write_json(workspace / BLEND, {"chosen": asdict(chosen), "candidates": table})
-    return {"held_out_sentences": len(items), "changed": chosen != DEFAULT, **asdict(chosen)}
+    return {"held_out_sentences": len(items), "changed": chosen != default, **asdict(chosen)}
 
 
 def _measure(
@@ -88,9 +89,9 @@ def _measure(
     if encoder.kind is Encoder.BAG:
         products = WordProducts.of(space, pairs)
         sentences = {own: products.cosines(own) for own in OWN}
-    else:  # a language model's vectors have no own directions
+    else:  # a pretrained model's vectors have no own directions
         scorer = CosineScorer(encoder.name, encoder.encode)
-        sentences = {DEFAULT.own: scorer.similarities(pairs)}
+        sentences = {default_blend(encoder.kind).own: scorer.similarities(pairs)}
     aligned = AlignedWords(space).similarities(pairs)
     return {
         Blend(1.0, words, own): accuracies_of(items, cosines + words * aligned)
@@ -100,14 +101,14 @@ def _measure(
 
 
 def _choose(
-    items: Sequence[Item], measured: Mapping[Blend, Floats], seed: int
+    items: Sequence[Item], measured: Mapping[Blend, Floats], seed: int, default: Blend = DEFAULT
 ) -> tuple[Blend, list[dict[str, Any]]]:
     """Of the blends that cannot be told from the best, that nearest to the default; and a table.
 
     With too few items, or of too few documents, it is the default.
     """
     if not items:
-        return DEFAULT, []
+        return default, []
     blends, accuracies = list(measured), list(measured.values())
     best = int(np.argmax([accuracy.mean() for accuracy in accuracies]))
     found = figures(items, accuracies, against=best, seed=seed)
@@ -117,10 +118,10 @@ def _choose(
         for blend, (accuracy, ahead) in zip(blends, found, strict=True)
     ]
     few = len(items) < FEWEST or len({item.document for item in items}) < FEWEST_DOCUMENTS
-    return DEFAULT if few else min(equal, key=_steps), table
+    return default if few else min(equal, key=lambda blend: _steps(blend, default)), table
 
 
-def _steps(blend: Blend) -> int:
+def _steps(blend: Blend, default: Blend = DEFAULT) -> int:
     """How many steps of the grid a blend is away from the default."""
-    steps = ((OWN, blend.own, DEFAULT.own), (WORDS, blend.words, DEFAULT.words))
+    steps = ((OWN, blend.own, default.own), (WORDS, blend.words, default.words))
     return sum(abs(grid.index(one) - grid.index(other)) for grid, one, other in steps)

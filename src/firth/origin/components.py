@@ -93,7 +93,7 @@ class ContextFits:
 
 
 class EncodedSentences:
-    """Cosine of a language model's sentence vectors.
+    """Cosine of a pretrained model's sentence vectors.
 
     Args:
         encoder: Gives the vectors.

@@ -93,7 +93,7 @@ class EnsembleOrigin(Explainer):
     """The weighted mean of two similarities, each the sum of its evidence.
 
     - *sentences*: cosine of sentence vectors, which is Eq. 4 over all contexts of the corpus
-      (`firth.context.contexts`): of a language model, or sums of words, where the directions that
+      (`firth.context.contexts`): of a pretrained model, or sums of words, where the directions that
       words have of their own add what the sentences share by themselves;
     - *words*: the alignment of their words.
 

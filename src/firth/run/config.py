@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from firth.baselines.settings import BaselinesConfig
 from firth.check.settings import CheckConfig
-from firth.context.settings import ContextConfig
+from firth.context.settings import AdaptConfig, ContextConfig
 from firth.corpus.settings import CorpusConfig, TokenizerConfig
 from firth.evaluate.settings import EvaluateConfig
 from firth.harvest.settings import HarvestConfig
@@ -38,6 +38,7 @@ class Config(Section):
     generator: GeneratorConfig = GeneratorConfig()
     paper: PaperConfig = PaperConfig()
     context: ContextConfig = ContextConfig()
+    adapt: AdaptConfig = AdaptConfig()
     origin: OriginConfig = OriginConfig()
     harvest: HarvestConfig = HarvestConfig()
     surrogate: SurrogateConfig = SurrogateConfig()

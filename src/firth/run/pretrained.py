@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path, PurePosixPath
@@ -18,6 +19,7 @@ from firth.run.errors import InputError, MissingExtraError
 from firth.run.files import fingerprint_file, fingerprint_value
 from firth.run.hub import hub_is_reachable
 from firth.run.quiet import quiet_libraries
+from firth.run.section import Pooling
 
 if TYPE_CHECKING:
     import torch
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _WEIGHTS = ".safetensors"
+_MODULES = "modules.json"
 _KEPT = (_WEIGHTS, ".json", ".model", ".txt", ".jinja")
 _OTHER_FORMATS = ("onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot", "*.pt")
 _OWN = "sentence_transformers."
@@ -167,34 +170,105 @@ def look(folder: Path, gguf_file: str | None = None) -> None:
         raise InputError(f"{folder.resolve()}: this model is not opened: {'; '.join(problems)}")
 
 
-def open_encoder(name: str, device: str | None = "cpu") -> "SentenceTransformer":
+class ModelKind(StrEnum):
+    """What a pretrained model is, by its files."""
+
+    CAUSAL_LM = "causal-lm"
+    """A left-to-right language model."""
+    SENTENCE_ENCODER = "sentence-encoder"
+    """A sentence-transformers model, with a pooling of its own."""
+    MASKED_LM = "masked-lm"
+    """A masked language model, or another bare encoder."""
+
+
+def kind_of(name: str, gguf_file: str | None = None) -> ModelKind:
+    """What the model of a folder or hub name is, by its files; nothing is opened.
+
+    Raises:
+        InputError: There is no such model, it is refused by `look`, or it has vectors for no
+            single sentence.
+    """
+    folder = _looked_at(name, gguf_file)
+    _refuse_others(name, folder)
+    if gguf_file is not None:
+        return ModelKind.CAUSAL_LM
+    if (folder / _MODULES).is_file():
+        return ModelKind.SENTENCE_ENCODER
+    config = _json(folder / "config.json")
+    config = config if isinstance(config, dict) else {}
+    named = config.get("architectures")
+    names = [str(each) for each in named] if isinstance(named, list) else []
+    if any(each.endswith(("ForCausalLM", "LMHeadModel")) for each in names):
+        return ModelKind.CAUSAL_LM
+    if any("MaskedLM" in each for each in names):
+        return ModelKind.MASKED_LM
+    from transformers.models.auto import modeling_auto
+
+    kind = config.get("model_type")
+    left_to_right = kind in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    both_ways = kind in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    return ModelKind.CAUSAL_LM if left_to_right and not both_ways else ModelKind.MASKED_LM
+
+
+def open_encoder(
+    name: str, device: str | None = "cpu", pooling: Pooling | None = None
+) -> "SentenceTransformer":
     """A sentence encoder by folder or hub name, in float32.
 
     A sentence-transformers model is used as it is, with its own pooling; any other encoder gets
-    mean pooling of its last layer.
+    mean pooling of its last layer, or that which is asked for.
 
     Args:
         name: Folder or hub name.
         device: Where to put it; None for the accelerator if there is one.
+        pooling: Of a bare encoder.
 
     Raises:
-        InputError: It is refused by `look`, is no sentence encoder, or cannot be loaded.
+        InputError: It is refused by `look`, is no sentence encoder, or cannot be loaded; or
+            `pooling` is given for a model that has its own.
     """
     folder = _looked_at(name)
-    if kind := _other_kind(folder):
-        raise InputError(f"{name}: {kind}, which gives sentences no vectors of their own. "
-                         "Expected a sentence encoder")  # fmt: skip
+    _refuse_others(name, folder)
+    if pooling is not None and (folder / _MODULES).is_file():
+        raise InputError(
+            f"{name}: got pooling {pooling} for a sentence-transformers model, which has its own. "
+            "Leave the pooling out"
+        )
 
     def load() -> "SentenceTransformer":
         import torch
         from sentence_transformers import SentenceTransformer
 
         options = {"dtype": torch.float32, "use_safetensors": True}
-        return SentenceTransformer(
+        model = SentenceTransformer(
             str(folder), model_kwargs=options, local_files_only=True, device=device
         )
+        return model if pooling in (None, Pooling.MEAN) else _repooled(model, pooling)
 
     return _opened(name, "a sentence encoder, such as roberta-base", load)
+
+
+def _repooled(model: "SentenceTransformer", pooling: Pooling | None) -> "SentenceTransformer":
+    """A bare Transformer, which the library gave mean pooling, with another one."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling as Tokens
+    from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
+
+    transformer: Any = model[0]
+    width = transformer.get_embedding_dimension()
+    if pooling is Pooling.CLS:
+        rest = [Tokens(width, "cls")]
+    else:
+        layers = transformer.model.config.num_hidden_layers
+        weights = torch.zeros(layers)
+        weights[[0, -1]] = 1.0
+        transformer.model.config.output_hidden_states = True
+        weighted = WeightedLayerPooling(width, layers, 1, torch.nn.Parameter(weights))
+        rest = [weighted, Tokens(width, "mean")]
+    return SentenceTransformer(
+        modules=[transformer, *rest], device=str(model.device), local_files_only=True
+    )
 
 
 def open_cross_encoder(name: str, device: str = "cpu") -> "CrossEncoder":
@@ -307,6 +381,12 @@ def _opened(name: str, what: str, load: Callable[[], T]) -> T:
         ) from error
 
 
+def _refuse_others(name: str, folder: Path) -> None:
+    if kind := _other_kind(folder):
+        raise InputError(f"{name}: {kind}, which gives sentences no vectors of their own. "
+                         "Expected a sentence encoder")  # fmt: skip
+
+
 def _other_kind(folder: Path) -> str | None:
     """What a model is that has vectors for no single sentence; None for all others."""
     settings = _json(folder / "config_sentence_transformers.json")
@@ -316,7 +396,7 @@ def _other_kind(folder: Path) -> str | None:
     config = _json(folder / "config.json")
     names = config.get("architectures") if isinstance(config, dict) else None
     classifies = isinstance(names, list) and any("SequenceClassification" in str(n) for n in names)
-    if classifies and not (folder / "modules.json").is_file():
+    if classifies and not (folder / _MODULES).is_file():
         return "a cross-encoder or another classifier"
     return None
 
@@ -324,7 +404,7 @@ def _other_kind(folder: Path) -> str | None:
 def _problems_in(path: Path, folder: Path) -> Iterator[str]:
     """What in a JSON file of a model's settings would have a library run or read other things."""
     value = _json(path)
-    if path.name == "modules.json":
+    if path.name == _MODULES:
         modules = value if isinstance(value, list) else [value]
         for module in modules:
             if not isinstance(module, dict):

@@ -23,3 +23,14 @@ class Precision(StrEnum):
     """bfloat16 where the processor multiplies it in hardware, else float32."""
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"
+
+
+class Pooling(StrEnum):
+    """How a Transformer's token vectors become a sentence vector."""
+
+    MEAN = "mean"
+    """Mean over the tokens of the last layer."""
+    CLS = "cls"
+    """The first token of the last layer: [CLS], <s>."""
+    FIRST_LAST = "first-last"
+    """Mean over the tokens of the first layer's and the last layer's output."""

@@ -185,6 +185,26 @@ def execute(final: Path, wanted: Manifest, build: Build) -> Outcome:
     return Outcome(finished, reused=False)
 
 
+def copy_stage(folder: Path, out: Path) -> None:
+    """Copy a finished stage to a folder of one's own, where only an earlier copy is replaced.
+
+    Raises:
+        InputError: `out` holds something that firth did not write.
+    """
+    found = Manifest.read(folder)
+    assert found is not None, f"{folder}: not a finished stage"
+
+    def fill(workspace: Path) -> Mapping[str, Any]:
+        for name in found.outputs:
+            (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(folder / name, workspace / name)
+        return found.summary
+
+    place = out.resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    execute(place, replace(found, outputs={}, summary={}), fill)
+
+
 def _build(workspace: Path, wanted: Manifest, build: Build) -> Manifest:
     marker = workspace / _REQUEST
     if _request(marker) != wanted.request:

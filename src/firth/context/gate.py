@@ -1,0 +1,90 @@
+"""Do no harm: which changed encoder may take the place of the one that was given.
+
+A candidate is admitted where the check on held-out documents finds no kind of item on which it
+fell, and one that counts on which it rose. What training itself asks for does not count: a model
+that learns which sentences stand next to each other learns to answer `next`, and may forget others
+things for it.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from firth.check.items import Kind
+from firth.check.report import FEW_DOCUMENTS, Checked, CheckReport
+from firth.context.settings import Pairs, TuneConfig
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is thought of a candidate.
+
+    Attributes:
+        candidate: Its name.
+        gained: Kinds on which it rose; the interval of the difference lies above 0.
+        lost: Kinds on which it fell; the interval lies below 0.
+        admitted: Whether it may be kept.
+        why: In words.
+    """
+
+    candidate: str
+    gained: tuple[Kind, ...]
+    lost: tuple[Kind, ...]
+    admitted: bool
+    why: str
+
+
+def counting(config: TuneConfig) -> tuple[Kind, ...]:
+    """The kinds by which a candidate can be admitted: those that training does not ask for.
+
+    `next` never counts: it is the figure that tuning raises while people's ratings fall.
+    """
+    asked = {Kind.NEXT}
+    if config.steps and config.pairs is Pairs.CROPS:
+        asked.add(Kind.CROP)
+    return tuple(kind for kind in Kind if kind not in asked)
+
+
+def judge(checked: Checked, documents: Mapping[Kind, int], counts: Collection[Kind]) -> Verdict:
+    """What is thought of a candidate that was compared with the encoder as it was.
+
+    Args:
+        checked: The candidate: `ahead` is its lead over the encoder as it was.
+        documents: Kind → documents that its items are of.
+        counts: Kinds that can admit it, where they are of ten documents or more.
+    """
+    gained = tuple(kind for kind, figure in checked.ahead.items() if figure.sign > 0)
+    lost = tuple(kind for kind, figure in checked.ahead.items() if figure.sign < 0)
+    reasons = [
+        kind for kind in gained if kind in counts and documents.get(kind, 0) >= FEW_DOCUMENTS
+    ]
+    if lost:
+        why = f"thrown away: it fell on {', '.join(lost)}"
+    elif reasons:
+        why = f"admitted: it rose on {', '.join(reasons)} and fell on nothing"
+    elif gained:
+        why = f"thrown away: it rose on {', '.join(gained)} only, which is no reason to change it"
+    else:
+        why = "thrown away: it rose on nothing"
+    return Verdict(checked.model, gained, lost, not lost and bool(reasons), why)
+
+
+def keep(report: CheckReport, counts: Collection[Kind]) -> tuple[str, list[Verdict]]:
+    """The system of a report that is kept, and the verdicts on all but the reference.
+
+    It is the best by the mean accuracy over the kinds that count, of those admitted and the
+    reference; at equal means, the earliest.
+    """
+    verdicts = [
+        judge(one, report.documents, counts)
+        for one in report.systems
+        if one.model != report.against
+    ]
+    allowed = {report.against, *(one.candidate for one in verdicts if one.admitted)}
+
+    def mean(checked: Checked) -> float:
+        found = [figure.value for kind, figure in checked.accuracy.items() if kind in counts]
+        return sum(found) / len(found) if found else 0.0
+
+    systems = sorted(report.systems, key=lambda one: one.model != report.against)
+    best = max((one for one in systems if one.model in allowed), key=mean)
+    return best.model, verdicts
