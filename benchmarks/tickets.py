@@ -18,9 +18,9 @@ comes first, and among the first ten, with 95 % intervals (Wilson); the first ha
 for choosing, the second for reporting.
 
 `plant` does the same with sentences of a run's own corpus, of real text: each query is a sentence
-in other words (the rules of `firth.check.rewording`), with a third of its words left out, two slips of
-the keys, and its halves exchanged, each with a chance of its own. Ranked are the sentences that
-either way proposes, a hundred each, as `firth search` has it.
+in other words (the rules of `firth.check.rewording`), with a third of its words left out, two
+slips of the keys, and its halves exchanged, each with a chance of its own. Ranked are the
+sentences that either way proposes, a hundred each, as `firth search` has it.
 """
 
 import argparse
