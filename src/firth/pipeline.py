@@ -12,6 +12,7 @@ from firth.context import ADAPT, CONTEXT
 from firth.corpus import CORPUS, TOKENIZER
 from firth.evaluate import EVALUATION
 from firth.harvest import HARVEST
+from firth.index import INDEX
 from firth.origin import ORIGIN
 from firth.origin.origin import Origin
 from firth.origin.settings import Method
@@ -23,6 +24,7 @@ from firth.run.errors import ConfigError, FirthError
 from firth.run.progress import note
 from firth.run.run import Run
 from firth.run.stage import Outcome, Stage
+from firth.scale import SCALE
 from firth.surrogate import SURROGATE, TEACHER
 from firth.surrogate.settings import Way
 from firth.surrogate.way import way_of
@@ -55,6 +57,8 @@ STEPS = (
     Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
     Step(TEACHER, "firth.surrogate.teacher", "build_teacher"),
     Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
+    Step(INDEX, "firth.index.build", "build_index"),
+    Step(SCALE, "firth.scale.build", "build_scale"),
     Step(EVALUATION, "firth.evaluate.evaluate", "build_evaluation"),
 )
 
@@ -151,3 +155,5 @@ def _questions(run: Run) -> Iterator[Callable[[], object]]:
     yield partial(base_inputs, config.surrogate.base)
     yield partial(way_of, run)
     yield partial(teacher_inputs, run)
+    if config.index.model is not None:
+        yield partial(PretrainedFiles.find, config.index.model)

@@ -54,7 +54,15 @@ def commands(of: Any = None, path: tuple[str, ...] = ()) -> dict[tuple[str, ...]
 
 
 COMMANDS = commands()
-SEEDLESS = {("mteb",), ("bws", "export"), ("corpus", "stats"), ("check-run",), ("leakage",)}
+SEEDLESS = {
+    ("mteb",),
+    ("bws", "export"),
+    ("corpus", "stats"),
+    ("check-run",),
+    ("leakage",),
+    ("encode",),
+    ("search",),
+}
 """They draw nothing at random."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from firth.cli import build, bws, check, evaluate, mteb, query, relatedness, reproduce
+from firth.cli import build, bws, check, evaluate, mteb, query, relatedness, reproduce, search
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
 from firth.run.screen import complain, say
@@ -40,6 +40,10 @@ app.command()(query.explain)
 app.command()(build.harvest)
 app.command()(build.distill)
 app.command()(build.adapt)
+app.command()(search.index)
+app.command()(search.encode)
+app.command()(search.scale)
+app.command()(search.search)
 app.command(cls=SeveralNames)(evaluate.evaluate)
 app.command(cls=SeveralNames)(check.check)
 app.command()(evaluate.compare)

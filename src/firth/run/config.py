@@ -15,10 +15,12 @@ from firth.context.settings import AdaptConfig, ContextConfig
 from firth.corpus.settings import CorpusConfig, TokenizerConfig
 from firth.evaluate.settings import EvaluateConfig
 from firth.harvest.settings import HarvestConfig
+from firth.index.settings import IndexConfig
 from firth.origin.settings import OriginConfig
 from firth.paper.settings import CoherenceConfig, GeneratorConfig, PaperConfig, RetrieveConfig
 from firth.run.errors import ConfigError
 from firth.run.section import Section
+from firth.scale.settings import ScaleConfig
 from firth.surrogate.settings import SurrogateConfig
 
 
@@ -40,6 +42,8 @@ class Config(Section):
     origin: OriginConfig = OriginConfig()
     harvest: HarvestConfig = HarvestConfig()
     surrogate: SurrogateConfig = SurrogateConfig()
+    index: IndexConfig = IndexConfig()
+    scale: ScaleConfig = ScaleConfig()
     baselines: BaselinesConfig = BaselinesConfig()
     evaluate: EvaluateConfig = EvaluateConfig()
 
