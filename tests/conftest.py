@@ -104,7 +104,7 @@ def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker
 
     Its Origin is the paper's; what the default one needs is built as well.
     """
-    from firth.context import CONTEXT
+    from firth.context import CONTEXT, THEMES
     from firth.origin import ORIGIN
     from firth.pipeline import bring_up_to_date
 
@@ -120,7 +120,7 @@ def tiny_run(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory, worker
                 (texts / file.name).write_bytes(file.read_bytes())
             run = Run.create(path, Config.parse(tiny_settings(texts), CONFIG))
             bring_up_to_date(run)
-            bring_up_to_date(run, CONTEXT, ORIGIN)
+            bring_up_to_date(run, CONTEXT, THEMES, ORIGIN)
     return path
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 from firth.check import CHECK
-from firth.context import CONTEXT
+from firth.context import CONTEXT, THEMES
 from firth.context.settings import Encoder
 from firth.corpus import CORPUS, TOKENIZER
 from firth.evaluate import EVALUATION
@@ -49,6 +49,7 @@ STEPS = (
     Step(COHERENCE, "firth.paper.coherence.build", "train_coherence"),
     Step(GENERATOR, "firth.paper.generation.build", "train_generator"),
     Step(CONTEXT, "firth.context.build", "build_context"),
+    Step(THEMES, "firth.context.themes", "build_themes"),
     Step(ORIGIN, "firth.origin.choose", "build_origin"),
     Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
     Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
@@ -60,6 +61,8 @@ def needed(run: Run) -> tuple[Stage, ...]:
     """The stages of a whole run, in order: without the models of the method of Origin that is not
     used, and without the evaluation where no task is named."""
     unused = {COHERENCE, GENERATOR, CONTEXT, ORIGIN} - {*Origin.reads(run)}
+    if CONTEXT in unused:
+        unused.add(THEMES)
     if not run.config.evaluate.tasks:
         unused.add(EVALUATION)
     return tuple(step.stage for step in STEPS if step.stage not in unused)

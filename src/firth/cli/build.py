@@ -21,7 +21,7 @@ from firth.cli.options import (
     with_preset,
 )
 from firth.cli.show import show_summary
-from firth.context import CONTEXT
+from firth.context import CONTEXT, THEMES
 from firth.context.settings import Encoder
 from firth.corpus import CORPUS, TOKENIZER
 from firth.harvest import HARVEST
@@ -173,7 +173,7 @@ def build_context(
 
         # A model that is refused leaves everything as it was, the stages before this one, too.
         PretrainedFiles.find(str(config.model), config.gguf_file)
-    _build(run, CHECK, CONTEXT, ORIGIN)
+    _build(run, CHECK, CONTEXT, THEMES, ORIGIN)
 
 
 def train_baseline(

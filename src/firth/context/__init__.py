@@ -7,3 +7,5 @@ CONTEXT = Stage(
     "firth train context --run",
     libraries=("snowballstemmer", "torch", "transformers"),
 )
+THEMES = Stage("themes", "firth train context --run")
+"""Contexts in groups that can be told, for explanations."""

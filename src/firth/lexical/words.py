@@ -20,6 +20,18 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+def as_written(text: str) -> list[str]:
+    """`words`, with their capitals.
+
+    Example:
+        >>> as_written("Do they row on the Cam?")
+        ['Do', 'they', 'row', 'on', 'the', 'Cam']
+    """
+    found, said = _WORD.findall(text), words(text)
+    # A capital may have a small form of two characters, one of them outside the word (İ).
+    return found if [word.lower() for word in found] == said else said
+
+
 def normal_form(text: str) -> str:
     """NFKC, lowercase, words joined by one blank: two sentences with one normal form are the same.
 

@@ -1,0 +1,115 @@
+"""Reasons as a page of HTML: one file, no script, nothing from elsewhere; light and dark."""
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from firth.lexical.scorer import Explanation
+from firth.origin.reasons import THEMES, WORDS, Reasons, ThemeShare, Word, both, named
+from firth.run.screen import escaped
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --faint: #667; --line: #d8dde3;
+  --more: 46, 125, 80; --less: 190, 60, 50; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --paper: #15181c; --faint: #9aa3ad;
+  --line: #343a42; --more: 96, 190, 130; --less: 235, 110, 100; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
+article { border-bottom: 1px solid var(--line); padding: 1rem 0; }
+.text { font-size: 1.1rem; margin: .2rem 0; } .faint { color: var(--faint); font-size: .9rem; }
+mark { color: inherit; border-radius: .2rem; padding: 0 .1rem; }
+mark.alone { text-decoration: underline dotted var(--faint); }
+table { border-collapse: collapse; width: 100%; } caption { text-align: left; font-weight: 600; }
+td, th { padding: .2rem .4rem; vertical-align: top; text-align: left; font-weight: normal; }
+td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+td.b { width: 8rem; } i.bar { display: block; height: .7rem; margin-top: .4rem; border-radius: .2rem;
+  background: rgb(var(--more)); } i.less { background: rgb(var(--less)); }
+"""
+_WORD = re.compile(r"\w+(?:['\u2019]t\b)?")
+
+
+def page(found: Iterable[Explanation], title: str = "Reasons for similarity") -> str:
+    """A page of explanations, in order."""
+    articles = "".join(f"<article>{_article(each)}</article>\n" for each in found)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{_safe(title)}</title><style>{_STYLE}</style></head><body>\n"
+        f"<h1>{_safe(title)}</h1>\n{articles}</body></html>\n"
+    )
+
+
+def _article(found: Explanation) -> str:
+    if not isinstance(found, Reasons):
+        rows = "".join(
+            f'<tr><td class="n">{item.amount:+.4f}</td><td>{_safe(item.text)}'
+            f'<br><span class="faint">{_safe(item.note)}</span></td></tr>'
+            for item in found.shown(10)
+        )
+        return (
+            f'<p class="text">{_safe(found.sentence1)}</p><p class="text">{_safe(found.sentence2)}'
+            f"</p><p>{_safe(found.summary)}</p><table>{rows}</table>"
+        )
+    most = max((abs(w.added or 0.0) for w in (*found.words1, *found.words2)), default=0.0)
+    parts = [
+        f'<p class="text">{_coloured(found.sentence1, found.words1, most)}</p>',
+        f'<p class="text">{_coloured(found.sentence2, found.words2, most)}</p>',
+        f"<p>{_safe(found.told)}</p>",
+        f'<p class="faint">{_safe(found.summary)}</p>',
+    ]
+    if THEMES in found.parts:
+        rows = [(_theme(share), share.added) for share in found.themes]
+        parts.append(_table(found, "Where both would stand", rows, found.parts[THEMES].rest))
+    if WORDS in found.parts:
+        rows = [(_safe(both(each)), each.added) for each in found.meetings]
+        parts.append(_table(found, "Words that meet", rows, found.parts[WORDS].rest))
+    for which, alone in (("first", found.alone1), ("second", found.alone2)):
+        if alone:
+            listed = "".join(f"<li>{_theme(share)}</li>" for share in alone)
+            parts.append(f"<p>Only the {which} would stand where</p><ul>{listed}</ul>")
+    return "".join(parts)
+
+
+def _coloured(sentence: str, words: Sequence[Word], most: float) -> str:
+    """The text, its words on a ground as strong as what hangs on them; dots under what is left."""
+    known = {word.text.lower().replace("\u2019", "'"): word for word in words}
+    done, last = "", 0
+    for match in _WORD.finditer(sentence):
+        word = known.get(match[0].lower().replace("\u2019", "'"))
+        if word is None:
+            continue
+        added = word.added or 0.0
+        kind = "more" if added >= 0 else "less"
+        ground = f"rgba(var(--{kind}), {0.6 * abs(added) / most if most else 0:.2f})"
+        alone = "" if word.met or word.empty else ' class="alone"'
+        about = "" if word.added is None else f' title="{added:+.3f}"'
+        done += _safe(sentence[last : match.start()])
+        done += f'<mark{alone}{about} style="background: {ground}">{_safe(match[0])}</mark>'
+        last = match.end()
+    return done + _safe(sentence[last:])
+
+
+def _theme(share: ThemeShare) -> str:
+    shown = [f"{each.sentence} ({each.document})" for each in share.contexts[:1]]
+    lines = "".join(
+        f'<br><span class="faint">{_safe(line)}</span>' for line in shown or share.theme.typical[:1]
+    )
+    return f"{_safe(named(share.theme, 5))}{lines}"
+
+
+def _table(found: Reasons, title: str, rows: list[tuple[str, float]], rest: float) -> str:
+    cells = []
+    for label, added in [*rows, ("rest", rest)]:
+        percent = found.percent(added)
+        told = "" if percent is None else f"{percent:.0f} %"
+        kind = "bar" if added >= 0 else "bar less"
+        wide = min(100.0, abs(percent or 0.0))
+        cells.append(
+            f'<tr><th scope="row">{label}</th><td class="n">{added:+.3f}</td><td class="n">{told}</td>'
+            f'<td class="b"><i class="{kind}" style="width: {wide:.0f}%"></i></td></tr>'
+        )
+    return f"<table><caption>{_safe(title)}</caption>{''.join(cells)}</table>"
+
+
+def _safe(text: str) -> str:
+    return escape(escaped(text))
