@@ -114,9 +114,10 @@ class WordReader:
             known = stem in self._space.idf.frequencies
             empty = is_letter(stem) or (stem in self._empty and mark is None)
             # Of "didn't", `words` leaves two.
-            text = f"{word}'t" if mark is Mark.NEGATION and word.lower() not in NEGATIONS else word
-            found.setdefault(stem, _Read(stem, text, known, empty, mark))
-        return tuple(found[stem] for stem in self._space.stems(text) if stem in found)
+            whole = mark is not Mark.NEGATION or word.lower() in NEGATIONS
+            read = _Read(stem, word if whole else f"{word}'t", known, empty, mark)
+            found.setdefault(stem, read)
+        return tuple(found[stem] for stem in self._space.stems(text))
 
 
 Hangs = tuple[Floats, Floats] | tuple[None, None]
