@@ -20,6 +20,11 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+def spans(text: str) -> list[tuple[int, int]]:
+    """Where the words of a text begin and end."""
+    return [match.span() for match in _WORD.finditer(text)]
+
+
 def as_written(text: str) -> list[str]:
     """`words`, with their capitals.
 

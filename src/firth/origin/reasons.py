@@ -206,9 +206,10 @@ class Reasons:
         ]
 
     def _both(self) -> str:
+        alone = [each.theme for each in (*self.alone1, *self.alone2)]
         reasons = [
             f"both stand where {named(each.theme)} are spoken of ({each.added:.2f})"
-            for each in self.themes[:3]
+            for each in [each for each in self.themes if each.theme not in alone][:3]
             if each.added >= max(_SMALL, 0.03 * self.similarity)
         ]
         met = [each for each in self.meetings if each.added >= 0.03 * self.similarity][:4]
