@@ -4,7 +4,7 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 
-from firth.origin.reasons import THEMES, WORDS, Reasons, ThemeShare, Word, both, named
+from firth.origin.reasons import THEMES, WORDS, Knowledge, Reasons, ThemeShare, both, named
 from firth.run.screen import say, say_styled
 
 _BAR, _LABEL = 20, 34
@@ -25,6 +25,8 @@ def show_reasons(found: Reasons, top: int) -> None:
     _wrapped(found.told, width)
     say()
     say_styled((found.summary, "bold"))
+    if found.knowledge is Knowledge.NONE:
+        return
     for name, part in found.parts.items():
         say()
         say_styled((_HEADS.get(name, "Equal texts").ljust(_LABEL), "bold"), *_amount(found, part.added))
@@ -52,14 +54,18 @@ _HEADS = {THEMES: "Where both would stand", WORDS: "Words that meet"}
 
 def _by_word(found: Reasons, top: int) -> None:
     """The same score again, by the words it hangs on, where these are no part beside the others."""
-    hanging = [(w, w.added) for w in (*found.words1, *found.words2) if w.added is not None]
-    hanging.sort(key=lambda each: -abs(each[1]))
-    shown: list[tuple[Word, float]] = [each for each in hanging if not each[0].empty][: 2 * top]
+    hanging = [
+        (f"{word.text} ({side})", word.added)
+        for side, words in ((1, found.words1), (2, found.words2))
+        for word in words
+        if word.added is not None and not word.empty
+    ]
+    shown = sorted(hanging, key=lambda each: -abs(each[1]))[: 2 * top]
     say()
     how = "by word" if found.exact else "how far it falls without the word"
     say_styled((f"The same score, {how}", "bold"))
-    for word, added in shown:
-        _row(found, f"{word.text} ({1 if word in found.words1 else 2})", added)
+    for label, added in shown:
+        _row(found, label, added)
     if found.exact:
         _row(found, "rest", found.similarity - sum(added for _, added in shown))
 

@@ -25,6 +25,18 @@ def spans(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _WORD.finditer(text)]
 
 
+def without(text: str, places: Sequence[tuple[int, int]]) -> str:
+    """A text without what stands at `places`, in order; blanks are evened.
+
+    Example:
+        >>> without("They never row.", [(5, 10)])
+        'They row.'
+    """
+    ends = [0, *(end for _, end in places)]
+    starts = [*(start for start, _ in places), len(text)]
+    return " ".join("".join(text[a:b] for a, b in zip(ends, starts, strict=True)).split())
+
+
 def as_written(text: str) -> list[str]:
     """`words`, with their capitals.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -49,9 +50,10 @@ class ThemeFits:
     def __init__(self, contexts: Contexts, themes: Themes, corpus: Corpus) -> None:
         order = np.argsort(themes.labels, kind="stable")
         self._positions, self._rows = contexts.positions[order], contexts.decorrelated()[order]
-        self._themes, self._corpus = themes.themes, corpus
+        self._themes = themes.themes
         self._texts = corpus.texts(self._positions)
         self._documents = corpus.document_of(self._positions)
+        self._named = lru_cache(None)(corpus.document_id)
         sizes = np.bincount(themes.labels, minlength=len(themes.themes))
         self._usual: Floats = sizes / len(order)
         self._starts = np.concatenate(([0], np.cumsum(sizes)))
@@ -108,7 +110,7 @@ class ThemeFits:
     def _context(self, pair: "_Pair", c: int) -> ContextShare:
         return ContextShare(
             self._texts[c],
-            self._corpus.document_id(int(self._documents[c])),
+            self._named(int(self._documents[c])),
             int(self._positions[c]),
             float(pair.fits1[c]),
             float(pair.fits2[c]),

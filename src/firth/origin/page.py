@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from firth.lexical.scorer import Explanation
-from firth.origin.reasons import THEMES, WORDS, Reasons, ThemeShare, Word, both, named
+from firth.origin.reasons import THEMES, WORDS, Knowledge, Reasons, ThemeShare, Word, both, named
 from firth.run.screen import escaped
 
 _STYLE = """
@@ -57,6 +57,8 @@ def _article(found: Explanation) -> str:
         f"<p>{_safe(found.told)}</p>",
         f'<p class="faint">{_safe(found.summary)}</p>',
     ]
+    if found.knowledge is Knowledge.NONE:
+        return "".join(parts)
     if THEMES in found.parts:
         rows = [(_theme(share), share.added) for share in found.themes]
         parts.append(_table(found, "Where both would stand", rows, found.parts[THEMES].rest))

@@ -19,7 +19,7 @@ from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
 from firth.lexical.scorer import CosineScorer, Explainer, TextPair, checked, numbered
 from firth.lexical.word_space import WordSpace
-from firth.lexical.words import spans, stems
+from firth.lexical.words import spans, stems, without
 from firth.origin.components import AlignedWords
 from firth.origin.fits import ThemeFits
 from firth.origin.reasons import THEMES, Reasons, parts_of
@@ -183,13 +183,6 @@ class EncoderReasons(Explainer):
         places = spans(text)
         of = stems([text[a:b].lower() for a, b in places], self._space.bag.stemmer)
         return numbers, [each for each in zip(places, of, strict=True) if each[1] in numbers]
-
-
-def without(text: str, places: Sequence[tuple[int, int]]) -> str:
-    """A text without what stands at `places`, in order."""
-    ends = [0, *(end for _, end in places)]
-    starts = [*(start for start, _ in places), len(text)]
-    return " ".join("".join(text[a:b] for a, b in zip(ends, starts, strict=True)).split())
 
 
 def _static(encoder: "SentenceTransformer") -> "StaticEmbedding | None":
