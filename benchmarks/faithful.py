@@ -19,7 +19,7 @@ import csv
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -114,9 +114,9 @@ def falls(
     )
 
 
-def measured(explainer: Explainer, words: Words, pairs: Sequence[TextPair], seed: int) -> Iterator[
-    tuple[str, Floats, Floats]
-]:
+def measured(
+    explainer: Explainer, words: Words, pairs: Sequence[TextPair], seed: int
+) -> Iterator[tuple[str, Floats, Floats]]:
     """Name of an order, and its falls."""
     found = [each for each in explainer.explanations(pairs) if isinstance(each, Reasons)]
     telling = [words.telling(each) for each in found]
@@ -142,13 +142,17 @@ def measured(explainer: Explainer, words: Words, pairs: Sequence[TextPair], seed
     for name, each in amounts.items():
         rng = np.random.default_rng(derive_seed(seed, "ties", name))
         orders = [
-            [some[i] for i in by_amount(values, rng)] for some, values in zip(telling, each, strict=True)
+            [some[i] for i in by_amount(values, rng)]
+            for some, values in zip(telling, each, strict=True)
         ]
         yield name, *falls(explainer, words, found, orders)
     rng = np.random.default_rng(derive_seed(seed, "orders"))
     random = [
         falls(
-            explainer, words, found, [[some[i] for i in rng.permutation(len(some))] for some in telling]
+            explainer,
+            words,
+            found,
+            [[some[i] for i in rng.permutation(len(some))] for some in telling],
         )
         for _ in range(ORDERS)
     ]
@@ -167,7 +171,10 @@ def table(explainer: Explainer, words: Words, pairs: Sequence[TextPair], seed: i
     """Print both measures, and each order against random."""
     found = list(measured(explainer, words, pairs, seed))
     random = found[-1]
-    for which, name in ((1, "comprehensiveness (more is better)"), (2, "sufficiency (less is better)")):
+    for which, name in (
+        (1, "comprehensiveness (more is better)"),
+        (2, "sufficiency (less is better)"),
+    ):
         print(f"\n| {name} | {' | '.join(f'{s:.0%}' for s in SHARES)} | mean | against random |")
         print("|---|" + "---|" * (len(SHARES) + 2))
         for each in found:
@@ -187,8 +194,9 @@ def largest_difference(explainer: "EncoderReasons", pairs: Sequence[TextPair]) -
     """
     import torch
 
-    model = explainer._encoder
-    table, tokenizer = model[0].embedding, model[0].tokenizer
+    module: Any = explainer._encoder[0]
+    table, tokenizer = module.embedding, module.tokenizer
+    jacobian_of: Any = torch.autograd.functional.jacobian  # mypy: untyped
     worst = 0.0
     for found in explainer.explanations(pairs):
         sides = []
@@ -199,9 +207,7 @@ def largest_difference(explainer: "EncoderReasons", pairs: Sequence[TextPair]) -
         pooled: Callable[[torch.Tensor], torch.Tensor] = lambda x: x.mean(dim=0)  # noqa: E731
         integrated = []
         for x in sides:
-            steps = [
-                torch.autograd.functional.jacobian(pooled, x * (k + 0.5) / 4) for k in range(4)
-            ]
+            steps = [jacobian_of(pooled, x * (k + 0.5) / 4) for k in range(4)]
             jacobian = torch.stack(steps).mean(dim=0)  # (d, tokens, d)
             integrated.append(torch.einsum("otd,td->to", jacobian, x))
         lengths = [float(pooled(x).norm()) for x in sides]

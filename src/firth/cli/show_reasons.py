@@ -29,7 +29,9 @@ def show_reasons(found: Reasons, top: int) -> None:
         return
     for name, part in found.parts.items():
         say()
-        say_styled((_HEADS.get(name, "Equal texts").ljust(_LABEL), "bold"), *_amount(found, part.added))
+        say_styled(
+            (_HEADS.get(name, "Equal texts").ljust(_LABEL), "bold"), *_amount(found, part.added)
+        )
         listed = 0.0
         if name == THEMES:
             for share in found.themes[:top]:
@@ -98,5 +100,7 @@ def _amount(found: Reasons, added: float) -> list[tuple[str, str]]:
 
 def _wrapped(text: str, width: int, first: str = "", style: str = "") -> None:
     indent = " " * len(first)
-    for line in textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent) or [first]:
+    for line in textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent) or [
+        first
+    ]:
         say_styled((line, style))

@@ -1,8 +1,8 @@
 """Themes: the contexts of a corpus in groups, each named by its words and its typical sentences.
 
 One context of 20,000 adds next to nothing to a score, and a sentence of it is an anecdote. What
-contexts add together, theme by theme, can be told: they are grouped by k-means of their vectors, and
-a theme's words are those by which its contexts differ from the corpus (class-based tf-idf:
+contexts add together, theme by theme, can be told: they are grouped by k-means of their vectors,
+and a theme's words are those by which its contexts differ from the corpus (class-based tf-idf:
 Grootendorst 2022).
 """
 
@@ -97,7 +97,10 @@ class Themes:
 
     def save(self, folder: Path) -> None:
         """Write them into `folder`, atomically."""
-        stored = {"themes": [asdict(theme) for theme in self.themes], "labels": self.labels.tolist()}
+        stored = {
+            "themes": [asdict(theme) for theme in self.themes],
+            "labels": self.labels.tolist(),
+        }
         write_json(folder / FILE, stored)
 
     @classmethod
@@ -168,9 +171,8 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
 
 def open_themes(run: Run, contexts: Contexts, corpus: Corpus, idf: Idf) -> Themes:
     """The themes of a run; grouped now, and not kept, where its stage is not."""
-    if run.has(THEMES):
-        if run.manifest(THEMES).inputs[CONTEXT.name] == run.manifest(CONTEXT).digest:
-            return Themes.load(run.folder(THEMES))
+    if run.has(THEMES) and run.manifest(THEMES).inputs == run.inputs(CORPUS, CONTEXT):
+        return Themes.load(run.folder(THEMES))
     note(f"{run.path}: its contexts are grouped now; {THEMES.command} {run.path} keeps the groups")
     return _group(run, contexts, corpus, idf)
 

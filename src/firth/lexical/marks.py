@@ -20,7 +20,7 @@ CONTRACTED = r"n['\u2019]t\b"
 """A negation at the end of its verb."""
 
 _CAPITALISED = re.compile(r"[A-Z][\w\u2019'-]*")
-_OPENING = re.compile(r"(?:^|[.!?:][\"\u201d)]? +|[\"\u201c(])[\"\u201c(]?$")
+_OPENING = re.compile(r"(?:^|\w{3}[.!?:][\"\u201d)]? +|[\"\u201c(])[\"\u201c(]?$")
 _CONTRACTED = re.compile(rf"\w+{CONTRACTED}", re.IGNORECASE)
 
 
@@ -43,10 +43,12 @@ def marks_of(text: str) -> dict[str, Mark]:
         >>> {word: mark.value for word, mark in marks.items()}
         {'bath': 'name', 'didn': 'negation', '12': 'number'}
     """
-    found = {}
+    found: dict[str, Mark] = {}
     for match in _CAPITALISED.finditer(text):
         if match[0] != "I" and not _OPENING.search(text[: match.start()]):
-            found |= dict.fromkeys(words(match[0].removesuffix("'s").removesuffix("’s")), Mark.NAME)
+            found |= dict.fromkeys(
+                words(match[0].removesuffix("'s").removesuffix("\u2019s")), Mark.NAME
+            )
     for match in _CONTRACTED.finditer(text):
         found[words(match[0])[0]] = Mark.NEGATION
     for word in words(text):

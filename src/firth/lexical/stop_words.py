@@ -8,10 +8,11 @@ from firth.lexical.words import stems
 _USUAL = 0.1
 """Share of sentences from which on a word of any language is empty. By frequency alone, a smaller
 share would cost a small corpus what it is about: at one in 100, *tax* and *school*."""
-_TELLING = frozenset(
-    "bill bottom call computer cry describe detail fill fire found front interest mill mine move "
-    "name part show side sincere system thick thin top".split()
-)
+_TELLING = frozenset({
+    "bill", "bottom", "call", "computer", "cry", "describe", "detail", "fill", "fire", "found",
+    "front", "interest", "mill", "mine", "move", "name", "part", "show", "side", "sincere",
+    "system", "thick", "thin", "top",
+})  # fmt: skip
 """Words of scikit-learn's list that are evidence (Nothman et al. 2018 on such lists)."""
 _CONTRACTED = ("don", "didn", "doesn", "isn", "wasn", "aren", "weren", "ll", "ve")
 """What `words` leaves of contractions, beside single letters."""
@@ -30,7 +31,9 @@ def stop_words(idf: Idf) -> frozenset[str]:
     """
     least = _USUAL * max(idf.sentences, 20)
     usual = (stem for stem, count in idf.frequencies.items() if count > least)
-    return frozenset((*usual, *stems(sorted({*ENGLISH_STOP_WORDS, *_CONTRACTED} - _TELLING), idf.stemmer)))
+    return frozenset(
+        (*usual, *stems(sorted({*ENGLISH_STOP_WORDS, *_CONTRACTED} - _TELLING), idf.stemmer))
+    )
 
 
 def is_letter(stem: str) -> bool:

@@ -151,9 +151,13 @@ class SummedWords:
         texts, left, right = numbered(pairs)
         sums = [WordSum.of(self._space, text) for text in texts]
         lengths = [found.length(self._own) or 1.0 for found in sums]
-        learned = [self._space.learned(found.stems) / n for found, n in zip(sums, lengths, strict=True)]
+        learned = [
+            self._space.learned(found.stems) / n for found, n in zip(sums, lengths, strict=True)
+        ]
         own = [
-            self._own / n * np.array([self._space.rarity(stem) for stem in found.stems], dtype=float)
+            self._own
+            / n
+            * np.array([self._space.rarity(stem) for stem in found.stems], dtype=float)
             for found, n in zip(sums, lengths, strict=True)
         ]
         for a, b in zip(left, right, strict=True):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from firth.context import CONTEXT
+from firth.context.contexts import Contexts
 from firth.context.encoder import SentenceEncoder
 from firth.context.open import open_encoder
 from firth.context.settings import Encoder
-from firth.context import CONTEXT
-from firth.context.contexts import Contexts
 from firth.context.themes import open_themes
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
@@ -120,7 +120,11 @@ class EnsembleOrigin(Explainer):
                 added = added + weight * summed.words
             hangs = None if summed.learned is None else added + weight * summed.learned
             wording = self._reader.wording(
-                one, two, _given(met.matches), added, (None, None) if hangs is None else halves(hangs)
+                one,
+                two,
+                _given(met.matches),
+                added,
+                (None, None) if hangs is None else halves(hangs),
             )
             themes = fits.themes if weight else ()
             parts = parts_of(

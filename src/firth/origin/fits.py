@@ -14,10 +14,10 @@ from firth.origin.reasons import ContextShare, ThemeShare
 
 SHOWN_THEMES, SHOWN_CONTEXTS, SHOWN_ALONE = 10, 2, 2
 _AT_ONCE = 64
-"""Pairs whose fits are in memory together: 20,000 contexts × 128 texts are 20 MB."""
+"""Pairs whose fits are in memory together: 20,000 contexts of 128 texts are 20 MB."""
 _LEANING, _TIMES = 2.0, 3.0
-"""A text stands alone in a theme that has so many times its usual share of it, and so many times the
-other text's."""
+"""A text stands alone in a theme that has so many times its usual share of it, and so many times
+the other text's."""
 _NONE = 1e-12
 
 
@@ -77,9 +77,13 @@ class ThemeFits:
         adds, squares1, squares2 = (
             np.add.reduceat(each, self._starts[:-1], axis=0) for each in (added, fits1**2, fits2**2)
         )
-        shares1, shares2 = (each / np.maximum(each.sum(axis=0), _NONE) for each in (squares1, squares2))
+        shares1, shares2 = (
+            each / np.maximum(each.sum(axis=0), _NONE) for each in (squares1, squares2)
+        )
         for i, product in enumerate(products.tolist()):
-            here = _Pair(adds[:, i], shares1[:, i], shares2[:, i], fits1[:, i], fits2[:, i], added[:, i])
+            here = _Pair(
+                adds[:, i], shares1[:, i], shares2[:, i], fits1[:, i], fits2[:, i], added[:, i]
+            )
             # In a theme that both only brush against, no more is added than its size lets expect.
             beyond = np.abs(here.adds - self._usual * here.adds.sum())
             first = [int(k) for k in np.argsort(-beyond, kind="stable")[:SHOWN_THEMES]]

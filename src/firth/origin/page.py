@@ -22,8 +22,8 @@ mark.alone { text-decoration: underline dotted var(--faint); }
 table { border-collapse: collapse; width: 100%; } caption { text-align: left; font-weight: 600; }
 td, th { padding: .2rem .4rem; vertical-align: top; text-align: left; font-weight: normal; }
 td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-td.b { width: 8rem; } i.bar { display: block; height: .7rem; margin-top: .4rem; border-radius: .2rem;
-  background: rgb(var(--more)); } i.less { background: rgb(var(--less)); }
+td.b { width: 8rem; } i.bar { display: block; height: .7rem; margin-top: .4rem;
+  border-radius: .2rem; background: rgb(var(--more)); } i.less { background: rgb(var(--less)); }
 """
 _WORD = re.compile(r"\w+(?:['\u2019]t\b)?")
 
@@ -60,11 +60,11 @@ def _article(found: Explanation) -> str:
     if found.knowledge is Knowledge.NONE:
         return "".join(parts)
     if THEMES in found.parts:
-        rows = [(_theme(share), share.added) for share in found.themes]
-        parts.append(_table(found, "Where both would stand", rows, found.parts[THEMES].rest))
+        themes = [(_theme(share), share.added) for share in found.themes]
+        parts.append(_table(found, "Where both would stand", themes, found.parts[THEMES].rest))
     if WORDS in found.parts:
-        rows = [(_safe(both(each)), each.added) for each in found.meetings]
-        parts.append(_table(found, "Words that meet", rows, found.parts[WORDS].rest))
+        met = [(_safe(both(each)), each.added) for each in found.meetings]
+        parts.append(_table(found, "Words that meet", met, found.parts[WORDS].rest))
     for which, alone in (("first", found.alone1), ("second", found.alone2)):
         if alone:
             listed = "".join(f"<li>{_theme(share)}</li>" for share in alone)
@@ -107,7 +107,8 @@ def _table(found: Reasons, title: str, rows: list[tuple[str, float]], rest: floa
         kind = "bar" if added >= 0 else "bar less"
         wide = min(100.0, abs(percent or 0.0))
         cells.append(
-            f'<tr><th scope="row">{label}</th><td class="n">{added:+.3f}</td><td class="n">{told}</td>'
+            f'<tr><th scope="row">{label}</th>'
+            f'<td class="n">{added:+.3f}</td><td class="n">{told}</td>'
             f'<td class="b"><i class="{kind}" style="width: {wide:.0f}%"></i></td></tr>'
         )
     return f"<table><caption>{_safe(title)}</caption>{''.join(cells)}</table>"

@@ -178,9 +178,7 @@ class Reasons:
     @property
     def unknown(self) -> tuple[str, ...]:
         """Words of either text that the corpus never had, in order."""
-        return tuple(
-            dict.fromkeys(w.text for w in (*self.words1, *self.words2) if not w.known)
-        )
+        return tuple(dict.fromkeys(w.text for w in (*self.words1, *self.words2) if not w.known))
 
     @property
     def told(self) -> str:
@@ -280,15 +278,15 @@ def both(meeting: Meeting) -> str:
     return one if one.lower() == two.lower() else f"{one} ~ {two}"
 
 
-def parts_of(similarity: float, listed: Mapping[str, tuple[float, Sequence[float]]]) -> dict[str, Part]:
+def parts_of(
+    similarity: float, listed: Mapping[str, tuple[float, Sequence[float]]]
+) -> dict[str, Part]:
     """Parts whose sum is the score: name → what it adds, and what is listed of that.
 
     What rounding leaves over stands in the first part; equal texts of which nothing is known have
     a part for being equal.
     """
-    parts = {
-        name: Part(added, added - math.fsum(found)) for name, (added, found) in listed.items()
-    }
+    parts = {name: Part(added, added - math.fsum(found)) for name, (added, found) in listed.items()}
     missing = similarity - math.fsum(part.added for part in parts.values())
     if abs(missing) > 1e-9:
         parts[EQUAL] = Part(missing, missing)

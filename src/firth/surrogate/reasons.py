@@ -152,7 +152,8 @@ class EncoderReasons(Explainer):
             for (one, _), whole, some in zip(block, scores[:place].tolist(), left_out, strict=True):
                 falls = whole - scores[place : place + len(some)]
                 place += len(some)
-                yield None, tuple(np.split(falls, [len(self._space.stems(one))]))
+                first = len(self._space.stems(one))
+                yield None, (falls[:first], falls[first:])
 
     def _summed(self, text: str) -> Floats:
         """What the tokens of each distinct stem add to the unit vector of a text, (n, d)."""
