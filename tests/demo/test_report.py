@@ -10,15 +10,8 @@ import pytest
 
 from firth.context.themes import Theme
 from firth.demo.report import DemoReport, write_report
-from firth.origin.reasons import (
-    ContextShare,
-    Knowledge,
-    Meeting,
-    Part,
-    Reasons,
-    ThemeShare,
-    Word,
-)
+from firth.origin.evidence import ContextShare, Knowledge, Meeting, Part, ThemeShare, Word
+from firth.origin.reasons import Reasons
 
 HOSTILE = """<script>alert("x")</script> & 'quoted' </td></table>"""
 

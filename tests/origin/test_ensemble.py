@@ -11,8 +11,8 @@ from firth.corpus.corpus import Corpus
 from firth.origin import ORIGIN
 from firth.origin.blend import BLEND, DEFAULT, Blend
 from firth.origin.ensemble import EnsembleOrigin
+from firth.origin.evidence import EQUAL, THEMES, WORDS
 from firth.origin.origin import Origin
-from firth.origin.reasons import EQUAL, THEMES, WORDS
 from firth.origin.settings import OriginConfig
 from firth.paper.origin import PaperOrigin
 from firth.run.errors import ConfigError, InputError, MissingStageError

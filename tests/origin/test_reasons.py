@@ -12,9 +12,9 @@ from tests.conftest import TOPICS
 
 from firth.lexical.marks import Mark
 from firth.origin.ensemble import EnsembleOrigin
+from firth.origin.evidence import THEMES, WORDS, Knowledge
 from firth.origin.origin import Origin
-from firth.origin.page import page
-from firth.origin.reasons import THEMES, WORDS, Knowledge, Reasons
+from firth.origin.reasons import Reasons, page
 from firth.surrogate.reasons import EncoderReasons
 
 A = "The ship reached the harbour near the island."

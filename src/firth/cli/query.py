@@ -251,7 +251,7 @@ def _write_explanations(found: Iterable["Explanation"], out: Path) -> None:
     """Write explanations in the format that the file is named for, one after the other."""
     kind = out.suffix.lower()
     if kind == ".html":
-        from firth.origin.page import page
+        from firth.origin.reasons import page
 
         write_text(out, page(found))
         return

@@ -4,7 +4,16 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 
-from firth.origin.reasons import THEMES, WORDS, Knowledge, Reasons, ThemeShare, both, named
+from firth.origin.evidence import (
+    THEMES,
+    WORDS,
+    Knowledge,
+    ThemeShare,
+    both,
+    named,
+    percent_of,
+)
+from firth.origin.reasons import Reasons
 from firth.run.screen import say, say_styled
 
 _BAR, _LABEL = 20, 34
@@ -90,7 +99,7 @@ def _row(found: Reasons, label: str, added: float) -> None:
 
 def _amount(found: Reasons, added: float) -> list[tuple[str, str]]:
     """An amount, its share of the score, and a bar as long as that."""
-    percent = found.percent(added)
+    percent = percent_of(found.similarity, added)
     spans = [(f"{added:+.3f}", "")]
     if percent is not None:
         bar = "█" * min(_BAR, round(abs(percent) * _BAR / 100))

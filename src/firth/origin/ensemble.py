@@ -18,8 +18,9 @@ from firth.lexical.scorer import Explainer, TextPair, checked
 from firth.lexical.word_space import WordSpace
 from firth.origin.blend import Blend
 from firth.origin.components import AlignedWords, Component, EncodedSentences, SummedWords
+from firth.origin.evidence import THEMES, WORDS, parts_of
 from firth.origin.fits import ThemeFits
-from firth.origin.reasons import THEMES, WORDS, Reasons, parts_of
+from firth.origin.reasons import Reasons
 from firth.origin.wording import WordReader, halves
 from firth.run.run import Run
 

@@ -10,7 +10,7 @@ from firth.context.contexts import Contexts
 from firth.context.themes import Themes
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
-from firth.origin.reasons import ContextShare, ThemeShare
+from firth.origin.evidence import ContextShare, ThemeShare
 
 SHOWN_THEMES, SHOWN_CONTEXTS, SHOWN_ALONE = 10, 2, 2
 _AT_ONCE = 64

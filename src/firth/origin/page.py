@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from firth.lexical.scorer import Explanation
-from firth.origin.reasons import THEMES, WORDS, Knowledge, Reasons, ThemeShare, Word, both, named
+from firth.origin.evidence import ThemeShare, Word, named, percent_of
 from firth.run.screen import escaped
 
 _STYLE = """
@@ -28,51 +27,18 @@ td.b { width: 8rem; } i.bar { display: block; height: .7rem; margin-top: .4rem;
 _WORD = re.compile(r"\w+(?:['\u2019]t\b)?")
 
 
-def page(found: Iterable[Explanation], title: str = "Reasons for similarity") -> str:
-    """A page of explanations, in order."""
-    articles = "".join(f"<article>{_article(each)}</article>\n" for each in found)
+def document(title: str, articles: Iterable[str]) -> str:
+    """A page of articles, which are HTML already."""
+    inside = "".join(f"<article>{each}</article>\n" for each in articles)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{_safe(title)}</title><style>{_STYLE}</style></head><body>\n"
-        f"<h1>{_safe(title)}</h1>\n{articles}</body></html>\n"
+        f"<title>{safe(title)}</title><style>{_STYLE}</style></head><body>\n"
+        f"<h1>{safe(title)}</h1>\n{inside}</body></html>\n"
     )
 
 
-def _article(found: Explanation) -> str:
-    if not isinstance(found, Reasons):
-        rows = "".join(
-            f'<tr><td class="n">{item.amount:+.4f}</td><td>{_safe(item.text)}'
-            f'<br><span class="faint">{_safe(item.note)}</span></td></tr>'
-            for item in found.shown(10)
-        )
-        return (
-            f'<p class="text">{_safe(found.sentence1)}</p><p class="text">{_safe(found.sentence2)}'
-            f"</p><p>{_safe(found.summary)}</p><table>{rows}</table>"
-        )
-    most = max((abs(w.added or 0.0) for w in (*found.words1, *found.words2)), default=0.0)
-    parts = [
-        f'<p class="text">{_coloured(found.sentence1, found.words1, most)}</p>',
-        f'<p class="text">{_coloured(found.sentence2, found.words2, most)}</p>',
-        f"<p>{_safe(found.told)}</p>",
-        f'<p class="faint">{_safe(found.summary)}</p>',
-    ]
-    if found.knowledge is Knowledge.NONE:
-        return "".join(parts)
-    if THEMES in found.parts:
-        themes = [(_theme(share), share.added) for share in found.themes]
-        parts.append(_table(found, "Where both would stand", themes, found.parts[THEMES].rest))
-    if WORDS in found.parts:
-        met = [(_safe(both(each)), each.added) for each in found.meetings]
-        parts.append(_table(found, "Words that meet", met, found.parts[WORDS].rest))
-    for which, alone in (("first", found.alone1), ("second", found.alone2)):
-        if alone:
-            listed = "".join(f"<li>{_theme(share)}</li>" for share in alone)
-            parts.append(f"<p>Only the {which} would stand where</p><ul>{listed}</ul>")
-    return "".join(parts)
-
-
-def _coloured(sentence: str, words: Sequence[Word], most: float) -> str:
+def coloured(sentence: str, words: Sequence[Word], most: float) -> str:
     """The text, its words on a ground as strong as what hangs on them; dots under what is left."""
     known = {word.text.lower().replace("\u2019", "'"): word for word in words}
     done, last = "", 0
@@ -85,24 +51,26 @@ def _coloured(sentence: str, words: Sequence[Word], most: float) -> str:
         ground = f"rgba(var(--{kind}), {0.6 * abs(added) / most if most else 0:.2f})"
         alone = "" if word.met or word.empty else ' class="alone"'
         about = "" if word.added is None else f' title="{added:+.3f}"'
-        done += _safe(sentence[last : match.start()])
-        done += f'<mark{alone}{about} style="background: {ground}">{_safe(match[0])}</mark>'
+        done += safe(sentence[last : match.start()])
+        done += f'<mark{alone}{about} style="background: {ground}">{safe(match[0])}</mark>'
         last = match.end()
-    return done + _safe(sentence[last:])
+    return done + safe(sentence[last:])
 
 
-def _theme(share: ThemeShare) -> str:
+def drawn_theme(share: ThemeShare) -> str:
+    """The words of a theme, and a sentence of it."""
     shown = [f"{each.sentence} ({each.document})" for each in share.contexts[:1]]
     lines = "".join(
-        f'<br><span class="faint">{_safe(line)}</span>' for line in shown or share.theme.typical[:1]
+        f'<br><span class="faint">{safe(line)}</span>' for line in shown or share.theme.typical[:1]
     )
-    return f"{_safe(named(share.theme, 5))}{lines}"
+    return f"{safe(named(share.theme, 5))}{lines}"
 
 
-def _table(found: Reasons, title: str, rows: list[tuple[str, float]], rest: float) -> str:
+def table(title: str, rows: Sequence[tuple[str, float]], rest: float, score: float) -> str:
+    """Amounts (label, which is HTML already, and what it adds), their rest, in per cent of a score."""
     cells = []
     for label, added in [*rows, ("rest", rest)]:
-        percent = found.percent(added)
+        percent = percent_of(score, added)
         told = "" if percent is None else f"{percent:.0f} %"
         kind = "bar" if added >= 0 else "bar less"
         wide = min(100.0, abs(percent or 0.0))
@@ -111,8 +79,9 @@ def _table(found: Reasons, title: str, rows: list[tuple[str, float]], rest: floa
             f'<td class="n">{added:+.3f}</td><td class="n">{told}</td>'
             f'<td class="b"><i class="{kind}" style="width: {wide:.0f}%"></i></td></tr>'
         )
-    return f"<table><caption>{_safe(title)}</caption>{''.join(cells)}</table>"
+    return f"<table><caption>{safe(title)}</caption>{''.join(cells)}</table>"
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
+    """A text that is neither markup nor acts on a reader."""
     return escape(escaped(text))

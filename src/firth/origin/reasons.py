@@ -1,125 +1,24 @@
 """Reasons: a score, what it is the sum of, which words it hangs on, and what has no counterpart."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import Any
 
-from firth.context.themes import Theme
 from firth.lexical.marks import Mark
-from firth.lexical.scorer import Shown
-
-THEMES, WORDS, EQUAL = "themes", "words", "equal"
-"""Parts of a score: what contexts tell; what words tell by themselves; that texts are equal, where
-nothing else is known of them."""
-_SMALL = 0.01
-"""Of a score: less is not told in a sentence."""
-
-
-class Knowledge(StrEnum):
-    """What there is to know two texts by."""
-
-    BOTH = "both"
-    """Each has a word that the corpus has and that says something."""
-    SPELLING = "spelling"
-    """One has none, but a word of it is written like one of the other."""
-    NONE = "none"
-    """Nothing: the score is no claim."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a score.
-
-    Attributes:
-        added: What it adds.
-        rest: What is not listed of it.
-    """
-
-    added: float
-    rest: float
-
-
-@dataclass(frozen=True)
-class ContextShare:
-    """One corpus sentence.
-
-    Attributes:
-        sentence: Its text.
-        document: Name of its document.
-        position: Its number.
-        fit1: How well s1 fits next to it; over all contexts, the root mean square is at most 1.
-        fit2: How well s2 does.
-        added: What it adds to the score.
-    """
-
-    sentence: str
-    document: str
-    position: int
-    fit1: float
-    fit2: float
-    added: float
-
-
-@dataclass(frozen=True)
-class ThemeShare:
-    """Contexts of one theme.
-
-    Attributes:
-        theme: Its words and typical sentences.
-        added: What its contexts add to the score together.
-        share1: Share of s1's fits that is here, in [0, 1]; over all themes, 1 (what contexts see).
-        share2: That of s2.
-        usual: Share of all contexts that is here: what a text without any leaning would have.
-        contexts: Those of its contexts that add most.
-    """
-
-    theme: Theme
-    added: float
-    share1: float
-    share2: float
-    usual: float
-    contexts: tuple[ContextShare, ...] = ()
-
-
-@dataclass(frozen=True)
-class Word:
-    """A word of a text.
-
-    Attributes:
-        text: As it is written first.
-        added: What the score hangs on it: half of what its meetings with all words of the other
-            text add, what was learned included; None where that is not computed.
-        known: The corpus has it.
-        empty: A stop word: no evidence.
-        met: It has a counterpart in the other text.
-        mark: Name, number or negation.
-    """
-
-    text: str
-    added: float | None
-    known: bool
-    empty: bool
-    met: bool
-    mark: Mark | None
-
-
-@dataclass(frozen=True)
-class Meeting:
-    """A word of the one text and its counterpart in the other.
-
-    Attributes:
-        word1: Of s1, as it is written.
-        word2: Of s2.
-        match: How far they match, in [0, 1]: 1 for forms of one word.
-        added: What they add to the score by themselves.
-    """
-
-    word1: str
-    word2: str
-    match: float
-    added: float
+from firth.lexical.scorer import Explanation, Shown
+from firth.origin.evidence import (
+    SMALL,
+    THEMES,
+    WORDS,
+    Knowledge,
+    Meeting,
+    Part,
+    ThemeShare,
+    Word,
+    both,
+    named,
+)
+from firth.origin.page import coloured, document, drawn_theme, safe, table
 
 
 @dataclass(frozen=True)
@@ -161,13 +60,7 @@ class Reasons:
 
     def html(self) -> str:
         """A page of its own: no file, script or address is needed beside it."""
-        from firth.origin.page import page
-
         return page([self])
-
-    def percent(self, added: float) -> float | None:
-        """An amount in per cent of the score; None where the score is too near 0 for that."""
-        return 100 * added / self.similarity if abs(self.similarity) >= _SMALL / 2 else None
 
     @property
     def summary(self) -> str:
@@ -208,7 +101,7 @@ class Reasons:
         reasons = [
             f"both stand where {named(each.theme)} are spoken of ({each.added:.2f})"
             for each in [each for each in self.themes if each.theme not in alone][:3]
-            if each.added >= max(_SMALL, 0.03 * self.similarity)
+            if each.added >= max(SMALL, 0.03 * self.similarity)
         ]
         met = [each for each in self.meetings if each.added >= 0.03 * self.similarity][:4]
         if met:
@@ -264,30 +157,40 @@ class Reasons:
         return f"Mind: {'; '.join(found)}." if found else ""
 
 
-def named(theme: Theme, count: int = 3) -> str:
-    """A theme by its words: *tax, income and rate*."""
-    words = theme.words[:count]
-    if len(words) < 2:
-        return "".join(words) or "other things"
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+def page(found: Iterable[Explanation], title: str = "Reasons for similarity") -> str:
+    """A page of explanations, in order."""
+    return document(title, map(_article, found))
 
 
-def both(meeting: Meeting) -> str:
-    """Two words that meet: one, if they are the same."""
-    one, two = meeting.word1, meeting.word2
-    return one if one.lower() == two.lower() else f"{one} ~ {two}"
-
-
-def parts_of(
-    similarity: float, listed: Mapping[str, tuple[float, Sequence[float]]]
-) -> dict[str, Part]:
-    """Parts whose sum is the score: name → what it adds, and what is listed of that.
-
-    What rounding leaves over stands in the first part; equal texts of which nothing is known have
-    a part for being equal.
-    """
-    parts = {name: Part(added, added - math.fsum(found)) for name, (added, found) in listed.items()}
-    missing = similarity - math.fsum(part.added for part in parts.values())
-    if abs(missing) > 1e-9:
-        parts[EQUAL] = Part(missing, missing)
-    return parts
+def _article(found: Explanation) -> str:
+    if not isinstance(found, Reasons):
+        rows = "".join(
+            f'<tr><td class="n">{item.amount:+.4f}</td><td>{safe(item.text)}'
+            f'<br><span class="faint">{safe(item.note)}</span></td></tr>'
+            for item in found.shown(10)
+        )
+        return (
+            f'<p class="text">{safe(found.sentence1)}</p><p class="text">{safe(found.sentence2)}'
+            f"</p><p>{safe(found.summary)}</p><table>{rows}</table>"
+        )
+    score = found.similarity
+    most = max((abs(w.added or 0.0) for w in (*found.words1, *found.words2)), default=0.0)
+    parts = [
+        f'<p class="text">{coloured(found.sentence1, found.words1, most)}</p>',
+        f'<p class="text">{coloured(found.sentence2, found.words2, most)}</p>',
+        f"<p>{safe(found.told)}</p>",
+        f'<p class="faint">{safe(found.summary)}</p>',
+    ]
+    if found.knowledge is Knowledge.NONE:
+        return "".join(parts)
+    if THEMES in found.parts:
+        themes = [(drawn_theme(share), share.added) for share in found.themes]
+        parts.append(table("Where both would stand", themes, found.parts[THEMES].rest, score))
+    if WORDS in found.parts:
+        met = [(safe(both(each)), each.added) for each in found.meetings]
+        parts.append(table("Words that meet", met, found.parts[WORDS].rest, score))
+    for which, alone in (("first", found.alone1), ("second", found.alone2)):
+        if alone:
+            listed = "".join(f"<li>{drawn_theme(share)}</li>" for share in alone)
+            parts.append(f"<p>Only the {which} would stand where</p><ul>{listed}</ul>")
+    return "".join(parts)

@@ -11,7 +11,7 @@ from firth.lexical.spelling import alike
 from firth.lexical.stop_words import is_letter, stop_words
 from firth.lexical.word_space import WordSpace
 from firth.lexical.words import as_written, stems
-from firth.origin.reasons import Knowledge, Meeting, Word
+from firth.origin.evidence import Knowledge, Meeting, Word
 
 SHOWN_MEETINGS = 10
 MEET = 0.25
@@ -100,8 +100,8 @@ class WordReader:
             knowledge = Knowledge.SPELLING
         return Wording(
             meetings,
-            _words(first, list(meets.any(axis=1)), hangs[0]),
-            _words(second, list(meets.any(axis=0)), hangs[1]),
+            _words(first, [bool(row.any()) for row in meets], hangs[0]),
+            _words(second, [bool(row.any()) for row in meets.T], hangs[1]),
             knowledge,
         )
 
@@ -143,6 +143,6 @@ def _match(one: _Read, two: _Read, match: float) -> float:
 def _words(read: tuple[_Read, ...], met: list[bool], hangs: Floats | None) -> tuple[Word, ...]:
     amounts: list[float] | list[None] = [None] * len(read) if hangs is None else hangs.tolist()
     return tuple(
-        Word(w.text, amount, w.known, w.empty, bool(meets), w.mark)
+        Word(w.text, amount, w.known, w.empty, meets, w.mark)
         for w, meets, amount in zip(read, met, amounts, strict=True)
     )

@@ -21,8 +21,9 @@ from firth.lexical.scorer import CosineScorer, Explainer, TextPair, checked, num
 from firth.lexical.word_space import WordSpace
 from firth.lexical.words import spans, stems, without
 from firth.origin.components import AlignedWords
+from firth.origin.evidence import THEMES, parts_of
 from firth.origin.fits import ThemeFits
-from firth.origin.reasons import THEMES, Reasons, parts_of
+from firth.origin.reasons import Reasons
 from firth.origin.wording import Hangs, WordReader, halves
 from firth.run.pretrained import open_encoder
 from firth.run.run import Run
