@@ -67,7 +67,7 @@ def drawn_theme(share: ThemeShare) -> str:
 
 
 def table(title: str, rows: Sequence[tuple[str, float]], rest: float, score: float) -> str:
-    """Amounts (label, which is HTML already, and what it adds), their rest, in per cent of a score."""
+    """Amounts, each a label in HTML and what it adds, and their rest, in per cent of a score."""
     cells = []
     for label, added in [*rows, ("rest", rest)]:
         percent = percent_of(score, added)
