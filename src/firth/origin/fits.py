@@ -15,9 +15,9 @@ from firth.origin.evidence import ContextShare, ThemeShare
 SHOWN_THEMES, SHOWN_CONTEXTS, SHOWN_ALONE = 10, 2, 2
 _AT_ONCE = 64
 """Pairs whose fits are in memory together: 20,000 contexts of 128 texts are 20 MB."""
-_LEANING, _TIMES = 2.0, 3.0
-"""A text stands alone in a theme that has so many times its usual share of it, and so many times
-the other text's."""
+_LEANING, _TIMES, _MUCH = 2.0, 3.0, 0.03
+"""A text stands alone in a theme that has so many times its usual share of it, so many times the
+other text's, and at least the last."""
 _NONE = 1e-12
 
 
@@ -85,17 +85,19 @@ class ThemeFits:
                 adds[:, i], shares1[:, i], shares2[:, i], fits1[:, i], fits2[:, i], added[:, i]
             )
             # In a theme that both only brush against, no more is added than its size lets expect.
-            beyond = np.abs(here.adds - self._usual * here.adds.sum())
-            first = [int(k) for k in np.argsort(-beyond, kind="stable")[:SHOWN_THEMES]]
+            expected = self._usual * max(0.0, float(here.adds.sum()))
+            beyond = np.where(here.adds > 0, here.adds - expected, -here.adds)
+            order = np.argsort(-beyond, kind="stable")[:SHOWN_THEMES]
+            first = [int(k) for k in order if beyond[k] > 0]
             yield Explained(
                 product,
-                tuple(self._share(here, k, SHOWN_CONTEXTS) for k in first if here.adds[k]),
+                tuple(self._share(here, k, SHOWN_CONTEXTS) for k in first),
                 tuple(self._share(here, k) for k in self._alone(here.share1, here.share2)),
                 tuple(self._share(here, k) for k in self._alone(here.share2, here.share1)),
             )
 
     def _alone(self, here: Floats, there: Floats) -> list[int]:
-        leaning = (here >= _LEANING * self._usual) & (here >= _TIMES * there) & (here > 0)
+        leaning = (here >= _LEANING * self._usual) & (here >= _TIMES * there) & (here >= _MUCH)
         order = np.argsort(self._usual - here, kind="stable")
         return [int(k) for k in order if leaning[k]][:SHOWN_ALONE]
 
