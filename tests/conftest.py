@@ -107,7 +107,7 @@ def tiny_run(
 
     Its Origin is the paper's; what the default one needs is built as well.
     """
-    from firth.context import CONTEXT
+    from firth.context import CONTEXT, THEMES
     from firth.origin import ORIGIN
     from firth.pipeline import bring_up_to_date
 
@@ -124,7 +124,7 @@ def tiny_run(
             settings = tiny_settings(texts) | {"adapt": {"encoder": str(tiny_bert)}}
             run = Run.create(path, Config.parse(settings, CONFIG))
             bring_up_to_date(run)
-            bring_up_to_date(run, CONTEXT, ORIGIN)
+            bring_up_to_date(run, CONTEXT, THEMES, ORIGIN)
     return path
 
 

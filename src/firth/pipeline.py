@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 from firth.check import CHECK
-from firth.context import ADAPT, CONTEXT
+from firth.context import ADAPT, CONTEXT, THEMES
 from firth.corpus import CORPUS, TOKENIZER
 from firth.evaluate import EVALUATION
 from firth.harvest import HARVEST
@@ -53,6 +53,7 @@ STEPS = (
     Step(COHERENCE, "firth.paper.coherence.build", "train_coherence"),
     Step(GENERATOR, "firth.paper.generation.build", "train_generator"),
     Step(CONTEXT, "firth.context.build", "build_context"),
+    Step(THEMES, "firth.context.themes", "build_themes"),
     Step(ORIGIN, "firth.origin.choose", "build_origin"),
     Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
     Step(TEACHER, "firth.surrogate.teacher", "build_teacher"),
@@ -74,6 +75,8 @@ def needed(run: Run) -> tuple[Stage, ...]:
         unused.add(HARVEST)
     if run.config.adapt.encoder is None:
         unused.add(ADAPT)
+    if CONTEXT in unused:
+        unused.add(THEMES)
     if not run.config.evaluate.tasks:
         unused.add(EVALUATION)
     return tuple(step.stage for step in STEPS if step.stage not in unused)

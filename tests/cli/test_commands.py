@@ -107,12 +107,50 @@ def test_the_default_origin_explains_by_parts(firth: Command, run: Path) -> None
     blend = ("--set", "origin.method=ensemble")
     near = A.replace("ship", "sailor")
     _, out, _ = firth("explain", A, near, "--run", run, "--top", 2, *blend)
-    assert all(name in out for name in ("sentences: fits", "words: fits", "terms: fits"))
+    assert all(name in out for name in ("Where both would stand", "Words that meet", "rest"))
     _, out, _ = firth("similarity", A, near, "--run", run, "--json", *blend)
     found = json.loads(out)
     added = sum(part["added"] for part in found["parts"].values())
     assert added == pytest.approx(found["similarity"])
-    assert {item["part"] for item in found["evidence"]} == {"sentences", "words", "terms"}
+    assert {"themes", "words"} <= set(found["parts"])
+    for name, listed in (("themes", found["themes"]), ("words", found["meetings"])):
+        whole = sum(item["added"] for item in listed) + found["parts"][name]["rest"]
+        assert whole == pytest.approx(found["parts"][name]["added"], abs=1e-9)
+
+
+def test_explain_writes_pages_and_lines(firth: Command, run: Path, tmp_path: Path) -> None:
+    """`--out` by the name of the file, of one pair or many; a wrong name is refused at once."""
+    given = ("--run", run, "--set", "origin.method=ensemble")
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text(f"{A}\t{B}\n{B}\t{A}\n")
+    assert firth("explain", A, B, *given, "--out", tmp_path / "one.json")[0] == 0
+    one = json.loads((tmp_path / "one.json").read_text())
+    assert firth("explain", "--pairs", pairs, *given, "--out", tmp_path / "all.jsonl")[0] == 0
+    lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert [line["sentence1"] for line in lines] == [A, B]
+    assert lines[0]["similarity"] == lines[1]["similarity"] == one["similarity"]
+    for preset in (given, given[:2]):  # the printed method has a page, too
+        out = tmp_path / "all.html"
+        assert firth("explain", "--pairs", pairs, *preset, "--out", out, "--force")[0] == 0
+        assert out.read_text().count("<article>") == 2
+    status, _, err = firth("explain", A, B, *given, "--out", tmp_path / "one.txt")
+    assert status == 1
+    assert ".html" in err
+    status, _, err = firth("explain", A, B, *given, "--out", tmp_path / "one.json")
+    assert status == 1
+    assert "--force" in err
+
+
+def test_explain_a_model(firth: Command, run: Path) -> None:
+    """The Surrogate's own score, by the run's contexts; settings of Origin do not reach it."""
+    model = ("--run", run, "--model", run / "surrogate")
+    status, out, _ = firth("explain", A, B, *model, "--json")
+    assert status == 0
+    found = json.loads(out)
+    assert found["parts"]["themes"]["added"] == pytest.approx(found["similarity"])
+    status, _, err = firth("explain", A, B, *model, "--set", "origin.own=1")
+    assert status == 1
+    assert "--model" in err
 
 
 def test_the_preset_is_origin_as_printed(firth: Command, run: Path) -> None:

@@ -137,10 +137,9 @@ def test_a_run_with_an_encoder_of_one_s_own(
     assert found.similarity == pytest.approx(origin.similarity(a, b))
     assert found.similarity == pytest.approx(sum(part.added for part in found.parts.values()))
     one, two = encoder.encode([a, b])
-    assert found.parts["sentences"].added == pytest.approx(
-        found.parts["sentences"].weight * float(one @ two), abs=1e-6
-    )
-    assert found.evidence[0].document is not None
+    cosine = origin.weights["sentences"] * float(one @ two)
+    assert found.parts["themes"].added == pytest.approx(cosine, abs=1e-6)
+    assert found.themes
 
 
 def test_the_opened_encoder_is_the_adapted_one(

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from firth.context.themes import Theme
 from firth.demo.report import DemoReport, write_report
-from firth.origin.components import Contribution
-from firth.origin.ensemble import EnsembleExplanation, Part
+from firth.origin.evidence import ContextShare, Knowledge, Meeting, Part, ThemeShare, Word
+from firth.origin.reasons import Reasons
 
 HOSTILE = """<script>alert("x")</script> & 'quoted' </td></table>"""
 
@@ -28,9 +29,23 @@ except MissingExtraError as error:
 
 def report(text: str) -> DemoReport:
     """A report with `text` in every place that can hold text of others."""
-    evidence = Contribution(text, text, text, 3, -0.5, -0.25, 0.125)
-    parts = {text: Part(0.25, 0.5, 0.125)}
-    explanation = EnsembleExplanation(text, text, 0.125, parts, (evidence,))
+    context = ContextShare(text, text, 3, -0.5, -0.25, 0.125)
+    theme = ThemeShare(Theme((text,), (text,)), 0.25, 0.5, 0.25, 0.1, (context,))
+    word = Word(text, 0.125, False, False, False, None)
+    explanation = Reasons(
+        sentence1=text,
+        sentence2=text,
+        similarity=0.125,
+        parts={text: Part(0.5, 0.125)},
+        themes=(theme,),
+        alone1=(),
+        alone2=(),
+        meetings=(Meeting(text, text, 1.0, 0.25),),
+        words1=(word,),
+        words2=(word,),
+        exact=True,
+        knowledge=Knowledge.BOTH,
+    )
     return DemoReport(
         facts={text: text},
         curves={text: (text, {text: [(1.0, 0.5), (2.0, 0.25)], "other": [(1.0, 0.75)]})},

@@ -12,7 +12,7 @@ from firth.context.open import open_encoder
 from firth.lexical.scorer import TextPair
 from firth.lexical.spelling import ngrams
 from firth.lexical.word_space import WordSpace
-from firth.origin.components import Component, Contribution, SummedWords, WordProducts
+from firth.origin.components import Component, WordProducts
 from firth.origin.ensemble import EnsembleOrigin
 from firth.run.run import Run
 
@@ -30,7 +30,6 @@ PAIRS = [
     (EMPTY, UNKNOWN),
     (UNKNOWN, MORE),
 ]
-EVERYTHING = 100_000
 NAMES = ["sentences", "words"]
 
 
@@ -56,23 +55,19 @@ def space(tiny_run: Path) -> WordSpace:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("pair", PAIRS)
-def test_contributions_sum_to_their_part_and_parts_to_the_similarity(
-    components: Mapping[str, Component], name: str, pair: TextPair
+def test_what_is_taken_sums_to_the_similarity(
+    components: Mapping[str, Component], name: str
 ) -> None:
     """Nothing is said of a score that is not in it, and nothing is left out."""
-    parts = components[name].parts(*pair, EVERYTHING)
-    (score,) = components[name].similarities([pair])
-    assert sum(added for _, added in parts.values()) == pytest.approx(score, abs=1e-6)
-    for part, (found, added) in parts.items():
-        assert {item.part for item in found} <= {part}
-        for item in found:
-            assert (item.document is not None) == (item.position is not None)
-            assert (item.document is not None) == (part == "sentences")
-        # A language model's contexts are fewer than its dimensions: they see a part of the cosine.
-        if part != "sentences" or len(found) > 50:
-            whole = sum(item.contribution for item in found)
-            assert whole == pytest.approx(added, abs=1e-4)
+    scores = components[name].similarities(PAIRS).tolist()
+    for score, taken in zip(scores, components[name].taken(PAIRS), strict=True):
+        product = 0.0
+        if taken.vectors is not None:
+            product = float(taken.vectors[0] @ taken.vectors[1])
+        words = 0.0 if taken.words is None else float(taken.words.sum())
+        assert product + words == pytest.approx(score, abs=1e-6)
+        if taken.learned is not None:
+            assert taken.learned.sum() == pytest.approx(product, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -134,15 +129,16 @@ def test_summed_words_are_symmetric_to_the_last_bit(space: WordSpace) -> None:
     assert WordProducts.of(space, [(A, A.upper())]).cosines(0.8) == [1.0]
 
 
-def test_terms_are_the_products_of_their_fits(of_bag: Mapping[str, Component]) -> None:
-    """A word that both have adds its two shares, as far as they are spelled alike."""
-    component = of_bag["sentences"]
-    assert isinstance(component, SummedWords)
-    terms, _ = component.parts(A, B, EVERYTHING)["terms"]
-    by_name = {item.evidence: item for item in terms}
-    shared = by_name["harbour"]
-    assert shared.contribution == pytest.approx(shared.fit1 * shared.fit2)
-    assert all(0 < item.contribution <= item.fit1 * item.fit2 + 1e-12 for item in terms)
+def test_own_directions_meet_as_far_as_they_are_spelled_alike(
+    of_bag: Mapping[str, Component], space: WordSpace
+) -> None:
+    """A stem that both have adds most, one that shares no n-gram nothing."""
+    (taken,) = of_bag["sentences"].taken([(A, B)])
+    one, two = space.stems(A), space.stems(B)
+    assert taken.words is not None
+    added = taken.words[one.index("harbour")]
+    assert added.argmax() == two.index("harbour")
+    assert added[two.index("storm")] == 0
 
 
 def matched(space: WordSpace, one: str, two: str) -> float:
@@ -179,40 +175,25 @@ def test_words_are_aligned_as_defined(
     assert of_bag["words"].similarities([pair])[0] == pytest.approx(added / whole, rel=1e-6)
 
 
-def test_each_word_is_said_to_meet_its_best(of_bag: Mapping[str, Component]) -> None:
-    """Equal stems meet with 1; a pair that is each other's best is named once, with both parts."""
-    found, _ = of_bag["words"].parts(A, B, EVERYTHING)["words"]
-    names = [item.evidence for item in found]
-    assert len(names) == len(set(names))
-    (harbour,) = (item for item in found if item.evidence == "harbour")
-    assert harbour.fit1 == harbour.fit2 == 1.0
-    others = [item for item in found if " ~ " in item.evidence]
-    assert all(item.fit1 == item.fit2 <= 1 for item in others)
-
-
-def test_the_weightiest_evidence_comes_first(of_bag: Mapping[str, Component]) -> None:
-    """`top` cuts the same list; nothing that adds nothing is named."""
-    seen: set[str] = set()
-    for component in of_bag.values():
-        some = component.parts(A, B, 2)
-        for part, (every, _) in component.parts(A, B, EVERYTHING).items():
-            assert some[part][0] == every[:2]
-            sizes = [abs(item.contribution) for item in every]
-            assert sizes == sorted(sizes, reverse=True)
-            assert all(sizes)
-            seen.add(part)
-    assert seen == {"sentences", "terms", "words"}
+def test_each_word_adds_where_it_meets_its_best(of_bag: Mapping[str, Component]) -> None:
+    """No word adds but in its best match, or where it is another's."""
+    (taken,) = of_bag["words"].taken([(A, B)])
+    assert taken.words is not None
+    assert taken.matches is not None
+    best = (taken.matches == taken.matches.max(axis=1, keepdims=True)) | (
+        taken.matches == taken.matches.max(axis=0, keepdims=True)
+    )
+    assert (taken.words > 0).any()
+    assert not taken.words[~best].any()
 
 
 def test_nothing_meets_nothing(of_bag: Mapping[str, Component]) -> None:
     """Of an empty text there is no evidence, and no similarity."""
     for component in of_bag.values():
         assert component.similarities([(A, EMPTY), (EMPTY, EMPTY)]).tolist() == [0.0, 0.0]
-        listed: list[Contribution] = []
-        for found, added in component.parts(A, EMPTY, EVERYTHING).values():
-            assert added == 0.0
-            listed += [item for item in found if item.contribution]
-        assert not listed
+        (taken,) = component.taken([(A, EMPTY)])
+        assert taken.words is not None
+        assert taken.words.size == 0
 
 
 def test_the_bag_knows_its_corpus(tiny_run: Path) -> None:

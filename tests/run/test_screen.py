@@ -1,6 +1,7 @@
 """`firth.run.screen`: what comes from a file cannot command a terminal."""
 
 import ast
+import io
 import sys
 import unicodedata
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import firth
 from firth.run import progress
 from firth.run.progress import bar, note
-from firth.run.screen import complain, escaped, say
+from firth.run.screen import complain, escaped, say, say_styled
 
 HARMLESS = "É漢\u200d🙂\n\t"
 CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4K\x07"
@@ -76,3 +77,31 @@ def test_nothing_else_prints() -> None:
                 found.append(f"{path.relative_to(root)}: {name}")
     assert [place for place in found if not place.startswith("run/screen.py")] == []
     assert found  # the premise: such calls are found
+
+
+class Terminal(io.StringIO):
+    """A screen that moves."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colour_is_firths_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a terminal styles colour and texts do not; elsewhere, and with NO_COLOR, plain text."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    spans = (("bad " + CLIPBOARD, ""), ("[red]good[/red]", "green"))
+    shown = {}
+    for name, screen in (("terminal", Terminal()), ("file", io.StringIO())):
+        monkeypatch.setattr(sys, "stdout", screen)
+        say_styled(*spans)
+        shown[name] = screen.getvalue()
+        assert "\\x1b]52" in shown[name], "spelt out"
+        assert "\x1b]52" not in shown[name]
+        assert "[red]good[/red]" in shown[name], "a text is no markup"
+    assert "\x1b[32m" in shown["terminal"]
+    assert "\x1b" not in shown["file"]
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys, "stdout", plain := Terminal())
+    say_styled(*spans)
+    assert "\x1b[32m" not in plain.getvalue()

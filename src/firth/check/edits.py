@@ -14,7 +14,6 @@ import numpy as np
 
 from firth.check.rewording import (
     MONTH,
-    NAME,
     NO_COUNT,
     Splice,
     capital,
@@ -22,7 +21,8 @@ from firth.check.rewording import (
     spliced,
     substitutes_in,
 )
-from firth.check.synonyms import NUMBER_WORDS, OPPOSITES, PAST
+from firth.check.synonyms import OPPOSITES, PAST
+from firth.lexical.marks import CONTRACTED, NAME, NEGATIONS, NUMBER_WORDS
 from firth.lexical.words import words
 
 MAX_WORDS = 40
@@ -295,11 +295,10 @@ _NO_SUBJECT = re.compile(
 _NEGATIVE = re.compile(
     r"\b"
     + _any(
-        """not never no none nor neither nobody nothing without hardly rarely seldom barely
-        cannot few only any anyone anything anybody ever yet either until unless anymore but
-        too necessarily also already some both whether"""
+        f"""{" ".join(NEGATIONS)} few only any anyone anything anybody ever yet either until
+        unless anymore but too necessarily also already some both whether"""
     )
-    + r"\b|\b(?:one of|at all)\b|n['\u2019]t\b",
+    + rf"|\b(?:one of|at all)\b|{CONTRACTED}",
     re.I,
 )
 _NEGATED = re.compile(

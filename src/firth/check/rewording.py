@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from firth.check.synonyms import ALIKE, NUMBER_WORDS, REWORDINGS
+from firth.check.synonyms import ALIKE, REWORDINGS
+from firth.lexical.marks import NAME, NUMBER_WORDS, TOKEN
 
 MAX_REWORDINGS = 3
 HOLD = "\ue000"
 """First of the private characters that stand for what has to stay: no pattern matches one."""
 MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-TOKEN = r"[A-Z][a-z][\w\u2019'-]*"
-NAME = rf"{TOKEN}(?: (?:[A-Z]\. )?{TOKEN})*"
-"""A name: words with capitals, and initials between them."""
 
 
 class Splice(NamedTuple):

@@ -540,8 +540,3 @@ sign signed,start started,stay stayed,study studied,take took,teach taught,tell 
 try tried,use used,visit visited,want wanted,win won,work worked,write wrote
 """
 """Verbs whose past is turned into "did not" and the verb after a subject that is a pronoun."""
-
-NUMBER_WORDS = (
-    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-)  # fmt: skip
-"""2 to 12."""

@@ -23,7 +23,7 @@ from firth.cli.options import (
     with_preset,
 )
 from firth.cli.show import show_json, show_summary
-from firth.context import ADAPT, CONTEXT
+from firth.context import ADAPT, CONTEXT, THEMES
 from firth.context.settings import Encoder
 from firth.corpus import CORPUS, TOKENIZER
 from firth.harvest import HARVEST
@@ -184,7 +184,7 @@ def build_context(
             run = run.changed({"context": named})
         # A model that is refused leaves everything as it was, the stages before this one, too.
         context_inputs(run.config.context)
-    _build(run, CHECK, CONTEXT, ORIGIN)
+    _build(run, CHECK, CONTEXT, THEMES, ORIGIN)
 
 
 def adapt(

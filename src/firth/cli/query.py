@@ -1,7 +1,8 @@
 """Commands that ask: they read a run and leave it as it is."""
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,13 +24,13 @@ from firth.cli.options import (
 )
 from firth.cli.show import show_explanation, show_json, show_summary, show_table
 from firth.run.errors import ConfigError, DamagedError, InputError
-from firth.run.files import write_text
-from firth.run.progress import note
+from firth.run.files import write_atomically, write_text
+from firth.run.progress import note, track
 from firth.run.run import Run
 from firth.run.screen import say
 
 if TYPE_CHECKING:
-    from firth.lexical.scorer import Explainer
+    from firth.lexical.scorer import Explainer, Explanation
     from firth.scale.scale import Scale
 
 _COLUMN = re.compile(r"(sentence|text|sent|s|question|q)[ _-]?([12ab]|one|two)", re.IGNORECASE)
@@ -180,26 +181,92 @@ def similarity(
 
 
 def explain(
-    a: Annotated[str, typer.Argument(help="First sentence.", show_default=False)],
-    b: Annotated[str, typer.Argument(help="Second sentence.", show_default=False)],
     folder: RunFolder,
-    top: Annotated[int, typer.Option(min=1, help="Contexts to show (of each part).")] = 10,
+    a: Annotated[str | None, typer.Argument(help="First sentence.", show_default=False)] = None,
+    b: Annotated[str | None, typer.Argument(help="Second sentence.", show_default=False)] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help="File of pairs instead: two tab-separated sentences a line."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Explain the scores of this sentence encoder (folder or hub name) instead of "
+            "Origin's, by the run's contexts.",
+            show_default=False,
+        ),
+    ] = None,
+    out: OptionalOutFile = None,
+    top: Annotated[int, typer.Option(min=1, help="Themes, and words, to show.")] = 5,
     as_json: AsJson = False,
+    force: Force = False,
     preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show which contexts a score comes from, and what each adds to it."""
-    start(quiet)
-    _need_text(a, b)
-    origin = _open_origin(folder, preset, settings, seed)
-    _note_unknown(origin, a, b)
-    found = origin.explain(a, b)
-    if as_json:
-        show_json(found.as_dict())
+    """Show why two sentences are alike: where both would stand, and which words meet.
+
+    --out is a page (.html), or JSON: of one pair (.json), or a line a pair (.jsonl).
+    """
+    start(quiet, out, force)
+    kinds = (".html", ".json") if pairs is None else (".html", ".jsonl")
+    if out is not None and out.suffix.lower() not in kinds:
+        raise InputError(f"--out {out}: expected a file named *{kinds[0]} or *{kinds[1]} here")
+    if pairs is not None:
+        if a is not None:
+            raise InputError("got both sentences and --pairs FILE; expected one of them")
+        asked = read_pairs_file(pairs)
+    elif a is None or b is None:
+        raise InputError("expected two sentences A B, or --pairs FILE")
     else:
-        show_explanation(found, top)
+        _need_text(a, b)
+        asked = [(a, b)]
+    explainer = _open_explainer(folder, model, preset, settings, seed)
+    if pairs is None:
+        _note_unknown(explainer, *asked[0])
+    found = track(explainer.explanations(asked), "Reasons", len(asked))
+    if out is not None:
+        _write_explanations(found, out)
+    elif as_json:
+        plain = [each.as_dict() for each in found]
+        show_json(plain if pairs is not None else plain[0])
+    else:
+        for number, each in enumerate(found):
+            say("\n" if number else "")
+            show_explanation(each, top)
+
+
+def _open_explainer(
+    folder: Path,
+    model: str | None,
+    preset: Preset | None,
+    settings: Sequence[str] | None,
+    seed: int | None,
+) -> "Explainer":
+    if model is None:
+        return _open_origin(folder, preset, settings, seed)
+    if preset is not None or settings or seed is not None:
+        raise InputError("--model: its scores do not follow --preset, --set or --seed")
+    from firth.run.quiet import quiet_libraries
+    from firth.surrogate.reasons import EncoderReasons
+
+    with quiet_libraries():
+        return EncoderReasons.open(folder, model)
+
+
+def _write_explanations(found: Iterable["Explanation"], out: Path) -> None:
+    """Write explanations in the format that the file is named for, one after the other."""
+    kind = out.suffix.lower()
+    if kind == ".html":
+        from firth.origin.reasons import page
+
+        write_text(out, page(found))
+        return
+    with write_atomically(out) as partial, partial.open("w", encoding="utf-8") as file:
+        for each in found:
+            indent = 2 if kind == ".json" else None
+            file.write(json.dumps(each.as_dict(), indent=indent, ensure_ascii=False) + "\n")
 
 
 def read_pairs_file(path: Path) -> list[tuple[str, str]]:

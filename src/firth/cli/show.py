@@ -32,6 +32,13 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def show_explanation(found: "Explanation", top: int) -> None:
     """Print a score and its weightiest evidence."""
+    from firth.origin.reasons import Reasons
+
+    if isinstance(found, Reasons):
+        from firth.cli.show_reasons import show_reasons
+
+        show_reasons(found, top)
+        return
     say(f"1: {found.sentence1}\n2: {found.sentence2}")
     say(found.summary)
     for item in found.shown(top):

@@ -12,3 +12,5 @@ ADAPT = Stage(
     "firth adapt ENCODER --run",
     libraries=("sentence-transformers", "tokenizers", "torch", "transformers"),
 )
+THEMES = Stage("themes", "firth train context --run")
+"""Contexts in groups that can be told, for explanations."""

@@ -114,6 +114,8 @@ class ContextConfig(Section):
     contexts: Count | None = None
     """Corpus sentences that explanations are made of; None takes 20,000 for a bag and 2,000 for a
     pretrained model. They change no score."""
+    themes: Count = 100
+    """Groups of those sentences, at most, by which explanations speak."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

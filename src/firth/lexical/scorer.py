@@ -1,7 +1,7 @@
 """What everything that compares sentences answers: one number a pair."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -140,6 +140,10 @@ class Explainer(ABC):
     @abstractmethod
     def explain(self, a: str, b: str) -> Explanation:
         """The score of a pair and what it comes from."""
+
+    def explanations(self, pairs: Sequence[TextPair]) -> Iterator[Explanation]:
+        """The scores of many pairs and what they come from, in order."""
+        return (self.explain(a, b) for a, b in checked(pairs))
 
 
 def checked(pairs: Sequence[TextPair]) -> Sequence[TextPair]:

@@ -20,6 +20,35 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+def spans(text: str) -> list[tuple[int, int]]:
+    """Where the words of a text begin and end."""
+    return [match.span() for match in _WORD.finditer(text)]
+
+
+def without(text: str, places: Sequence[tuple[int, int]]) -> str:
+    """A text without what stands at `places`, in order; blanks are evened.
+
+    Example:
+        >>> without("They never row.", [(5, 10)])
+        'They row.'
+    """
+    ends = [0, *(end for _, end in places)]
+    starts = [*(start for start, _ in places), len(text)]
+    return " ".join("".join(text[a:b] for a, b in zip(ends, starts, strict=True)).split())
+
+
+def as_written(text: str) -> list[str]:
+    """`words`, with their capitals.
+
+    Example:
+        >>> as_written("Do they row on the Cam?")
+        ['Do', 'they', 'row', 'on', 'the', 'Cam']
+    """
+    found, said = _WORD.findall(text), words(text)
+    # A capital may have a small form of two characters, one of them outside the word (İ).
+    return found if [word.lower() for word in found] == said else said
+
+
 def normal_form(text: str) -> str:
     """NFKC, lowercase, words joined by one blank: two sentences with one normal form are the same.
 

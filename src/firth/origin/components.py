@@ -1,15 +1,13 @@
-"""The similarities that Origin takes the mean of, each with the contributions it is the sum of."""
+"""The similarities that Origin takes the mean of, each with what it is the sum of."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from firth.context.contexts import Contexts
 from firth.context.encoder import SentenceEncoder, unit
-from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats, Ints
 from firth.lexical.scorer import CosineScorer, TextPair, numbered
 from firth.lexical.spelling import alike, product, spelled
@@ -17,31 +15,22 @@ from firth.lexical.word_space import WordSpace
 from firth.origin.gram import aligned, summed
 
 
-@dataclass(frozen=True)
-class Contribution:
-    """One piece of evidence, and what it adds to a similarity.
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """The similarity of a pair, taken apart.
 
     Attributes:
-        part: `sentences`, `terms` or `words`.
-        evidence: A corpus sentence next to which s1 and s2 would stand, or a word or two of them.
-        document: Name of the sentence's document; None for words.
-        position: Number of the corpus sentence; None for words.
-        fit1: How well s1 fits there.
-        fit2: How well s2 fits there.
-        contribution: What it adds.
+        vectors: Two whose product the similarity, or a part of it, is: what contexts explain.
+        learned: That product, by a stem of the one and a stem of the other, (n, m), in the order of
+            `WordSpace.stems`; None where vectors are not sums of words.
+        words: What else stems add, (n, m): the similarity is the sum of both.
+        matches: How far stems match, (n, m), in [0, 1]; None where that is not asked.
     """
 
-    part: str
-    evidence: str
-    document: str | None
-    position: int | None
-    fit1: float
-    fit2: float
-    contribution: float
-
-
-Parts = dict[str, tuple[list[Contribution], float]]
-"""Part of a similarity → its largest contributions, by size, and the sum of all of them."""
+    vectors: tuple[Floats, Floats] | None = None
+    learned: Floats | None = None
+    words: Floats | None = None
+    matches: Floats | None = None
 
 
 class Component(Protocol):
@@ -53,47 +42,8 @@ class Component(Protocol):
     def gram(self, texts: Sequence[str]) -> Floats:
         """Similarities of all texts to each other, (n, n)."""
 
-    def parts(self, one: str, two: str, top: int) -> Parts:
-        """What the similarity is the sum of: at most `top` contributions of each part."""
-
-
-class ContextFits:
-    """The part of a cosine that corpus sentences explain: Eq. 4 with decorrelated fits.
-
-    Args:
-        contexts: Corpus sentences, in the space of the vectors.
-        corpus: Their texts and documents.
-    """
-
-    def __init__(self, contexts: Contexts, corpus: Corpus) -> None:
-        self._contexts, self._corpus = contexts, corpus
-        self._decorrelated: Floats | None = None
-
-    def parts(self, one: Floats, two: Floats, top: int) -> tuple[list[Contribution], float]:
-        """The corpus sentences next to which both fit, or only one of them does: of x · y."""
-        if self._decorrelated is None:
-            self._decorrelated = self._contexts.decorrelated()
-        fits1, fits2 = self._decorrelated @ one, self._decorrelated @ two
-        added = fits1 * fits2 / len(fits1)
-        chosen = np.lexsort((self._contexts.positions, -np.abs(added)))[:top]
-        chosen = chosen[added[chosen] != 0]
-        positions = self._contexts.positions[chosen]
-        documents = self._corpus.document_of(positions).tolist()
-        found = [
-            Contribution(
-                "sentences",
-                text,
-                self._corpus.document_id(document),
-                position,
-                float(fits1[c]),
-                float(fits2[c]),
-                float(added[c]),
-            )
-            for text, document, position, c in zip(
-                self._corpus.texts(positions), documents, positions.tolist(), chosen, strict=True
-            )
-        ]
-        return found, float(one @ two)
+    def taken(self, pairs: Sequence[TextPair]) -> Iterator[Taken]:
+        """What the similarity of each pair is the sum of."""
 
 
 class EncodedSentences:
@@ -101,11 +51,10 @@ class EncodedSentences:
 
     Args:
         encoder: Gives the vectors.
-        fits: Explains their products.
     """
 
-    def __init__(self, encoder: SentenceEncoder, fits: ContextFits) -> None:
-        self._encoder, self._fits = encoder, fits
+    def __init__(self, encoder: SentenceEncoder) -> None:
+        self._encoder = encoder
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Cosines, shape (n,); each distinct text is encoded once."""
@@ -116,10 +65,12 @@ class EncodedSentences:
         vectors = unit(np.asarray(self._encoder.encode(texts), dtype=np.float64))
         return np.clip(vectors @ vectors.T, -1.0, 1.0)
 
-    def parts(self, one: str, two: str, top: int) -> Parts:
-        """The corpus sentences behind the cosine."""
-        vectors = self._encoder.encode([one, two])
-        return {"sentences": self._fits.parts(vectors[0], vectors[1], top)}
+    def taken(self, pairs: Sequence[TextPair]) -> Iterator[Taken]:
+        """Contexts explain all of it."""
+        texts, left, right = numbered(pairs)
+        vectors = self._encoder.encode(texts) if texts else np.zeros((0, 0))
+        for a, b in zip(left, right, strict=True):
+            yield Taken((vectors[a], vectors[b]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,11 +146,10 @@ class SummedWords:
         space: Vectors and directions of words.
         own: Length of own directions; a typical learned vector has length 1, and a stem's direction
             this one where its idf is 6.
-        fits: Explains products of learned vectors.
     """
 
-    def __init__(self, space: WordSpace, own: float, fits: ContextFits) -> None:
-        self._space, self._own, self._fits = space, own, fits
+    def __init__(self, space: WordSpace, own: float) -> None:
+        self._space, self._own = space, own
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Cosines, shape (n,); 0 where a text has no word."""
@@ -209,23 +159,26 @@ class SummedWords:
         """Cosines of all texts to each other, (n, n)."""
         return summed(self._space, texts, self._own)
 
-    def parts(self, one: str, two: str, top: int) -> Parts:
-        """The corpus sentences behind what was learned, and the words that both have."""
-        a, b = WordSum.of(self._space, one), WordSum.of(self._space, two)
-        length1, length2 = (found.length(self._own) or 1.0 for found in (a, b))
-        _, directions = a.products(b)
-        fits1 = [self._own * self._space.rarity(stem) / length1 for stem in a.stems]
-        fits2 = [self._own * self._space.rarity(stem) / length2 for stem in b.stems]
-        meeting = alike(a.stems, b.stems).tolist()
-        terms = [
-            Contribution("terms", _both(s, t), None, None, fit1, fit2, meeting[i][j] * fit1 * fit2)
-            for i, (s, fit1) in enumerate(zip(a.stems, fits1, strict=True))
-            for j, (t, fit2) in enumerate(zip(b.stems, fits2, strict=True))
+    def taken(self, pairs: Sequence[TextPair]) -> Iterator[Taken]:
+        """Contexts explain what was learned; words, what own directions share."""
+        texts, left, right = numbered(pairs)
+        sums = [WordSum.of(self._space, text) for text in texts]
+        lengths = [found.length(self._own) or 1.0 for found in sums]
+        learned = [
+            self._space.learned(found.stems) / n for found, n in zip(sums, lengths, strict=True)
         ]
-        return {
-            "sentences": self._fits.parts(a.learned / length1, b.learned / length2, top),
-            "terms": (_largest(terms, top), self._own**2 * directions / (length1 * length2)),
-        }
+        own = [
+            self._own
+            / n
+            * np.array([self._space.rarity(stem) for stem in found.stems], dtype=float)
+            for found, n in zip(sums, lengths, strict=True)
+        ]
+        for a, b in zip(left, right, strict=True):
+            yield Taken(
+                (sums[a].learned / lengths[a], sums[b].learned / lengths[b]),
+                learned[a] @ learned[b].T,
+                alike(sums[a].stems, sums[b].stems) * np.outer(own[a], own[b]),
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,19 +223,25 @@ class AlignedWords:
         """Means of matches of all texts to each other, (n, n)."""
         return aligned(self._space, texts)
 
-    def parts(self, one: str, two: str, top: int) -> Parts:
+    def taken(self, pairs: Sequence[TextPair]) -> Iterator[Taken]:
         """Each word with the one it meets."""
-        a, b = _Words.of(self._space, one), _Words.of(self._space, two)
-        best, matches, added = _aligned(a, b)
-        met: dict[tuple[int, int], tuple[float, float]] = {}
-        for n, place in enumerate(best.tolist()):
-            pair = (n, place) if n < len(a.stems) else (place, n - len(a.stems))
-            met[pair] = float(matches[n]), float(added[n]) + met.get(pair, (0.0, 0.0))[1]
-        found = [
-            Contribution("words", _both(a.stems[i], b.stems[j]), None, None, fit, fit, more)
-            for (i, j), (fit, more) in met.items()
-        ]
-        return {"words": (_largest(found, top), float(added.sum()))}
+        texts, left, right = numbered(pairs)
+        read = [_Words.of(self._space, text) for text in texts]
+        for a, b in zip(left, right, strict=True):
+            one, two = read[a], read[b]
+            n, m = len(one.stems), len(two.stems)
+            found, met = np.zeros((n, m)), _matches(one, two)
+            best, _, added = _aligned(one, two)
+            if len(best):
+                np.add.at(found, (np.arange(n), best[:n]), added[:n])
+                np.add.at(found, (best[n:], np.arange(m)), added[n:])
+            yield Taken(words=found, matches=met)
+
+
+def _matches(one: _Words, two: _Words) -> Floats:
+    """How far stems match, (n, m), in [0, 1]."""
+    learned: Floats = np.maximum(one.directions @ two.directions.T, 0.0) ** 1.5
+    return np.maximum(learned, alike(one.stems, two.stems))
 
 
 def _aligned(one: _Words, two: _Words) -> tuple[Ints, Floats, Floats]:
@@ -290,18 +249,7 @@ def _aligned(one: _Words, two: _Words) -> tuple[Ints, Floats, Floats]:
     whole = float(one.weights.sum() + two.weights.sum())
     if not (one.stems and two.stems and whole):
         return np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
-    learned = np.maximum(one.directions @ two.directions.T, 0.0) ** 1.5
-    matches = np.maximum(learned, alike(one.stems, two.stems))
+    matches = _matches(one, two)
     best = np.concatenate((matches.argmax(axis=1), matches.argmax(axis=0)))
     most = np.concatenate((matches.max(axis=1), matches.max(axis=0)))
     return best, most, most * np.concatenate((one.weights, two.weights)) / whole
-
-
-def _both(one: str, two: str) -> str:
-    return one if one == two else f"{one} ~ {two}"
-
-
-def _largest(found: list[Contribution], top: int) -> list[Contribution]:
-    """The `top` contributions that add most or take most away; none that adds nothing."""
-    found = [item for item in found if item.contribution]
-    return sorted(found, key=lambda item: (-abs(item.contribution), item.evidence))[:top]

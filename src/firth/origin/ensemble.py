@@ -1,9 +1,8 @@
 """Origin's default: a sentence vector and an alignment of words, each a sum over its evidence."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,81 +11,18 @@ from firth.context.contexts import Contexts
 from firth.context.encoder import SentenceEncoder
 from firth.context.open import open_encoder
 from firth.context.settings import Encoder
+from firth.context.themes import open_themes
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
-from firth.lexical.scorer import Explainer, Shown, TextPair, checked
+from firth.lexical.scorer import Explainer, TextPair, checked
 from firth.lexical.word_space import WordSpace
 from firth.origin.blend import Blend
-from firth.origin.components import (
-    AlignedWords,
-    Component,
-    ContextFits,
-    Contribution,
-    EncodedSentences,
-    SummedWords,
-)
+from firth.origin.components import AlignedWords, Component, EncodedSentences, SummedWords
+from firth.origin.evidence import THEMES, WORDS, parts_of
+from firth.origin.fits import ThemeFits
+from firth.origin.reasons import Reasons
+from firth.origin.wording import WordReader, halves
 from firth.run.run import Run
-
-TOP = 20
-"""Contributions that an explanation names of each part."""
-EQUAL = "equal"
-"""The part of a score that equal texts have for being equal, where no words of theirs tell it."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a score.
-
-    Attributes:
-        weight: Of the similarity that it is a part of.
-        added: What it adds to the score.
-        rest: What its contributions that are not listed add together.
-    """
-
-    weight: float
-    added: float
-    rest: float
-
-
-@dataclass(frozen=True)
-class EnsembleExplanation:
-    """A score and what it is the sum of.
-
-    Attributes:
-        sentence1: s1.
-        sentence2: s2.
-        similarity: The score: the sum of what the parts add.
-        parts: By name: `sentences`, what corpus sentences say; `terms`, what words of both say by
-            themselves; `words`, which word meets which; `equal`, where equal texts hold too little
-            to be known by.
-        evidence: The largest contributions of each part, in order; none that adds nothing.
-    """
-
-    sentence1: str
-    sentence2: str
-    similarity: float
-    parts: Mapping[str, Part]
-    evidence: tuple[Contribution, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The whole explanation as plain values, for JSON."""
-        return asdict(self)
-
-    @property
-    def summary(self) -> str:
-        """The score and what each part adds."""
-        added = " ".join(f"{part.added:+.4f} {name}" for name, part in self.parts.items())
-        return f"similarity {self.similarity:.4f} = {added}"
-
-    def shown(self, top: int) -> list[Shown]:
-        """The `top` weightiest pieces of evidence of each part."""
-        found = []
-        for name in self.parts:
-            for item in [item for item in self.evidence if item.part == name][:top]:
-                where = f", {item.document}" if item.document else ""
-                note = f"{name}: fits {item.fit1:.2f} and {item.fit2:.2f}{where}"
-                found.append(Shown(item.contribution, note, item.evidence))
-        return found
 
 
 class EnsembleOrigin(Explainer):
@@ -101,18 +37,21 @@ class EnsembleOrigin(Explainer):
         components: By name.
         blend: Their weights; a component of weight 0 is left out.
         space: Which words the corpus has.
+        run: Whose contexts explain scores.
 
     Attributes:
         components: As given.
         weights: Name → weight of those that have one; they sum to 1.
     """
 
-    def __init__(self, components: Mapping[str, Component], blend: Blend, space: WordSpace) -> None:
+    def __init__(
+        self, components: Mapping[str, Component], blend: Blend, space: WordSpace, run: Run
+    ) -> None:
         given = {name: float(getattr(blend, name)) for name in components}
         whole = sum(given.values())
         self.weights = {name: weight / whole for name, weight in given.items() if weight}
         self.components = components
-        self._space = space
+        self._space, self._run = space, run
 
     @classmethod
     def open(
@@ -141,10 +80,10 @@ class EnsembleOrigin(Explainer):
         space = WordSpace.load(run.folder(CONTEXT))
         encoder = encoder or open_encoder(run)
         components = {
-            "sentences": _compare_sentences(run, encoder, space, blend.own),
+            "sentences": _compare_sentences(encoder, space, blend.own),
             "words": AlignedWords(space),
         }
-        return cls(components, blend, space)
+        return cls(components, blend, space, run)
 
     @property
     def name(self) -> str:
@@ -177,28 +116,76 @@ class EnsembleOrigin(Explainer):
         clipped: Floats = np.where(same, 1.0, np.clip(scores, -1.0, 1.0))
         return clipped
 
-    def explain(self, a: str, b: str) -> EnsembleExplanation:
-        """The score of a pair, taken apart: the parts sum to it, and their evidence to them."""
-        checked([(a, b)])
-        parts: dict[str, Part] = {}
-        evidence: list[Contribution] = []
-        for name, weight in self.weights.items():
-            for part, (listed, added) in self.components[name].parts(a, b, TOP).items():
-                found = [replace(item, contribution=weight * item.contribution) for item in listed]
-                rest = weight * added - sum(item.contribution for item in found)
-                parts[part] = Part(weight, weight * added, rest)
-                evidence += found
-        similarity = self.similarity(a, b)
-        if a == b and (missing := similarity - sum(part.added for part in parts.values())) > 1e-9:
-            parts[EQUAL] = Part(1.0, missing, missing)
-        return EnsembleExplanation(a, b, similarity, parts, tuple(evidence))
+    def explain(self, a: str, b: str) -> Reasons:
+        """The score of a pair, taken apart: the parts sum to it, and what they list to them."""
+        return next(self.explanations([(a, b)]))
+
+    def explanations(self, pairs: Sequence[TextPair]) -> Iterator[Reasons]:
+        """The score of each pair, taken apart; many at once cost less each."""
+        weight, aligned = self.weights.get("sentences", 0.0), self.weights.get("words", 0.0)
+        pairs = checked(pairs)
+        scores = self.similarities(pairs)
+        sentences = list(self.components["sentences"].taken(pairs))
+        ones, twos = (
+            np.array([each.vectors[side] for each in sentences if each.vectors is not None])
+            for side in (0, 1)
+        )
+        explained = self._fits.explained(ones, twos, np.full(len(pairs), weight))
+        words = self.components["words"].taken(pairs)
+        for (one, two), score, summed, fits, met in zip(
+            pairs, scores.tolist(), sentences, explained, words, strict=True
+        ):
+            added = aligned * _given(met.words)
+            if summed.words is not None:
+                added = added + weight * summed.words
+            hangs = None if summed.learned is None else added + weight * summed.learned
+            wording = self._reader.wording(
+                one,
+                two,
+                _given(met.matches),
+                added,
+                (None, None) if hangs is None else halves(hangs),
+            )
+            themes = fits.themes if weight else ()
+            parts = parts_of(
+                score,
+                {
+                    THEMES: (fits.added, [each.added for each in themes]),
+                    WORDS: (float(added.sum()), [each.added for each in wording.meetings]),
+                },
+            )
+            yield Reasons(
+                one,
+                two,
+                score,
+                parts,
+                themes,
+                fits.alone1,
+                fits.alone2,
+                wording.meetings,
+                wording.words1,
+                wording.words2,
+                hangs is not None,
+                wording.knowledge,
+            )
+
+    @cached_property
+    def _fits(self) -> ThemeFits:
+        contexts, corpus = Contexts.load(self._run.folder(CONTEXT)), Corpus.open(self._run)
+        themes = open_themes(self._run, contexts, corpus, self._space.idf)
+        return ThemeFits(contexts, themes, corpus)
+
+    @cached_property
+    def _reader(self) -> WordReader:
+        return WordReader(self._space)
 
 
-def _compare_sentences(
-    run: Run, encoder: SentenceEncoder, space: WordSpace, own: float
-) -> Component:
-    """The component `sentences` of a run, by the encoder that was built."""
-    fits = ContextFits(Contexts.load(run.folder(CONTEXT)), Corpus.open(run))
-    if encoder.kind is Encoder.BAG:
-        return SummedWords(space, own, fits)
-    return EncodedSentences(encoder, fits)
+def _given(matrix: Floats | None) -> Floats:
+    if matrix is None:
+        raise TypeError("the alignment of words gives its meetings")
+    return matrix
+
+
+def _compare_sentences(encoder: SentenceEncoder, space: WordSpace, own: float) -> Component:
+    """The component `sentences`, by the encoder that was built."""
+    return SummedWords(space, own) if encoder.kind is Encoder.BAG else EncodedSentences(encoder)

@@ -24,6 +24,21 @@ def say(text: str = "") -> None:
     sys.stdout.flush()
 
 
+def say_styled(*spans: tuple[str, str]) -> None:
+    """Print a result, a line of (text, style) in rich's words: `bold`, `dim`, `green`, `""`.
+
+    Colour is seen in a terminal that has it and where NO_COLOR is not set; elsewhere, text.
+    """
+    if not sys.stdout.isatty():
+        say("".join(text for text, _ in spans))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    line = Text.assemble(*((escaped(text), style) for text, style in spans))
+    Console(file=sys.stdout, highlight=False).print(line, soft_wrap=True)
+
+
 def complain(text: str) -> None:
     """Print a message, a line, on standard error."""
     sys.stderr.write(escaped(text) + "\n")

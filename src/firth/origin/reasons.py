@@ -1,0 +1,196 @@
+"""Reasons: a score, what it is the sum of, which words it hangs on, and what has no counterpart."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from firth.lexical.marks import Mark
+from firth.lexical.scorer import Explanation, Shown
+from firth.origin.evidence import (
+    SMALL,
+    THEMES,
+    WORDS,
+    Knowledge,
+    Meeting,
+    Part,
+    ThemeShare,
+    Word,
+    both,
+    named,
+)
+from firth.origin.page import coloured, document, drawn_theme, safe, table
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """A score and what it comes from; `parts` sum to it, and what is listed and rests to them.
+
+    Attributes:
+        sentence1: s1.
+        sentence2: s2.
+        similarity: The score.
+        parts: By name: `themes`, `words`, `equal`.
+        themes: Those that add most beyond their usual share, the largest first.
+        alone1: Themes in which only s1 stands.
+        alone2: Themes in which only s2 does.
+        meetings: Words and their counterparts, the weightiest first; no stop words.
+        words1: The distinct words of s1, in order.
+        words2: Those of s2.
+        exact: `added` of all words sums to the score; else it is how far the score falls without
+            the word.
+        knowledge: What there is to know the texts by.
+    """
+
+    sentence1: str
+    sentence2: str
+    similarity: float
+    parts: Mapping[str, Part]
+    themes: tuple[ThemeShare, ...]
+    alone1: tuple[ThemeShare, ...]
+    alone2: tuple[ThemeShare, ...]
+    meetings: tuple[Meeting, ...]
+    words1: tuple[Word, ...]
+    words2: tuple[Word, ...]
+    exact: bool
+    knowledge: Knowledge
+
+    def as_dict(self) -> dict[str, Any]:
+        """The whole explanation as plain values, for JSON."""
+        return {**asdict(self), "told": self.told}
+
+    def html(self) -> str:
+        """A page of its own: no file, script or address is needed beside it."""
+        return page([self])
+
+    @property
+    def summary(self) -> str:
+        """The score and what each part adds."""
+        added = " ".join(f"{part.added:+.4f} {name}" for name, part in self.parts.items())
+        return f"similarity {self.similarity:.4f} = {added}"
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Words of either text that the corpus never had, in order."""
+        return tuple(dict.fromkeys(w.text for w in (*self.words1, *self.words2) if not w.known))
+
+    @property
+    def told(self) -> str:
+        """The reasons in plain sentences."""
+        found = [self._both()] if self.knowledge is Knowledge.BOTH else [self._unknown()]
+        if self.knowledge is not Knowledge.NONE:
+            found += [self._alone(), self._left(), self._marks()]
+        return " ".join(filter(None, found))
+
+    def shown(self, top: int) -> list[Shown]:
+        """The `top` weightiest themes and meetings."""
+        themes = [
+            Shown(
+                each.added,
+                f"themes: {named(each.theme)}",
+                each.contexts[0].sentence if each.contexts else "",
+            )
+            for each in self.themes[:top]
+        ]
+        return themes + [
+            Shown(each.added, f"words: match {each.match:.2f} of 1", both(each))
+            for each in self.meetings[:top]
+        ]
+
+    def _both(self) -> str:
+        alone = [each.theme for each in (*self.alone1, *self.alone2)]
+        reasons = [
+            f"both stand where {named(each.theme)} are spoken of ({each.added:.2f})"
+            for each in [each for each in self.themes if each.theme not in alone][:3]
+            if each.added >= max(SMALL, 0.03 * self.similarity)
+        ]
+        met = [each for each in self.meetings if each.added >= 0.03 * self.similarity][:4]
+        if met:
+            shared = ", ".join(f"{both(each)} ({each.added:.2f})" for each in met)
+            reasons.append(f"words meet: {shared}")
+        if not reasons:
+            return f"{self.similarity:.2f}: no single theme or word stands out."
+        return f"{self.similarity:.2f}: {'; '.join(reasons)}."
+
+    def _unknown(self) -> str:
+        if self.sentence1 == self.sentence2:
+            return "The texts are equal; that is all that is known."
+        names = f" ({', '.join(self.unknown[:5])})" if self.unknown else ""
+        if self.knowledge is Knowledge.NONE:
+            return f"Nothing is known that these texts could be compared by{names}: no claim."
+        return f"Little is known of these texts{names}: they are compared by how they are spelled."
+
+    def _alone(self) -> str:
+        return " ".join(
+            f"Only the {which} stands where {named(some[0].theme)} are spoken of."
+            for which, some in (("first", self.alone1), ("second", self.alone2))
+            if some
+        )
+
+    def _left(self) -> str:
+        found = [
+            f"{', '.join(left)} of the {which}"
+            for which, left in zip(("first", "second"), self.unmatched, strict=True)
+            if left
+        ]
+        return f"Without a counterpart: {'; '.join(found)}." if found else ""
+
+    @property
+    def unmatched(self) -> tuple[list[str], list[str]]:
+        """Words of either text that have no counterpart and are no stop words."""
+        one, two = (
+            [word.text for word in some if not (word.met or word.empty)]
+            for some in (self.words1, self.words2)
+        )
+        return one, two
+
+    def _marks(self) -> str:
+        """What may turn the meaning: negations, numbers and names that only one text has."""
+        found = []
+        for mark in (Mark.NEGATION, Mark.NUMBER, Mark.NAME):
+            one, two = (
+                [w.text for w in some if w.mark is mark and not w.met]
+                for some in (self.words1, self.words2)
+            )
+            if one or two:
+                told = " against ".join(", ".join(side) or "none" for side in (one, two))
+                found.append(f"{mark.value}s differ: {told}")
+        return f"Mind: {'; '.join(found)}." if found else ""
+
+
+def page(found: Iterable[Explanation], title: str = "Reasons for similarity") -> str:
+    """A page of explanations, in order."""
+    return document(title, map(_article, found))
+
+
+def _article(found: Explanation) -> str:
+    if not isinstance(found, Reasons):
+        rows = "".join(
+            f'<tr><td class="n">{item.amount:+.4f}</td><td>{safe(item.text)}'
+            f'<br><span class="faint">{safe(item.note)}</span></td></tr>'
+            for item in found.shown(10)
+        )
+        return (
+            f'<p class="text">{safe(found.sentence1)}</p><p class="text">{safe(found.sentence2)}'
+            f"</p><p>{safe(found.summary)}</p><table>{rows}</table>"
+        )
+    score = found.similarity
+    most = max((abs(w.added or 0.0) for w in (*found.words1, *found.words2)), default=0.0)
+    parts = [
+        f'<p class="text">{coloured(found.sentence1, found.words1, most)}</p>',
+        f'<p class="text">{coloured(found.sentence2, found.words2, most)}</p>',
+        f"<p>{safe(found.told)}</p>",
+        f'<p class="faint">{safe(found.summary)}</p>',
+    ]
+    if found.knowledge is Knowledge.NONE:
+        return "".join(parts)
+    if THEMES in found.parts:
+        themes = [(drawn_theme(share), share.added) for share in found.themes]
+        parts.append(table("Where both would stand", themes, found.parts[THEMES].rest, score))
+    if WORDS in found.parts:
+        met = [(safe(both(each)), each.added) for each in found.meetings]
+        parts.append(table("Words that meet", met, found.parts[WORDS].rest, score))
+    for which, alone in (("first", found.alone1), ("second", found.alone2)):
+        if alone:
+            listed = "".join(f"<li>{drawn_theme(share)}</li>" for share in alone)
+            parts.append(f"<p>Only the {which} would stand where</p><ul>{listed}</ul>")
+    return "".join(parts)

@@ -1,0 +1,148 @@
+"""Which word of one text meets which of another, and which meets none."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from firth.lexical.arrays import Floats
+from firth.lexical.marks import NEGATIONS, Mark, marks_of
+from firth.lexical.spelling import alike
+from firth.lexical.stop_words import is_letter, stop_words
+from firth.lexical.word_space import WordSpace
+from firth.lexical.words import as_written, stems
+from firth.origin.evidence import Knowledge, Meeting, Word
+
+SHOWN_MEETINGS = 10
+MEET = 0.25
+"""How far two words must match to be told of as counterparts: of words on STSb dev, *ship ~ boat*,
+*girl ~ woman* and *wound ~ kill* stand above, *state ~ stalemate* and *raven ~ travel* below."""
+_ONE_NAME = 0.5
+"""How far the spelling of two names must agree to be taken for one: *Israel*, *Israeli*."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What words tell of a pair; attributes as of `Reasons`."""
+
+    meetings: tuple[Meeting, ...]
+    words1: tuple[Word, ...]
+    words2: tuple[Word, ...]
+    knowledge: Knowledge
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A stem of a text, and its word."""
+
+    stem: str
+    text: str
+    known: bool
+    empty: bool
+    mark: Mark | None
+
+    @property
+    def told(self) -> bool:
+        return self.known and not self.empty
+
+
+class WordReader:
+    """Reads texts with what a corpus knows of words.
+
+    Args:
+        space: Which words the corpus has, and how rare they are.
+    """
+
+    def __init__(self, space: WordSpace) -> None:
+        self._space, self._empty = space, stop_words(space.idf)
+        self._read = lru_cache(1 << 12)(self._read_text)
+
+    def wording(
+        self, one: str, two: str, matches: Floats, added: Floats | None, hangs: "Hangs"
+    ) -> Wording:
+        """What words tell of a pair.
+
+        Args:
+            one: A text of n distinct stems.
+            two: One of m.
+            matches: How far they match, (n, m).
+            added: What they add by themselves, (n, m); None where that is not told.
+            hangs: What the score hangs on the words of each text, (n,) and (m,); or on nothing.
+        """
+        first, second = self._read(one), self._read(two)
+        telling = np.outer([not w.empty for w in first], [not w.empty for w in second])
+        found = np.where(telling, matches, 0.0)
+        for i, a in enumerate(first):
+            for j, b in enumerate(second):
+                if a.mark or b.mark:
+                    found[i, j] = _match(a, b, float(found[i, j]))
+        meets = found >= MEET
+        # Each word is told of with those that it meets best, or that meet it best.
+        best = meets & (
+            (found == found.max(axis=1, initial=0, keepdims=True))
+            | (found == found.max(axis=0, initial=0, keepdims=True))
+        )
+        size = np.abs(added) if added is not None else found
+        places = sorted(zip(*np.nonzero(best), strict=True), key=lambda at: (-size[at], at))
+        meetings = tuple(
+            Meeting(
+                first[i].text,
+                second[j].text,
+                float(found[i, j]),
+                float(added[i, j]) if added is not None else 0.0,
+            )
+            for i, j in places[:SHOWN_MEETINGS]
+        )
+        knowledge = Knowledge.NONE
+        if any(w.told for w in first) and any(w.told for w in second):
+            knowledge = Knowledge.BOTH
+        elif meets.any():
+            knowledge = Knowledge.SPELLING
+        return Wording(
+            meetings,
+            _words(first, [bool(row.any()) for row in meets], hangs[0]),
+            _words(second, [bool(row.any()) for row in meets.T], hangs[1]),
+            knowledge,
+        )
+
+    def _read_text(self, text: str) -> tuple[_Read, ...]:
+        stemmer, marks = self._space.bag.stemmer, marks_of(text)
+        said = as_written(text)
+        found: dict[str, _Read] = {}
+        for word, stem in zip(said, stems([word.lower() for word in said], stemmer), strict=True):
+            mark = marks.get(word.lower())
+            known = stem in self._space.idf.frequencies
+            empty = is_letter(stem) or (stem in self._empty and mark is None)
+            # Of "didn't", `words` leaves two.
+            whole = mark is not Mark.NEGATION or word.lower() in NEGATIONS
+            read = _Read(stem, word if whole else f"{word}'t", known, empty, mark)
+            found.setdefault(stem, read)
+        return tuple(found[stem] for stem in self._space.stems(text))
+
+
+Hangs = tuple[Floats, Floats] | tuple[None, None]
+
+
+def halves(added: Floats) -> tuple[Floats, Floats]:
+    """What (n, m) meetings add, by word of either text: half of each to both."""
+    return added.sum(axis=1) / 2, added.sum(axis=0) / 2
+
+
+def _match(one: _Read, two: _Read, match: float) -> float:
+    """Names are one by their spelling, numbers if they are equal, and negations always."""
+    if one.stem == two.stem:
+        return 1.0
+    if Mark.NEGATION in (one.mark, two.mark):
+        return 1.0 if one.mark is two.mark else 0.0
+    if Mark.NUMBER in (one.mark, two.mark):
+        return 0.0
+    spelled = float(alike([one.stem], [two.stem])[0, 0])
+    return match if one.mark is not two.mark or spelled >= _ONE_NAME else 0.0
+
+
+def _words(read: tuple[_Read, ...], met: list[bool], hangs: Floats | None) -> tuple[Word, ...]:
+    amounts: list[float] | list[None] = [None] * len(read) if hangs is None else hangs.tolist()
+    return tuple(
+        Word(w.text, amount, w.known, w.empty, meets, w.mark)
+        for w, meets, amount in zip(read, met, amounts, strict=True)
+    )
