@@ -1,0 +1,213 @@
+"""Which documents of a run re-tell one another: pairs, ranked by how much of them is found."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+import numpy as np
+
+from firth.corpus.library import Library
+from firth.lexical.arrays import Floats, Ints
+from firth.reuse.align import Order, windows_of
+from firth.reuse.chance import chance_threshold, pairs_within
+from firth.reuse.compare import RATE, compared, document_of
+from firth.reuse.neighbours import Pairs, Vectors, similar_pairs
+from firth.reuse.vectors import encoded, open_model
+from firth.run.errors import InputError
+from firth.run.files import write_atomically
+from firth.run.progress import track
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+
+CANDIDATES = 10
+"""Documents that each is aligned with: those with which its sentences have most in common."""
+_PAIRS = 20_000
+_WIDTH = 80
+
+
+@dataclass(frozen=True)
+class DocumentPair:
+    """Two documents, and what `firth compare-documents` says of them.
+
+    Attributes:
+        a, b: Their names.
+        a_title, b_title: Their titles, or "".
+        coverage: Share of the words of both together that is found in the other, in [0, 1].
+        coverage_a, coverage_b: Share of the words of each.
+        score: Of the alignment, in [0, 1].
+        numbers: Of the documents in the run's `Library`.
+    """
+
+    a: str
+    b: str
+    a_title: str
+    b_title: str
+    coverage: float
+    coverage_a: float
+    coverage_b: float
+    score: float
+    numbers: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Mined:
+    """Pairs of documents, those with the largest coverage first.
+
+    Attributes:
+        pairs: All that were aligned and have anything in common.
+        documents: How many there are.
+        threshold: Least similarity of aligned sentences.
+        model, order: What was asked, and whether sentences may have moved.
+    """
+
+    pairs: tuple[DocumentPair, ...]
+    documents: int
+    threshold: float
+    model: str
+    order: Order
+
+    def between(self) -> Pairs:
+        """The pairs by numbers of documents, with their scores."""
+        ends = np.array([pair.numbers for pair in self.pairs], np.int64).reshape(-1, 2)
+        scores = np.array([pair.score for pair in self.pairs], np.float32)
+        return Pairs(ends[:, 0], ends[:, 1], scores, 0.0)
+
+    def as_dict(self, top: int | None = None) -> dict[str, Any]:
+        """Plain values, for JSON; of the first `top` pairs only, where given."""
+        names = ("documents", "threshold", "model", "order")
+        summary = {name: getattr(self, name) for name in names}
+        return {**summary, "found": len(self.pairs), "pairs": [*map(_plain, self.pairs[:top])]}
+
+    def text(self, top: int = 20) -> str:
+        """For people, at most 80 columns wide: the first `top` pairs."""
+        return "\n".join(self._lines(top))
+
+    def _lines(self, top: int) -> Iterator[str]:
+        yield f"{self.documents:,} documents: {len(self.pairs):,} pairs have something in common"
+        yield shorten(f"similarity at least {self.threshold:.2f} by {self.model}", _WIDTH)
+        if self.pairs:
+            yield "\n both  A in B  B in A  score  documents"
+        for pair in self.pairs[:top]:
+            shares = f"{pair.coverage:5.0%}  {pair.coverage_a:6.0%}  {pair.coverage_b:6.0%}"
+            left = f"{shares}  {pair.score:5.2f}  "
+            yield left + shorten(pair.a, _WIDTH - len(left), placeholder=" …")
+            yield " " * len(left) + shorten(pair.b, _WIDTH - len(left), placeholder=" …")
+
+    def write(self, path: Path) -> None:
+        """Write all pairs, a row each: a `.parquet` file, else JSON lines."""
+        rows = [*map(_plain, self.pairs)]
+        with write_atomically(path) as partial:
+            if path.suffix == ".parquet":
+                import pyarrow as pa
+                import pyarrow.parquet as pq
+
+                text, share = pa.string(), pa.float64()
+                columns = {"a": text, "b": text, "a_title": text, "b_title": text,
+                           "coverage": share, "coverage_a": share, "coverage_b": share,
+                           "score": share}  # fmt: skip
+                pq.write_table(pa.Table.from_pylist(rows, pa.schema(columns)), partial)
+            else:
+                lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+                partial.write_text("".join(lines), encoding="utf-8")
+
+
+def mine(
+    run: str | Path | Run,
+    *,
+    model: str | Path | None = None,
+    order: str | Order = Order.FREE,
+    threshold: float | None = None,
+    rate: float = RATE,
+    candidates: int = CANDIDATES,
+    seed: int | None = None,
+) -> Mined:
+    """Find the documents of a run that re-tell one another, or parts of one another.
+
+    Sentences that are alike bring documents together; these are then aligned as
+    `compare_documents` does, and ranked by how much of both is found in the other.
+
+    Args:
+        run: All its documents are looked at, those held out included.
+        model: Folder or hub name of a sentence-transformers model; by default the run's Surrogate.
+        order: `free`: sentences may have moved; `kept`: they stand in the same order.
+        threshold: Least similarity of sentences that say the same.
+        rate: Or which share of the pairs of sentences of one document may reach it, in (0, 1).
+        candidates: Documents that each is aligned with, at most; it may be chosen by others, too.
+        seed: Of samples; by default the run's (13).
+
+    Raises:
+        InputError: A model that cannot be read, or `rate` or `threshold` out of range.
+        MissingStageError: The run has no corpus; or no Surrogate, where no model is given.
+    """
+    opened = Run.open(run)
+    for name, value in (("--threshold", threshold), ("--rate", rate)):
+        if value is not None and not 0 < value < 1:
+            raise InputError(f"{name} {value}: expected a number between 0 and 1")
+    library, order = Library.open(opened), Order(order)
+    seed = opened.config.seed if seed is None else seed
+    encoder = open_model(model, opened)
+    with encoded(encoder, library, np.arange(len(library))) as vectors:
+        wanted = rate if threshold is None else None
+        if threshold is None:
+            threshold = _threshold(library, vectors, rate, derive_seed(seed, "compare-documents"))
+        alike = similar_pairs(vectors, threshold, seed)
+        chosen = _candidates(library, alike, candidates)
+        found = []
+        for one, two in track(chosen.tolist(), "Aligning documents"):
+            ends = [library.document_bounds[d : d + 2].tolist() for d in (one, two)]
+            a, b = (document_of(library, d) for d in (one, two))
+            rows = [np.asarray(vectors[start:stop], np.float64) for start, stop in ends]
+            masses = [np.maximum(library.word_counts[start:stop], 1.0) for start, stop in ends]
+            seen = compared(
+                a, b, windows_of(*rows, *masses), threshold, order, model=encoder.name, rate=wanted
+            )
+            sizes = [mass.sum() for mass in masses]
+            both = (seen.coverage_a * sizes[0] + seen.coverage_b * sizes[1]) / sum(sizes)
+            titles = library.document_title(one), library.document_title(two)
+            found.append(DocumentPair(
+                a.name, b.name, *titles, float(both), seen.coverage_a, seen.coverage_b, seen.score,
+                (one, two),
+            ))  # fmt: skip
+    found.sort(key=lambda pair: (-pair.coverage, -pair.score, pair.numbers))
+    return Mined(tuple(found), library.n_documents, threshold, encoder.name, order)
+
+
+def _threshold(library: Library, vectors: Vectors, rate: float, seed: int) -> float:
+    pairs = pairs_within(library, _PAIRS, seed)
+    if not len(pairs):
+        raise InputError(
+            "no document has two sentences, so that nothing tells which score is high; give one: "
+            "--threshold"
+        )
+    one, two = (np.asarray(vectors[pairs[:, side]], np.float32) for side in (0, 1))
+    return chance_threshold(np.einsum("nd,nd->n", one, two).astype(np.float64), rate)
+
+
+def _candidates(library: Library, alike: Pairs, most: int) -> Ints:
+    """Pairs of documents, (n, 2), whose sentences have most in common."""
+    ends = [library.document_of(side) for side in (alike.left, alike.right)]
+    across = ends[0] != ends[1]
+    one, two = (end[across] for end in ends)
+    counts = library.word_counts
+    mass = (
+        np.minimum(counts[alike.left[across]], counts[alike.right[across]]) * alike.scores[across]
+    )
+    n = library.n_documents
+    keys, inverse = np.unique(np.minimum(one, two) * n + np.maximum(one, two), return_inverse=True)
+    common: Floats = np.bincount(inverse, weights=mass[across], minlength=len(keys))
+    firsts, seconds = keys // n, keys % n
+    kept = np.zeros(len(keys), bool)
+    owners, places = np.concatenate([firsts, seconds]), np.tile(np.arange(len(keys)), 2)
+    order = np.lexsort((places, -common[places], owners))
+    rank = np.arange(len(order)) - np.searchsorted(owners[order], owners[order])
+    kept[places[order][rank < most]] = True
+    return np.column_stack([firsts[kept], seconds[kept]])
+
+
+def _plain(pair: DocumentPair) -> dict[str, Any]:
+    found = asdict(pair)
+    del found["numbers"]
+    return found
