@@ -13,6 +13,7 @@ from firth.context.settings import Encoder
 from firth.corpus import CORPUS, TOKENIZER
 from firth.evaluate import EVALUATION
 from firth.harvest import HARVEST
+from firth.index import INDEX
 from firth.origin import ORIGIN
 from firth.origin.origin import Origin
 from firth.origin.settings import Method
@@ -52,6 +53,7 @@ STEPS = (
     Step(ORIGIN, "firth.origin.choose", "build_origin"),
     Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
     Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
+    Step(INDEX, "firth.index.build", "build_index"),
     Step(EVALUATION, "firth.evaluate.evaluate", "build_evaluation"),
 )
 
@@ -134,3 +136,5 @@ def _questions(run: Run) -> Iterator[Callable[[], object]]:
     if config.origin.method is Method.PAPER and config.generator.backend is Backend.CAUSAL_LM:
         yield partial(PretrainedFiles.find, str(config.generator.model), config.generator.gguf_file)
     yield partial(base_inputs, config.surrogate.base)
+    if config.index.model is not None:
+        yield partial(PretrainedFiles.find, config.index.model)

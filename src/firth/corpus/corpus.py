@@ -211,6 +211,14 @@ class Corpus:
         d = int(d)
         return self._documents.one(d, "source"), self._documents.one(d, "line")
 
+    def document_ids(self) -> list[str]:
+        """Names of all documents, in order."""
+        return self._documents.many(np.arange(self.n_documents), "id")
+
+    def document_sources(self) -> list[str]:
+        """Files of all documents, in order."""
+        return self._documents.many(np.arange(self.n_documents), "source")
+
     def source_of(self, sentences: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Number of the file each sentence comes from, in order of the files' names; same shape."""
         documents = self.document_of(sentences)

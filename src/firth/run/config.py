@@ -15,6 +15,7 @@ from firth.context.settings import ContextConfig
 from firth.corpus.settings import CorpusConfig, TokenizerConfig
 from firth.evaluate.settings import EvaluateConfig
 from firth.harvest.settings import HarvestConfig
+from firth.index.settings import IndexConfig
 from firth.origin.settings import OriginConfig
 from firth.paper.settings import CoherenceConfig, GeneratorConfig, PaperConfig, RetrieveConfig
 from firth.run.errors import ConfigError
@@ -39,6 +40,7 @@ class Config(Section):
     origin: OriginConfig = OriginConfig()
     harvest: HarvestConfig = HarvestConfig()
     surrogate: SurrogateConfig = SurrogateConfig()
+    index: IndexConfig = IndexConfig()
     baselines: BaselinesConfig = BaselinesConfig()
     evaluate: EvaluateConfig = EvaluateConfig()
 

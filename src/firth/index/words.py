@@ -1,0 +1,172 @@
+"""Which sentences have a word: lists by stem, and the tf-idf cosine of `firth.lexical.tfidf`.
+
+Stems are kept as hashes of 64 bits, sorted, so that a search reads no list of words into memory.
+"""
+
+import hashlib
+import math
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.index.vectors import open_array
+from firth.lexical.arrays import Floats, Ints
+from firth.lexical.words import Stemmer, stems, words
+
+TERMS, BOUNDS, SENTENCES, LENGTHS = (
+    "terms.npy",
+    "term_bounds.npy",
+    "term_sentences.npy",
+    "lengths.npy",
+)
+SCANNED = 1 << 18
+"""Entries of the lists of rare stems that are added up for all sentences; of the frequent rest,
+which weigh little, only those of the best sentences are looked at."""
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Which of n sentences have each stem.
+
+    Attributes:
+        terms: uint64, (t,): hashes of the stems, ascending.
+        bounds: int64, (t+1,): sentences[bounds[i]:bounds[i+1]] have stem i.
+        sentences: uint32: their numbers, ascending for each stem.
+        lengths: float32, (n,): of each sentence's idf vector.
+    """
+
+    terms: npt.NDArray[np.uint64]
+    bounds: Ints
+    sentences: npt.NDArray[np.uint32]
+    lengths: npt.NDArray[np.float32]
+
+    @classmethod
+    def open(cls, folder: Path) -> "Lists":
+        """What `write_lists` wrote, memory-mapped."""
+        return cls(*(open_array(folder / name) for name in (TERMS, BOUNDS, SENTENCES, LENGTHS)))
+
+    def of(self, term: int) -> npt.NDArray[np.uint32]:
+        """The sentences that have a stem, by its hash."""
+        place = int(np.searchsorted(self.terms, np.uint64(term)))
+        if place == len(self.terms) or int(self.terms[place]) != term:
+            return np.empty(0, np.uint32)
+        return self.sentences[int(self.bounds[place]) : int(self.bounds[place + 1])]
+
+
+def write_lists(
+    folder: Path, texts: Iterable[str], weigh: "Callable[[int], float] | None" = None
+) -> None:
+    """Write the lists of some texts.
+
+    Args:
+        folder: Where the four files go.
+        texts: Sentences, read once.
+        weigh: idf of a stem by its hash; None: that of these texts themselves.
+    """
+    rows, ends = array("Q"), array("q", [0])
+    for text in texts:
+        rows.extend(set(hashes(text)))
+        ends.append(len(rows))
+    terms, numbers = np.unique(np.frombuffer(rows, np.uint64), return_inverse=True)
+    counts = np.diff(np.frombuffer(ends, np.int64))
+    sentence_of = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
+    order = np.argsort(numbers, kind="stable")
+    frequencies = np.bincount(numbers, minlength=len(terms))
+    if weigh is None:
+        weights = np.log((1 + len(counts)) / (1 + frequencies))
+    else:
+        weights = np.array([weigh(term) for term in terms.tolist()], np.float64)
+    squares = np.bincount(sentence_of, weights[numbers] ** 2, minlength=len(counts))
+    np.save(folder / TERMS, terms)
+    np.save(folder / BOUNDS, np.concatenate(([0], np.cumsum(frequencies))).astype(np.int64))
+    np.save(folder / SENTENCES, sentence_of[order])
+    np.save(folder / LENGTHS, np.sqrt(squares).astype(np.float32))
+
+
+def hashes(text: str) -> list[int]:
+    """Hash of each stem of a text, in order."""
+    return [_hash(stem) for stem in stems(words(text), Stemmer.PORTER)]
+
+
+@lru_cache(1 << 20)
+def _hash(stem: str) -> int:
+    digest = hashlib.blake2b(stem.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+class WordIndex:
+    """tf-idf cosines of a text with stored sentences: those of `firth.lexical.tfidf.TfIdf`.
+
+    Args:
+        parts: Lists of one part of the sentences each; the idf is that of the first.
+    """
+
+    def __init__(self, parts: Sequence[Lists]) -> None:
+        self._parts = tuple(parts)
+        self._starts = np.cumsum([0, *(len(part.lengths) for part in parts)], dtype=np.int64)
+
+    def weight(self, term: int) -> float:
+        """idf of a stem by its hash: ln((1 + N) / (1 + n))."""
+        first = self._parts[0]
+        return math.log((1 + len(first.lengths)) / (1 + len(first.of(term))))
+
+    def best(self, text: str, most: int) -> Ints:
+        """Numbers of at most `most` sentences with the highest cosines above 0, best first.
+
+        Exact where the lists of the text's stems are short enough to be scanned (`SCANNED`);
+        otherwise the sentences are chosen by its rarer stems, among ten times as many.
+        """
+        found = []
+        for part, start in zip(self._parts, self._starts.tolist(), strict=False):
+            found.append(start + self._candidates(part, text, 10 * most))
+        numbers = np.concatenate(found)
+        scores = self.scores(text, numbers)
+        order = np.lexsort((numbers, -scores))[:most]
+        return numbers[order[scores[order] > 0]]
+
+    def scores(self, text: str, numbers: npt.ArrayLike) -> Floats:
+        """Cosines of a text with the sentences `numbers`, in [0, 1]."""
+        wanted = np.asarray(numbers, np.int64)
+        weights = self._weights(text)
+        length = math.hypot(*weights.values())
+        scores = np.zeros(len(wanted))
+        part_of = np.searchsorted(self._starts, wanted, side="right") - 1
+        for number, part in enumerate(self._parts):
+            places = np.flatnonzero(part_of == number)
+            inner = (wanted[places] - self._starts[number]).astype(np.uint32)
+            added = np.zeros(len(places))
+            for term, weight in weights.items():
+                sentences = part.of(term)
+                found = np.minimum(np.searchsorted(sentences, inner), max(0, len(sentences) - 1))
+                if len(sentences):
+                    added += weight**2 * (sentences[found] == inner)
+            lengths = part.lengths[inner] * length
+            scores[places] = added / np.where(lengths > 0, lengths, 1.0)
+        return np.minimum(scores, 1.0)
+
+    def _weights(self, text: str) -> dict[int, float]:
+        return {term: self.weight(term) for term in hashes(text)}
+
+    def _candidates(self, part: Lists, text: str, most: int) -> Ints:
+        """Sentences of a part that may be among the best, in no order."""
+        lists = sorted(
+            ((part.of(term), weight) for term, weight in self._weights(text).items()),
+            key=lambda item: len(item[0]),
+        )
+        scores = np.zeros(len(part.lengths), np.float32)
+        scanned = 0
+        for sentences, weight in lists:
+            if scanned and scanned + len(sentences) > SCANNED:
+                break
+            scores[sentences] += np.float32(weight**2)
+            scanned += len(sentences)
+        touched = np.flatnonzero(scores)
+        if len(touched) > most:
+            ratio = scores[touched] / part.lengths[touched]
+            touched = touched[np.argpartition(-ratio, most)[:most]]
+        return touched
