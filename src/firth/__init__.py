@@ -7,6 +7,7 @@
 - `harvest(run)`: pairs of corpus sentences with their Origin similarity.
 - `distill(run)`: a sentence-transformers model that learns from them.
 - `evaluate(model, tasks)`: a model's similarities against people's, with intervals.
+- `compare_documents(a, b, run)`, `duplicates(run)`, `mine(run)`: what stands in several documents.
 - `check(models, run)`: which model is better on the run's own documents, without labels.
 
 What stands between `Corpus.build` and `Origin.open` is built by `firth.pipeline.bring_up_to_date`,
@@ -19,7 +20,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Corpus", "Origin", "__version__", "check", "distill", "evaluate", "harvest"]
+__all__ = [
+    "Corpus",
+    "Origin",
+    "__version__",
+    "check",
+    "compare_documents",
+    "distill",
+    "duplicates",
+    "evaluate",
+    "harvest",
+    "mine",
+]
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -29,6 +41,9 @@ if TYPE_CHECKING:
     from firth.evaluate.label_free import check
     from firth.harvest.harvest import harvest
     from firth.origin.origin import Origin
+    from firth.reuse.compare import compare_documents
+    from firth.reuse.duplicates import duplicates
+    from firth.reuse.mine import mine
     from firth.surrogate.distill import distill
 
 
@@ -79,6 +94,9 @@ class _Firth(ModuleType):
     harvest = _callable_package("harvest")
     distill = _lazily("firth.surrogate.distill", "distill")
     evaluate = _callable_package("evaluate")
+    compare_documents = _lazily("firth.reuse.compare", "compare_documents")
+    duplicates = _lazily("firth.reuse.duplicates", "duplicates")
+    mine = _lazily("firth.reuse.mine", "mine")
 
 
 sys.modules[__name__].__class__ = _Firth

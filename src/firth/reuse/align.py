@@ -10,12 +10,11 @@ sentences may move, beads are taken in order of their gain.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 
 from firth.lexical.arrays import Floats
+from firth.reuse.kinds import Order
 
 SPREAD = 3
 """Most sentences that one sentence can be spread over."""
@@ -23,15 +22,6 @@ SHAPES = ((1, 1), *((1, n) for n in range(2, SPREAD + 1)), *((n, 1) for n in ran
 Windows = Mapping[tuple[int, int], Floats]
 """(m, n) of `SHAPES` → similarity of m sentences of one document from i on with n of the other from
 j on, shape (len(a) - m + 1, len(b) - n + 1), at least (0, 0)."""
-
-
-class Order(StrEnum):
-    """Whether sentences may have moved."""
-
-    FREE = "free"
-    """Any sentence can meet any other."""
-    KEPT = "kept"
-    """What comes later in one document comes later in the other: the alignment is monotone."""
 
 
 @dataclass(frozen=True)
@@ -137,17 +127,14 @@ def windows_of(a: Floats, b: Floats, a_words: Floats, b_words: Floats) -> Window
         a, b: Unit vectors, (n, d) and (m, d); a vector may be zero, and is like nothing then.
         a_words, b_words: Words of each sentence, (n,) and (m,).
     """
-    runs = [
-        [_runs(v, w, size) for size in range(1, SPREAD + 1)]
-        for v, w in ((a, a_words), (b, b_words))
-    ]
-    return {(m, n): runs[0][m - 1] @ runs[1][n - 1].T for m, n in SHAPES}
+    return {(m, n): _runs(a, a_words, m) @ _runs(b, b_words, n).T for m, n in SHAPES}
 
 
 def _runs(vectors: Floats, words: Floats, size: int) -> Floats:
-    heavy = vectors * np.asarray(words)[:, None]
+    heavy = vectors * words[:, None]
     count = max(len(heavy) - size + 1, 0)
-    summed = sum(
-        (heavy[start : start + count] for start in range(size)), np.zeros_like(heavy[:count])
-    )
-    return summed / np.maximum(np.linalg.norm(summed, axis=1, keepdims=True), 1e-12)
+    summed = np.zeros_like(heavy[:count])
+    for start in range(size):
+        summed += heavy[start : start + count]
+    found: Floats = summed / np.maximum(np.linalg.norm(summed, axis=1, keepdims=True), 1e-12)
+    return found

@@ -2,71 +2,87 @@
 
 import numpy as np
 
-from firth.corpus.library import Library
 from firth.lexical.arrays import Floats, Ints
-from firth.lexical.words import normal_form
-from firth.reuse.neighbours import Vectors
+from firth.reuse.neighbours import Rows
+from firth.run.seeds import derive_seed
 
-_TAIL = 100
-"""Scores of which the tail is estimated; a share of fewer is extrapolated from them."""
+ENOUGH = 1_000
+"""Pairs of sentences of one document that say what chance is; with fewer, other pairs are asked."""
+_PAIRS = 100_000
+_SAMPLE = 4_000
+_COUNTED = 50
+_TAIL = 0.01
+_SAME = 0.999
 
 
 def chance_threshold(scores: Floats, share: float) -> float:
     """The score that a share of `scores`, those of pairs that say different things, reaches.
 
-    Where so few are that high that they cannot be counted, the tail is taken to fall exponentially
-    from the 100 highest on, as the peaks over a threshold do where they are not bounded (Pickands
-    1975, with shape 0). Cosines are bounded by 1, so that errs on the side of too high a threshold.
+    Where fewer than 50 scores are that high the tail is taken to fall exponentially from the top
+    hundredth on, as peaks over a threshold do (Pickands 1975, with shape 0). Half of it, not its
+    mean, says how fast: the highest may belong to pairs that do say the same.
 
     Args:
         scores: Scores by chance, (n,), at least 1 of them.
         share: Wanted share, in (0, 1).
 
     Returns:
-        At most 1, which is never exceeded.
+        At most 1.
     """
     ordered = np.sort(np.asarray(scores, dtype=np.float64))
     n = len(ordered)
-    if share * n >= _TAIL:
+    tail = min(n, max(10, round(_TAIL * n)))
+    if share * n >= _COUNTED or share * n >= tail:
         return min(1.0, float(np.quantile(ordered, 1 - share)))
-    tail = min(_TAIL, max(1, n // 10))
-    base = ordered[-tail - 1] if n > tail else ordered[0]
-    excess = float((ordered[-tail:] - base).mean())
-    return min(1.0, float(base + excess * max(0.0, np.log(tail / n / share))))
+    excess = float(np.median(ordered[-tail:]) - ordered[-tail]) / np.log(2)
+    return min(1.0, float(ordered[-tail] + excess * np.log(tail / n / share)))
 
 
-def pairs_within(library: Library, count: int, seed: int) -> Ints:
-    """At most `count` pairs of sentences of other words, each pair of one document, (n, 2).
+def sentence_threshold(vectors: Rows, documents: Ints, rate: float, seed: int) -> float:
+    """The cosine from which on two sentences of many are said to be alike.
 
-    They are drawn at random, have a subject in common, and mostly say different things.
-    """
-    rng = np.random.default_rng(seed)
-    bounds = library.document_bounds
-    sizes = np.diff(bounds)
-    if not (sizes > 1).any():
-        return np.empty((0, 2), np.int64)
-    documents = rng.choice(np.flatnonzero(sizes > 1), count)
-    one = rng.integers(sizes[documents])
-    two = (one + 1 + rng.integers(sizes[documents] - 1)) % sizes[documents]
-    pairs = np.column_stack([one, two]) + bounds[documents][:, None]
-    left, right = (map(normal_form, library.texts(pairs[:, side])) for side in (0, 1))
-    other = [a != b for a, b in zip(left, right, strict=True)]
-    found: Ints = pairs[np.array(other, bool)]
-    return found
-
-
-def between_documents(vectors: Vectors, documents: Ints, count: int, seed: int) -> Floats:
-    """Cosines of `count` sentences, drawn at random, with each other, those of one document aside.
+    Pairs of sentences of one document have a subject in common and mostly say different things: of
+    them a share of `rate` reaches the threshold. Where hardly any document has two sentences, it is
+    pairs of any documents, of which so few may reach it that a sentence meets `rate` of all others.
 
     Args:
-        vectors: Unit vectors of sentences, (n, d).
-        documents: Document of each, (n,).
-        count: Of sentences.
+        vectors: Unit vectors of the sentences, (n, d).
+        documents: Document of each, (n,); those of one document follow each other.
+        rate: In (0, 1).
+        seed: Of the pairs drawn.
+    """
+    pairs = pairs_within(documents, _PAIRS, derive_seed(seed, "chance", "within"))
+    one, two = (np.asarray(vectors[pairs[:, side]], np.float32) for side in (0, 1))
+    within = np.einsum("nd,nd->n", one, two).astype(np.float64)
+    within = within[within < _SAME]
+    if len(np.unique(pairs, axis=0)) >= ENOUGH:
+        return chance_threshold(within, rate)
+    rng = np.random.default_rng(derive_seed(seed, "chance", "between"))
+    chosen = np.sort(rng.choice(len(documents), min(_SAMPLE, len(documents)), replace=False))
+    drawn = np.asarray(vectors[chosen], np.float32)
+    apart = documents[chosen][:, None] < documents[chosen][None, :]
+    between = (drawn @ drawn.T)[apart].astype(np.float64)
+    if not len(between):
+        return 1.0
+    return chance_threshold(between, rate / len(documents))
+
+
+def pairs_within(documents: Ints, count: int, seed: int) -> Ints:
+    """`count` pairs of different sentences of one document each, at random, (count, 2).
+
+    Args:
+        documents: Document of each sentence; those of one document follow each other.
+        count: Of pairs; none are drawn where no document has two sentences.
         seed: Of the draw.
     """
     rng = np.random.default_rng(seed)
-    chosen = np.sort(rng.choice(len(documents), min(count, len(documents)), replace=False))
-    drawn = np.asarray(vectors[chosen], np.float32)
-    one, two = np.nonzero(documents[chosen][:, None] < documents[chosen][None, :])
-    found: Floats = (drawn @ drawn.T)[one, two].astype(np.float64)
-    return found
+    starts = np.flatnonzero(np.diff(documents, prepend=-1))
+    sizes = np.diff(starts, append=len(documents))
+    starts, sizes = starts[sizes > 1], sizes[sizes > 1]
+    if not len(sizes):
+        return np.empty((0, 2), np.int64)
+    # A document of many sentences has many pairs, but should not be all that is asked.
+    drawn = rng.integers(len(sizes), size=count)
+    one = rng.integers(sizes[drawn])
+    two = (one + 1 + rng.integers(sizes[drawn] - 1)) % sizes[drawn]
+    return np.column_stack([one, two]) + starts[drawn][:, None]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 from textwrap import shorten
@@ -17,9 +16,10 @@ from firth.corpus.settings import CorpusConfig
 from firth.corpus.split import split_paragraphs
 from firth.lexical.scorer import TextPair
 from firth.lexical.words import normal_form
-from firth.reuse.align import Bead, Order, Windows, align
+from firth.reuse.align import Bead, Windows, align
 from firth.reuse.chance import chance_threshold, pairs_within
 from firth.reuse.copies import NEAR
+from firth.reuse.kinds import Kind, Order
 from firth.reuse.measure import Measure, count_words, joined
 from firth.reuse.spans import reused, spans
 from firth.run.errors import InputError
@@ -32,17 +32,6 @@ _PAIRS = 20_000
 """Pairs of sentences of one document that say what chance is."""
 _FEW = 100
 _WIDTH = 80
-
-
-class Kind(StrEnum):
-    """How near two texts are."""
-
-    EXACT = "exact"
-    """The same words in the same order, up to case and punctuation."""
-    NEAR = "near"
-    """Most of the same pairs of consecutive words: a Jaccard similarity of at least 0.7."""
-    REWORDED = "reworded"
-    """Alike by the model, in other words."""
 
 
 @dataclass(frozen=True)
@@ -209,8 +198,8 @@ def compare_documents(
         wanted = None
     windows = measure.windows(documents[0].sentences, documents[1].sentences)
     return compared(
-        documents[0], documents[1], windows, threshold, Order(order), model=measure.name, rate=wanted,
-        remarks=remarks,
+        documents[0], documents[1], windows, threshold, Order(order),
+        model=measure.name, rate=wanted, remarks=remarks,
     )  # fmt: skip
 
 
@@ -244,12 +233,12 @@ def compared(
     ]
     reuses = tuple(
         Reuse(
-            " ".join(words[0][s.a : s.a + s.words]),
-            s.words,
-            said[0][s.a][1] + 1,
-            said[1][s.b][1] + 1,
+            " ".join(words[0][span.a : span.a + span.words]),
+            span.words,
+            said[0][span.a][1] + 1,
+            said[1][span.b][1] + 1,
         )
-        for s in spans(*words)
+        for span in spans(words[0], words[1])
     )
     return Comparison(
         a.name, b.name, min(1.0, float(total / sum(mass.sum() for mass in masses))),
@@ -279,9 +268,13 @@ def _match(bead: Bead, a: Document, b: Document) -> Match:
 
 def _same_is_one(windows: Windows, a: Sequence[str], b: Sequence[str]) -> Windows:
     """Equal words have similarity 1, whatever a model knows of them, and the rest is in [0, 1]."""
-    found = {}
+    found, numbers = {}, dict[str, int]()
     for (m, n), scores in windows.items():
-        same = np.array(joined(a, m))[:, None] == np.array(joined(b, n))[None, :]
+        one, two = (
+            np.array([numbers.setdefault(text, len(numbers)) for text in joined(forms, size)], int)
+            for forms, size in ((a, m), (b, n))
+        )
+        same = one[:, None] == two[None, :]
         found[m, n] = np.where(same, 1.0, np.clip(scores, 0.0, 1.0))
     return found
 
@@ -294,8 +287,10 @@ def _within(documents: Sequence[Document], run: Run | None, seed: int) -> list[T
     """Pairs of different sentences of one document: of the run, else of these documents."""
     if run is not None:
         library = Library.open(run)
-        pairs = pairs_within(library, _PAIRS, seed)
-        return [*zip(*(library.texts(pairs[:, side]) for side in (0, 1)), strict=True)]
+        places = pairs_within(library.document_of(np.arange(len(library))), _PAIRS, seed)
+        texts = [library.texts(places[:, side]) for side in (0, 1)]
+        drawn = zip(*texts, strict=True)
+        return [(a, b) for a, b in drawn if normal_form(a) != normal_form(b)]
     found = [
         (one, two)
         for document in documents

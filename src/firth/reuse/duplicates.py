@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -14,36 +13,28 @@ from firth.corpus import CORPUS
 from firth.corpus.build import DUPLICATES
 from firth.corpus.library import Library
 from firth.lexical.arrays import Ints
-from firth.reuse.chance import between_documents, chance_threshold
-from firth.reuse.compare import Kind, kind_of
+from firth.reuse.chance import sentence_threshold
+from firth.reuse.compare import kind_of
 from firth.reuse.copies import Forms
 from firth.reuse.groups import Star, stars
+from firth.reuse.kinds import Kind, Unit
 from firth.reuse.mine import mine
 from firth.reuse.neighbours import NONE, Pairs, similar_pairs
-from firth.reuse.vectors import encoded, open_model
+from firth.reuse.vectors import sentence_vectors
 from firth.run.errors import InputError
 from firth.run.files import write_atomically
 from firth.run.progress import track
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
 
 RATE = 0.001
-"""Other sentences of the whole run that a sentence may be like by chance."""
+"""Share of the pairs of sentences of one document that may be taken for alike."""
 MIN_WORDS = 6
 """Shorter sentences are found in any large corpus by chance."""
 SAME = 0.5
 """Score of documents of which one re-tells the other: half of their words are aligned, or more."""
 ORDER = "The original of a group is what was read first: firth keeps no dates."
-_SAMPLE = 4_000
 _SHOWN = 5
 _WIDTH = 80
-
-
-class Unit(StrEnum):
-    """What is compared."""
-
-    SENTENCES = "sentences"
-    DOCUMENTS = "documents"
 
 
 @dataclass(frozen=True)
@@ -181,7 +172,8 @@ def duplicates(
         model: Folder or hub name of a sentence-transformers model; by default the run's Surrogate.
         threshold: Least similarity of what is reworded: of sentences their cosine, of documents
             the score of their alignment (0.5 by default).
-        rate: Or how many others of the run a sentence may be like by chance, in (0, 1).
+        rate: Or which share of the pairs of sentences of one document may reach it, in (0, 1); see
+            `firth.reuse.chance.sentence_threshold`.
         min_words: Shorter sentences are passed over, at least 2.
         seed: Of samples; by default the run's (13).
 
@@ -212,23 +204,18 @@ class _Search:
         library = Library.open(self.run)
         ranks = reading_ranks(library, self.run.config.corpus.held_out)
         order = np.argsort(ranks[library.document_of(np.arange(len(library)))], kind="stable")
-        texts = (
-            library.texts(order[start : start + _BLOCK]) for start in range(0, len(order), _BLOCK)
-        )
-        forms = Forms(track(texts, "Reading sentences", -(-len(order) // _BLOCK)), self.min_words)
+        blocks = np.array_split(order, -(-len(order) // _BLOCK))
+        texts = (library.texts(block) for block in track(blocks, "Reading sentences"))
+        forms = Forms(texts, self.min_words)
         near = NONE if self.kind is Kind.EXACT else forms.near()
         alike, name, remarks = NONE, "", [ORDER]
         if self.kind is Kind.REWORDED:
             chosen = forms.distinct()
-            encoder = open_model(self.model, self.run)
-            name = encoder.name
-            with encoded(encoder, library, order[chosen]) as vectors:
+            with sentence_vectors(self.model, self.run, library, order[chosen]) as (vectors, name):
                 least = self.threshold
                 if least is None:
-                    seed = derive_seed(self.seed, "duplicates", "chance")
                     documents = library.document_of(order[chosen])
-                    sample = between_documents(vectors, documents, _SAMPLE, seed)
-                    least = chance_threshold(sample, self.rate / max(1, len(chosen)))
+                    least = sentence_threshold(vectors, documents, self.rate, self.seed)
                 alike = similar_pairs(vectors, least, self.seed).of(chosen)
             if alike.threshold > least:
                 remarks.append(f"Too many pairs are alike: the best {len(alike):,} were kept.")
@@ -240,12 +227,10 @@ class _Search:
             names = library.document_id(d), library.document_title(d)
             return Item(*names, inner, library.text(place), kind, score)
 
-        groups = _assemble(
-            near.joined(alike),
-            forms.repeats(),
-            item,
-            lambda number: library.text(int(order[number])),
-        )
+        def text(number: int) -> str:
+            return library.text(int(order[number]))
+
+        groups = _assemble(near.joined(alike), forms.repeats(), item, text)
         least = alike.threshold if self.kind is Kind.REWORDED else None
         compared = int(forms.long.sum())
         return Duplicates(Unit.SENTENCES, compared, groups, least, name, tuple(remarks))

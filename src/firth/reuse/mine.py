@@ -11,20 +11,19 @@ import numpy as np
 
 from firth.corpus.library import Library
 from firth.lexical.arrays import Floats, Ints
-from firth.reuse.align import Order, windows_of
-from firth.reuse.chance import chance_threshold, pairs_within
+from firth.reuse.align import windows_of
+from firth.reuse.chance import sentence_threshold
 from firth.reuse.compare import RATE, compared, document_of
-from firth.reuse.neighbours import Pairs, Vectors, similar_pairs
-from firth.reuse.vectors import encoded, open_model
+from firth.reuse.kinds import Order
+from firth.reuse.neighbours import Pairs, similar_pairs
+from firth.reuse.vectors import sentence_vectors
 from firth.run.errors import InputError
 from firth.run.files import write_atomically
 from firth.run.progress import track
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
 
 CANDIDATES = 10
 """Documents that each is aligned with: those with which its sentences have most in common."""
-_PAIRS = 20_000
 _WIDTH = 80
 
 
@@ -143,16 +142,17 @@ def mine(
         MissingStageError: The run has no corpus; or no Surrogate, where no model is given.
     """
     opened = Run.open(run)
-    for name, value in (("--threshold", threshold), ("--rate", rate)):
+    for option, value in (("--threshold", threshold), ("--rate", rate)):
         if value is not None and not 0 < value < 1:
-            raise InputError(f"{name} {value}: expected a number between 0 and 1")
+            raise InputError(f"{option} {value}: expected a number between 0 and 1")
     library, order = Library.open(opened), Order(order)
     seed = opened.config.seed if seed is None else seed
-    encoder = open_model(model, opened)
-    with encoded(encoder, library, np.arange(len(library))) as vectors:
+    everything = np.arange(len(library))
+    with sentence_vectors(model, opened, library, everything) as (vectors, name):
         wanted = rate if threshold is None else None
         if threshold is None:
-            threshold = _threshold(library, vectors, rate, derive_seed(seed, "compare-documents"))
+            documents = library.document_of(everything)
+            threshold = sentence_threshold(vectors, documents, rate, seed)
         alike = similar_pairs(vectors, threshold, seed)
         chosen = _candidates(library, alike, candidates)
         found = []
@@ -162,7 +162,7 @@ def mine(
             rows = [np.asarray(vectors[start:stop], np.float64) for start, stop in ends]
             masses = [np.maximum(library.word_counts[start:stop], 1.0) for start, stop in ends]
             seen = compared(
-                a, b, windows_of(*rows, *masses), threshold, order, model=encoder.name, rate=wanted
+                a, b, windows_of(*rows, *masses), threshold, order, model=name, rate=wanted
             )
             sizes = [mass.sum() for mass in masses]
             both = (seen.coverage_a * sizes[0] + seen.coverage_b * sizes[1]) / sum(sizes)
@@ -172,18 +172,7 @@ def mine(
                 (one, two),
             ))  # fmt: skip
     found.sort(key=lambda pair: (-pair.coverage, -pair.score, pair.numbers))
-    return Mined(tuple(found), library.n_documents, threshold, encoder.name, order)
-
-
-def _threshold(library: Library, vectors: Vectors, rate: float, seed: int) -> float:
-    pairs = pairs_within(library, _PAIRS, seed)
-    if not len(pairs):
-        raise InputError(
-            "no document has two sentences, so that nothing tells which score is high; give one: "
-            "--threshold"
-        )
-    one, two = (np.asarray(vectors[pairs[:, side]], np.float32) for side in (0, 1))
-    return chance_threshold(np.einsum("nd,nd->n", one, two).astype(np.float64), rate)
+    return Mined(tuple(found), library.n_documents, threshold, name, order)
 
 
 def _candidates(library: Library, alike: Pairs, most: int) -> Ints:
@@ -192,19 +181,18 @@ def _candidates(library: Library, alike: Pairs, most: int) -> Ints:
     across = ends[0] != ends[1]
     one, two = (end[across] for end in ends)
     counts = library.word_counts
-    mass = (
-        np.minimum(counts[alike.left[across]], counts[alike.right[across]]) * alike.scores[across]
-    )
+    mass = np.minimum(counts[alike.left], counts[alike.right]) * alike.scores
     n = library.n_documents
     keys, inverse = np.unique(np.minimum(one, two) * n + np.maximum(one, two), return_inverse=True)
-    common: Floats = np.bincount(inverse, weights=mass[across], minlength=len(keys))
-    firsts, seconds = keys // n, keys % n
+    common: Floats = np.bincount(inverse, mass[across], len(keys)).astype(np.float64)
+    firsts, seconds = np.divmod(keys, n)
     kept = np.zeros(len(keys), bool)
     owners, places = np.concatenate([firsts, seconds]), np.tile(np.arange(len(keys)), 2)
-    order = np.lexsort((places, -common[places], owners))
-    rank = np.arange(len(order)) - np.searchsorted(owners[order], owners[order])
-    kept[places[order][rank < most]] = True
-    return np.column_stack([firsts[kept], seconds[kept]])
+    best = np.lexsort((places, -common[places], owners))
+    rank = np.arange(len(best)) - np.searchsorted(owners[best], owners[best])
+    kept[places[best][rank < most]] = True
+    found: Ints = np.column_stack([firsts[kept], seconds[kept]])
+    return found
 
 
 def _plain(pair: DocumentPair) -> dict[str, Any]:

@@ -8,6 +8,7 @@ alike vectors have nearly the same nearest leaders: the more alike they are, the
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,16 @@ PROBES = 8
 LIMIT = 10_000_000
 """Pairs that are kept; of more, the most alike."""
 _TILE = 4_096
-Vectors = npt.NDArray[np.floating]
+
+
+class Rows(Protocol):
+    """Vectors, (n, d), that need not be in memory: an array, or what can be asked like one."""
+
+    def __len__(self) -> int:
+        """Number of vectors."""
+
+    def __getitem__(self, rows: "slice | npt.NDArray[Any]") -> "npt.NDArray[Any]":
+        """Some of them."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,7 @@ def _new(left: Ints, right: Ints) -> npt.NDArray[np.bool_]:
 
 
 def similar_pairs(
-    vectors: Vectors, threshold: float, seed: int, exact: int = EXACT, limit: int = LIMIT
+    vectors: Rows, threshold: float, seed: int, exact: int = EXACT, limit: int = LIMIT
 ) -> Pairs:
     """Pairs of vectors with a cosine of at least `threshold`.
 
@@ -104,7 +114,7 @@ def similar_pairs(
     return kept.pairs()
 
 
-def _all(vectors: Vectors, kept: "_Kept") -> Iterator[int]:
+def _all(vectors: Rows, kept: "_Kept") -> Iterator[int]:
     n = len(vectors)
     for top in range(0, n, _TILE):
         rows = _single(vectors[top : top + _TILE])
@@ -117,7 +127,7 @@ def _all(vectors: Vectors, kept: "_Kept") -> Iterator[int]:
         yield len(rows)
 
 
-def _by_lists(vectors: Vectors, kept: "_Kept", seed: int) -> Iterator[int]:
+def _by_lists(vectors: Rows, kept: "_Kept", seed: int) -> Iterator[int]:
     n = len(vectors)
     rng = np.random.default_rng(derive_seed(seed, "leaders"))
     leaders = _single(vectors[np.sort(rng.choice(n, int(2 * np.sqrt(n)), replace=False))])
@@ -149,7 +159,7 @@ def _by_lists(vectors: Vectors, kept: "_Kept", seed: int) -> Iterator[int]:
         yield len(inside)
 
 
-def _single(vectors: Vectors) -> Singles:
+def _single(vectors: npt.NDArray[Any]) -> Singles:
     return np.ascontiguousarray(vectors, dtype=np.float32)
 
 
