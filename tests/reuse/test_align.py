@@ -21,9 +21,9 @@ def documents(seed: int, n: int, m: int) -> tuple[Windows, Floats, Floats]:
 
 def gain(beads: list[Bead], a: Floats, b: Floats) -> float:
     """What an alignment gains."""
-    return sum(
-        (bead.score - THRESHOLD) * (a[slice(*bead.a)].sum() + b[slice(*bead.b)].sum())
-        for bead in beads
+    masses = [a[slice(*bead.a)].sum() + b[slice(*bead.b)].sum() for bead in beads]
+    return float(
+        sum((bead.score - THRESHOLD) * mass for bead, mass in zip(beads, masses, strict=True))
     )
 
 
@@ -87,7 +87,8 @@ def test_a_sentence_spread_over_two_meets_both() -> None:
     both = np.array([[1.0, 1.0]]) / np.sqrt(2)
     windows = windows_of(both, np.eye(2), np.array([10.0]), np.array([5.0, 5.0]))
     (bead,) = align(windows, np.array([10.0]), np.array([5.0, 5.0]), 0.6)
-    assert (bead.a, bead.b, bead.score) == ((0, 1), (0, 2), pytest.approx(1.0))
+    assert (bead.a, bead.b) == ((0, 1), (0, 2))
+    assert bead.score == pytest.approx(1.0)
 
 
 def test_nothing_is_aligned_with_nothing() -> None:

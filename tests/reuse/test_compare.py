@@ -70,8 +70,8 @@ def test_documents_of_a_run_and_files(tiny_run: Path, tiny_folder: Path) -> None
     """By id or as a file, a document of a run is the same; the run's Surrogate is asked."""
     files = sorted(tiny_folder.iterdir())[:2]
     ids = [f"tiny-texts/{path.name}" for path in files]
-    one = compare_documents(*ids, tiny_run)
-    two = compare_documents(*files, tiny_run)
+    one = compare_documents(ids[0], ids[1], tiny_run)
+    two = compare_documents(files[0], files[1], tiny_run)
     assert (one.score, one.threshold, one.matches) == (two.score, two.threshold, two.matches)
     assert ([one.a, one.b], two.a) == (ids, files[0].name)
     assert one.rate == 0.001

@@ -9,7 +9,7 @@ import pytest
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.library import Library
-from firth.reuse.duplicates import Duplicates, duplicates, reading_ranks
+from firth.reuse.duplicates import Duplicates, duplicates, numbers_of, reading_ranks
 from firth.reuse.kinds import Kind, Unit
 from firth.run.errors import InputError, MissingStageError
 
@@ -50,6 +50,13 @@ def test_planted_duplicates_are_one_group(run: Path, tiny_run: Path) -> None:
     found = duplicates(run, model=tiny_run / "surrogate", threshold=0.9)
     assert {*near} <= {*planted(found)}
     assert found.compared <= len(Library.open(run))
+
+
+def test_other_numbers_are_told() -> None:
+    """150 and 40 are not the same, the same numbers elsewhere are; names with digits count."""
+    assert numbers_of("At most 150 KB.") != numbers_of("At most 40 KB.")
+    assert numbers_of("2 of 15 B2 forms") == numbers_of("of b2 forms 15 and 2")
+    assert not numbers_of("none")
 
 
 def test_sentences_are_numbered_within_their_document(run: Path) -> None:

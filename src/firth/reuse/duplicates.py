@@ -1,6 +1,7 @@
 """Which sentences, or documents, of a run say the same: groups of an original and its copies."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from firth.corpus import CORPUS
 from firth.corpus.build import DUPLICATES
 from firth.corpus.library import Library
 from firth.lexical.arrays import Ints
+from firth.lexical.words import words
 from firth.reuse.chance import sentence_threshold
 from firth.reuse.compare import kind_of
 from firth.reuse.copies import Forms
@@ -47,6 +49,8 @@ class Item:
         text: The sentence; of a document the first one, or "" if it was dropped as a duplicate.
         kind: How near it is to the original; of the original itself `exact`.
         score: How alike, in [0, 1]: shared bigrams of what is near, else what the model says.
+        other_numbers: Whether a sentence has other numbers than the original, which models hardly
+            see.
     """
 
     document: str
@@ -55,6 +59,7 @@ class Item:
     text: str
     kind: Kind
     score: float
+    other_numbers: bool = False
 
     @property
     def place(self) -> str:
@@ -118,7 +123,8 @@ class Duplicates:
             if group.original.text:
                 yield "   " + shorten(group.original.text, _WIDTH - 3, placeholder=" …")
             for item in group.copies[:_SHOWN]:
-                line = f"{item.kind} {item.score:.2f}: {item.place}"
+                other = ", other numbers" if item.other_numbers else ""
+                line = f"{item.kind} {item.score:.2f}{other}: {item.place}"
                 yield " - " + shorten(line, _WIDTH - 3, placeholder=" …")
                 if item.kind is not Kind.EXACT and item.text:
                     yield "   " + shorten(item.text, _WIDTH - 3, placeholder=" …")
@@ -142,7 +148,8 @@ def _write_parquet(path: Path, groups: Sequence[Group]) -> None:
 
     text, number = pa.string(), pa.int64()
     columns = {"group": number, "original": pa.bool_(), "document": text, "title": text,
-               "sentence": number, "text": text, "kind": text, "score": pa.float64()}  # fmt: skip
+               "sentence": number, "text": text, "kind": text, "score": pa.float64(),
+               "other_numbers": pa.bool_()}  # fmt: skip
     rows = [
         {"group": n, "original": item is group.original, **asdict(item)}
         for n, group in enumerate(groups, start=1)
@@ -220,12 +227,13 @@ class _Search:
             if alike.threshold > least:
                 remarks.append(f"Too many pairs are alike: the best {len(alike):,} were kept.")
 
-        def item(number: int, kind: Kind, score: float) -> Item:
+        def item(number: int, kind: Kind, score: float, original: int) -> Item:
             place = int(order[number])
             d = int(library.document_of(place))
             inner = place - int(library.document_bounds[d]) + 1
             names = library.document_id(d), library.document_title(d)
-            return Item(*names, inner, library.text(place), kind, score)
+            other = numbers_of(text(number)) != numbers_of(text(original))
+            return Item(*names, inner, text(number), kind, score, other)
 
         def text(number: int) -> str:
             return library.text(int(order[number]))
@@ -263,7 +271,7 @@ class _Search:
             kept = entry["kept"]
             repeats.setdefault(numbers[kept["id"], kept["source"], kept["line"]], []).append(number)
 
-        def item(number: int, kind: Kind, score: float) -> Item:
+        def item(number: int, kind: Kind, score: float, original: int) -> Item:
             if number >= len(order):
                 return Item(dropped[number - len(order)]["id"], "", 0, "", kind, score)
             d = int(order[number])
@@ -282,7 +290,7 @@ _BLOCK = 8_192
 def _assemble(
     pairs: Pairs,
     repeats: Mapping[int, Sequence[int]],
-    item: Callable[[int, Kind, float], Item],
+    item: Callable[[int, Kind, float, int], Item],
     text: Callable[[int], str],
 ) -> tuple[Group, ...]:
     """Groups of what is paired, each item with its exact repetitions; the largest first."""
@@ -298,9 +306,15 @@ def _assemble(
         for copy, score in zip(star.copies.tolist(), star.scores.tolist(), strict=True):
             kind = kind_of(own, text(copy))
             copies += [(n, kind, min(1.0, score)) for n in (copy, *repeats.get(copy, ()))]
-        original = item(star.original, Kind.EXACT, 1.0)
-        groups.append(Group(original, tuple(item(*copy) for copy in sorted(copies))))
+        number = star.original
+        original = item(number, Kind.EXACT, 1.0, number)
+        groups.append(Group(original, tuple(item(*copy, number) for copy in sorted(copies))))
     return tuple(sorted(groups, key=lambda group: -len(group.copies)))
+
+
+def numbers_of(text: str) -> Counter[str]:
+    """The words of a text that have a digit, and how often."""
+    return Counter(word for word in words(text) if any(map(str.isdigit, word)))
 
 
 def reading_ranks(library: Library, every: int) -> Ints:
