@@ -8,6 +8,8 @@
 - `distill(run)`: a sentence-transformers model that learns from them.
 - `evaluate(model, tasks)`: a model's similarities against people's, with intervals.
 - `compare_documents(a, b, run)`, `duplicates(run)`, `mine(run)`: what stands in several documents.
+- `Search.open(run)`: sentences and documents found by meaning and by words.
+- `Index.open(run)`: the vectors of all sentences. `Scale.open(run)`: what a score means.
 - `check(models, run)`: which model is better on the run's own documents, without labels.
 
 What stands between `Corpus.build` and `Origin.open` is built by `firth.pipeline.bring_up_to_date`,
@@ -22,7 +24,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 __all__ = [
     "Corpus",
+    "Index",
     "Origin",
+    "Scale",
+    "Search",
     "__version__",
     "check",
     "compare_documents",
@@ -40,10 +45,13 @@ if TYPE_CHECKING:
     from firth.evaluate.evaluate import evaluate
     from firth.evaluate.label_free import check
     from firth.harvest.harvest import harvest
+    from firth.index.index import Index
     from firth.origin.origin import Origin
     from firth.reuse.compare import compare_documents
     from firth.reuse.duplicates import duplicates
     from firth.reuse.mine import mine
+    from firth.scale.scale import Scale
+    from firth.search.search import Search
     from firth.surrogate.distill import distill
 
 
@@ -89,7 +97,10 @@ def _callable_package(name: str) -> property:
 
 class _Firth(ModuleType):
     Corpus = _lazily("firth.corpus.corpus", "Corpus")
+    Index = _lazily("firth.index.index", "Index")
     Origin = _lazily("firth.origin.origin", "Origin")
+    Scale = _lazily("firth.scale.scale", "Scale")
+    Search = _lazily("firth.search.search", "Search")
     check = _callable_package("check")
     harvest = _callable_package("harvest")
     distill = _lazily("firth.surrogate.distill", "distill")

@@ -25,6 +25,7 @@ from firth.run.errors import ConfigError, FirthError
 from firth.run.progress import note
 from firth.run.run import Run
 from firth.run.stage import Outcome, Stage
+from firth.scale import SCALE
 from firth.surrogate import SURROGATE
 
 
@@ -54,6 +55,7 @@ STEPS = (
     Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
     Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
     Step(INDEX, "firth.index.build", "build_index"),
+    Step(SCALE, "firth.scale.build", "build_scale"),
     Step(EVALUATION, "firth.evaluate.evaluate", "build_evaluation"),
 )
 

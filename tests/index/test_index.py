@@ -1,6 +1,7 @@
 """The index: vectors of every sentence, the nearest of them, and what it refuses."""
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,11 @@ from hypothesis import strategies as st
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.library import Library
-from firth.index import INDEX, index as index_module
+from firth.index import INDEX
 from firth.index.build import build_index
 from firth.index.codes import Turn, candidates
 from firth.index.encoder import TextEncoder
-from firth.index.index import Index
+from firth.index.index import LOOKED_AT, Index
 from firth.index.vectors import Stacked, write_vectors
 from firth.index.words import Lists, WordIndex, write_lists
 from firth.lexical.tfidf import TfIdf, fit_idf
@@ -85,7 +86,7 @@ def test_the_nearest_of_a_sentence_is_itself(index: Index) -> None:
 
 def test_codes_find_what_is_exact(index: Index) -> None:
     """With as many candidates as vectors, codes change nothing."""
-    assert len(index) < index_module._LOOKED_AT
+    assert len(index) < LOOKED_AT
     exact = index.nearest(index.vectors[:20], 5)
     by_codes = index.nearest(index.vectors[:20], 5, exact=False)
     np.testing.assert_allclose(by_codes.scores, exact.scores, atol=1e-6)
@@ -100,11 +101,11 @@ def test_codes_find_most_of_the_nearest() -> None:
     turn = Turn.fit(vectors[:1000].astype(np.float32), 3)
     codes = np.ascontiguousarray(turn.codes(vectors).T)
     assert codes.shape == (2, 20_000)
-    found = 0
+    found, threads = 0, ThreadPoolExecutor(2)
     for row in range(50):
         wanted = turn.codes(vectors[row : row + 1])[0]
         nearest = np.argsort(-(vectors @ vectors[row]))[:10]
-        chosen = candidates(codes, wanted, 1_000)
+        chosen = candidates(codes, wanted, 1_000, threads)
         assert 1_000 <= len(chosen) < 5_000
         found += len(np.intersect1d(nearest, chosen))
     assert found / 500 > 0.95
@@ -117,9 +118,7 @@ def test_codes_find_most_of_the_nearest() -> None:
     high=st.integers(0, 12),
     numbers=st.lists(st.integers(0, 10**6), max_size=6),
 )
-def test_stacked_arrays_are_one(
-    sizes: list[int], low: int, high: int, numbers: list[int]
-) -> None:
+def test_stacked_arrays_are_one(sizes: list[int], low: int, high: int, numbers: list[int]) -> None:
     """Slices, numbers and blocks are those of the arrays put together."""
     whole = np.arange(2 * sum(sizes)).reshape(-1, 2)
     stacked = Stacked(np.split(whole, np.cumsum(sizes)[:-1]))
@@ -159,13 +158,8 @@ def test_an_interrupted_encoding_goes_on(
     assert not rows.exists()
 
 
-SENTENCES = st.lists(
-    st.lists(st.sampled_from("a the ship ships sailed storm zebra".split()), max_size=5).map(
-        " ".join
-    ),
-    min_size=1,
-    max_size=12,
-)
+WORDS = st.sampled_from(["a", "the", "ship", "ships", "sailed", "storm", "zebra"])
+SENTENCES = st.lists(st.lists(WORDS, max_size=5).map(" ".join), min_size=1, max_size=12)
 
 
 @settings(max_examples=40, deadline=None)

@@ -8,7 +8,18 @@ from typing import Any
 
 import typer
 
-from firth.cli import build, bws, check, evaluate, mteb, query, relatedness, reproduce, reuse
+from firth.cli import (
+    build,
+    bws,
+    check,
+    evaluate,
+    mteb,
+    query,
+    relatedness,
+    reproduce,
+    reuse,
+    search,
+)
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
 from firth.run.screen import complain, say
@@ -42,6 +53,10 @@ app.command()(reuse.compare_documents)
 app.command()(reuse.mine)
 app.command()(build.harvest)
 app.command()(build.distill)
+app.command()(search.index)
+app.command()(search.encode)
+app.command()(search.scale)
+app.command()(search.search)
 app.command(cls=SeveralNames)(evaluate.evaluate)
 app.command(cls=SeveralNames)(check.check)
 app.command()(evaluate.compare)

@@ -30,6 +30,7 @@ from firth.run.screen import say
 
 if TYPE_CHECKING:
     from firth.lexical.scorer import Explainer
+    from firth.scale.scale import Scale
 
 _COLUMN = re.compile(r"(sentence|text|sent|s|question|q)[ _-]?([12ab]|one|two)", re.IGNORECASE)
 
@@ -149,10 +150,17 @@ def similarity(
         _need_text(a, b)
         origin = _open_origin(folder, preset, settings, seed)
         _note_unknown(origin, a, b)
+        scale = _scale(folder, preset, settings, seed)
         if as_json:
-            show_json(origin.explain(a, b).as_dict())
+            found = dict(origin.explain(a, b).as_dict())
+            if scale:
+                found["scale"] = scale.shares(found["similarity"])
+            show_json(found)
         else:
-            say(f"{origin.similarity(a, b):.6f}")
+            score = origin.similarity(a, b)
+            say(f"{score:.6f}")
+            if scale:
+                say(scale.describe(score))
         return
     if a is not None:
         raise InputError("got both sentences and --pairs FILE; expected one of them")
@@ -247,6 +255,16 @@ def _open_origin(
     from firth.origin.origin import Origin
 
     return Origin.open(_changed(folder, preset, settings), seed=seed)
+
+
+def _scale(
+    folder: Path, preset: Preset | None, settings: Sequence[str] | None, seed: int | None
+) -> "Scale | None":
+    """The scale of the scores that are asked for, where it is built."""
+    from firth.scale.scale import Scale, Scorer
+
+    run = _changed(folder, preset, settings).changed({"seed": seed})
+    return Scale.current(run, Scorer.ORIGIN)
 
 
 def _changed(folder: Path, preset: Preset | None, settings: Sequence[str] | None) -> Run:

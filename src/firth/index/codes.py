@@ -6,6 +6,7 @@ differ least are then compared exactly. Unlike a graph or cells, codes need no t
 appending, and equal vectors give equal bytes.
 """
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,13 @@ from firth.index.encoder import Vectors
 from firth.lexical.arrays import Ints
 
 Codes = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.uint16]
 TURN, MEAN = "turn.npy", "mean.npy"
 _WORD = 64
 _BLOCK = 1 << 15
 """Vectors whose codes are compared at once: they and the counts fit into the processor's cache."""
+_SHARE = 1 << 17
+"""Vectors that a thread compares before it takes the next."""
 
 
 @dataclass(frozen=True)
@@ -63,24 +67,36 @@ class Turn:
         return cls(np.load(folder / MEAN), np.load(folder / TURN))
 
 
-def candidates(codes: Codes, wanted: Codes, most: int) -> Ints:
+def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Ints:
     """Numbers, ascending, of the vectors whose codes differ least from one.
 
     Args:
         codes: Of n vectors, by column: shape (words, n), each row contiguous.
         wanted: Of one vector, shape (words,).
         most: How many are wanted; those that differ as much as the last of them come too.
+        threads: Share the work.
     """
     n = codes.shape[1]
     differing = np.empty(n, np.uint16)
+    counts = threads.map(
+        lambda start: _differ(codes[:, start : start + _SHARE], wanted, differing[start:]),
+        range(0, n, _SHARE),
+    )
+    closer = sum(counts, np.zeros(_WORD * len(codes) + 1, np.int64)).cumsum()
+    return np.flatnonzero(differing <= np.searchsorted(closer, min(most, n)))
+
+
+def _differ(codes: Codes, wanted: Codes, differing: Counts) -> Ints:
+    """Fill in how many bits of each code differ; how many codes differ in 0, 1, … bits."""
+    counts = np.zeros(_WORD * len(codes) + 1, np.int64)
     mixed, counted = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint8)
-    for start in range(0, n, _BLOCK):
-        size = min(_BLOCK, n - start)
-        block, found = codes[:, start : start + size], differing[start : start + size]
+    for start in range(0, codes.shape[1], _BLOCK):
+        block = codes[:, start : start + _BLOCK]
+        size = block.shape[1]
+        found = differing[start : start + size]
         found[:] = 0
         for column, word in zip(block, wanted, strict=True):
             np.bitwise_xor(column, word, out=mixed[:size])
             found += np.bitwise_count(mixed[:size], out=counted[:size])
-    histogram = np.bincount(differing, minlength=1).cumsum()
-    farthest = np.searchsorted(histogram, min(most, n))
-    return np.flatnonzero(differing <= farthest)
+        counts += np.bincount(found, minlength=len(counts))
+    return counts

@@ -1,6 +1,6 @@
 """The index of a run: unit vectors of all its sentences, and which lie nearest to others."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ from firth.corpus.library import Library
 from firth.index import INDEX
 from firth.index.codes import Codes, Turn, candidates
 from firth.index.encoder import TextEncoder, Vectors, to_unit
-from firth.index.vectors import Stacked, open_array
+from firth.index.vectors import Numbers, Stacked, open_array
 from firth.index.words import Lists, WordIndex
 from firth.lexical.arrays import Ints
 from firth.run.errors import DamagedError
@@ -27,7 +27,7 @@ from firth.surrogate import SURROGATE
 VECTORS, CODES, ENCODER = "vectors.npy", "codes.npy", "encoder.json"
 APPROXIMATE_FROM = 100_000
 """Vectors from which on codes are counted before any vector is looked at."""
-_LOOKED_AT = 2_000
+LOOKED_AT = 2_000
 """Vectors that are compared exactly then, for a query."""
 _ROWS, _QUERIES = 16_384, 1_024
 
@@ -70,6 +70,7 @@ class Index:
     ) -> None:
         self.library, self.vectors, self.words, self.model = library, vectors, words, model
         self._codes, self._turn = tuple(codes), turn
+        self._threads = ThreadPoolExecutor(cpu_count())
 
     @classmethod
     def open(cls, run: str | Path | Run) -> "Index":
@@ -117,7 +118,12 @@ class Index:
         return self.encoder.encode(texts)
 
     def nearest(
-        self, vectors: npt.ArrayLike, k: int, *, exact: bool | None = None
+        self,
+        vectors: npt.ArrayLike,
+        k: int,
+        *,
+        exact: bool | None = None,
+        within: Ints | None = None,
     ) -> Nearest:
         """The k stored vectors nearest to each of some others; all, if there are fewer than k.
 
@@ -127,19 +133,19 @@ class Index:
             exact: Compare all; by default up to `APPROXIMATE_FROM` vectors. Otherwise the most
                 similar by codes are compared (docs/search.md says how many of the nearest are
                 found).
+            within: Numbers, ascending, of the only sentences that may be found; compared exactly.
         """
         wanted = to_unit(np.array(vectors, np.float32, ndmin=2))
-        k = min(k, len(self))
         if exact is None:
             exact = len(self) <= APPROXIMATE_FROM
-        if not exact:
-            with ThreadPoolExecutor(cpu_count()) as threads:
-                found = list(threads.map(lambda vector: self._near(vector, k), wanted))
-            numbers = np.array([one for one, _ in found], np.int64).reshape(len(wanted), k)
-            scores = np.array([two for _, two in found], np.float32).reshape(len(wanted), k)
+        if within is None and not exact:
+            k = min(k, len(self))
+            pieces = [self._near(vector, k) for vector in wanted]
+            numbers = np.array([one for one, _ in pieces], np.int64).reshape(len(wanted), k)
+            scores = np.array([two for _, two in pieces], np.float32).reshape(len(wanted), k)
             return Nearest(numbers, scores)
         pieces = [
-            self._nearest(wanted[start : start + _QUERIES], k)
+            self._nearest(wanted[start : start + _QUERIES], k, within)
             for start in range(0, max(1, len(wanted)), _QUERIES)
         ]
         return Nearest(
@@ -151,25 +157,32 @@ class Index:
         stored = self.vectors[np.asarray(numbers, np.int64)].astype(np.float32)
         return np.clip(stored @ np.asarray(vector, np.float32), -1.0, 1.0)
 
-    def _nearest(self, wanted: Vectors, k: int) -> tuple[Ints, Vectors]:
-        """All vectors, some at a time; of equal scores the lower number is first."""
+    def _nearest(self, wanted: Vectors, k: int, within: Ints | None) -> tuple[Ints, Vectors]:
+        """Compare block by block; of equal scores the lower number is first."""
         numbers = np.empty((len(wanted), 0), np.int64)
         scores = np.empty((len(wanted), 0), np.float32)
-        for start, block in self.vectors.blocks(_ROWS):
+        for rows, block in self._blocks(within):
             found = np.clip(wanted @ block.astype(np.float32).T, -1.0, 1.0)
-            here = np.broadcast_to(np.arange(start, start + len(block)), found.shape)
-            numbers, scores = _best(
-                np.hstack([numbers, here]), np.hstack([scores, found]), k
-            )
+            here = np.broadcast_to(rows, found.shape)
+            numbers, scores = _best(np.hstack([numbers, here]), np.hstack([scores, found]), k)
         order = np.lexsort((numbers, -scores))
         return np.take_along_axis(numbers, order, 1), np.take_along_axis(scores, order, 1)
 
+    def _blocks(self, within: Ints | None) -> Iterator[tuple[Ints, Numbers]]:
+        if within is None:
+            for start, block in self.vectors.blocks(_ROWS):
+                yield np.arange(start, start + len(block)), block
+            return
+        for start in range(0, len(within), _ROWS):
+            rows = within[start : start + _ROWS]
+            yield rows, self.vectors[rows]
+
     def _near(self, vector: Vectors, k: int) -> tuple[Ints, Vectors]:
         code = self._turn.codes(vector[None])[0]
-        most = max(_LOOKED_AT, 10 * k)
+        most = max(LOOKED_AT, 10 * k)
         numbers = np.concatenate(
             [
-                start + candidates(codes, code, most)
+                start + candidates(codes, code, most, self._threads)
                 for codes, start in zip(self._codes, self.vectors.starts.tolist(), strict=False)
             ]
         )

@@ -69,10 +69,13 @@ def create(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Numbers:
 
 def open_array(path: Path) -> Numbers:
     """A .npy file, memory-mapped."""
+    found: Numbers
     try:
-        return np.load(path, mmap_mode="r")
+        # A plain view: slicing a `memmap` takes longer than many a list of words.
+        found = np.asarray(np.load(path, mmap_mode="r"))
     except ValueError:  # nothing can be mapped of an array without a number
-        return np.load(path)
+        found = np.load(path)
+    return found
 
 
 class Stacked:
@@ -92,7 +95,7 @@ class Stacked:
 
     def __len__(self) -> int:
         """Number of rows."""
-        return self.shape[0]
+        return int(self.starts[-1])
 
     def __getitem__(self, rows: slice | npt.ArrayLike) -> Numbers:
         """Rows from one number to another, or those of some numbers, in their order."""
@@ -105,7 +108,8 @@ class Stacked:
         if wanted.dtype == bool:
             wanted = np.flatnonzero(wanted)
         if len(self.parts) == 1:
-            return self.parts[0][wanted]
+            alone: Numbers = self.parts[0][wanted]
+            return alone
         found = np.empty((len(wanted), *self.shape[1:]), self.dtype)
         part_of = np.searchsorted(self.starts, wanted, side="right") - 1
         for number, part in enumerate(self.parts):

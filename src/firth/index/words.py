@@ -24,9 +24,12 @@ TERMS, BOUNDS, SENTENCES, LENGTHS = (
     "term_sentences.npy",
     "lengths.npy",
 )
-SCANNED = 1 << 18
+SCANNED = 1 << 16
 """Entries of the lists of rare stems that are added up for all sentences; of the frequent rest,
 which weigh little, only those of the best sentences are looked at."""
+_TIMES = 5
+_ASKED = 64
+"""Texts whose lists are remembered: a text is asked about more than once."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def write_lists(
         rows.extend(set(hashes(text)))
         ends.append(len(rows))
     terms, numbers = np.unique(np.frombuffer(rows, np.uint64), return_inverse=True)
-    counts = np.diff(np.frombuffer(ends, np.int64))
+    counts: Ints = np.diff(np.frombuffer(ends, np.int64)).astype(np.int64)
     sentence_of = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     order = np.argsort(numbers, kind="stable")
     frequencies = np.bincount(numbers, minlength=len(terms))
@@ -109,21 +112,24 @@ class WordIndex:
     def __init__(self, parts: Sequence[Lists]) -> None:
         self._parts = tuple(parts)
         self._starts = np.cumsum([0, *(len(part.lengths) for part in parts)], dtype=np.int64)
+        self._found = lru_cache(_ASKED)(self._find)
 
     def weight(self, term: int) -> float:
         """idf of a stem by its hash: ln((1 + N) / (1 + n))."""
         first = self._parts[0]
         return math.log((1 + len(first.lengths)) / (1 + len(first.of(term))))
 
-    def best(self, text: str, most: int) -> Ints:
+    def best(self, text: str, most: int, within: Ints | None = None) -> Ints:
         """Numbers of at most `most` sentences with the highest cosines above 0, best first.
 
         Exact where the lists of the text's stems are short enough to be scanned (`SCANNED`);
-        otherwise the sentences are chosen by its rarer stems, among ten times as many.
+        otherwise the sentences are chosen by its rarer stems, among several times as many. `within`
+        are the numbers, ascending, of the only ones that may be found.
         """
         found = []
-        for part, start in zip(self._parts, self._starts.tolist(), strict=False):
-            found.append(start + self._candidates(part, text, 10 * most))
+        for place, start in enumerate(self._starts[:-1].tolist()):
+            among = None if within is None else within - start
+            found.append(start + self._candidates(text, place, _TIMES * most, among))
         numbers = np.concatenate(found)
         scores = self.scores(text, numbers)
         order = np.lexsort((numbers, -scores))[:most]
@@ -132,41 +138,42 @@ class WordIndex:
     def scores(self, text: str, numbers: npt.ArrayLike) -> Floats:
         """Cosines of a text with the sentences `numbers`, in [0, 1]."""
         wanted = np.asarray(numbers, np.int64)
-        weights = self._weights(text)
-        length = math.hypot(*weights.values())
+        found = self._found(text)
+        length = math.sqrt(sum(weight for weight, _ in found))
         scores = np.zeros(len(wanted))
         part_of = np.searchsorted(self._starts, wanted, side="right") - 1
         for number, part in enumerate(self._parts):
             places = np.flatnonzero(part_of == number)
             inner = (wanted[places] - self._starts[number]).astype(np.uint32)
             added = np.zeros(len(places))
-            for term, weight in weights.items():
-                sentences = part.of(term)
-                found = np.minimum(np.searchsorted(sentences, inner), max(0, len(sentences) - 1))
-                if len(sentences):
-                    added += weight**2 * (sentences[found] == inner)
+            for weight, lists in found:
+                if len(sentences := lists[number]):
+                    at = np.minimum(sentences.searchsorted(inner), len(sentences) - 1)
+                    added += weight * (sentences[at] == inner)
             lengths = part.lengths[inner] * length
             scores[places] = added / np.where(lengths > 0, lengths, 1.0)
         return np.minimum(scores, 1.0)
 
-    def _weights(self, text: str) -> dict[int, float]:
-        return {term: self.weight(term) for term in hashes(text)}
+    def _find(self, text: str) -> list[tuple[float, list[npt.NDArray[np.uint32]]]]:
+        """Of each stem of a text its squared weight, and the sentences of each part."""
+        terms = dict.fromkeys(hashes(text))
+        return [(self.weight(term) ** 2, [part.of(term) for part in self._parts]) for term in terms]
 
-    def _candidates(self, part: Lists, text: str, most: int) -> Ints:
+    def _candidates(self, text: str, place: int, most: int, among: Ints | None) -> Ints:
         """Sentences of a part that may be among the best, in no order."""
-        lists = sorted(
-            ((part.of(term), weight) for term, weight in self._weights(text).items()),
-            key=lambda item: len(item[0]),
-        )
-        scores = np.zeros(len(part.lengths), np.float32)
+        lists = [(weight, found[place]) for weight, found in self._found(text)]
+        lengths = self._parts[place].lengths
+        scores = np.zeros(len(lengths), np.float32)
         scanned = 0
-        for sentences, weight in lists:
+        for weight, sentences in sorted(lists, key=lambda item: len(item[1])):
             if scanned and scanned + len(sentences) > SCANNED:
                 break
-            scores[sentences] += np.float32(weight**2)
+            scores[sentences] += np.float32(weight)
             scanned += len(sentences)
-        touched = np.flatnonzero(scores)
+        touched = np.flatnonzero(scores > 0)
+        if among is not None:
+            touched = np.intersect1d(touched, among, assume_unique=True)
         if len(touched) > most:
-            ratio = scores[touched] / part.lengths[touched]
+            ratio = scores[touched] / lengths[touched]
             touched = touched[np.argpartition(-ratio, most)[:most]]
         return touched

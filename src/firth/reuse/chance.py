@@ -4,7 +4,9 @@ import numpy as np
 
 from firth.lexical.arrays import Floats, Ints
 from firth.reuse.neighbours import Rows
+from firth.run.run import Run
 from firth.run.seeds import derive_seed
+from firth.scale.scale import Pairs, Scale, Scorer
 
 ENOUGH = 1_000
 """Pairs of sentences of one document that say what chance is; with fewer, other pairs are asked."""
@@ -65,6 +67,23 @@ def sentence_threshold(vectors: Rows, documents: Ints, rate: float, seed: int) -
     if not len(between):
         return 1.0
     return chance_threshold(between, rate / len(documents))
+
+
+def scale_threshold(run: Run, rate: float) -> float | None:
+    """The score that a share of `rate` of the pairs of one document reach, by the run's own scale.
+
+    Args:
+        run: With an index, whose cosines are meant.
+        rate: In (0, 1).
+
+    Returns:
+        None where the run has no scale, not this one, or one of too few pairs.
+    """
+    scale = Scale.current(run, Scorer.VECTORS)
+    levels = scale.levels.get(Pairs.SAME_DOCUMENT) if scale else None
+    if levels is None or rate * levels.n < _COUNTED:
+        return None
+    return min(1.0, levels.threshold(rate))
 
 
 def pairs_within(documents: Ints, count: int, seed: int) -> Ints:

@@ -20,6 +20,7 @@ from firth.origin.settings import OriginConfig
 from firth.paper.settings import CoherenceConfig, GeneratorConfig, PaperConfig, RetrieveConfig
 from firth.run.errors import ConfigError
 from firth.run.section import Section
+from firth.scale.settings import ScaleConfig
 from firth.surrogate.settings import SurrogateConfig
 
 
@@ -41,6 +42,7 @@ class Config(Section):
     harvest: HarvestConfig = HarvestConfig()
     surrogate: SurrogateConfig = SurrogateConfig()
     index: IndexConfig = IndexConfig()
+    scale: ScaleConfig = ScaleConfig()
     baselines: BaselinesConfig = BaselinesConfig()
     evaluate: EvaluateConfig = EvaluateConfig()
 

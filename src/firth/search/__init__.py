@@ -1,0 +1,1 @@
+"""Search: which sentences or documents of a run answer to some words."""

@@ -1,0 +1,248 @@
+"""Search by what a text means and by the words it has, both together.
+
+The score is a weighted mean of the cosine of vectors and the tf-idf cosine of stems: what is said
+in other words is found by the first, names and numbers by the second (docs/search.md has the
+measurement that chose the weight, beside reciprocal ranks).
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firth.index.index import Index
+from firth.lexical.arrays import Floats, Ints
+from firth.lexical.scorer import Explainer, Explanation
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.scale.scale import Scale, Scorer
+
+WEIGHT = 0.5
+"""Of the vectors' cosine; the words' has the rest."""
+_DEPTH = 100
+"""Sentences that either way proposes at least."""
+_PER_HIT = 10
+_RERANKED = 50
+"""Hits that Origin scores anew at least."""
+
+
+class By(StrEnum):
+    """What is compared."""
+
+    BOTH = "both"
+    """Vectors and words."""
+    VECTORS = "vectors"
+    """Vectors alone."""
+    WORDS = "words"
+    """Words alone."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A sentence that was found, or a document by its best sentence.
+
+    Attributes:
+        score: What it was ranked by: the weighted mean of `cosine` and `words`, one of them, or
+            `origin`.
+        cosine: Of the vectors, in [-1, 1].
+        words: tf-idf cosine of stems, in [0, 1].
+        origin: Origin's similarity, where it was asked.
+        shares: Kind of pairs → share that scores lower than `cosine` (or `origin`, where hits are
+            ranked by it); empty without a scale.
+        meaning: The same in words.
+        sentence: Number of the sentence.
+        text: The sentence.
+        document: Name of its document.
+        title: Of the document, or "".
+        source: File of the document.
+        line: On which the document begins there.
+    """
+
+    score: float
+    cosine: float
+    words: float
+    origin: float | None
+    sentence: int
+    text: str
+    document: str
+    title: str
+    source: str
+    line: int
+    meaning: str = ""
+    shares: dict[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Among:
+    """Which documents are searched: patterns with `*` and `?`, matched as a whole.
+
+    Attributes:
+        documents: Names of documents; empty: all.
+        sources: Files.
+    """
+
+    documents: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+class Search:
+    """Search over all documents of a run, those held out from learning included.
+
+    Example:
+        >>> search = Search.open("run")
+        >>> hits = search.search("a boat came into the harbour", top=3)
+        >>> [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+        True
+    """
+
+    def __init__(self, run: Run, index: Index) -> None:
+        self.index = index
+        self._run = run
+
+    @classmethod
+    def open(cls, run: str | Path | Run) -> "Search":
+        """Search in a run whose index is built; errors as `Index.open`."""
+        run = Run.open(run)
+        return cls(run, Index.open(run))
+
+    @cached_property
+    def origin(self) -> Explainer:
+        """The run's Origin; raise `MissingStageError` if it is not built."""
+        from firth.origin.origin import Origin
+
+        return Origin.open(self._run)
+
+    def search(
+        self,
+        query: str,
+        *,
+        top: int = 10,
+        by: By = By.BOTH,
+        documents: bool = False,
+        among: Among | None = None,
+        rerank: bool = False,
+    ) -> list[Hit]:
+        """The best sentences for a query, best first.
+
+        Args:
+            query: Some words, a sentence, or more.
+            top: How many at most.
+            by: What is compared.
+            documents: One hit a document, for its best sentence; else every sentence is a hit.
+            among: Which documents.
+            rerank: Rank the best of them anew, by Origin.
+
+        Raises:
+            InputError: The query is empty, or no document is `among` those asked for.
+        """
+        if not query.strip():
+            raise InputError("got an empty query; expected some words")
+        within = self._within(among) if among else None
+        vector = self.index.encode([query])[0]
+        pool = max(top, _RERANKED) if rerank else top
+        depth = max(_DEPTH, _PER_HIT * pool)
+        proposed = []
+        if by is not By.WORDS:
+            proposed.append(self.index.nearest(vector, depth, within=within).numbers[0])
+        if by is not By.VECTORS:
+            proposed.append(self.index.words.best(query, depth, within))
+        numbers = np.unique(np.concatenate(proposed))
+        cosines = self.index.cosines(vector, numbers).astype(np.float64)
+        words = self.index.words.scores(query, numbers)
+        weight = {By.BOTH: WEIGHT, By.VECTORS: 1.0, By.WORDS: 0.0}[by]
+        scores = weight * cosines + (1 - weight) * words
+        order = np.lexsort((numbers, -scores))
+        if documents:
+            found = self.index.library.document_of(numbers[order])
+            order = order[np.sort(np.unique(found, return_index=True)[1])]
+        order = order[:pool]
+        origins: Floats | None = None
+        if rerank:
+            texts = self.index.library.texts(numbers[order])
+            origins = self.origin.similarities([(query, text) for text in texts], "Origin")
+            again = np.lexsort((np.arange(len(order)), -origins))
+            order, origins = order[again], origins[again]
+        return self._hits(numbers, scores, cosines, words, order[:top], origins)
+
+    def why(self, query: str, hit: Hit) -> Explanation:
+        """What Origin's similarity of a query and a hit comes from.
+
+        Raises:
+            MissingStageError: The run has no Origin.
+        """
+        return self.origin.explain(query, hit.text)
+
+    def _hits(
+        self,
+        numbers: Ints,
+        scores: Floats,
+        cosines: Floats,
+        words: Floats,
+        order: Ints,
+        origins: Floats | None,
+    ) -> list[Hit]:
+        library, scale = self.index.library, self._scales[origins is not None]
+        chosen = numbers[order]
+        hits = []
+        for place, (row, text, document) in enumerate(
+            zip(order, library.texts(chosen), library.document_of(chosen).tolist(), strict=True)
+        ):
+            origin = None if origins is None else float(origins[place])
+            asked = float(cosines[row]) if origin is None else origin
+            source, line = library.document_source(document)
+            hits.append(
+                Hit(
+                    score=float(scores[row]) if origin is None else origin,
+                    cosine=float(cosines[row]),
+                    words=float(words[row]),
+                    origin=origin,
+                    sentence=int(numbers[row]),
+                    text=text,
+                    document=library.document_id(document),
+                    title=library.document_title(document),
+                    source=source,
+                    line=line,
+                    meaning=scale.describe(asked) if scale else "",
+                    shares=scale.shares(asked) if scale else {},
+                )
+            )
+        return hits
+
+    @cached_property
+    def _scales(self) -> dict[bool, Scale | None]:
+        """Whether hits are ranked by Origin → the scale of its scores, or of the vectors'."""
+        return {
+            False: Scale.current(self._run, Scorer.VECTORS),
+            True: Scale.current(self._run, Scorer.ORIGIN),
+        }
+
+    def _within(self, among: Among) -> Ints:
+        library = self.index.library
+        chosen = np.ones(library.n_documents, bool)
+        if among.documents:
+            chosen &= _matching(library.document_ids(), among.documents)
+        if among.sources:
+            chosen &= _matching(library.document_sources(), among.sources)
+        if not chosen.any():
+            asked = ", ".join((*among.documents, *among.sources))
+            raise InputError(f"no document of {self._run.path} matches {asked}")
+        bounds = library.document_bounds
+        mask = np.repeat(chosen, np.diff(bounds))
+        return np.flatnonzero(mask)
+
+
+def _matching(names: Sequence[str], patterns: Sequence[str]) -> "np.ndarray[Any, np.dtype[Any]]":
+    known: dict[str, bool] = {}
+    for name in names:
+        if name not in known:
+            known[name] = any(fnmatchcase(name, pattern) for pattern in patterns)
+    return np.array([known[name] for name in names], bool)
