@@ -9,9 +9,12 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.library import Library
 from firth.index.build import build_index
 from firth.reuse.compare import compare_documents
+from firth.reuse.duplicates import duplicates
 from firth.reuse.mine import Mined, mine
 from firth.run.errors import InputError
 from firth.run.run import Run
+from firth.scale.build import build_scale
+from firth.scale.scale import Pairs, Scale
 
 
 @pytest.fixture(scope="module")
@@ -78,15 +81,22 @@ def test_files_and_table(mined: Mined, tmp_path: Path) -> None:
 
 
 def test_the_index_of_a_run_is_used(tiny_run: Path, tmp_path: Path) -> None:
-    """With vectors that are there and with those made for the call, the pairs are the same."""
+    """With vectors that are there and with those made for the call, the pairs are the same; and the
+    threshold is that of the run's scale, where there is one."""
     import shutil
 
     folder = shutil.copytree(tiny_run, tmp_path / "run")
     before = mine(folder, rate=0.2)
     build_index(Run.open(folder))
-    after = mine(folder, rate=0.2)
+    after = mine(folder, threshold=before.threshold)
+    build_scale(Run.open(folder))
     assert before.pairs
     assert [pair.numbers for pair in before.pairs] == [pair.numbers for pair in after.pairs]
+    scale = Scale.open(folder).levels[Pairs.SAME_DOCUMENT].threshold(0.2)
+    ids = before.pairs[0].a, before.pairs[0].b
+    assert mine(folder, rate=0.2).threshold == scale
+    assert compare_documents(*ids, folder, rate=0.2).threshold == scale
+    assert duplicates(folder, rate=0.2).threshold == scale
 
 
 def test_rates_out_of_range_are_refused(run: Path) -> None:

@@ -17,7 +17,7 @@ from firth.corpus.split import split_paragraphs
 from firth.lexical.scorer import TextPair
 from firth.lexical.words import normal_form
 from firth.reuse.align import Bead, Windows, align
-from firth.reuse.chance import chance_threshold, pairs_within
+from firth.reuse.chance import chance_threshold, pairs_within, scale_threshold
 from firth.reuse.copies import NEAR
 from firth.reuse.kinds import Kind, Order
 from firth.reuse.measure import Measure, count_words, joined
@@ -187,15 +187,16 @@ def compare_documents(
     documents = [_document(given, opened) for given in (a, b)]
     measure = Measure.open(model, opened, origin)
     remarks: tuple[str, ...] = ()
+    wanted = rate if threshold is None else None
+    if threshold is None and opened is not None and model is None and not origin:
+        threshold = scale_threshold(opened, rate)
     if threshold is None:
         seed = seed if seed is not None else opened.config.seed if opened else 13
         pairs = _within(documents, opened, derive_seed(seed, "compare-documents"))
         if len(pairs) < _FEW:
             remarks = (f"Only {len(pairs)} pairs tell what comes by chance: better give a run.",)
         scores = measure.similarities(pairs) if pairs else np.array([0.5])
-        threshold, wanted = chance_threshold(scores, rate), rate
-    else:
-        wanted = None
+        threshold = chance_threshold(scores, rate)
     windows = measure.windows(documents[0].sentences, documents[1].sentences)
     return compared(
         documents[0], documents[1], windows, threshold, Order(order),

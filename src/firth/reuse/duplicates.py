@@ -15,7 +15,7 @@ from firth.corpus.build import DUPLICATES
 from firth.corpus.library import Library
 from firth.lexical.arrays import Ints
 from firth.lexical.words import words
-from firth.reuse.chance import sentence_threshold
+from firth.reuse.chance import scale_threshold, sentence_threshold
 from firth.reuse.compare import kind_of
 from firth.reuse.copies import Forms
 from firth.reuse.groups import Star, stars
@@ -180,7 +180,7 @@ def duplicates(
         threshold: Least similarity of what is reworded: of sentences their cosine, of documents
             the score of their alignment (0.5 by default).
         rate: Or which share of the pairs of sentences of one document may reach it, in (0, 1); see
-            `firth.reuse.chance.sentence_threshold`.
+            `firth.reuse.chance`.
         min_words: Shorter sentences are passed over, at least 2.
         seed: Of samples; by default the run's (13).
 
@@ -221,8 +221,9 @@ class _Search:
             with sentence_vectors(self.model, self.run, library, order[chosen]) as (vectors, name):
                 least = self.threshold
                 if least is None:
+                    known = scale_threshold(self.run, self.rate) if self.model is None else None
                     documents = library.document_of(order[chosen])
-                    least = sentence_threshold(vectors, documents, self.rate, self.seed)
+                    least = known or sentence_threshold(vectors, documents, self.rate, self.seed)
                 alike = similar_pairs(vectors, least, self.seed).of(chosen)
             if alike.threshold > least:
                 remarks.append(f"Too many pairs are alike: the best {len(alike):,} were kept.")

@@ -12,7 +12,7 @@ import numpy as np
 from firth.corpus.library import Library
 from firth.lexical.arrays import Floats, Ints
 from firth.reuse.align import windows_of
-from firth.reuse.chance import sentence_threshold
+from firth.reuse.chance import scale_threshold, sentence_threshold
 from firth.reuse.compare import RATE, compared, document_of
 from firth.reuse.kinds import Order
 from firth.reuse.neighbours import Pairs, similar_pairs
@@ -151,8 +151,9 @@ def mine(
     with sentence_vectors(model, opened, library, everything) as (vectors, name):
         wanted = rate if threshold is None else None
         if threshold is None:
+            known = scale_threshold(opened, rate) if model is None else None
             documents = library.document_of(everything)
-            threshold = sentence_threshold(vectors, documents, rate, seed)
+            threshold = known or sentence_threshold(vectors, documents, rate, seed)
         alike = similar_pairs(vectors, threshold, seed)
         chosen = _candidates(library, alike, candidates)
         found = []
