@@ -27,13 +27,21 @@ def gain(beads: list[Bead], a: Floats, b: Floats) -> float:
     )
 
 
+def needed(windows: Windows, m: int, n: int, i: int, j: int) -> bool:
+    """Whether a bead reaches the threshold, and more than itself without an end of the longer."""
+    score = windows[m, n][i, j]
+    fewer = [windows[m, n - 1][i, j], windows[m, n - 1][i, j + 1]] if n > 1 else []
+    fewer += [windows[m - 1, n][i, j], windows[m - 1, n][i + 1, j]] if m > 1 else []
+    return bool(score >= THRESHOLD and all(score > other for other in fewer))
+
+
 def best(windows: Windows, a: Floats, b: Floats, i: int = 0, j: int = 0) -> float:
     """The largest gain of a monotone alignment, by trying all."""
     if i >= len(a) or j >= len(b):
         return 0.0
     found = max(best(windows, a, b, i + 1, j), best(windows, a, b, i, j + 1))
     for m, n in SHAPES:
-        if i + m <= len(a) and j + n <= len(b) and windows[m, n][i, j] >= THRESHOLD:
+        if i + m <= len(a) and j + n <= len(b) and needed(windows, m, n, i, j):
             mass = a[i : i + m].sum() + b[j : j + n].sum()
             here = (windows[m, n][i, j] - THRESHOLD) * mass
             found = max(found, here + best(windows, a, b, i + m, j + n))
@@ -89,6 +97,15 @@ def test_a_sentence_spread_over_two_meets_both() -> None:
     (bead,) = align(windows, np.array([10.0]), np.array([5.0, 5.0]), 0.6)
     assert (bead.a, bead.b) == ((0, 1), (0, 2))
     assert bead.score == pytest.approx(1.0)
+
+
+def test_what_adds_nothing_is_left_out() -> None:
+    """A sentence beside the one that is met does not come along for its words."""
+    words = np.array([5.0, 5.0])
+    windows = windows_of(np.eye(3)[:1], np.eye(3)[:2], words[:1], words)
+    assert windows[1, 2][0, 0] > 0.7  # the premise: both together would do
+    (bead,) = align(windows, words[:1], words, 0.1)
+    assert bead.b == (0, 1)
 
 
 def test_nothing_is_aligned_with_nothing() -> None:

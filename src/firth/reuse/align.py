@@ -1,17 +1,19 @@
 """Alignment of the sentences of two documents: which say the same, one to one or one to several.
 
 A *bead* pairs a run of sentences of one document with a run of the other, of which at least one is
-a single sentence (Gale & Church 1993, whose term it is). A bead gains (similarity - threshold) x
-words on both sides; an alignment is a set of beads of which no two share a sentence, and the best
-has the largest gain. Where the order of the two documents is kept, dynamic programming finds it, as
-in Vecalign (Thompson & Koehn 2019), with similarities instead of Gale and Church's lengths; where
-sentences may move, beads are taken in order of their gain.
+a single sentence (Gale & Church 1993, whose term it is), and none can be left out without loss of
+similarity. A bead gains (similarity - threshold) x words on both sides; an alignment is a set of
+beads of which no two share a sentence, and the best has the largest gain. Where the order of the
+two documents is kept, dynamic programming finds it, as in Vecalign (Thompson & Koehn 2019), with
+similarities instead of Gale and Church's lengths; where sentences may move, beads are taken in
+order of their gain.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from firth.lexical.arrays import Floats
 from firth.reuse.kinds import Order
@@ -54,13 +56,26 @@ def align(
     gains = {}
     for (m, n), scores in windows.items():
         a_mass, b_mass = heads[0][m:] - heads[0][:-m], heads[1][n:] - heads[1][:-n]
-        gains[m, n] = (scores - threshold) * (a_mass[:, None] + b_mass[None, :])
+        gain = (scores - threshold) * (a_mass[:, None] + b_mass[None, :])
+        gains[m, n] = np.where(_needed(windows, m, n), gain, -np.inf)
     found = _kept(gains, len(a_words), len(b_words)) if order is Order.KEPT else _free(gains)
     beads = [
         Bead((i, i + m), (j, j + n), min(1.0, float(windows[m, n][i, j])))
         for i, j, m, n in found
     ]  # fmt: skip
     return sorted(beads, key=lambda bead: bead.a)
+
+
+def _needed(windows: Windows, m: int, n: int) -> npt.NDArray[np.bool_]:
+    """Where several sentences are more like the single one than without the first or the last."""
+    scores = windows[m, n]
+    if n > 1:
+        fewer = windows[m, n - 1]
+        return (scores > fewer[:, :-1]) & (scores > fewer[:, 1:])
+    if m > 1:
+        fewer = windows[m - 1, n]
+        return (scores > fewer[:-1]) & (scores > fewer[1:])
+    return np.ones(scores.shape, bool)
 
 
 def _free(gains: Mapping[tuple[int, int], Floats]) -> Iterator[tuple[int, int, int, int]]:
