@@ -8,6 +8,7 @@
 - `distill(run)`: a sentence-transformers model that learns what Origin knows.
 - `evaluate(model, tasks)`: a model's similarities against people's, with intervals.
 - `adapt(encoder, run)`: any sentence encoder, adapted to a run's documents where that does no harm.
+- `compare_documents(a, b, run)`, `duplicates(run)`, `mine(run)`: what stands in several documents.
 - `Search.open(run)`: sentences and documents found by meaning and by words.
 - `Index.open(run)`: the vectors of all sentences. `Scale.open(run)`: what a score means.
 - `check(models, run)`: which model is better on the run's own documents, without labels.
@@ -31,9 +32,12 @@ __all__ = [
     "__version__",
     "adapt",
     "check",
+    "compare_documents",
     "distill",
+    "duplicates",
     "evaluate",
     "harvest",
+    "mine",
 ]
 
 if TYPE_CHECKING:
@@ -46,6 +50,9 @@ if TYPE_CHECKING:
     from firth.harvest.harvest import harvest
     from firth.index.index import Index
     from firth.origin.origin import Origin
+    from firth.reuse.compare import compare_documents
+    from firth.reuse.duplicates import duplicates
+    from firth.reuse.mine import mine
     from firth.scale.scale import Scale
     from firth.search.search import Search
     from firth.surrogate.distill import distill
@@ -102,6 +109,9 @@ class _Firth(ModuleType):
     adapt = _lazily("firth.context.adapt", "adapt")
     distill = _lazily("firth.surrogate.distill", "distill")
     evaluate = _callable_package("evaluate")
+    compare_documents = _lazily("firth.reuse.compare", "compare_documents")
+    duplicates = _lazily("firth.reuse.duplicates", "duplicates")
+    mine = _lazily("firth.reuse.mine", "mine")
 
 
 sys.modules[__name__].__class__ = _Firth

@@ -8,7 +8,18 @@ from typing import Any
 
 import typer
 
-from firth.cli import build, bws, check, evaluate, mteb, query, relatedness, reproduce, search
+from firth.cli import (
+    build,
+    bws,
+    check,
+    evaluate,
+    mteb,
+    query,
+    relatedness,
+    reproduce,
+    reuse,
+    search,
+)
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
 from firth.run.screen import complain, say
@@ -37,6 +48,9 @@ train.command("baseline")(build.train_baseline)
 app.command()(query.contexts)
 app.command()(query.similarity)
 app.command()(query.explain)
+app.command()(reuse.duplicates)
+app.command()(reuse.compare_documents)
+app.command()(reuse.mine)
 app.command()(build.harvest)
 app.command()(build.distill)
 app.command()(build.adapt)

@@ -1,0 +1,157 @@
+"""The commands that find what stands in several documents."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from firth.cli.options import AsJson, Force, OptionalOutFile, Quiet, Seed, start
+from firth.cli.show import show_json
+from firth.reuse.kinds import Kind, Order, Unit
+from firth.run.screen import say
+
+RunArgument = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="Folder of the run.", show_default=False, file_okay=False),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL", help="Folder or hub name of a sentence encoder. Default: the run's.",
+        show_default=False,
+    ),
+]  # fmt: skip
+Threshold = Annotated[
+    float | None,
+    typer.Option(help="Least similarity of what is alike, in (0, 1).", show_default=False),
+]
+Rate = Annotated[
+    float,
+    typer.Option(
+        help="Instead: share of pairs of sentences of one document that may be taken for alike."
+    ),
+]
+OrderOption = Annotated[
+    Order, typer.Option(help="`free`: sentences may have moved; `kept`: they may not.")
+]
+
+
+def duplicates(
+    folder: RunArgument,
+    documents: Annotated[
+        bool, typer.Option("--documents/--sentences", help="What is compared.")
+    ] = False,
+    kind: Annotated[
+        Kind,
+        typer.Option(help="How far to look: the same words, nearly the same, or reworded too."),
+    ] = Kind.REWORDED,
+    model: Model = None,
+    threshold: Threshold = None,
+    rate: Rate = 0.001,
+    min_words: Annotated[int, typer.Option(min=2, help="Shorter sentences are passed over.")] = 6,
+    top: Annotated[int, typer.Option(min=0, help="Groups to show.")] = 10,
+    out: OptionalOutFile = None,
+    as_json: AsJson = False,
+    force: Force = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find sentences, or documents, that say the same, in groups.
+
+    --out is a file of all groups: .parquet, or else JSON lines.
+    """
+    start(quiet, out, force)
+    from firth.reuse.duplicates import duplicates as find
+
+    unit = Unit.DOCUMENTS if documents else Unit.SENTENCES
+    found = find(
+        folder, unit=unit, kind=kind, model=model, threshold=threshold, rate=rate,
+        min_words=min_words, seed=seed,
+    )  # fmt: skip
+    if out is not None:
+        found.write(out)
+    if as_json:
+        show_json(found.as_dict(top))
+    else:
+        say(found.text(top))
+
+
+def mine(
+    folder: RunArgument,
+    model: Model = None,
+    order: OrderOption = Order.FREE,
+    threshold: Threshold = None,
+    rate: Rate = 0.001,
+    candidates: Annotated[
+        int, typer.Option(min=1, help="Documents that each is aligned with, at most.")
+    ] = 10,
+    top: Annotated[int, typer.Option(min=0, help="Pairs to show.")] = 20,
+    out: OptionalOutFile = None,
+    as_json: AsJson = False,
+    force: Force = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find documents that re-tell one another, ranked by how much of them is found in both.
+
+    --out is a file of all pairs: .parquet, or else JSON lines.
+    """
+    start(quiet, out, force)
+    from firth.reuse.mine import mine as find
+
+    found = find(
+        folder, model=model, order=order, threshold=threshold, rate=rate, candidates=candidates,
+        seed=seed,
+    )  # fmt: skip
+    if out is not None:
+        found.write(out)
+    if as_json:
+        show_json(found.as_dict(top))
+    else:
+        say(found.text(top))
+
+
+def compare_documents(
+    a: Annotated[
+        str, typer.Argument(help="A file, or the id of a document of RUN.", show_default=False)
+    ],
+    b: Annotated[str, typer.Argument(help="Another one.", show_default=False)],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--run", help="Folder of a run.", show_default=False, file_okay=False),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="A sentence encoder, or baseline:NAME. Default: the run's.",
+            show_default=False,
+        ),
+    ] = None,
+    origin: Annotated[bool, typer.Option("--origin", help="Ask the run's Origin.")] = False,
+    order: OrderOption = Order.FREE,
+    threshold: Threshold = None,
+    rate: Rate = 0.001,
+    out: OptionalOutFile = None,
+    as_json: AsJson = False,
+    force: Force = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Say which sentences of two documents say the same, and how much of each is in the other.
+
+    --out is a file of JSON.
+    """
+    start(quiet, out, force)
+    from firth.evaluate.results import write_document
+    from firth.reuse.compare import compare_documents as compare
+
+    found = compare(
+        a, b, folder, model=model, origin=origin, order=order, threshold=threshold, rate=rate,
+        seed=seed,
+    )  # fmt: skip
+    if out is not None:
+        write_document(out, found.as_dict())
+    if as_json:
+        show_json(found.as_dict())
+    else:
+        say(found.text())

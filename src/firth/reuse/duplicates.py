@@ -1,0 +1,339 @@
+"""Which sentences, or documents, of a run say the same: groups of an original and its copies."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+import numpy as np
+
+from firth.corpus import CORPUS
+from firth.corpus.build import DUPLICATES
+from firth.corpus.library import Library
+from firth.lexical.arrays import Ints
+from firth.lexical.words import words
+from firth.reuse.chance import scale_threshold, sentence_threshold
+from firth.reuse.compare import kind_of
+from firth.reuse.copies import Forms
+from firth.reuse.groups import Star, stars
+from firth.reuse.kinds import Kind, Unit
+from firth.reuse.mine import mine
+from firth.reuse.neighbours import NONE, Pairs, similar_pairs
+from firth.reuse.vectors import sentence_vectors
+from firth.run.errors import InputError
+from firth.run.files import write_atomically
+from firth.run.progress import track
+from firth.run.run import Run
+
+RATE = 0.001
+"""Share of the pairs of sentences of one document that may be taken for alike."""
+MIN_WORDS = 6
+"""Shorter sentences are found in any large corpus by chance."""
+SAME = 0.5
+"""Score of documents of which one re-tells the other: half of their words are aligned, or more."""
+ORDER = "The original of a group is what was read first: firth keeps no dates."
+_SHOWN = 5
+_WIDTH = 80
+
+
+@dataclass(frozen=True)
+class Item:
+    """A sentence or document of a group.
+
+    Attributes:
+        document, title: Name and title of the document.
+        sentence: Number of the sentence in it, counted from 1; 0: the document as a whole.
+        text: The sentence; of a document the first one, or "" if it was dropped as a duplicate.
+        kind: How near it is to the original; of the original itself `exact`.
+        score: How alike, in [0, 1]: shared bigrams of what is near, else what the model says.
+        other_numbers: Whether a sentence has other numbers than the original, which models hardly
+            see.
+    """
+
+    document: str
+    title: str
+    sentence: int
+    text: str
+    kind: Kind
+    score: float
+    other_numbers: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where it stands."""
+        return f"{self.document}, sentence {self.sentence}" if self.sentence else self.document
+
+
+@dataclass(frozen=True)
+class Group:
+    """An original, which was read first, and the later items that are like it, in that order."""
+
+    original: Item
+    copies: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """Groups of what says the same.
+
+    Attributes:
+        unit: What was compared.
+        compared: How many sentences or documents were looked at.
+        groups: Those with the most copies first, then in the order of reading.
+        threshold: Least similarity of what is reworded; None where that was not looked for.
+        model: What said so, or "".
+        remarks: What else a reader must know.
+    """
+
+    unit: Unit
+    compared: int
+    groups: tuple[Group, ...]
+    threshold: float | None
+    model: str
+    remarks: tuple[str, ...]
+
+    def counts(self) -> dict[str, int]:
+        """Groups, and copies of each kind."""
+        kinds = [item.kind for group in self.groups for item in group.copies]
+        return {"groups": len(self.groups), **{str(kind): kinds.count(kind) for kind in Kind}}
+
+    def as_dict(self, top: int | None = None) -> dict[str, Any]:
+        """Plain values, for JSON; of the first `top` groups only, where given."""
+        names = ("unit", "compared", "threshold", "model", "remarks")
+        summary = {name: getattr(self, name) for name in names}
+        return {**summary, "found": self.counts(), "groups": [*map(asdict, self.groups[:top])]}
+
+    def text(self, top: int = 10) -> str:
+        """For people, at most 80 columns wide: the counts, and the first `top` groups."""
+        return "\n".join(self._lines(top))
+
+    def _lines(self, top: int) -> Iterator[str]:
+        counts = self.counts()
+        yield f"{self.compared:,} {self.unit}: {counts['groups']:,} groups"
+        yield "copies: " + ", ".join(f"{counts[kind]:,} {kind}" for kind in Kind)
+        if self.threshold is not None:
+            yield f"reworded: at least {self.threshold:.2f} by {self.model}"
+        yield from self.remarks
+        for number, group in enumerate(self.groups[:top], start=1):
+            yield ""
+            yield shorten(f"{number}. {group.original.place}", _WIDTH, placeholder=" …")
+            if group.original.text:
+                yield "   " + shorten(group.original.text, _WIDTH - 3, placeholder=" …")
+            for item in group.copies[:_SHOWN]:
+                other = ", other numbers" if item.other_numbers else ""
+                line = f"{item.kind} {item.score:.2f}{other}: {item.place}"
+                yield " - " + shorten(line, _WIDTH - 3, placeholder=" …")
+                if item.kind is not Kind.EXACT and item.text:
+                    yield "   " + shorten(item.text, _WIDTH - 3, placeholder=" …")
+            if (more := len(group.copies) - _SHOWN) > 0:
+                yield f"   and {more:,} more"
+
+    def write(self, path: Path) -> None:
+        """Write all groups: a `.parquet` file of a row an item, else JSON lines of a group each."""
+        with write_atomically(path) as partial:
+            if path.suffix == ".parquet":
+                _write_parquet(partial, self.groups)
+                return
+            with partial.open("w", encoding="utf-8") as file:
+                for group in self.groups:
+                    file.write(json.dumps(asdict(group), ensure_ascii=False) + "\n")
+
+
+def _write_parquet(path: Path, groups: Sequence[Group]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    text, number = pa.string(), pa.int64()
+    columns = {"group": number, "original": pa.bool_(), "document": text, "title": text,
+               "sentence": number, "text": text, "kind": text, "score": pa.float64(),
+               "other_numbers": pa.bool_()}  # fmt: skip
+    rows = [
+        {"group": n, "original": item is group.original, **asdict(item)}
+        for n, group in enumerate(groups, start=1)
+        for item in (group.original, *group.copies)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema(columns)), path)
+
+
+def duplicates(
+    run: str | Path | Run,
+    *,
+    unit: str | Unit = Unit.SENTENCES,
+    kind: str | Kind = Kind.REWORDED,
+    model: str | Path | None = None,
+    threshold: float | None = None,
+    rate: float = RATE,
+    min_words: int = MIN_WORDS,
+    seed: int | None = None,
+) -> Duplicates:
+    """Find the sentences, or documents, of a run that say the same.
+
+    Args:
+        run: All its documents are looked at, those held out included.
+        unit: `sentences` or `documents`.
+        kind: How far to look: `exact` (the same words), `near` (also nearly the same words), or
+            `reworded` (also what a model takes for alike).
+        model: Folder or hub name of a sentence-transformers model; by default the run's Surrogate.
+        threshold: Least similarity of what is reworded: of sentences their cosine, of documents
+            the score of their alignment (0.5 by default).
+        rate: Or which share of the pairs of sentences of one document may reach it, in (0, 1); see
+            `firth.reuse.chance`.
+        min_words: Shorter sentences are passed over, at least 2.
+        seed: Of samples; by default the run's (13).
+
+    Raises:
+        InputError: A model that cannot be read, or `rate` or `threshold` out of range.
+        MissingStageError: The run has no corpus; or no Surrogate, where no model is given.
+    """
+    opened = Run.open(run)
+    for name, value in (("--threshold", threshold), ("--rate", rate)):
+        if value is not None and not 0 < value < 1:
+            raise InputError(f"{name} {value}: expected a number between 0 and 1")
+    search = _Search(opened, Kind(kind), model, threshold, rate, max(2, min_words),
+                     opened.config.seed if seed is None else seed)  # fmt: skip
+    return search.documents() if Unit(unit) is Unit.DOCUMENTS else search.sentences()
+
+
+@dataclass(frozen=True)
+class _Search:
+    run: Run
+    kind: Kind
+    model: str | Path | None
+    threshold: float | None
+    rate: float
+    min_words: int
+    seed: int
+
+    def sentences(self) -> Duplicates:
+        library = Library.open(self.run)
+        ranks = reading_ranks(library, self.run.config.corpus.held_out)
+        order = np.argsort(ranks[library.document_of(np.arange(len(library)))], kind="stable")
+        blocks = np.array_split(order, -(-len(order) // _BLOCK))
+        texts = (library.texts(block) for block in track(blocks, "Reading sentences"))
+        forms = Forms(texts, self.min_words)
+        near = NONE if self.kind is Kind.EXACT else forms.near()
+        alike, name, remarks = NONE, "", [ORDER]
+        if self.kind is Kind.REWORDED:
+            chosen = forms.distinct()
+            with sentence_vectors(self.model, self.run, library, order[chosen]) as (vectors, name):
+                least = self.threshold
+                if least is None:
+                    known = scale_threshold(self.run, self.rate) if self.model is None else None
+                    documents = library.document_of(order[chosen])
+                    least = known or sentence_threshold(vectors, documents, self.rate, self.seed)
+                alike = similar_pairs(vectors, least, self.seed).of(chosen)
+            if alike.threshold > least:
+                remarks.append(f"Too many pairs are alike: the best {len(alike):,} were kept.")
+
+        def item(number: int, kind: Kind, score: float, original: int) -> Item:
+            place = int(order[number])
+            d = int(library.document_of(place))
+            inner = place - int(library.document_bounds[d]) + 1
+            names = library.document_id(d), library.document_title(d)
+            other = numbers_of(text(number)) != numbers_of(text(original))
+            return Item(*names, inner, text(number), kind, score, other)
+
+        def text(number: int) -> str:
+            return library.text(int(order[number]))
+
+        groups = _assemble(near.joined(alike), forms.repeats(), item, text)
+        least = alike.threshold if self.kind is Kind.REWORDED else None
+        compared = int(forms.long.sum())
+        return Duplicates(Unit.SENTENCES, compared, groups, least, name, tuple(remarks))
+
+    def documents(self) -> Duplicates:
+        library = Library.open(self.run)
+        order = np.argsort(reading_ranks(library, self.run.config.corpus.held_out))
+        bounds = library.document_bounds
+
+        def whole(number: int) -> str:
+            d = int(order[number])
+            return " ".join(library.texts(np.arange(bounds[d], bounds[d + 1])))
+
+        near, alike, name = NONE, NONE, ""
+        if self.kind is not Kind.EXACT:
+            texts = map(whole, track(range(len(order)), "Reading documents"))
+            near = Forms([texts], self.min_words).near()
+        if self.kind is Kind.REWORDED:
+            mined = mine(self.run, model=self.model, seed=self.seed)
+            name = mined.model
+            place = np.empty(len(order), np.int64)
+            place[order] = np.arange(len(order))
+            least = SAME if self.threshold is None else self.threshold
+            alike = mined.between().of(place).above(least)
+        dropped = _dropped(self.run)
+        numbers = {(library.document_id(d), *library.document_source(d)): n
+                   for n, d in enumerate(order.tolist())} if dropped else {}  # fmt: skip
+        repeats: dict[int, list[int]] = {}
+        for number, entry in enumerate(dropped, start=len(order)):
+            kept = entry["kept"]
+            repeats.setdefault(numbers[kept["id"], kept["source"], kept["line"]], []).append(number)
+
+        def item(number: int, kind: Kind, score: float, original: int) -> Item:
+            if number >= len(order):
+                return Item(dropped[number - len(order)]["id"], "", 0, "", kind, score)
+            d = int(order[number])
+            first = library.text(int(bounds[d]))
+            return Item(library.document_id(d), library.document_title(d), 0, first, kind, score)
+
+        groups = _assemble(near.joined(alike), repeats, item, whole)
+        compared = library.n_documents + len(dropped)
+        threshold = alike.threshold if self.kind is Kind.REWORDED else None
+        return Duplicates(Unit.DOCUMENTS, compared, groups, threshold, name, (ORDER,))
+
+
+_BLOCK = 8_192
+
+
+def _assemble(
+    pairs: Pairs,
+    repeats: Mapping[int, Sequence[int]],
+    item: Callable[[int, Kind, float, int], Item],
+    text: Callable[[int], str],
+) -> tuple[Group, ...]:
+    """Groups of what is paired, each item with its exact repetitions; the largest first."""
+    found = stars(pairs)
+    taken = {copy for star in found for copy in star.copies.tolist()}
+    taken |= {star.original for star in found}
+    nothing = np.empty(0, np.int64), np.empty(0, np.float32)
+    found += [Star(number, *nothing) for number in repeats if number not in taken]
+    groups = []
+    for star in sorted(found, key=lambda star: star.original):
+        own = text(star.original) if len(star.copies) else ""
+        copies = [(number, Kind.EXACT, 1.0) for number in repeats.get(star.original, ())]
+        for copy, score in zip(star.copies.tolist(), star.scores.tolist(), strict=True):
+            kind = kind_of(own, text(copy))
+            copies += [(n, kind, min(1.0, score)) for n in (copy, *repeats.get(copy, ()))]
+        number = star.original
+        original = item(number, Kind.EXACT, 1.0, number)
+        groups.append(Group(original, tuple(item(*copy, number) for copy in sorted(copies))))
+    return tuple(sorted(groups, key=lambda group: -len(group.copies)))
+
+
+def numbers_of(text: str) -> Counter[str]:
+    """The words of a text that have a digit, and how often."""
+    return Counter(word for word in words(text) if any(map(str.isdigit, word)))
+
+
+def reading_ranks(library: Library, every: int) -> Ints:
+    """When each document was read, (n_documents,): ascending, and different.
+
+    Args:
+        library: Its second part is what was held out, if there is any.
+        every: Every so-manieth document was held out.
+    """
+    ranks = np.arange(library.n_documents)
+    if len(library.parts) > 1 and (apart := library.parts[1].n_documents):
+        learned = library.parts[0].n_documents
+        ranks[:learned] += ranks[:learned] // (every - 1)
+        ranks[learned : learned + apart] = np.arange(1, apart + 1) * every - 1
+    return ranks
+
+
+def _dropped(run: Run) -> list[dict[str, Any]]:
+    """What `firth corpus build` dropped as a repetition of an earlier document."""
+    with (run.folder(CORPUS) / DUPLICATES).open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]

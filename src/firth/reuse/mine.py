@@ -1,0 +1,202 @@
+"""Which documents of a run re-tell one another: pairs, ranked by how much of them is found."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+import numpy as np
+
+from firth.corpus.library import Library
+from firth.lexical.arrays import Floats, Ints
+from firth.reuse.align import windows_of
+from firth.reuse.chance import scale_threshold, sentence_threshold
+from firth.reuse.compare import RATE, compared, document_of
+from firth.reuse.kinds import Order
+from firth.reuse.neighbours import Pairs, similar_pairs
+from firth.reuse.vectors import sentence_vectors
+from firth.run.errors import InputError
+from firth.run.files import write_atomically
+from firth.run.progress import track
+from firth.run.run import Run
+
+CANDIDATES = 10
+"""Documents that each is aligned with: those with which its sentences have most in common."""
+_WIDTH = 80
+
+
+@dataclass(frozen=True)
+class DocumentPair:
+    """Two documents, and what `firth compare-documents` says of them.
+
+    Attributes:
+        a, b: Their names.
+        a_title, b_title: Their titles, or "".
+        coverage: Share of the words of both together that is found in the other, in [0, 1].
+        coverage_a, coverage_b: Share of the words of each.
+        score: Of the alignment, in [0, 1].
+        numbers: Of the documents in the run's `Library`.
+    """
+
+    a: str
+    b: str
+    a_title: str
+    b_title: str
+    coverage: float
+    coverage_a: float
+    coverage_b: float
+    score: float
+    numbers: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Mined:
+    """Pairs of documents, those with the largest coverage first.
+
+    Attributes:
+        pairs: All that were aligned and have anything in common.
+        documents: How many there are.
+        threshold: Least similarity of aligned sentences.
+        model, order: What was asked, and whether sentences may have moved.
+    """
+
+    pairs: tuple[DocumentPair, ...]
+    documents: int
+    threshold: float
+    model: str
+    order: Order
+
+    def between(self) -> Pairs:
+        """The pairs by numbers of documents, with their scores."""
+        ends = np.array([pair.numbers for pair in self.pairs], np.int64).reshape(-1, 2)
+        scores = np.array([pair.score for pair in self.pairs], np.float32)
+        return Pairs(ends[:, 0], ends[:, 1], scores, 0.0)
+
+    def as_dict(self, top: int | None = None) -> dict[str, Any]:
+        """Plain values, for JSON; of the first `top` pairs only, where given."""
+        names = ("documents", "threshold", "model", "order")
+        summary = {name: getattr(self, name) for name in names}
+        return {**summary, "found": len(self.pairs), "pairs": [*map(_plain, self.pairs[:top])]}
+
+    def text(self, top: int = 20) -> str:
+        """For people, at most 80 columns wide: the first `top` pairs."""
+        return "\n".join(self._lines(top))
+
+    def _lines(self, top: int) -> Iterator[str]:
+        yield f"{self.documents:,} documents: {len(self.pairs):,} pairs have something in common"
+        yield shorten(f"similarity at least {self.threshold:.2f} by {self.model}", _WIDTH)
+        if self.pairs:
+            yield "\n both  A in B  B in A  score  documents"
+        for pair in self.pairs[:top]:
+            shares = f"{pair.coverage:5.0%}  {pair.coverage_a:6.0%}  {pair.coverage_b:6.0%}"
+            left = f"{shares}  {pair.score:5.2f}  "
+            yield left + shorten(pair.a, _WIDTH - len(left), placeholder=" …")
+            yield " " * len(left) + shorten(pair.b, _WIDTH - len(left), placeholder=" …")
+
+    def write(self, path: Path) -> None:
+        """Write all pairs, a row each: a `.parquet` file, else JSON lines."""
+        rows = [*map(_plain, self.pairs)]
+        with write_atomically(path) as partial:
+            if path.suffix == ".parquet":
+                import pyarrow as pa
+                import pyarrow.parquet as pq
+
+                text, share = pa.string(), pa.float64()
+                columns = {"a": text, "b": text, "a_title": text, "b_title": text,
+                           "coverage": share, "coverage_a": share, "coverage_b": share,
+                           "score": share}  # fmt: skip
+                pq.write_table(pa.Table.from_pylist(rows, pa.schema(columns)), partial)
+            else:
+                lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+                partial.write_text("".join(lines), encoding="utf-8")
+
+
+def mine(
+    run: str | Path | Run,
+    *,
+    model: str | Path | None = None,
+    order: str | Order = Order.FREE,
+    threshold: float | None = None,
+    rate: float = RATE,
+    candidates: int = CANDIDATES,
+    seed: int | None = None,
+) -> Mined:
+    """Find the documents of a run that re-tell one another, or parts of one another.
+
+    Sentences that are alike bring documents together; these are then aligned as
+    `compare_documents` does, and ranked by how much of both is found in the other.
+
+    Args:
+        run: All its documents are looked at, those held out included.
+        model: Folder or hub name of a sentence-transformers model; by default the run's Surrogate.
+        order: `free`: sentences may have moved; `kept`: they stand in the same order.
+        threshold: Least similarity of sentences that say the same.
+        rate: Or which share of the pairs of sentences of one document may reach it, in (0, 1).
+        candidates: Documents that each is aligned with, at most; it may be chosen by others, too.
+        seed: Of samples; by default the run's (13).
+
+    Raises:
+        InputError: A model that cannot be read, or `rate` or `threshold` out of range.
+        MissingStageError: The run has no corpus; or no Surrogate, where no model is given.
+    """
+    opened = Run.open(run)
+    for option, value in (("--threshold", threshold), ("--rate", rate)):
+        if value is not None and not 0 < value < 1:
+            raise InputError(f"{option} {value}: expected a number between 0 and 1")
+    library, order = Library.open(opened), Order(order)
+    seed = opened.config.seed if seed is None else seed
+    everything = np.arange(len(library))
+    with sentence_vectors(model, opened, library, everything) as (vectors, name):
+        wanted = rate if threshold is None else None
+        if threshold is None:
+            known = scale_threshold(opened, rate) if model is None else None
+            documents = library.document_of(everything)
+            threshold = known or sentence_threshold(vectors, documents, rate, seed)
+        alike = similar_pairs(vectors, threshold, seed)
+        chosen = _candidates(library, alike, candidates)
+        found = []
+        for one, two in track(chosen.tolist(), "Aligning documents"):
+            ends = [library.document_bounds[d : d + 2].tolist() for d in (one, two)]
+            a, b = (document_of(library, d) for d in (one, two))
+            rows = [np.asarray(vectors[start:stop], np.float64) for start, stop in ends]
+            masses = [np.maximum(library.word_counts[start:stop], 1.0) for start, stop in ends]
+            seen = compared(
+                a, b, windows_of(*rows, *masses), threshold, order, model=name, rate=wanted
+            )
+            sizes = [mass.sum() for mass in masses]
+            both = (seen.coverage_a * sizes[0] + seen.coverage_b * sizes[1]) / sum(sizes)
+            titles = library.document_title(one), library.document_title(two)
+            found.append(DocumentPair(
+                a.name, b.name, *titles, float(both), seen.coverage_a, seen.coverage_b, seen.score,
+                (one, two),
+            ))  # fmt: skip
+    found.sort(key=lambda pair: (-pair.coverage, -pair.score, pair.numbers))
+    return Mined(tuple(found), library.n_documents, threshold, name, order)
+
+
+def _candidates(library: Library, alike: Pairs, most: int) -> Ints:
+    """Pairs of documents, (n, 2), whose sentences have most in common."""
+    ends = [library.document_of(side) for side in (alike.left, alike.right)]
+    across = ends[0] != ends[1]
+    one, two = (end[across] for end in ends)
+    counts = library.word_counts
+    mass = np.minimum(counts[alike.left], counts[alike.right]) * alike.scores
+    n = library.n_documents
+    keys, inverse = np.unique(np.minimum(one, two) * n + np.maximum(one, two), return_inverse=True)
+    common: Floats = np.bincount(inverse, mass[across], len(keys)).astype(np.float64)
+    firsts, seconds = np.divmod(keys, n)
+    kept = np.zeros(len(keys), bool)
+    owners, places = np.concatenate([firsts, seconds]), np.tile(np.arange(len(keys)), 2)
+    best = np.lexsort((places, -common[places], owners))
+    rank = np.arange(len(best)) - np.searchsorted(owners[best], owners[best])
+    kept[places[best][rank < most]] = True
+    found: Ints = np.column_stack([firsts[kept], seconds[kept]])
+    return found
+
+
+def _plain(pair: DocumentPair) -> dict[str, Any]:
+    found = asdict(pair)
+    del found["numbers"]
+    return found
