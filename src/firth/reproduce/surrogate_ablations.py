@@ -90,8 +90,8 @@ def table7(request: Request) -> Report:
     config = varied.config.surrogate
     notes = (
         rated.note,
-        f"Base {config.base}, {config.epochs} epochs of the pairs there are. The paper: RoBERTa, "
-        "labels from an Origin with 500 contexts of a corpus of 100 billion tokens.",
+        f"Base {config.base}, {config.passes(Way.PAPER)} epochs of the pairs there are. The paper: "
+        "RoBERTa, labels from an Origin with 500 contexts of a corpus of 100 billion tokens.",
         f"Labels of the run's harvest: {_labelled_by(known['harvest'])}.",
         "Change: minus the start, on the same resamples. With Origin: rank correlation with the "
         "labels on the harvest's own test pairs.",

@@ -64,7 +64,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
 
     report: dict[str, Any] = {
         "way": Way.MATRICES.value,
-        "settings": settings_shown(config, run.config.seed),
+        "settings": settings_shown(config, Way.MATRICES, run.config.seed),
         "corpus": counted(Corpus.open(run)),
         "teacher": teacher.name,
         "model": {

@@ -68,7 +68,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
 
     report: dict[str, Any] = {
         "way": Way.PAPER.value,
-        "settings": settings_shown(config, run.config.seed),
+        "settings": settings_shown(config, Way.PAPER, run.config.seed),
         "corpus": counted(Corpus.open(run)),
         "model": {
             "dimensions": model.get_embedding_dimension(),

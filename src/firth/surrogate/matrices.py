@@ -18,7 +18,7 @@ from firth.run.seeds import derive_seed
 from firth.run.training import History, Schedule, train
 from firth.surrogate.losses import apart, listwise
 from firth.surrogate.report import rank_correlation
-from firth.surrogate.settings import BaseKind, SurrogateConfig
+from firth.surrogate.settings import BaseKind, SurrogateConfig, Way
 from firth.surrogate.teacher import Teacher
 from firth.surrogate.training import Best
 
@@ -235,7 +235,10 @@ def train_student(
         figure = best.look(batches.asked + 1)
         return {} if figure is None else {"spearman": figure}
 
-    steps = config.epochs * batches.steps
+    steps = config.passes(Way.MATRICES) * batches.steps
+    seen = [{"step": 0, "spearman": best.first}]
+    if not steps:
+        return [], {"step": 0, "steps": 0, "seen": seen}
     half = number_format(config.precision, where) is torch.bfloat16
     schedule = Schedule(
         steps=steps,
@@ -249,6 +252,5 @@ def train_student(
     history = train(learning, batches, loss, schedule, scratch, "Surrogate: distilling", look)
     best.restore()
     model.cpu().eval()
-    seen = [{"step": 0, "spearman": best.first}]
     seen += [{"step": int(one["step"]), "spearman": one.get("spearman")} for one in history]
     return history, {"step": best.step, "steps": steps, "seen": seen}

@@ -122,7 +122,7 @@ def notes(report: Mapping[str, Any]) -> list[str]:
         for split in HELD_OUT
         if sizes[split] < ENOUGH
     ]
-    if not report["chosen"]["step"]:
+    if report["chosen"]["steps"] and not report["chosen"]["step"]:
         harvest = "More pairs (firth harvest --pairs) or another" if pairs else "Another"
         said.append(
             "At no look during training did the model agree with its teacher on dev better than "
@@ -146,11 +146,12 @@ def notes(report: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def settings_shown(config: SurrogateConfig, seed: int) -> dict[str, Any]:
+def settings_shown(config: SurrogateConfig, way: Way, seed: int) -> dict[str, Any]:
     """The settings of a report: what was taken where none was given; no path but its last part."""
     return config.model_dump(mode="json") | {
         "base": _named(config.base),
         "teacher": None if config.teacher is None else _named(config.teacher),
+        "epochs": config.passes(way),
         "learning_rate": config.chosen_rate,
         "batch": config.chosen_batch,
         "calibration": config.chosen_calibration.value,
@@ -190,8 +191,9 @@ def model_card(report: Mapping[str, Any]) -> str:
     of_origin = known["teacher"].strip("`").startswith("Origin")
     known["repeats"] = Template(_OF_ORIGIN if of_origin else _OF_ANOTHER).substitute(known)
     known |= counts
-    for part in ("made", "faithful"):
-        known[part] = _text(f"{part}_{report['way']}").substitute(known).rstrip("\n")
+    made = f"made_{report['way']}" if report["chosen"]["steps"] else "made_start"
+    for part, file in (("made", made), ("faithful", f"faithful_{report['way']}")):
+        known[part] = _text(file).substitute(known).rstrip("\n")
     return _text("card").substitute(known)
 
 

@@ -100,7 +100,9 @@ class SurrogateConfig(Section):
     for the others, whose first cosines mean nothing."""
     scale_pairs: Annotated[int, Field(ge=2)] = 10_000
     """paper, match: training pairs whose cosines by the start give the scale of the labels."""
-    epochs: Count = 2
+    epochs: Annotated[int, Field(ge=0)] | None = None
+    """None takes 2; by way matrices none for static, which holds what a sum of words can hold from
+    the start (docs/research/surrogate.md, section 10)."""
     batch: Count | None = None
     """Sentences a step, or pairs. None takes 512 for static, 128 for layers,
     64 for the others."""
@@ -149,10 +151,18 @@ class SurrogateConfig(Section):
             raise ValueError("`teacher` teaches by way matrices; way paper learns from the harvest")
         if self.way is Way.PAPER and self.kind is BaseKind.LAYERS:
             raise ValueError("base layers is taught by way matrices")
+        if self.way is Way.PAPER and self.epochs == 0:
+            raise ValueError("epochs: got 0; way paper needs one at least")
         if self.keep_layers is not None and not self.keep_layers:
             raise ValueError("keep_layers: got no layer; expected one at least")
         return self
 
     def steps(self, pairs: int) -> int:
-        """Steps of a whole training on so many pairs."""
-        return self.epochs * -(-pairs // self.chosen_batch)
+        """Steps of a whole training on so many pairs, by way paper."""
+        return self.passes(Way.PAPER) * -(-pairs // self.chosen_batch)
+
+    def passes(self, way: Way) -> int:
+        """Passes over what is learned from: as configured, else what suits the base."""
+        if self.epochs is not None:
+            return self.epochs
+        return 0 if self.kind is BaseKind.STATIC and way is Way.MATRICES else 2

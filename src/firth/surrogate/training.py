@@ -25,7 +25,7 @@ from firth.run.files import write_atomically
 from firth.run.progress import Bar, bar
 from firth.run.training import History
 from firth.surrogate.calibration import LabelMap
-from firth.surrogate.settings import SurrogateConfig
+from firth.surrogate.settings import SurrogateConfig, Way
 
 REPORTS = 40
 """Entries of the history."""
@@ -171,7 +171,7 @@ def schedule(config: SurrogateConfig, pairs: int, seed: int, scratch: Path) -> d
     steps = config.steps(pairs)
     return {
         "output_dir": str(scratch / "trainer"),
-        "num_train_epochs": config.epochs,
+        "num_train_epochs": config.passes(Way.PAPER),
         "per_device_train_batch_size": config.chosen_batch,
         "learning_rate": config.chosen_rate,
         "lr_scheduler_type": "linear",
