@@ -34,6 +34,7 @@ app = typer.Typer(
 corpus = typer.Typer(help="Read documents; show what was read.", no_args_is_help=True)
 train = typer.Typer(help="Train the context models.", no_args_is_help=True)
 
+app.command()(build.build)
 app.command()(build.demo)
 app.command()(build.run)
 app.add_typer(corpus, name="corpus")
