@@ -17,7 +17,7 @@ ROOT = Path(firth.__file__).parent
 PACKAGES = (
     "run", "lexical", "corpus", "check", "context", "paper", "origin", "harvest", "surrogate",
     "index", "scale", "search", "baselines", "evaluate", "reuse", "relatedness", "pipeline",
-    "demo", "reproduce", "cli", "__main__",
+    "searchable", "demo", "reproduce", "cli", "__main__",
 )  # fmt: skip
 """From left to right, as the data flows: each imports from those to its left only."""
 SETTINGS = "settings"

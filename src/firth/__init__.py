@@ -2,6 +2,7 @@
 
     >>> from firth import Corpus, Origin, adapt, check, distill, evaluate, harvest
 
+- `build(inputs, run)`: documents in; a model, an index and a scale out, with a check of the model.
 - `Corpus.build(inputs, run)`, `Corpus.open(run)`: documents in; sentences and their contexts out.
 - `Origin.open(run)`: similarity of two sentences, and the contexts it comes from.
 - `harvest(run)`: pairs of corpus sentences with their Origin similarity.
@@ -13,8 +14,8 @@
 - `Index.open(run)`: the vectors of all sentences. `Scale.open(run)`: what a score means.
 - `check(models, run)`: which model is better on the run's own documents, without labels.
 
-What stands between `Corpus.build` and `Origin.open` is built by `firth.pipeline.bring_up_to_date`,
-or on the command line. Everything heavy loads when it is first used.
+What stands between `Corpus.build` and `Origin.open` is built by `build`, or on the command line,
+a command a stage. Everything heavy loads when it is first used.
 """
 
 import sys
@@ -31,6 +32,7 @@ __all__ = [
     "Search",
     "__version__",
     "adapt",
+    "build",
     "check",
     "compare_documents",
     "distill",
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from firth.reuse.mine import mine
     from firth.scale.scale import Scale
     from firth.search.search import Search
+    from firth.searchable import build
     from firth.surrogate.distill import distill
 
 
@@ -107,6 +110,7 @@ class _Firth(ModuleType):
     check = _callable_package("check")
     harvest = _callable_package("harvest")
     adapt = _lazily("firth.context.adapt", "adapt")
+    build = _lazily("firth.searchable", "build")
     distill = _lazily("firth.surrogate.distill", "distill")
     evaluate = _callable_package("evaluate")
     compare_documents = _lazily("firth.reuse.compare", "compare_documents")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from firth.cli import main as main_module
 from firth.cli.main import app, main
 from firth.corpus.corpus import Corpus
 from firth.run import progress
@@ -76,6 +77,16 @@ def test_every_command_has_help(firth: Command, words: tuple[str, ...]) -> None:
         assert "--quiet" in out
         assert "-q" in {name for option in COMMANDS[words].params for name in option.opts}
         assert ("--seed" in out) == (words not in SEEDLESS)
+
+
+def test_help_stands_in_groups(firth: Command) -> None:
+    """What is built and used comes first, research last; no command stands outside of a group."""
+    _, out, _ = firth("--help")
+    panels = [out.index(title) for title in (main_module._USE, main_module._MEASURE,
+              main_module._ADAPT, main_module._RESEARCH)]  # fmt: skip
+    assert panels == sorted(panels)
+    assert panels[0] < out.index(" build ") < panels[1] < panels[3] < out.index(" reproduce ")
+    assert " Commands " not in out
 
 
 def test_the_commands_are_found() -> None:

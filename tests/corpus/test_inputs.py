@@ -25,7 +25,7 @@ def write(path: Path, text: str = "One. Two. Three.") -> Path:
 
 def test_folder_is_walked_in_order_and_hidden_or_other_files_are_left_out(tmp_path: Path) -> None:
     """Order does not depend on the file system, only on names."""
-    for name in ("b.txt", "a/z.jsonl.gz", "a/b.TXT", ".hidden.txt", ".git/x.txt", "notes.pdf"):
+    for name in ("b.txt", "a/z.jsonl.gz", "a/b.TXT", ".hidden.txt", ".git/x.txt", "notes.docx"):
         write(tmp_path / "texts" / name)
     found = resolve_inputs([tmp_path / "texts"])
     assert [source.name for source in found] == [
@@ -81,8 +81,8 @@ def test_file_named_twice_is_read_once(tmp_path: Path) -> None:
 def test_all_problems_are_raised_together(tmp_path: Path) -> None:
     """One error names every input that cannot be read, before any work."""
     (tmp_path / "empty").mkdir()
-    write(tmp_path / "others" / "x.pdf")
-    pdf, packed = write(tmp_path / "y.pdf"), write(tmp_path / "z.parquet.gz")
+    write(tmp_path / "others" / "x.docx")
+    pdf, packed = write(tmp_path / "y.docx"), write(tmp_path / "z.parquet.gz")
     good = write(tmp_path / "good.txt")
     absent, pattern = tmp_path / "absent.txt", tmp_path / "*.csv"
     given = [tmp_path / "empty", tmp_path / "others", pdf, packed, good, absent, pattern]

@@ -1,5 +1,6 @@
 """`firth.run.config`: one file describes a run, and all that is wrong with it is said at once."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,21 @@ def test_an_unknown_section_is_refused() -> None:
     """A change outside the tree is an error, not silently kept."""
     with pytest.raises(ConfigError, match="orign: no such setting"):
         Config().changed({"orign": {"contexts": 3}}, "--set")
+
+
+@pytest.mark.parametrize(
+    ("values", "meant"),
+    [
+        ({"corpus": {"held_oot": 3}}, "corpus.held_out?"),
+        ({"surogate": {}}, "surrogate?"),
+        ({"context": {"dimensions": 3}}, "context.bag.dimensions or "),
+        ({"context": {"bag": {"epoch": 3}}}, "context.bag.epochs?"),
+    ],
+)
+def test_unknown_settings_are_guessed(values: dict[str, object], meant: str) -> None:
+    """By likeness among those beside, or by the same name elsewhere; never without likeness."""
+    with pytest.raises(ConfigError, match=re.escape(f"did you mean {meant}")):
+        Config.parse(values, "test")
+    with pytest.raises(ConfigError) as caught:
+        Config.parse({"corpus": {"zz": 3}}, "test")
+    assert "did you mean" not in str(caught.value)

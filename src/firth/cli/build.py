@@ -84,18 +84,47 @@ def run(
         show_summary(name, outcome.manifest.summary)
 
 
-def corpus_build(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="INPUT...", help="Files, folders, globs, or hub:NAME."),
-    ],
+Inputs = Annotated[
+    list[str], typer.Argument(metavar="INPUT...", help="Files, folders, globs, or hub:NAME.")
+]
+TextField = Annotated[str | None, typer.Option(help="Field of the text in records. Default: text.")]
+IdField = Annotated[
+    str | None, typer.Option(help="Field of a document's name. Default: id, if there is one.")
+]
+
+
+def build(
+    inputs: Inputs,
     folder: RunFolder,
-    text_field: Annotated[
-        str | None, typer.Option(help="Field of the text in records. Default: text.")
-    ] = None,
-    id_field: Annotated[
-        str | None, typer.Option(help="Field of a document's name. Default: id, if there is one.")
-    ] = None,
+    text_field: TextField = None,
+    id_field: IdField = None,
+    as_json: AsJson = False,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """From documents to a model that can be searched with, in one go, and a check of it.
+
+    What is up to date stays; the same command continues what was interrupted, and takes in what
+    was added.
+    """
+    start(quiet)
+    from firth.searchable import build as run_build
+
+    named: Changes = {"text_field": text_field, "id_field": id_field}
+    changes = parse_settings(settings, seed, corpus=named)
+    found = run_build(inputs, folder, **changes)
+    if as_json:
+        show_json(found.as_dict())
+    else:
+        say(found.text())
+
+
+def corpus_build(
+    inputs: Inputs,
+    folder: RunFolder,
+    text_field: TextField = None,
+    id_field: IdField = None,
     strict: Annotated[
         bool | None,
         typer.Option("--strict/--skip-bad", help="Stop at the first bad record, or skip them all."),

@@ -34,39 +34,44 @@ app = typer.Typer(
 corpus = typer.Typer(help="Read documents; show what was read.", no_args_is_help=True)
 train = typer.Typer(help="Train the context models.", no_args_is_help=True)
 
-app.command()(build.demo)
-app.command()(build.run)
-app.add_typer(corpus, name="corpus")
+_USE = "Build and use"
+_MEASURE = "Check and compare models"
+_ADAPT = "Adapt, distil, train"
+_RESEARCH = "Research"
+
+for command in (
+    build.build,
+    search.search,
+    reuse.duplicates,
+    query.explain,
+    query.similarity,
+    reuse.compare_documents,
+    reuse.mine,
+    search.encode,
+    build.demo,
+):
+    app.command(rich_help_panel=_USE)(command)
+app.add_typer(corpus, name="corpus", rich_help_panel=_USE)
 corpus.command("build")(build.corpus_build)
 corpus.command("stats")(query.corpus_stats)
-app.command()(query.check_run)
-app.add_typer(train, name="train")
-train.command("coherence")(build.train_coherence)
-train.command("generator")(build.train_generator)
+app.command(cls=SeveralNames, rich_help_panel=_MEASURE)(check.check)
+app.command(cls=SeveralNames, rich_help_panel=_MEASURE)(evaluate.evaluate)
+app.command(rich_help_panel=_MEASURE)(evaluate.compare)
+app.command(cls=SeveralNames, rich_help_panel=_MEASURE)(evaluate.leakage)
+app.command(cls=SeveralNames, rich_help_panel=_MEASURE)(mteb.mteb)
+for command in (build.run, build.adapt, build.distill, search.index, search.scale):
+    app.command(rich_help_panel=_ADAPT)(command)
+app.add_typer(train, name="train", rich_help_panel=_ADAPT)
 train.command("context")(build.build_context)
 train.command("baseline")(build.train_baseline)
-app.command()(query.contexts)
-app.command()(query.similarity)
-app.command()(query.explain)
-app.command()(reuse.duplicates)
-app.command()(reuse.compare_documents)
-app.command()(reuse.mine)
-app.command()(build.harvest)
-app.command()(build.distill)
-app.command()(build.adapt)
-app.command()(search.index)
-app.command()(search.encode)
-app.command()(search.scale)
-app.command()(search.search)
-app.command(cls=SeveralNames)(evaluate.evaluate)
-app.command(cls=SeveralNames)(check.check)
-app.command()(evaluate.compare)
-app.command(cls=SeveralNames)(evaluate.leakage)
-app.command()(reproduce.reproduce)
-app.command(cls=SeveralNames)(mteb.mteb)
-app.add_typer(relatedness.pair_group, name="pairs")
-app.add_typer(bws.group, name="bws")
-app.add_typer(relatedness.group, name="relatedness")
+train.command("coherence")(build.train_coherence)
+train.command("generator")(build.train_generator)
+app.command(rich_help_panel=_ADAPT)(query.check_run)
+for command in (query.contexts, build.harvest, reproduce.reproduce):
+    app.command(rich_help_panel=_RESEARCH)(command)
+app.add_typer(relatedness.pair_group, name="pairs", rich_help_panel=_RESEARCH)
+app.add_typer(bws.group, name="bws", rich_help_panel=_RESEARCH)
+app.add_typer(relatedness.group, name="relatedness", rich_help_panel=_RESEARCH)
 
 
 def _version(wanted: bool) -> None:

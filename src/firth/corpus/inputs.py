@@ -10,9 +10,10 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
-from firth.run.errors import InputError
+from firth.run.errors import InputError, MissingExtraError
 from firth.run.files import fingerprint_file
 from firth.run.stage import MANIFEST
 
@@ -24,6 +25,8 @@ class Format(StrEnum):
 
     TEXT = "txt"
     MARKDOWN = "md"
+    HTML = "html"
+    PDF = "pdf"
     JSON_LINES = "jsonl"
     CSV = "csv"
     TSV = "tsv"
@@ -43,6 +46,9 @@ _ENDINGS = {
     ".txt": Format.TEXT,
     ".md": Format.MARKDOWN,
     ".markdown": Format.MARKDOWN,
+    ".html": Format.HTML,
+    ".htm": Format.HTML,
+    ".pdf": Format.PDF,
     ".jsonl": Format.JSON_LINES,
     ".ndjson": Format.JSON_LINES,
     ".json-lines": Format.JSON_LINES,
@@ -50,7 +56,13 @@ _ENDINGS = {
     ".tsv": Format.TSV,
     ".parquet": Format.PARQUET,
 }
-KNOWN = ".txt .md .markdown .jsonl .ndjson .json-lines .csv .tsv (each also .gz .zst) .parquet"
+KNOWN = (
+    ".txt .md .markdown .html .htm .jsonl .ndjson .json-lines .csv .tsv (each also .gz .zst) "
+    ".parquet .pdf"
+)
+_EXTRA = "documents"
+_LIBRARIES = {Format.HTML: "selectolax", Format.PDF: "pypdfium2"}
+"""What reads them, of the extra."""
 
 
 class Reason(StrEnum):
@@ -169,6 +181,7 @@ def find_inputs(
 
     Raises:
         InputError: With every input that is absent, empty, unreadable or of an unknown ending.
+        MissingExtraError: One is HTML or PDF, and what reads it is not installed.
     """
     problems: list[str] = []
     walk = _Walk(run)
@@ -189,6 +202,9 @@ def find_inputs(
             elif not os.access(path, os.R_OK):
                 problems.append(f"{path}: no permission to read it")
             else:
+                library = _LIBRARIES.get(kind[0])
+                if library is not None and find_spec(library) is None:
+                    raise MissingExtraError(str(path), _EXTRA)
                 absolute = PurePosixPath(_utf8(os.path.abspath(path)))
                 source = Source(_name(path, root), str(path), *kind)
                 found.setdefault(os.path.realpath(path), (absolute, source))
@@ -319,7 +335,7 @@ def _format(path: Path) -> tuple[Format, Compression] | None:
     ending = path.suffix.lower()
     if ending in (Compression.GZIP, Compression.ZSTD):
         inner = _ENDINGS.get(path.with_suffix("").suffix.lower())
-        if inner is None or inner is Format.PARQUET:
+        if inner is None or inner in (Format.PARQUET, Format.PDF):
             return None
         return inner, Compression(ending)
     plain = _ENDINGS.get(ending)

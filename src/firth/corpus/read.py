@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from firth.corpus.inputs import Format, Problem, Reason, Source
 from firth.corpus.lines import Advance, Line, read_lines
+from firth.corpus.pages import UnreadableError, html_text, pdf_pages
 from firth.corpus.settings import CorpusConfig
 from firth.lexical.words import words
 
@@ -52,12 +53,16 @@ def read_source(source: Source, config: CorpusConfig, advance: Advance) -> Itera
         return _read_parquet(source, config, advance)
     if source.format is Format.HUB:
         return _read_hub(source, config)
+    if source.format is Format.PDF:
+        return _read_pdf(source, config.max_record_bytes, advance)
     lines = read_lines(source, config.max_record_bytes, advance)
     match source.format:
         case Format.JSON_LINES:
             return _read_json_lines(source, lines, config)
         case Format.CSV | Format.TSV:
             return _read_table(source, lines, config)
+        case Format.HTML:
+            return _read_html(source, lines, config.max_record_bytes)
         case _:
             return _read_text(source, lines, config.max_record_bytes)
 
@@ -236,6 +241,49 @@ def _markdown() -> Any:
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark").enable("table")
+
+
+# HTML and PDF
+
+
+def _read_html(source: Source, lines: Iterator[Line], limit: int) -> Iterator[Item]:
+    """One document a file; what stands before a break is kept, and nothing over `limit`."""
+    held, size = [], 0
+    for line in lines:
+        flaw, detail = line.flaw, line.detail
+        size += len(line.content) + 1
+        if size > limit:
+            flaw, detail = Reason.TOO_LONG, f"over {limit:,} bytes (max_record_bytes)"
+        if flaw is not None:
+            yield Problem(source.name, line.number, flaw, detail)
+        if flaw is Reason.TOO_LONG:
+            return
+        held.append(line.content)
+    # As browsers do: UTF-8 where it is that, else the Western encoding that HTML takes for granted.
+    page = b"\n".join(held)
+    try:
+        text = page.decode()
+    except UnicodeDecodeError:
+        text = page.decode("cp1252", errors="replace")
+    title, text = html_text(text)
+    yield _checked(Record(source.name, 1, source.name, _clean(title), text), limit)
+
+
+def _read_pdf(source: Source, limit: int, advance: Advance) -> Iterator[Item]:
+    """One document a file; a page that cannot be read is left out."""
+    pages = []
+    try:
+        for page in pdf_pages(source.path):
+            if isinstance(page, UnreadableError):
+                yield Problem(source.name, 0, Reason.CORRUPT, str(page))
+            else:
+                pages.append(page)
+    except UnreadableError as error:
+        yield Problem(source.name, 0, Reason.CORRUPT, _first_line(error))
+    else:
+        text = "\n\n".join(pages).replace("\0", " ")
+        yield _checked(Record(source.name, 1, source.name, "", text), limit)
+    advance(source.size)
 
 
 # Tables

@@ -1,6 +1,7 @@
 """One typed tree = one YAML file = one run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -22,6 +23,8 @@ from firth.run.errors import ConfigError
 from firth.run.section import Section
 from firth.scale.settings import ScaleConfig
 from firth.surrogate.settings import SurrogateConfig
+
+_SUGGESTED = 3
 
 
 class Config(Section):
@@ -153,11 +156,31 @@ def _lay_over(tree: dict[str, Any], changes: dict[str, Any]) -> None:
             tree[name] = change
 
 
+def _meant(path: Sequence[str]) -> str:
+    """The settings that an unknown one may stand for: of like names beside it, or of its name
+    elsewhere."""
+    *section, name = path
+    known = list(_paths(Config))
+    beside = [one[-1] for one in known if [*one[:-1]] == section]
+    found = [".".join([*section, one]) for one in get_close_matches(name, beside, _SUGGESTED)]
+    found = found or [".".join(one) for one in known if one[-1] == name][:_SUGGESTED]
+    return f"; did you mean {' or '.join(found)}?" if found else ""
+
+
+def _paths(section: type[Section], *before: str) -> Iterator[tuple[str, ...]]:
+    """Of all settings and sections below a section."""
+    for name, field in section.model_fields.items():
+        yield (*before, name)
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, Section):
+            yield from _paths(kind, *before, name)
+
+
 def _problem(item: Any) -> str:
     where = ".".join(str(part) for part in item["loc"]) or "configuration"
     message = str(item["msg"]).removeprefix("Value error, ")
     if item["type"] == "extra_forbidden":
-        return f"{where}: no such setting"
+        return f"{where}: no such setting{_meant([str(part) for part in item['loc']])}"
     if item["type"] == "tuple_type":
         return f"{where}: got {item['input']!r}; expected a list, as [ONE, TWO]"
     if isinstance(item["input"], str | int | float | bool):

@@ -18,6 +18,16 @@ def escaped(text: str) -> str:
     return _COMMANDING.sub(lambda found: repr(found.group())[1:-1], text)
 
 
+def plural(count: int, thing: str) -> str:
+    """A count of things.
+
+    Example:
+        >>> plural(1, "document"), plural(2_000, "document")
+        ('1 document', '2,000 documents')
+    """
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
 def say(text: str = "") -> None:
     """Print a result, a line, on standard output."""
     sys.stdout.write(escaped(text) + "\n")

@@ -1,0 +1,223 @@
+"""From documents to what can be searched, in one go, and what to know of it in a few sentences."""
+
+import shlex
+import textwrap
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from firth.check import CHECK
+from firth.check.items import Kind
+from firth.check.report import CheckReport
+from firth.corpus import CORPUS
+from firth.corpus.build import DUPLICATES, SKIPPED
+from firth.corpus.corpus import Corpus
+from firth.corpus.inputs import resolve_inputs
+from firth.evaluate.label_free import check as run_check
+from firth.pipeline import bring_up_to_date
+from firth.pipeline import check as check_run
+from firth.run.config import Config
+from firth.run.errors import InputError
+from firth.run.run import CONFIG, Run
+from firth.run.screen import plural
+from firth.scale.scale import Scale, Scorer
+from firth.surrogate import SURROGATE
+
+BASELINE = "baseline:tfidf"
+"""What the Surrogate has to be better than."""
+_RATE = 0.01
+"""Share of random pairs that score as high as the threshold that is told."""
+_LENGTHS = (6, 14)
+"""Words of a sentence that is shown as an example."""
+_LOOKED_AT = 20_000
+"""Sentences among which examples are looked for."""
+_WIDTH = 80
+
+
+@dataclass(frozen=True)
+class Searchable:
+    """A run that can be searched, and what to know of it.
+
+    Attributes:
+        run: Its folder.
+        corpus: Figures of its corpus: `documents`, `held_out`, `sentences`, `words`, `duplicates`,
+            and `skipped`, by reason.
+        built: Stages that were built by this call; the others were up to date.
+        seconds: That all of it took.
+        check: The Surrogate beside tf-idf on held-out documents; None where these give no items.
+        threshold: Cosine that one random pair in a hundred reaches; None without a scale.
+        examples: Two sentences of the corpus, one after the other in it; empty if there are none.
+    """
+
+    run: Path
+    corpus: Mapping[str, Any]
+    built: tuple[str, ...]
+    seconds: float
+    check: CheckReport | None
+    threshold: float | None
+    examples: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON, with the commands to go on with."""
+        return asdict(self) | {
+            "run": str(self.run),
+            "check": self.check and self.check.as_dict(),
+            "next": list(self.commands()),
+        }
+
+    def commands(self) -> tuple[str, ...]:
+        """What to type next, with sentences of the corpus."""
+        run = shlex.quote(str(self.run))
+        found = [f"firth duplicates {run}"]
+        if self.examples:
+            one, two = map(shlex.quote, self.examples)
+            found.insert(0, f"firth search {run} {one}")
+            found.append(f"firth explain {one} {two} --run {run}")
+        return tuple(found)
+
+    def text(self) -> str:
+        """All of it in sentences."""
+        told = [*self._read(), self._built(), *self._compared()]
+        if self.threshold is not None:
+            told.append(
+                f"Scores: a cosine of {self.threshold:.2f} or more is reached by one random pair "
+                "of sentences in a hundred. Searches and explanations say it of each score."
+            )
+        model = self.run / SURROGATE.name
+        told.append(f"The model is {model}, which SentenceTransformer({str(model)!r}) opens.")
+        told = [textwrap.fill(each, _WIDTH, subsequent_indent="  ") for each in told]
+        return "\n".join([*told, "", "Next:", *(f"  {command}" for command in self.commands())])
+
+    def _read(self) -> list[str]:
+        found = self.corpus
+        told, folder = [], self.run / CORPUS.name
+        told.append(
+            f"Read: {plural(found['documents'], 'document')} of "
+            f"{plural(found['sentences'], 'sentence')} and {plural(found['words'], 'word')}; and "
+            f"{plural(found['held_out'], 'document')} kept apart, to check the model by."
+        )
+        if skipped := found["skipped"]:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())
+            told.append(f"Skipped: {reasons}. {folder / SKIPPED} names file and line.")
+        if same := found["duplicates"]:
+            told.append(
+                f"Left out: {plural(same, 'document')} with the words of an earlier one. "
+                f"{folder / DUPLICATES} names both."
+            )
+        return told
+
+    def _built(self) -> str:
+        if not self.built:
+            return "Everything was up to date; nothing was built."
+        return f"Built in {self.seconds:,.0f} s: {', '.join(self.built)}."
+
+    def _compared(self) -> list[str]:
+        lead = self.check and self.check.systems[0].ahead.get(Kind.NEXT)
+        if self.check is None or lead is None:
+            return [
+                "Check: no question can be made of the documents that were kept apart, so nothing "
+                "can be said of how good the model is here. More and longer documents would help."
+            ]
+        ours, theirs = (str(one.accuracy[Kind.NEXT]) for one in self.check.systems)
+        text = (
+            "Check: which sentence of a document that was kept apart follows another? In "
+            f"{plural(self.check.items[Kind.NEXT], 'question')} (50 is chance, 100 all right) "
+            f"tf-idf has {theirs}, the model {ours}. "
+        )
+        if lead.sign > 0:
+            return [text + "It has learned something of your text that words alone do not tell."]
+        if lead.sign < 0:
+            return [
+                text + "Words alone do better here: search with --by words, or adapt an encoder "
+                "that was trained elsewhere (firth adapt)."
+            ]
+        return [text + "That does not tell them apart."]
+
+
+def build(
+    inputs: str | Path | Sequence[str | Path],
+    run: str | Path,
+    *,
+    seed: int | None = None,
+    **sections: Mapping[str, Any],
+) -> Searchable:
+    """Bring a run up to date with documents: its models, its index, its scale; then ask the model.
+
+    What was built before and is up to date stays; an interrupted call is continued by the same.
+
+    Args:
+        inputs: Files, folders, globs or `hub:NAME`, one or several.
+        run: Folder of the run, made if need be.
+        seed: Of every random choice; by default the run's (13).
+        sections: Sections of the configuration, such as `surrogate={"dimensions": 256}`.
+
+    Raises:
+        ConfigError: Settings that do not exist or have wrong values, or name what is not there.
+        InputError: Inputs cannot be used, one lies inside the run, or no document is left.
+
+    Example:
+        >>> from firth import build
+        >>> found = build(["docs", "README.md"], "mine")  # doctest: +SKIP
+        >>> print(found.text())  # doctest: +SKIP
+    """
+    inputs, folder = [inputs] if isinstance(inputs, str | Path) else inputs, Path(run)
+    resolve_inputs(inputs, folder)
+    corpus = {**sections.get("corpus", {}), "inputs": [str(given) for given in inputs]}
+    known = (folder / CONFIG).exists()
+    opened = Run.open(folder) if known else Run(folder, Config())
+    opened = opened.changed({**sections, "corpus": corpus, "seed": seed})
+    check_run(opened, str(folder))
+    start = perf_counter()
+    read = bring_up_to_date(opened, CORPUS)[CORPUS.name]
+    _need_neighbours(read.manifest.summary, folder)
+    outcomes = bring_up_to_date(opened)
+    return Searchable(
+        run=folder,
+        corpus=read.manifest.summary,
+        built=tuple(
+            name for name, done in (outcomes | {CORPUS.name: read}).items() if not done.reused
+        ),
+        seconds=perf_counter() - start,
+        check=_asked(opened, outcomes[CHECK.name].manifest.summary["items"]),
+        threshold=_threshold(Scale.current(opened, Scorer.VECTORS)),
+        examples=_examples(Corpus.open(opened)),
+    )
+
+
+def _need_neighbours(corpus: Mapping[str, Any], run: Path) -> None:
+    if corpus["sentences"] == corpus["documents"]:
+        raise InputError(
+            f"{run}: each of its {plural(corpus['documents'], 'document')} is one sentence, and a "
+            "model is learned from sentences that stand beside each other. Name running text too "
+            "(pages, messages, articles of the same field), or find what is said twice without a "
+            f"model: firth duplicates {shlex.quote(str(run))} --kind near"
+        )
+
+
+def _threshold(scale: Scale | None) -> float | None:
+    """None, too, where the scale has too few pairs to tell."""
+    with suppress(InputError):
+        return scale.threshold(_RATE) if scale else None
+    return None
+
+
+def _asked(run: Run, items: Mapping[str, int]) -> CheckReport | None:
+    """The Surrogate beside tf-idf, of a run that has questions of the kind that counts."""
+    if not items[Kind.NEXT]:
+        return None
+    return run_check([str(run.folder(SURROGATE)), BASELINE], run, against=BASELINE)
+
+
+def _examples(corpus: Corpus) -> tuple[str, ...]:
+    """The first two sentences of the corpus, one after the other, that are neither short nor
+    long."""
+    low, high = _LENGTHS
+    counts = corpus.word_counts[:_LOOKED_AT]
+    good = (low <= counts) & (counts <= high)
+    for number in (good[:-1] & good[1:]).nonzero()[0].tolist():
+        if corpus.document_of(number) == corpus.document_of(number + 1):
+            return corpus.text(number), corpus.text(number + 1)
+    return ()
