@@ -5,6 +5,7 @@ import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -15,7 +16,7 @@ from firth.run.errors import ConfigError, InputError
 from firth.search.search import Search
 from firth.searchable import Searchable, build
 
-TINY: dict[str, dict[str, object]] = {
+TINY: dict[str, Any] = {
     "corpus": {"held_out": 4},
     "context": {"bag": {"dimensions": 12, "epochs": 2, "batch": 32}},
     "surrogate": {"dimensions": 16, "epochs": 1},

@@ -115,7 +115,7 @@ class Searchable:
         return f"Built in {self.seconds:,.0f} s: {', '.join(self.built)}."
 
     def _compared(self) -> list[str]:
-        lead = self.check and self.check.systems[0].ahead.get(Kind.NEXT)
+        lead = self.check.systems[0].ahead.get(Kind.NEXT) if self.check else None
         if self.check is None or lead is None:
             return [
                 "Check: no question can be made of the documents that were kept apart, so nothing "

@@ -40,7 +40,8 @@ def test_kinds_add_up() -> None:
 def told(**pairs: int) -> list[str]:
     figures = {"all": {"l2": 0.1, "constant_l2": 0.2, "spearman": 0.5}}
     both = {"dev": figures, "test": figures}
-    report = {"way": "paper", "pairs": pairs, "chosen": {"step": 3, "steps": 9}, "before": both, "after": both}
+    chosen = {"step": 3, "steps": 9}
+    report = {"way": "paper", "pairs": pairs, "chosen": chosen, "before": both, "after": both}
     return notes(report)
 
 

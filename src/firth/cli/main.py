@@ -39,18 +39,15 @@ _MEASURE = "Check and compare models"
 _ADAPT = "Adapt, distil, train"
 _RESEARCH = "Research"
 
-for command in (
-    build.build,
-    search.search,
-    reuse.duplicates,
-    query.explain,
-    query.similarity,
-    reuse.compare_documents,
-    reuse.mine,
-    search.encode,
-    build.demo,
-):
-    app.command(rich_help_panel=_USE)(command)
+app.command(rich_help_panel=_USE)(build.build)
+app.command(rich_help_panel=_USE)(search.search)
+app.command(rich_help_panel=_USE)(reuse.duplicates)
+app.command(rich_help_panel=_USE)(query.explain)
+app.command(rich_help_panel=_USE)(query.similarity)
+app.command(rich_help_panel=_USE)(reuse.compare_documents)
+app.command(rich_help_panel=_USE)(reuse.mine)
+app.command(rich_help_panel=_USE)(search.encode)
+app.command(rich_help_panel=_USE)(build.demo)
 app.add_typer(corpus, name="corpus", rich_help_panel=_USE)
 corpus.command("build")(build.corpus_build)
 corpus.command("stats")(query.corpus_stats)
@@ -59,16 +56,20 @@ app.command(cls=SeveralNames, rich_help_panel=_MEASURE)(evaluate.evaluate)
 app.command(rich_help_panel=_MEASURE)(evaluate.compare)
 app.command(cls=SeveralNames, rich_help_panel=_MEASURE)(evaluate.leakage)
 app.command(cls=SeveralNames, rich_help_panel=_MEASURE)(mteb.mteb)
-for command in (build.run, build.adapt, build.distill, search.index, search.scale):
-    app.command(rich_help_panel=_ADAPT)(command)
+app.command(rich_help_panel=_ADAPT)(build.run)
+app.command(rich_help_panel=_ADAPT)(build.adapt)
+app.command(rich_help_panel=_ADAPT)(build.distill)
+app.command(rich_help_panel=_ADAPT)(search.index)
+app.command(rich_help_panel=_ADAPT)(search.scale)
 app.add_typer(train, name="train", rich_help_panel=_ADAPT)
 train.command("context")(build.build_context)
 train.command("baseline")(build.train_baseline)
 train.command("coherence")(build.train_coherence)
 train.command("generator")(build.train_generator)
 app.command(rich_help_panel=_ADAPT)(query.check_run)
-for command in (query.contexts, build.harvest, reproduce.reproduce):
-    app.command(rich_help_panel=_RESEARCH)(command)
+app.command(rich_help_panel=_RESEARCH)(query.contexts)
+app.command(rich_help_panel=_RESEARCH)(build.harvest)
+app.command(rich_help_panel=_RESEARCH)(reproduce.reproduce)
 app.add_typer(relatedness.pair_group, name="pairs", rich_help_panel=_RESEARCH)
 app.add_typer(bws.group, name="bws", rich_help_panel=_RESEARCH)
 app.add_typer(relatedness.group, name="relatedness", rich_help_panel=_RESEARCH)

@@ -77,6 +77,7 @@ def _curves(run: Run, recorded: Mapping[str, Any]) -> dict[str, tuple[str, dict[
             ("Context fit: training loss", "nats", learned),
             ("Surrogate: training loss", "divergence from Origin", distilled),
         )
+        if any(histories.values())
     }
 
 
@@ -124,13 +125,14 @@ def _search(corpus: Corpus, model: SentenceTransformer, query: str) -> list[tupl
 
 def _notes(recorded: Mapping[str, Any]) -> list[str]:
     before, after = (recorded[when]["test"]["all"] for when in ("before", "after"))
+    trained = recorded["chosen"]["steps"]
+    learned = f" (before distillation: {_hundredfold(before['spearman'])})" if trained else ""
     return [
         "Origin and the Surrogate learned from this run's text alone, in minutes and at sizes far "
         "below the paper's. Dice and tf-idf cost nothing: a model is worth its trouble where it is "
         "above them by more than the intervals.",
         f"On {after['n']:,} pairs of held-out sentences the Surrogate's rank correlation with "
-        f"Origin is {_hundredfold(after['spearman'])} (before distillation: "
-        f"{_hundredfold(before['spearman'])}).",
+        f"Origin is {_hundredfold(after['spearman'])}{learned}.",
         *recorded["notes"],
     ]
 
