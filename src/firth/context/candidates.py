@@ -20,7 +20,7 @@ from firth.context.kept import Kept
 from firth.context.references import reference_texts
 from firth.context.sentence_encoder import GivenEncoder, Scaling
 from firth.context.settings import ContextConfig, Scale
-from firth.context.tune import PAIRS, tune
+from firth.context.tune import PAIRS, learnable, tune
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
 from firth.lexical.scorer import CosineScorer
@@ -93,6 +93,7 @@ def adapt_encoder(run: Run, model: str, scratch: Path) -> Adapted:
     """
     config, seed = run.config.context, derive_seed(run.config.seed, _SEED)
     items, corpus = open_items(run), Corpus.open(run)
+    config = config.model_copy(update={"tune": learnable(config.tune, corpus)})
     encoder = GivenEncoder.open(model, config.pooling, seed)
     asked = _Asked(items, reference_texts(run, config.references))
     scales = [config.scale] if config.scale else list(Scale)

@@ -15,6 +15,7 @@ from firth.corpus.inputs import HARMLESS, Problem, Source, find_inputs
 from firth.corpus.read import Record, read_source
 from firth.corpus.settings import CorpusConfig
 from firth.corpus.split import split_paragraphs
+from firth.corpus.statistics import stand_alone
 from firth.corpus.store import HELD_OUT, SETTINGS, CorpusWriter
 from firth.lexical.words import normal_form
 from firth.run.errors import FirthError, InputError
@@ -149,16 +150,26 @@ def _write(
     summary: dict[str, Any] = {name: getattr(writer, name) for name in figures}
     summary |= {"held_out": held_out.documents, "duplicates": duplicates}
     summary["skipped"] = dict(sorted(skips.reasons.items()))
-    if not writer.positions:
-        summary["note"] = (
-            "no sentence has a neighbour: every document is a single one, and what learns from "
-            "contexts will refuse this corpus. Build it from running text, not from single lines"
-            if writer.sentences == writer.documents
-            else f"no sentence of {limits[0]} to {limits[1]} words (corpus.min_words, max_words) "
-            "has a neighbour on each side, and what learns from contexts may refuse this corpus. "
-            "Build it from longer documents"
-        )
+    if remark := _remark(writer, limits):
+        summary["note"] = remark
     return summary
+
+
+def _remark(writer: CorpusWriter, limits: tuple[int, int]) -> str:
+    """What a user must know of a corpus whose sentences have few neighbours; else nothing."""
+    neighbours = writer.sentences - writer.documents
+    if stand_alone(neighbours, writer.sentences):
+        return (
+            f"texts stand alone: {writer.sentences:,} sentences in {writer.documents:,} documents "
+            f"make {neighbours:,} pairs of neighbours. What words mean is then learned from parts "
+            "of one sentence, which tells less"
+        )
+    if not writer.positions:
+        return (
+            f"no sentence of {limits[0]} to {limits[1]} words (corpus.min_words, max_words) has a "
+            "neighbour on each side, as Origin as printed (origin.method: paper) needs"
+        )
+    return ""
 
 
 class SeenTexts:

@@ -15,6 +15,15 @@ from firth.run.run import Run
 _BLOCK = 16_384
 
 
+FEW_NEIGHBOURS = 0.25
+"""Pairs of neighbouring sentences, as a share of all sentences: below it, texts stand alone."""
+
+
+def stand_alone(neighbours: int, sentences: int) -> bool:
+    """Whether so few sentences have a neighbour that models must learn from parts of one."""
+    return neighbours < FEW_NEIGHBOURS * sentences
+
+
 def usual_sentences(corpus: Corpus, limits: CorpusConfig) -> Ints:
     """Numbers, ascending, of the sentences of `min_words` to `max_words` words."""
     counts = corpus.word_counts
