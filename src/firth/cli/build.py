@@ -96,6 +96,18 @@ def corpus_build(
     id_field: Annotated[
         str | None, typer.Option(help="Field of a document's name. Default: id, if there is one.")
     ] = None,
+    date_field: Annotated[
+        str | None,
+        typer.Option(help="Field of a document's date. Default: date, if there is one."),
+    ] = None,
+    group_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="Records with one value of this field (a thread, say) are one document.",
+            show_default=False,
+        ),
+    ] = None,
     strict: Annotated[
         bool | None,
         typer.Option("--strict/--skip-bad", help="Stop at the first bad record, or skip them all."),
@@ -113,6 +125,8 @@ def corpus_build(
         "inputs": list(inputs),
         "text_field": text_field,
         "id_field": id_field,
+        "date_field": date_field,
+        "group_by": group_by,
         "strict": strict,
     }
     changes = parse_settings(settings, seed, corpus=named)
