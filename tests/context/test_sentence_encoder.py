@@ -140,6 +140,11 @@ def test_a_run_with_an_encoder_of_one_s_own(
     cosine = origin.weights["sentences"] * float(one @ two)
     assert found.parts["themes"].added == pytest.approx(cosine, abs=1e-6)
     assert found.themes
+    assert (encoder.words is None) == (name == "tiny_static")
+    texts = [*TEXTS, a, b, ""]
+    pairs = [(one, two) for one in texts for two in texts]
+    wanted = origin.similarities(pairs).reshape(len(texts), -1)
+    assert origin.gram(texts) == pytest.approx(wanted, abs=1e-5)
 
 
 def test_the_opened_encoder_is_the_adapted_one(

@@ -95,5 +95,5 @@ def test_the_report_shows_everything_and_escapes_it(evaluated: Run) -> None:
     assert path.read_bytes() == first
 
     shown = Demo(report, path, "TABLE").text()
-    for part in ("fits", "Where is the ship?", "TABLE", str(path)):
+    for part in ("Why: ", "Where is the ship?", "TABLE", str(path)):
         assert part in shown

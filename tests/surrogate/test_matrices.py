@@ -175,13 +175,16 @@ def test_the_fitted_map_is_the_right_one() -> None:
 
 
 def test_an_epoch_has_each_sentence_once() -> None:
-    """But for what fills no batch; every epoch has another order, and a step is its own."""
-    batches = Batches(np.arange(10, 33), 5, 1)
+    """But for what fills no batch; every epoch has another order, and a step is its own. Sentences
+    of a batch are of similar length."""
+    lengths = np.random.default_rng(0).permutation(23)
+    batches = Batches(np.arange(10, 33), lengths, 5, 1)
     epochs = [[batches(4 * epoch + step).tolist() for step in range(4)] for epoch in range(2)]
     for epoch in epochs:
         assert len({n for batch in epoch for n in batch}) == 20
     assert epochs[0] != epochs[1]
     assert batches(2).tolist() == epochs[0][2]
+    assert all(np.ptp(lengths[np.array(batch) - 10]) < 9 for batch in epochs[0])
 
 
 def test_turning_keeps_every_cosine(found: Distilled) -> None:

@@ -13,6 +13,7 @@ from firth.context.bag import learn
 from firth.context.contexts import Contexts
 from firth.context.encoder import ENCODER, BagEncoder, SentenceEncoder
 from firth.context.language_model import PromptEncoder, PromptStates, upper_layers
+from firth.context.references import reference_texts
 from firth.context.settings import ContextConfig, Encoder
 from firth.context.tune import PAIRS, learnable, tune
 from firth.corpus import CORPUS
@@ -147,6 +148,7 @@ def _sentence_encoder(
     from firth.context.candidates import adapt_encoder
 
     found = adapt_encoder(run, str(config.model), workspace / SCRATCH / "tune")
+    found.encoder.read_words(config.bag.stemmer, reference_texts(run, config.references))
     found.save(workspace, PretrainedFiles.find(str(config.model)), config)
     write_json(workspace / ADAPTATION, dict(found.report))
     thought = {one["candidate"]: one["why"] for one in found.report["candidates"] if "why" in one}

@@ -75,7 +75,9 @@ class Adapted:
             "layers": config.tune.layers,
             "candidate": self.kept.name,
         }
-        found = Kept(files, settings, self.tuned, self.scaling.mean, self.scaling.deviation)
+        words = None if self.encoder.words is None else self.encoder.words.mean
+        scaling = self.scaling
+        found = Kept(files, settings, self.tuned, scaling.mean, scaling.deviation, words)
         found.save(folder, self.encoder.kind)
 
 

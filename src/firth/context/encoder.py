@@ -5,7 +5,7 @@ a batch's sentences stands next to this one (van den Oord et al. 2018). What sta
 position is its context, so a sentence's vector times that of a corpus sentence is its fit there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -25,8 +25,17 @@ class SentenceEncoder(Protocol):
     name: str
     """What it is, for people."""
 
+    @property
+    def words(self) -> "ReadWords | None":
+        """Reads words in their sentences; None where it has no states of words."""
+
     def encode(self, texts: Sequence[str], title: str = "Sentence vectors") -> Floats:
         """Vectors of `texts`, shape (n, d); none depends on the other texts."""
+
+
+ReadWords = Callable[[Sequence[str]], list[Floats]]
+"""Texts → directions of their distinct stems, in the order of `WordSpace.stems`, (stems, d) each:
+unit vectors, 0 where nothing is known of a word."""
 
 
 class BagEncoder:
@@ -37,6 +46,7 @@ class BagEncoder:
     """
 
     kind: ClassVar[Encoder] = Encoder.BAG
+    words: ReadWords | None = None
 
     def __init__(self, space: WordSpace) -> None:
         self.name = space.bag.title

@@ -27,6 +27,7 @@ class Kept:
         tuned: Weights that differ from the pretrained ones, by their names in what was tuned.
         mean: Of each dimension, (d,); taken away from its vectors.
         deviation: Of each dimension, (d,), above 0; they are divided by it.
+        words: Mean of the states of words, (e,), where they are compared.
     """
 
     files: PretrainedFiles
@@ -34,12 +35,14 @@ class Kept:
     tuned: Mapping[str, torch.Tensor]
     mean: Floats
     deviation: Floats
+    words: Floats | None = None
 
     def save(self, folder: Path, kind: Encoder) -> None:
         """Write it into the folder of a stage."""
         with write_atomically(folder / _TUNED) as partial:
             save_file({name: each.cpu().contiguous() for name, each in self.tuned.items()}, partial)
-        scale = {"mean": torch.from_numpy(self.mean), "deviation": torch.from_numpy(self.deviation)}
+        known = {"mean": self.mean, "deviation": self.deviation, "words": self.words}
+        scale = {name: torch.from_numpy(each) for name, each in known.items() if each is not None}
         with write_atomically(folder / _SCALE) as partial:
             save_file(scale, partial)
         model = {
@@ -62,7 +65,8 @@ class Kept:
         files.check()
         scale = load_file(folder / _SCALE)
         mean, deviation = scale["mean"].numpy(), scale["deviation"].numpy()
-        return cls(files, stored, load_file(folder / _TUNED), mean, deviation)
+        words = scale["words"].numpy() if "words" in scale else None
+        return cls(files, stored, load_file(folder / _TUNED), mean, deviation, words)
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from firth.context.encoder import unit
+from firth.context.encoder import ReadWords, unit
 from firth.context.kept import Kept
 from firth.context.references import reference_texts
 from firth.context.settings import Encoder
@@ -148,6 +148,7 @@ class PromptEncoder:
     """
 
     kind: ClassVar[Encoder] = Encoder.CAUSAL_LM
+    words: ReadWords | None = None
 
     def __init__(self, states: PromptStates, mean: Floats, deviation: Floats, name: str) -> None:
         self.states, self.mean, self.deviation, self.name = states, mean, deviation, name

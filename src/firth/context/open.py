@@ -26,7 +26,7 @@ def open_encoder(run: str | Path | Run) -> SentenceEncoder:
     if kind is Encoder.SENTENCE_ENCODER:
         from firth.context.sentence_encoder import GivenEncoder
 
-        return GivenEncoder.load(folder)
+        return GivenEncoder.load(folder, WordSpace.load(folder).bag.stemmer)
     from firth.context.language_model import PromptEncoder
 
     return PromptEncoder.load(folder, run.config.context.precision)

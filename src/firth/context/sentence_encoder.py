@@ -18,7 +18,9 @@ from firth.context.encoder import unit
 from firth.context.kept import Kept
 from firth.context.language_model import upper_layers
 from firth.context.settings import Encoder, Scale, TuneConfig
+from firth.context.word_states import WordStates, has_states
 from firth.lexical.arrays import Floats
+from firth.lexical.words import Stemmer
 from firth.run.errors import InputError
 from firth.run.precision import device
 from firth.run.pretrained import open_encoder
@@ -77,6 +79,7 @@ class GivenEncoder:
 
     def __init__(self, model: SentenceTransformer, name: str) -> None:
         self.model, self.name = model.eval().requires_grad_(False), name
+        self.words: WordStates | None = None
 
     @classmethod
     def open(cls, model: str, pooling: Pooling | None, seed: int) -> Self:
@@ -140,6 +143,11 @@ class GivenEncoder:
         layers = upper_layers(network, config.layers or _LAYERS)
         return layers, config.learning_rate or _RATES["layers"]
 
+    def read_words(self, stemmer: Stemmer, texts: Sequence[str]) -> None:
+        """Compare words by their states from now on, if there are any; `texts` centre them."""
+        if has_states(self.model):
+            self.words = WordStates.fit(self.model, stemmer, texts)
+
     def scale(self, scaling: Scaling) -> None:
         """Scale the vectors from now on: two modules more at the end of the model."""
         if not scaling.changes:
@@ -152,8 +160,12 @@ class GivenEncoder:
             self.model.append(module.to(self.model.device).requires_grad_(False))
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """Open what `firth.context.adapt` kept of it.
+    def load(cls, folder: Path, stemmer: Stemmer) -> Self:
+        """Open what the stage `context` kept of it.
+
+        Args:
+            folder: Of the stage.
+            stemmer: Of its words.
 
         Raises:
             InputError: The pretrained model is gone, has changed, or cannot be loaded.
@@ -166,6 +178,8 @@ class GivenEncoder:
             part.load_state_dict(dict(kept.tuned))
         found.scale(Scaling(kept.mean, kept.deviation))
         found.name = f"{kept.name}, {kept.settings['candidate']}"
+        if kept.words is not None:
+            found.words = WordStates(found.model, stemmer, kept.words)
         return found
 
     @contextmanager

@@ -45,6 +45,8 @@ DEFAULT = Blend(**ComponentWeights().model_dump(), own=0.8)
 corpora of 0.1M to 10M words (docs/research/origin.md)."""
 
 
-def default_blend(encoder: Encoder) -> Blend:
-    """The default of an encoder: one that was trained for sentences needs less of the alignment."""
-    return replace(DEFAULT, words=0.15) if encoder is Encoder.SENTENCE_ENCODER else DEFAULT
+def default_blend(encoder: Encoder, states: bool = False) -> Blend:
+    """The default of an encoder: one that was trained for sentences needs less of the alignment,
+    unless words are aligned by its own states of them."""
+    less = encoder is Encoder.SENTENCE_ENCODER and not states
+    return replace(DEFAULT, words=0.15) if less else DEFAULT

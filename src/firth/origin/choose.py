@@ -77,7 +77,8 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     few = SUMMED_ITEMS if encoder.kind is Encoder.BAG else ENCODED_ITEMS
     most = run.config.origin.items or few
     items = [item for item in open_items(run) if item.kind is Kind.NEXT][:most]
-    default, measured = default_blend(encoder.kind), _measure(items, encoder, space)
+    default = default_blend(encoder.kind, encoder.words is not None)
+    measured = _measure(items, encoder, space)
     chosen, table = _choose(items, measured, run.config.seed, default)
     write_json(workspace / BLEND, {"chosen": asdict(chosen), "candidates": table})
     return {"held_out_sentences": len(items), "changed": chosen != default, **asdict(chosen)}
@@ -93,8 +94,8 @@ def _measure(
         sentences = {own: products.cosines(own) for own in OWN}
     else:  # a pretrained model's vectors have no own directions
         scorer = CosineScorer(encoder.name, encoder.encode)
-        sentences = {default_blend(encoder.kind).own: scorer.similarities(pairs)}
-    aligned = AlignedWords(space).similarities(pairs)
+        sentences = {DEFAULT.own: scorer.similarities(pairs)}
+    aligned = AlignedWords(space, encoder.words).similarities(pairs)
     return {
         Blend(1.0, words, own): accuracies_of(items, cosines + words * aligned)
         for own, cosines in sentences.items()

@@ -7,12 +7,12 @@ from typing import Protocol
 
 import numpy as np
 
-from firth.context.encoder import SentenceEncoder, unit
+from firth.context.encoder import ReadWords, SentenceEncoder, unit
 from firth.lexical.arrays import Floats, Ints
 from firth.lexical.scorer import CosineScorer, TextPair, numbered
 from firth.lexical.spelling import alike, product, spelled
 from firth.lexical.word_space import WordSpace
-from firth.origin.gram import aligned, summed
+from firth.origin.gram import SHARP, aligned, summed
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,17 +183,21 @@ class SummedWords:
 
 @dataclass(frozen=True, eq=False)
 class _Words:
-    """The stems of a text, their learned directions scaled by trust, and their weights."""
+    """The stems of a text, their directions, and their weights."""
 
     stems: list[str]
     directions: Floats
     weights: Floats
+    sharp: float
+    """Power of the cosine of two directions."""
 
     @classmethod
-    def of(cls, space: WordSpace, text: str) -> "_Words":
+    def of(cls, space: WordSpace, text: str, states: Floats | None) -> "_Words":
         stems = space.stems(text)
         weights = np.array([space.rarity(stem) for stem in stems], dtype=float) ** 1.5
-        return cls(stems, space.directions(stems), weights)
+        if states is None:
+            return cls(stems, space.directions(stems), weights, SHARP)
+        return cls(stems, states, weights, 1.0)
 
 
 class AlignedWords:
@@ -201,32 +205,42 @@ class AlignedWords:
 
     The match of two words is 1 where they have one stem; else how far their spelling agrees, or the
     positive cosine of their learned vectors, scaled by trust, to the power 1.5, whichever is more.
-    Each word of both sentences takes its best match, weighted by its idf to the power 1.5. (Greedy
-    alignment with idf weights: Mihalcea et al. 2006.)
+    An encoder that has a state for each word of a sentence tells more: then it is the positive
+    cosine of these. Each word of both sentences takes its best match, weighted by its idf to the
+    power 1.5. (Greedy alignment with idf weights: Mihalcea et al. 2006; by states: Zhang et al.
+    2020.)
 
     Args:
         space: Vectors and spelling of words.
+        states: An encoder's, if it has any.
     """
 
-    def __init__(self, space: WordSpace) -> None:
-        self._space = space
+    def __init__(self, space: WordSpace, states: ReadWords | None = None) -> None:
+        self._space, self._states = space, states
+
+    def _read(self, texts: Sequence[str]) -> list[_Words]:
+        states = self._states(texts) if self._states else [None] * len(texts)
+        return [
+            _Words.of(self._space, text, each) for text, each in zip(texts, states, strict=True)
+        ]
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Means of matches, shape (n,), in [0, 1]; 0 where a text has no word."""
         texts, left, right = numbered(pairs)
-        read = [_Words.of(self._space, text) for text in texts]
+        read = self._read(texts)
         found = [_aligned(read[a], read[b]) for a, b in zip(left, right, strict=True)]
         means: Floats = np.array([added.sum() for *_, added in found], dtype=float)
         return np.clip(means, 0.0, 1.0)  # rounding may exceed 1
 
     def gram(self, texts: Sequence[str]) -> Floats:
         """Means of matches of all texts to each other, (n, n)."""
-        return aligned(self._space, texts)
+        states = np.concatenate(self._states(texts)) if self._states and texts else None
+        return aligned(self._space, texts, states)
 
     def taken(self, pairs: Sequence[TextPair]) -> Iterator[Taken]:
         """Each word with the one it meets."""
         texts, left, right = numbered(pairs)
-        read = [_Words.of(self._space, text) for text in texts]
+        read = self._read(texts)
         for a, b in zip(left, right, strict=True):
             one, two = read[a], read[b]
             n, m = len(one.stems), len(two.stems)
@@ -240,7 +254,7 @@ class AlignedWords:
 
 def _matches(one: _Words, two: _Words) -> Floats:
     """How far stems match, (n, m), in [0, 1]."""
-    learned: Floats = np.maximum(one.directions @ two.directions.T, 0.0) ** 1.5
+    learned: Floats = np.maximum(one.directions @ two.directions.T, 0.0) ** one.sharp
     return np.maximum(learned, alike(one.stems, two.stems))
 
 

@@ -81,7 +81,7 @@ class EnsembleOrigin(Explainer):
         encoder = encoder or open_encoder(run)
         components = {
             "sentences": _compare_sentences(encoder, space, blend.own),
-            "words": AlignedWords(space),
+            "words": AlignedWords(space, encoder.words),
         }
         return cls(components, blend, space, run)
 

@@ -15,6 +15,8 @@ from firth.lexical.arrays import Floats, Ints, Singles
 from firth.lexical.spelling import ngrams
 from firth.lexical.word_space import WordSpace
 
+SHARP = 1.5
+"""Power of the cosine of what was learned of two stems: many are a little alike."""
 _CELLS = 1 << 22
 """Matches of stems that are held at once."""
 
@@ -89,18 +91,37 @@ def summed(space: WordSpace, texts: Sequence[str], own: float) -> Floats:
     return cosines
 
 
-def aligned(space: WordSpace, texts: Sequence[str]) -> Floats:
-    """Means of best matches, (n, n), as `firth.origin.components.AlignedWords` has them."""
+def aligned(space: WordSpace, texts: Sequence[str], states: Floats | None = None) -> Floats:
+    """Means of best matches, (n, n), as `firth.origin.components.AlignedWords` has them.
+
+    Args:
+        space: What is known of words.
+        texts: n texts.
+        states: Directions of the stems of all texts, one text's after the other's; None where they
+            are what the corpus taught of each stem, whatever text it stands in.
+    """
     table, n = _table(space, tuple(texts)), len(texts)
-    held, matches = table.weighted(table.rarities**1.5), _matches(table)
+    held = table.weighted(table.rarities**1.5)
+    spelled, columns = _spelled(table), len(table.stems)
+    if states is None:
+        known = table.space.directions(table.stems).astype(np.float32)
+        matches = np.maximum(np.maximum(known @ known.T, 0.0) ** np.float32(SHARP), spelled)
+    else:
+        states = states.astype(np.float32)
+        columns = len(table.numbers)
+        held = sparse.csr_matrix((held.data, np.arange(columns), held.indptr), shape=(n, columns))
     added = np.zeros((n, n))  # what the words of the row's text add when they meet the column's
     counts = np.diff(table.bounds)
     filled = np.flatnonzero(counts)
-    step = max(1, _CELLS // max(1, len(table.stems) * int(counts.max(initial=1))))
+    step = max(1, _CELLS // max(1, columns * int(counts.max(initial=1))))
     for start in range(0, len(filled), step):
         chosen = filled[start : start + step]
         first, last = table.bounds[chosen[0]], table.bounds[chosen[-1] + 1]
-        rows = matches[table.numbers[first:last]]
+        numbers = table.numbers[first:last]
+        if states is None:
+            rows = matches[numbers]
+        else:
+            rows = np.maximum(states[first:last] @ states.T, spelled[numbers][:, table.numbers])
         best = np.maximum.reduceat(rows, table.bounds[chosen] - first)
         added[:, chosen] = held @ best.T
     alone = np.asarray(held.sum(axis=1)).ravel()
@@ -109,13 +130,10 @@ def aligned(space: WordSpace, texts: Sequence[str]) -> Floats:
     return np.clip(means, 0.0, 1.0)
 
 
-def _matches(table: StemTable) -> Singles:
-    """How far every two stems match, (u, u): by spelling or by what was learned of them."""
-    directions = table.space.directions(table.stems).astype(np.float32)
-    found: Singles = np.maximum(directions @ directions.T, 0.0)
-    found *= np.sqrt(found)
+def _spelled(table: StemTable) -> Singles:
+    """How far the spelling of every two stems agrees, (u, u)."""
+    found = np.zeros((len(table.stems), len(table.stems)), np.float32)
     shared = (table.grams @ table.grams.T).tocoo()
-    cosines = shared.data / np.sqrt(table.sizes[shared.row] * table.sizes[shared.col])
     places = shared.row, shared.col
-    found[places] = np.maximum(found[places], cosines.astype(np.float32))
+    found[places] = shared.data / np.sqrt(table.sizes[shared.row] * table.sizes[shared.col])
     return found

@@ -17,7 +17,7 @@ from transformers import EuroBertConfig, EuroBertModel
 from firth.context.encoder import SentenceEncoder
 from firth.run.errors import InputError
 
-FIRST_AND_LAST = 4
+FIRST = 6
 _SHARED = (
     "vocab_size",
     "hidden_size",
@@ -43,8 +43,7 @@ def pruned(
 
     Args:
         encoder: The run's, tuned or not.
-        keep: Numbers of layers, from 0, or from -1 backwards; None takes the first four and the
-            last four.
+        keep: Numbers of layers, from 0, or from -1 backwards; None takes the first six.
         max_tokens: Of a sentence that are read.
         scratch: Its parts are put together in the folder `encoder` there.
 
@@ -113,7 +112,7 @@ def chosen_layers(keep: Sequence[int] | None, count: int) -> list[int]:
         [0, 1, 29]
     """
     if keep is None:
-        keep = [n for n in range(count) if n < FIRST_AND_LAST or n >= count - FIRST_AND_LAST]
+        keep = range(min(FIRST, count))
     if wrong := [n for n in keep if not -count <= n < count]:
         raise InputError(
             f"surrogate.keep_layers: got {', '.join(map(str, wrong))}; the language model has "

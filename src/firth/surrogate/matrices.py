@@ -29,6 +29,8 @@ NEAREST = 10
 NEAR, RANDOM = "near", "random"
 _BATCH = 128
 _RIDGE = 1e-3
+_SORTED = 16
+"""Batches of sentences that are sorted by length together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,26 +104,37 @@ class Batches:
 
     Args:
         numbers: Of all sentences; what an epoch leaves over is dropped.
+        lengths: Of each of them: those of a batch are similar, so that little of it is padding.
         size: Of a batch.
         seed: Decides the order, a new one for each epoch.
     """
 
-    def __init__(self, numbers: Ints, size: int, seed: int) -> None:
+    def __init__(self, numbers: Ints, lengths: Ints, size: int, seed: int) -> None:
+        self._numbers, self._lengths, self._seed = numbers, lengths, seed
         self._size = min(size, len(numbers))
         self.steps = len(numbers) // self._size
         """Steps of an epoch."""
         self.asked = -1
         """The last step that was asked for."""
-        self._order = lru_cache(maxsize=1)(
-            lambda epoch: np.random.default_rng(derive_seed(seed, epoch)).permutation(numbers)
-        )
+        self._order = lru_cache(maxsize=1)(self._shuffled)
 
     def __call__(self, step: int) -> Ints:
         """Those of a step."""
         self.asked = step
         epoch, place = divmod(step, self.steps)
-        chosen: Ints = self._order(epoch)[place * self._size : (place + 1) * self._size]
+        chosen: Ints = self._order(epoch)[place]
         return chosen
+
+    def _shuffled(self, epoch: int) -> Ints:
+        """The batches of an epoch, (steps, size)."""
+        rng = np.random.default_rng(derive_seed(self._seed, epoch))
+        places = rng.permutation(len(self._numbers))[: self.steps * self._size]
+        block = _SORTED * self._size
+        for start in range(0, len(places), block):
+            some = places[start : start + block]
+            places[start : start + block] = some[np.argsort(self._lengths[some], kind="stable")]
+        batches: Ints = self._numbers[places].reshape(self.steps, self._size)
+        return rng.permutation(batches)
 
 
 def linear_fit(states: Singles, wanted: Singles) -> nn.Linear:
@@ -194,7 +207,10 @@ def train_student(
         the rank correlation `seen` at each look.
     """
     best = Best(model, lambda: dev.figures(encode(model, dev.texts))["all"]["spearman"], scratch)
-    batches = Batches(numbers, config.chosen_batch, derive_seed(seed, "order"))
+    lengths = np.zeros(len(numbers), np.int64)  # a static student has no padding
+    if config.kind is not BaseKind.STATIC:
+        lengths[:] = [len(teacher.texts[n]) for n in numbers.tolist()]
+    batches = Batches(numbers, lengths, config.chosen_batch, derive_seed(seed, "order"))
     mapped: nn.Module | None = None
     if teacher.vectors is not None and config.vector_weight:
         wide = teacher.vectors[numbers[:1]].shape[1]

@@ -92,7 +92,7 @@ class SurrogateConfig(Section):
     """transformer: dimensions of an attention head; one head where they do not divide the size."""
     keep_layers: tuple[int, ...] | None = None
     """layers: numbers of those that are kept, from 0, or from -1 backwards. None takes the first
-    four and the last four."""
+    six."""
     max_tokens: Annotated[int, Field(ge=4)] = 128
     """transformer and layers: tokens of a sentence that are read."""
     calibration: Calibration | None = None
@@ -102,10 +102,11 @@ class SurrogateConfig(Section):
     """paper, match: training pairs whose cosines by the start give the scale of the labels."""
     epochs: Count = 2
     batch: Count | None = None
-    """Sentences a step, or pairs. None takes 512 for static, 64 for the others."""
+    """Sentences a step, or pairs. None takes 512 for static, 128 for layers,
+    64 for the others."""
     learning_rate: Rate | None = None
-    """Adam's, at its peak. None takes what suits the base: 2e-5 for a pretrained one, 2e-4 for
-    layers, 5e-4 for the other two."""
+    """Adam's, at its peak. None takes what suits the base: 2e-5 for a pretrained one, 5e-4 for
+    the others."""
     warmup: Fraction = 0.1
     """Share of the steps in which the rate rises; it falls linearly in the others."""
     looks: Count = 10
@@ -134,13 +135,13 @@ class SurrogateConfig(Section):
     @property
     def chosen_batch(self) -> int:
         """Pairs a step: as configured, else what suits the base."""
-        return self.batch or (512 if self.kind is BaseKind.STATIC else 64)
+        usual = {BaseKind.STATIC: 512, BaseKind.LAYERS: 128}
+        return self.batch or usual.get(self.kind, 64)
 
     @property
     def chosen_rate(self) -> float:
         """The peak learning rate: as configured, else what suits the base."""
-        usual = {BaseKind.PRETRAINED: 2e-5, BaseKind.LAYERS: 2e-4}
-        return self.learning_rate or usual.get(self.kind, 5e-4)
+        return self.learning_rate or (2e-5 if self.kind is BaseKind.PRETRAINED else 5e-4)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

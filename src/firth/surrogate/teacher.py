@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firth.context import CONTEXT
-from firth.context.encoder import SentenceEncoder, unit
+from firth.context.encoder import ReadWords, SentenceEncoder, unit
 from firth.context.open import open_encoder as open_own_encoder
 from firth.context.settings import Encoder
 from firth.corpus import CORPUS
@@ -72,12 +72,15 @@ class KnownVectors:
         name: What it is, for people.
         rows: Text → number.
         shards: Their vectors.
+        words: States of words, of the encoder itself.
     """
 
     kind: ClassVar[Encoder] = Encoder.CAUSAL_LM
 
-    def __init__(self, name: str, rows: Mapping[str, int], shards: Shards) -> None:
-        self.name, self._rows, self._shards = name, rows, shards
+    def __init__(
+        self, name: str, rows: Mapping[str, int], shards: Shards, words: ReadWords | None = None
+    ) -> None:
+        self.name, self.words, self._rows, self._shards = name, words, rows, shards
 
     def encode(self, texts: Sequence[str], title: str = "Sentence vectors") -> Floats:
         """Vectors of `texts`, shape (n, d)."""
@@ -122,7 +125,9 @@ class Teacher:
                 return vectors @ vectors.T
 
             return cls(stored["name"], texts, shards, cosines)
-        encoder = None if shards is None else _known(stored, texts, shards)
+        encoder = None
+        if shards is not None:
+            encoder = _known(stored, texts, shards, open_own_encoder(source).words)
         origin = EnsembleOrigin.blended(source, Blend.of(source, source.config.origin), encoder)
         return cls(stored["name"], texts, shards, origin.gram)
 
@@ -134,8 +139,10 @@ class Teacher:
         return {"dev": rows[:size], "test": rows[size : 2 * size], "train": rows[2 * size : end]}
 
 
-def _known(stored: Mapping[str, Any], texts: Sequence[str], shards: Shards) -> KnownVectors:
-    return KnownVectors(stored["name"], {text: n for n, text in enumerate(texts)}, shards)
+def _known(
+    stored: Mapping[str, Any], texts: Sequence[str], shards: Shards, words: ReadWords | None = None
+) -> KnownVectors:
+    return KnownVectors(stored["name"], {text: n for n, text in enumerate(texts)}, shards, words)
 
 
 def origin_run(run: Run) -> Run | None:
