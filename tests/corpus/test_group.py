@@ -45,12 +45,12 @@ def test_distinct_values_are_no_grouping(tmp_path: Path) -> None:
 
 def test_records_of_one_value_are_one_document(tmp_path: Path) -> None:
     """In the order of reading, across files; what has no value stands alone."""
-    questions = [
+    questions: list[dict[str, object]] = [
         {"id": "q1", "text": "Why one?", "q": 1},
         {"id": "q2", "text": "Why two?", "q": 2, "title": "Two"},
         {"id": "x", "text": "Nothing else."},
     ]
-    answers = [
+    answers: list[dict[str, object]] = [
         {"id": "a2", "text": "Two is so.", "q": "2", "title": "Not this"},
         {"id": "a1", "text": "One is so.", "q": "1"},
         {"id": "y", "text": "Nor here.", "q": " "},

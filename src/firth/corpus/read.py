@@ -399,7 +399,8 @@ def _read_parquet(source: Source, config: CorpusConfig, advance: Advance) -> Ite
             yield problem
             return
         fields = {config.text_field, config.id_field or "id", "title", config.date_field or "date"}
-        wanted = sorted({*fields, config.group_by} & {*schema.names})
+        fields |= {config.group_by} if config.group_by else set()
+        wanted = sorted(fields & set(schema.names))
         for group in range(file.num_row_groups):
             start, rows = row, file.metadata.row_group(group).num_rows
             try:
