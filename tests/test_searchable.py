@@ -105,21 +105,6 @@ def test_the_command_line_gives_json(built: Searchable, texts: Path) -> None:
     assert found["next"] == list(built.commands())
 
 
-def test_documents_of_one_sentence_are_refused_at_once(tmp_path: Path) -> None:
-    """With what can be done with them; only the corpus has been built."""
-    lines = tmp_path / "tickets.jsonl"
-    lines.write_text(
-        "".join(json.dumps({"text": f"Ticket {n} is about {n * n}."}) + "\n" for n in range(50))
-    )
-    with pytest.raises(InputError, match=r"one sentence.*--kind near"):
-        build(lines, tmp_path / "run")
-    assert not (tmp_path / "run" / "context").exists()
-    assert (
-        CliRunner().invoke(app, ["duplicates", str(tmp_path / "run"), "--kind", "near"]).exit_code
-        == 0
-    )
-
-
 def test_what_is_wrong_is_said_before_any_work(tmp_path: Path) -> None:
     """An input or a setting that is not there leaves no run."""
     with pytest.raises(InputError, match="no such file"):

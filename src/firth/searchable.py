@@ -172,7 +172,6 @@ def build(
     check_run(opened, str(folder))
     start = perf_counter()
     read = bring_up_to_date(opened, CORPUS)[CORPUS.name]
-    _need_neighbours(read.manifest.summary, folder)
     outcomes = bring_up_to_date(opened)
     return Searchable(
         run=folder,
@@ -185,16 +184,6 @@ def build(
         threshold=_threshold(Scale.current(opened, Scorer.VECTORS)),
         examples=_examples(Corpus.open(opened)),
     )
-
-
-def _need_neighbours(corpus: Mapping[str, Any], run: Path) -> None:
-    if corpus["sentences"] == corpus["documents"]:
-        raise InputError(
-            f"{run}: each of its {plural(corpus['documents'], 'document')} is one sentence, and a "
-            "model is learned from sentences that stand beside each other. Name running text too "
-            "(pages, messages, articles of the same field), or find what is said twice without a "
-            f"model: firth duplicates {shlex.quote(str(run))} --kind near"
-        )
 
 
 def _threshold(scale: Scale | None) -> float | None:

@@ -15,6 +15,7 @@ from firth.context.adapt import CARD, REPORT, AdaptedFolder, adapt
 from firth.context.candidates import adapt_encoder
 from firth.context.encoder import unit
 from firth.context.gate import Verdict, keep
+from firth.context.settings import Pairs
 from firth.context.tune import Neighbours
 from firth.corpus.build import build_corpus
 from firth.run.config import Config
@@ -191,16 +192,15 @@ def test_a_run_without_a_corpus_is_named(tiny_static: Path, tmp_path: Path) -> N
         adapt(str(tiny_static), run)
 
 
-def test_a_corpus_of_single_sentences_cannot_tune(tiny_static: Path, tmp_path: Path) -> None:
-    """Nothing stands next to anything, and the held-out documents give edits at most."""
+def test_a_corpus_of_single_sentences_tunes_on_crops(tiny_static: Path, tmp_path: Path) -> None:
+    """Nothing stands next to anything, and spans of one sentence do."""
     texts = tmp_path / "texts"
     texts.mkdir()
     for number in range(60):
         (texts / f"{number}.txt").write_text(f"The ship {number} did not reach harbour {number}.")
     run = Run.create(tmp_path / "run", Config.parse({"corpus": {"inputs": [str(texts)]}}, CONFIG))
     build_corpus(run)
-    found = adapt(str(tiny_static), run, steps=0)
-    assert found.kept == "as it is"
-    if found.report["items"]:
-        with pytest.raises(InputError, match=r"context\.tune\.steps"):
-            adapt(str(tiny_static), run, steps=2)
+    assert run.config.context.tune.pairs is Pairs.NEIGHBOURS  # the premise
+    found = adapt(str(tiny_static), run, steps=2)
+    assert found.report["settings"]["tune"]["pairs"] == "crops"
+    assert "crop" not in found.report["counts"]

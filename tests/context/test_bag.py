@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from firth.context.bag import (
     batched,
     contrast,
     enough_epochs,
+    halves,
     inverse_frequencies,
     learn,
 )
@@ -84,6 +86,60 @@ def test_pairs_are_neighbours_and_an_epoch_meets_each_once() -> None:
         seen += firsts.tolist()
     assert len(seen) == len(set(seen)) == len(pairs) // 7 * 7
     assert pairs(pairs.steps)[0][0].tolist() != pairs(0)[0][0].tolist(), "a new order each epoch"
+
+
+def numbered(sizes: list[int], lengths: list[int]) -> WordSentences:
+    """Documents of so many sentences; sentence i is the number i, so many times."""
+    n = sum(sizes)
+    return WordSentences(
+        tuple(map(str, range(n))),
+        np.array(lengths, np.int64),
+        np.repeat(np.arange(n, dtype=np.int32), lengths),
+        np.cumsum([0, *lengths]),
+        np.repeat(np.arange(len(sizes)), sizes),
+        np.zeros(n, np.int64),
+    )
+
+
+def test_where_texts_stand_alone_parts_of_them_are_pairs() -> None:
+    """Sentences of two words or more without a neighbour, beside the neighbours there are; a step
+    is the same each time, and no step of another epoch."""
+    sentences = numbered([1, 2, 1, 1, 1, 1, 1, 1], [5, 1, 2, 1, 2, 6, 3, 3, 3])
+    pairs = Pairs(sentences, 4, seed=3)
+    assert (pairs.neighbours, pairs.parts, len(pairs), pairs.steps) == (1, 6, 7, 1)
+    seen = set()
+    for step in range(9):
+        batch = pairs(step)
+        for (words, offsets), (again, same) in zip(batch, pairs(step), strict=True):
+            assert words.equal(again)
+            assert offsets.equal(same)
+        firsts, seconds = (
+            [sorted(set(part.tolist())) for part in words.tensor_split(offsets[1:])]
+            for words, offsets in batch
+        )
+        pairs_of_one = [one for one in firsts if one != [1]]
+        assert pairs_of_one == [two for two in seconds if two != [2]]
+        seen |= {one for (one,) in firsts}
+    assert seen == {0, 1, 4, 5, 6, 7, 8}
+
+
+@pytest.mark.parametrize("alone", [0, 2])
+def test_where_texts_have_neighbours_these_are_all(alone: int) -> None:
+    """A few lone sentences among others change nothing."""
+    pairs = Pairs(numbered([6, *[1] * alone], [3] * (6 + alone)), 4, seed=3)
+    assert (pairs.neighbours, pairs.parts) == (5, 0)
+
+
+@given(st.lists(st.integers(2, 9), min_size=1, max_size=20))
+def test_halves_are_all_words_and_differ_by_one_at_most(lengths: list[int]) -> None:
+    """Each word of a sentence is in one half of it."""
+    pieces, offsets = np.arange(sum(lengths)), np.cumsum([0, *lengths[:-1]])
+    both = halves(pieces, offsets, np.random.default_rng(3))
+    one, two = (np.split(words, starts[1:]) for words, starts in both)
+    for number, length in enumerate(lengths):
+        assert 0 <= len(two[number]) - len(one[number]) <= 1
+        together = sorted(np.concatenate((one[number], two[number])).tolist())
+        assert together == list(range(offsets[number], offsets[number] + length))
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(1, 9))

@@ -10,8 +10,8 @@ import pytest
 from firth.context import CONTEXT
 from firth.context.build import build_context
 from firth.context.open import open_encoder
-from firth.context.settings import TuneConfig
-from firth.context.tune import Crops, Neighbours, Titles
+from firth.context.settings import Pairs, TuneConfig
+from firth.context.tune import Crops, Neighbours, Titles, learnable
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
 from firth.corpus.settings import CorpusConfig
@@ -58,6 +58,17 @@ def test_a_corpus_of_single_sentences_is_refused(tmp_path: Path) -> None:
     build_corpus(run)
     with pytest.raises(InputError, match="running text"):
         Neighbours(Corpus.open(run), CorpusConfig(), EIGHT, seed=1)
+
+
+def test_where_texts_stand_alone_crops_are_learned(tiny_run: Path, tmp_path: Path) -> None:
+    """In place of neighbours alone; a corpus of running text changes nothing."""
+    text = "".join(f'{{"text": "Only sentence {n} stands here."}}\n' for n in range(9))
+    (tmp_path / "alone.jsonl").write_text(text)
+    alone = Corpus.build(tmp_path / "alone.jsonl", tmp_path / "run")
+    assert learnable(EIGHT, alone).pairs is Pairs.CROPS
+    assert learnable(EIGHT, Corpus.open(tiny_run)) == EIGHT
+    titles = EIGHT.model_copy(update={"pairs": Pairs.TITLES})
+    assert learnable(titles, alone) == titles
 
 
 def test_crops_are_spans_of_one_paragraph(tiny_run: Path) -> None:

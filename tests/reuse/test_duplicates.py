@@ -80,6 +80,30 @@ def test_whole_documents(run: Path, tiny_run: Path) -> None:
     assert {"again-7", "again-8"} <= {i.document for g in more.groups for i in g.copies}
 
 
+def test_the_earliest_is_the_original(tmp_path: Path) -> None:
+    """Of sentences and of documents, one that corpus build dropped as a repetition among them; what
+    has no date comes last."""
+    late, early = f"{PLANTED} It was late.", f"{NEARLY} It was late."
+    rows = [("none", late.upper(), ""), ("late", early.upper(), "2024-05-03"),
+            ("mid", early, "2024-05-02"), ("first", late, "2024-05-01")]  # fmt: skip
+    with (tmp_path / "a.jsonl").open("w") as file:
+        for name, text, date in rows:
+            file.write(json.dumps({"id": name, "text": text, "date": date}) + "\n")
+    Corpus.build(tmp_path / "a.jsonl", tmp_path / "run", held_out=0)
+    assert Library.open(tmp_path / "run").document_ids() == ["none", "late"]  # the premise
+    found = duplicates(tmp_path / "run", unit="documents", kind="near")
+    (group,) = found.groups
+    assert (group.original.document, group.original.date) == ("first", "2024-05-01")
+    assert group.original.text
+    assert {(item.document, item.kind) for item in group.copies} == {
+        ("none", Kind.EXACT), ("late", Kind.NEAR), ("mid", Kind.NEAR)
+    }  # fmt: skip
+    assert "earliest" in found.text()
+    assert "(2024-05-01)" in found.text()
+    sentences = duplicates(tmp_path / "run", kind="near").groups
+    assert {group.original.document for group in sentences} == {"late"}
+
+
 def test_documents_rank_as_they_were_read(run: Path) -> None:
     """Those held out take their places among the others."""
     library = Library.open(run)

@@ -91,6 +91,18 @@ TextField = Annotated[str | None, typer.Option(help="Field of the text in record
 IdField = Annotated[
     str | None, typer.Option(help="Field of a document's name. Default: id, if there is one.")
 ]
+DateField = Annotated[
+    str | None,
+    typer.Option(help="Field of a document's date. Default: date, if there is one."),
+]
+GroupBy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FIELD",
+        help="Records with one value of this field (a thread, say) are one document.",
+        show_default=False,
+    ),
+]
 
 
 def build(
@@ -98,6 +110,8 @@ def build(
     folder: RunFolder,
     text_field: TextField = None,
     id_field: IdField = None,
+    date_field: DateField = None,
+    group_by: GroupBy = None,
     as_json: AsJson = False,
     settings: Settings = None,
     seed: Seed = None,
@@ -112,6 +126,7 @@ def build(
     from firth.searchable import build as run_build
 
     named: Changes = {"text_field": text_field, "id_field": id_field}
+    named |= {"date_field": date_field, "group_by": group_by}
     changes = parse_settings(settings, seed, corpus=named)
     found = run_build(inputs, folder, **changes)
     if as_json:
@@ -125,6 +140,8 @@ def corpus_build(
     folder: RunFolder,
     text_field: TextField = None,
     id_field: IdField = None,
+    date_field: DateField = None,
+    group_by: GroupBy = None,
     strict: Annotated[
         bool | None,
         typer.Option("--strict/--skip-bad", help="Stop at the first bad record, or skip them all."),
@@ -142,6 +159,8 @@ def corpus_build(
         "inputs": list(inputs),
         "text_field": text_field,
         "id_field": id_field,
+        "date_field": date_field,
+        "group_by": group_by,
         "strict": strict,
     }
     changes = parse_settings(settings, seed, corpus=named)

@@ -205,7 +205,8 @@ def _show_hits(found: "Search", query: str, hits: "list[Hit]", why: bool) -> Non
     if not hits:
         say("nothing found: no sentence shares a word with the query")
     for rank, hit in enumerate(hits, start=1):
-        say(f"{rank:>3}  {hit.score:.3f}  {hit.document}")
+        dated = f"  {hit.date[:10]}" if hit.date else ""
+        say(f"{rank:>3}  {hit.score:.3f}  {hit.document}{dated}")
         say(f"     {hit.text}")
         if hit.meaning:
             by = "Origin" if hit.origin is not None else "cosine"

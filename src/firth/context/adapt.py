@@ -169,6 +169,7 @@ def _name(encoder: str) -> str:
 
 def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
     from firth.context.candidates import adapt_encoder
+    from firth.context.tune import learnable
 
     encoder = str(run.config.adapt.encoder)
     adapted = adapt_encoder(run, encoder, workspace / SCRATCH)
@@ -176,11 +177,12 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
     with quiet_libraries():
         model.save(str(workspace), create_model_card=False)
     config = run.config.context
+    tuned_on = learnable(config.tune, corpus)
     ways = {
         "pooling": config.pooling,
         "references": config.references,
         "scale": config.scale,
-        "tune": config.tune.model_dump(mode="json"),
+        "tune": tuned_on.model_dump(mode="json"),
     }
     report: dict[str, Any] = {
         "encoder": _name(encoder),

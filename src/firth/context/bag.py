@@ -2,7 +2,8 @@
 
 A sentence is a weighted sum of word vectors, the weights starting as inverse document frequencies.
 A sentence must be closest, by cosine, to its neighbour among all second sentences of the batch
-(van den Oord et al. 2018): as many negatives as the batch has pairs, at no further cost.
+(van den Oord et al. 2018): as many negatives as the batch has pairs, at no further cost. Where few
+sentences have a neighbour, one half of the words of a sentence must find the other half.
 """
 
 from collections.abc import Mapping
@@ -16,15 +17,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from firth.context.settings import BagConfig
+from firth.corpus.context import stand_alone
 from firth.corpus.numbered import WordSentences, read_sentences
 from firth.lexical.arrays import Ints, Singles
 from firth.lexical.word_vectors import WordBag
 from firth.run.errors import InputError
+from firth.run.progress import note
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.training import History, Schedule, train
 
 _Words = tuple[Tensor, Tensor]
+_Numbers = tuple[Ints, Ints]
 STEPS, MOST_EPOCHS = 200, 10
 """Where the configuration names no number of epochs: enough steps, but no text learned by heart."""
 
@@ -69,23 +73,39 @@ def contrast(firsts: Tensor, seconds: Tensor, temperature: float) -> Tensor:
 class Pairs:
     """Batches of neighbouring sentences, a function of the step alone.
 
+    Where texts stand alone (`firth.corpus.context.stand_alone`), each sentence without a
+    neighbour gives a pair, too: its words, of which there must be two, fall into two random halves,
+    other ones in each epoch.
+
     Args:
         sentences: The corpus.
         size: Pairs a batch; what an epoch leaves over is dropped.
         seed: Decides the order, a new one for each epoch.
         by_source: Fill each batch from one file of the corpus, where the file has enough.
+
+    Attributes:
+        neighbours, parts: How many pairs there are of either kind.
+        steps: Of an epoch.
     """
 
     def __init__(
         self, sentences: WordSentences, size: int, seed: int, by_source: bool = False
     ) -> None:
-        documents = sentences.documents
-        firsts: Ints = np.flatnonzero(documents[:-1] == documents[1:])
-        sources = sentences.sources[firsts] if by_source else np.zeros(len(firsts), np.int64)
-        self._sentences, self._firsts = sentences, firsts
+        documents, n = sentences.documents, len(sentences)
+        joined = documents[:-1] == documents[1:]
+        firsts: Ints = np.flatnonzero(joined)
+        alone = np.empty(0, np.int64)
+        if stand_alone(len(firsts), n):
+            beside = np.append(joined, False) | np.insert(joined, 0, False)
+            alone = np.flatnonzero(~beside & (np.diff(sentences.bounds) > 1))
+        self.neighbours, self.parts = len(firsts), len(alone)
+        sources = sentences.sources[np.concatenate((firsts, alone))]
+        sources = sources if by_source else np.zeros_like(sources)
+        # Numbers beyond those of the sentences stand for the parts of one.
+        firsts = np.concatenate((firsts, alone + n))
+        self._sentences, self._seed = sentences, seed
         self._size = min(size, len(firsts))
         self.steps = len(firsts) // max(1, self._size)
-        """Steps of an epoch."""
         self._order = lru_cache(maxsize=1)(
             lambda epoch: firsts[
                 batched(sources, self._size, np.random.default_rng(derive_seed(seed, epoch)))
@@ -94,17 +114,44 @@ class Pairs:
 
     def __len__(self) -> int:
         """Number of pairs."""
-        return len(self._firsts)
+        return self.neighbours + self.parts
 
     def __call__(self, step: int) -> tuple[_Words, _Words]:
-        """Words of the first and of the second sentences of a step."""
+        """Words of the first and of the second sentences (or parts of one) of a step."""
         epoch, place = divmod(step, self.steps)
-        chosen = self._order(epoch)[place]
-        return self._words(chosen), self._words(chosen + 1)
+        chosen, n = self._order(epoch)[place], len(self._sentences)
+        near, alone = chosen[chosen < n], chosen[chosen >= n] - n
+        firsts, seconds = (self._sentences.gather(at) for at in (near, near + 1))
+        if len(alone):
+            rng = np.random.default_rng(derive_seed(self._seed, "halves", step))
+            one, two = halves(*self._sentences.gather(alone), rng)
+            firsts, seconds = _joined(firsts, one), _joined(seconds, two)
+        return _tensors(firsts), _tensors(seconds)
 
-    def _words(self, chosen: Ints) -> _Words:
-        pieces, offsets = self._sentences.gather(chosen)
-        return torch.from_numpy(pieces), torch.from_numpy(offsets)
+
+def halves(pieces: Ints, offsets: Ints, rng: np.random.Generator) -> tuple[_Numbers, _Numbers]:
+    """Words of sentences in two random halves each; of an odd number the second has one more.
+
+    Args:
+        pieces: Word numbers of all sentences, one after the other.
+        offsets: Where each starts.
+        rng: Decides which words go where.
+    """
+    lengths = np.diff(offsets, append=len(pieces))
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    shuffled = pieces[np.lexsort((rng.random(len(pieces)), rows))]
+    few = lengths // 2
+    first = np.arange(len(pieces)) - offsets[rows] < few[rows]
+    rest = lengths - few
+    return (shuffled[first], np.cumsum(few) - few), (shuffled[~first], np.cumsum(rest) - rest)
+
+
+def _joined(one: _Numbers, two: _Numbers) -> _Numbers:
+    return np.concatenate((one[0], two[0])), np.concatenate((one[1], two[1] + len(one[0])))
+
+
+def _tensors(words: _Numbers) -> _Words:
+    return torch.from_numpy(words[0]), torch.from_numpy(words[1])
 
 
 def batched(sources: Ints, size: int, rng: np.random.Generator) -> Ints:
@@ -157,14 +204,18 @@ def learn(
         The word vectors, a summary, and the losses.
 
     Raises:
-        InputError: No word occurs often enough, or fewer than two sentences have a neighbour.
+        InputError: No word occurs often enough, or there are fewer than two pairs.
         MissingStageError: The run has no corpus.
     """
     sentences = read_sentences(run, config)
     pairs = Pairs(sentences, config.batch, derive_seed(seed, "order"), config.by_source)
     if len(pairs) < 2:
-        raise InputError(f"{run.path}: got {len(pairs)} pairs of neighbouring sentences in its "
-                         f"corpus; {title} needs two at least")  # fmt: skip
+        raise InputError(f"{run.path}: got {len(pairs)} sentences of its corpus that have a "
+                         "neighbour, or two words that occur often enough, to learn from; "
+                         f"{title} needs two at least")  # fmt: skip
+    if pairs.parts:
+        note(f"{title}: learned from the parts of {pairs.parts:,} sentences without a neighbour, "
+             f"and from {pairs.neighbours:,} pairs of neighbouring ones")  # fmt: skip
     model = Bag(inverse_frequencies(sentences), config.dimensions, derive_seed(seed, "vectors"))
     epochs = config.epochs or enough_epochs(pairs.steps)
     steps = epochs * pairs.steps
@@ -187,4 +238,6 @@ def learn(
     title = f"contrastive bag of words ({config.dimensions}-d)"
     bag = WordBag(title, sentences.vocabulary, model.word_vectors(), config.stemmer)
     losses = [round(entry["loss"], 6) for entry in history]
-    return bag, {**sentences.summary, "epochs": epochs, "losses": losses}, history
+    learned_from = {"neighbours": pairs.neighbours, "parts": pairs.parts}
+    summary = {**sentences.summary, "pairs": learned_from, "epochs": epochs, "losses": losses}
+    return bag, summary, history

@@ -15,7 +15,7 @@ from firth.context.encoder import ENCODER, BagEncoder, SentenceEncoder
 from firth.context.language_model import PromptEncoder, PromptStates, upper_layers
 from firth.context.references import reference_texts
 from firth.context.settings import ContextConfig, Encoder
-from firth.context.tune import PAIRS, tune
+from firth.context.tune import PAIRS, learnable, tune
 from firth.corpus import CORPUS
 from firth.corpus.corpus import Corpus
 from firth.corpus.settings import LIMITS
@@ -129,7 +129,7 @@ def _language_model(
         states, mean[0], deviation[0], Path(files.gguf_file or files.model).name
     )
     seed = derive_seed(run.config.seed, _SEED, "tune")
-    how = config.tune
+    how = learnable(config.tune, corpus)
     batches = PAIRS[how.pairs](corpus, run.config.corpus, how, derive_seed(seed, "order"))
     tuned, history = nn.ModuleList(), []
     if how.steps:

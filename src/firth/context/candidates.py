@@ -19,8 +19,8 @@ from firth.context.gate import counting, keep
 from firth.context.kept import Kept
 from firth.context.references import reference_texts
 from firth.context.sentence_encoder import GivenEncoder, Scaling
-from firth.context.settings import ContextConfig, Scale
-from firth.context.tune import PAIRS, tune
+from firth.context.settings import ContextConfig, Scale, TuneConfig
+from firth.context.tune import PAIRS, learnable, tune
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
 from firth.lexical.scorer import CosineScorer
@@ -95,6 +95,7 @@ def adapt_encoder(run: Run, model: str, scratch: Path) -> Adapted:
     """
     config, seed = run.config.context, derive_seed(run.config.seed, _SEED)
     items, corpus = open_items(run), Corpus.open(run)
+    how = learnable(config.tune, corpus)
     encoder = GivenEncoder.open(model, config.pooling, seed)
     asked = _Asked(items, reference_texts(run, config.references))
     scales = [config.scale] if config.scale else list(Scale)
@@ -102,17 +103,17 @@ def adapt_encoder(run: Run, model: str, scratch: Path) -> Adapted:
     history: History = []
     before: dict[str, torch.Tensor] = {}
     after: dict[str, torch.Tensor] = {}
-    if config.tune.steps and items:  # without items nothing could be kept
-        part, rate = encoder.learning(config.tune)
+    if how.steps and items:  # without items nothing could be kept
+        part, rate = encoder.learning(how)
         order = derive_seed(seed, "order")
-        batches = PAIRS[config.tune.pairs](corpus, run.config.corpus, config.tune, order)
+        batches = PAIRS[how.pairs](corpus, run.config.corpus, how, order)
         before = _copied(part)
-        history = tune(encoder, part, batches, config.tune, rate, seed, scratch)
+        history = tune(encoder, part, batches, how, rate, seed, scratch)
         after = _copied(part)
         more, scaled = asked.measure(encoder, True, scales)
         measured, scalings = measured | more, scalings | scaled
     reference = Candidate(False, scales[0])
-    report = _judged(items, measured, reference, config, run.config.seed)
+    report = _judged(items, measured, reference, how, run.config.seed)
     kept = next(one for one in measured if one.name == report["kept"])
     if before and not kept.tuned:
         part.load_state_dict(before)
@@ -159,10 +160,10 @@ def _judged(
     items: Sequence[Item],
     measured: Mapping[Candidate, Floats],
     reference: Candidate,
-    config: ContextConfig,
+    config: TuneConfig,
     seed: int,
 ) -> dict[str, Any]:
-    counts = counting(config.tune)
+    counts = counting(config)
     if not items:
         return {
             "kept": reference.name,

@@ -51,7 +51,7 @@ class Pairs(StrEnum):
     """Which texts of the corpus a model learns to find together."""
 
     NEIGHBOURS = "neighbours"
-    """A sentence and the next one."""
+    """A sentence and the next one; crops, where few sentences have one."""
     CROPS = "crops"
     """Two random spans of one paragraph (Izacard et al. 2022, section 3.1)."""
     TITLES = "titles"

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from firth.context.bag import contrast
 from firth.context.settings import Pairs, TuneConfig
+from firth.corpus.context import stand_alone
 from firth.corpus.corpus import Corpus
 from firth.corpus.settings import CorpusConfig
 from firth.corpus.statistics import usual_sentences
@@ -162,6 +163,14 @@ PAIRS: dict[Pairs, type[Batches]] = {
     Pairs.CROPS: Crops,
     Pairs.TITLES: Titles,
 }
+
+
+def learnable(config: TuneConfig, corpus: Corpus) -> TuneConfig:
+    """The configuration, with crops for neighbours where texts stand alone."""
+    alone = stand_alone(len(corpus) - corpus.n_documents, len(corpus))
+    if config.pairs is Pairs.NEIGHBOURS and alone:
+        return config.model_copy(update={"pairs": Pairs.CROPS})
+    return config
 
 
 class Tunable(Protocol):

@@ -5,17 +5,20 @@ import json
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, TextIO
 
 from firth.corpus import CORPUS
+from firth.corpus.context import stand_alone
+from firth.corpus.group import read_grouped
 from firth.corpus.inputs import HARMLESS, Problem, Source, find_inputs
-from firth.corpus.read import Record, read_source
+from firth.corpus.lines import Advance
+from firth.corpus.read import Item, Record, read_source
 from firth.corpus.settings import CorpusConfig
 from firth.corpus.split import split_paragraphs
-from firth.corpus.store import HELD_OUT, SETTINGS, CorpusWriter
+from firth.corpus.store import DATE, HELD_OUT, SETTINGS, CorpusWriter
 from firth.lexical.words import normal_form
 from firth.run.errors import FirthError, InputError
 from firth.run.files import write_json
@@ -26,8 +29,9 @@ from firth.run.stage import SCRATCH, Outcome
 SKIPPED = "skipped.jsonl"
 SOURCES = "sources.jsonl"
 DUPLICATES = "duplicates.jsonl"
+BAD_DATES = "bad_dates.jsonl"
 MAX_LISTED = 1_000
-"""Problems listed in `skipped.jsonl`; all are counted."""
+"""Problems listed in `skipped.jsonl` and `bad_dates.jsonl`; all are counted."""
 _SHOWN = 3
 
 
@@ -70,6 +74,9 @@ def _notes(left_out: Sequence[Problem], summary: Mapping[str, Any]) -> list[str]
         lines.append(f"left out: {len(more):,} more files or folders")
     if bad := sum(summary["skipped"].values()):
         lines.append(f"skipped: {bad:,} (see corpus/{SKIPPED}, which names file and line)")
+    if undated := summary["bad_dates"]:
+        lines.append(f"dates: {undated:,} are not of ISO 8601 (2024-05-01), and their documents "
+                     f"have none (see corpus/{BAD_DATES})")  # fmt: skip
     if same := summary["duplicates"]:
         lines.append(
             f"dropped: {same:,} documents with the words of an earlier one "
@@ -109,11 +116,12 @@ def _write(
         (workspace / SKIPPED).open("w", encoding="utf-8") as listed,
         (workspace / SOURCES).open("w", encoding="utf-8") as counted,
         (workspace / DUPLICATES).open("w", encoding="utf-8") as dropped,
+        (workspace / BAD_DATES).open("w", encoding="utf-8") as undated,
         CorpusWriter(workspace, config.chunk_sentences, limits) as writer,
         CorpusWriter(workspace / HELD_OUT, config.chunk_sentences, limits) as held_out,
         bar(title, sum(source.size for source in sources) or None) as shown,
     ):
-        skips = _Skips(listed, config.strict)
+        skips, flaws = _Skips(listed, config.strict), _Skips(undated, config.strict)
         for problem in lost:
             skips.add(problem)
 
@@ -127,14 +135,18 @@ def _write(
                 skipped=skips.total,
             )
 
-        for source in sources:
-            before = counts()
-            for item in read_source(source, config, shown.advance):
+        before = counts()
+        for source, items in _read(sources, config, shown.advance, workspace / SCRATCH):
+            for item in items:
                 if isinstance(item, Problem):
                     skips.add(item)
-                elif kept := seen.add(item):
+                    continue
+                if item.flaw is not None:
+                    flaws.add(item.flaw)
+                if kept := seen.add(item):
                     duplicates += 1
                     where = {"id": item.id, "source": item.source, "line": item.line}
+                    where |= {DATE: item.date} if item.date else {}
                     dropped.write(json.dumps({**where, "kept": kept}) + "\n")
                 else:
                     number = writer.documents + held_out.documents + 1
@@ -142,23 +154,45 @@ def _write(
                     (held_out if aside else writer).append(item, split_paragraphs(item.text))
             found = counts()
             found.subtract(before)
+            before = counts()
             counted.write(json.dumps({"source": source.name, **found}, ensure_ascii=False) + "\n")
     if not writer.documents:
         raise InputError(f"no document in {len(sources)} file(s) can be used{skips.explained()}")
     figures = ("documents", "paragraphs", "sentences", "words", "chunks", "positions")
     summary: dict[str, Any] = {name: getattr(writer, name) for name in figures}
     summary |= {"held_out": held_out.documents, "duplicates": duplicates}
+    summary |= {"dated": writer.dated + held_out.dated, "bad_dates": flaws.total}
     summary["skipped"] = dict(sorted(skips.reasons.items()))
-    if not writer.positions:
-        summary["note"] = (
-            "no sentence has a neighbour: every document is a single one, and what learns from "
-            "contexts will refuse this corpus. Build it from running text, not from single lines"
-            if writer.sentences == writer.documents
-            else f"no sentence of {limits[0]} to {limits[1]} words (corpus.min_words, max_words) "
-            "has a neighbour on each side, and what learns from contexts may refuse this corpus. "
-            "Build it from longer documents"
-        )
+    if remark := _remark(writer, limits):
+        summary["note"] = remark
     return summary
+
+
+def _read(
+    sources: Sequence[Source], config: CorpusConfig, advance: Advance, scratch: Path
+) -> Iterator[tuple[Source, Iterator[Item]]]:
+    """Each source and what is in it."""
+    if config.group_by is not None:
+        return read_grouped(sources, config, advance, scratch / "grouped.sqlite")
+    return ((source, read_source(source, config, advance)) for source in sources)
+
+
+def _remark(writer: CorpusWriter, limits: tuple[int, int]) -> str:
+    """What a user must know of a corpus whose sentences have few neighbours; else nothing."""
+    neighbours = writer.sentences - writer.documents
+    if stand_alone(neighbours, writer.sentences):
+        return (
+            f"texts stand alone: {writer.sentences:,} sentences in {writer.documents:,} documents "
+            f"make {neighbours:,} pairs of neighbours. What words mean is then learned from parts "
+            "of one sentence, which tells less. Where records belong together (a thread, a "
+            "question and its answers), --group-by FIELD makes them one document"
+        )
+    if not writer.positions:
+        return (
+            f"no sentence of {limits[0]} to {limits[1]} words (corpus.min_words, max_words) has a "
+            "neighbour on each side, as Origin as printed (origin.method: paper) needs"
+        )
+    return ""
 
 
 class SeenTexts:

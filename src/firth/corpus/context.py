@@ -1,4 +1,4 @@
-"""A context: what stands to the left and to the right of one position."""
+"""A context: what stands to the left and to the right of one position; and texts that have none."""
 
 from dataclasses import dataclass
 
@@ -23,3 +23,12 @@ class Context:
     def filled(self, sentence: str) -> str:
         """The running text with `sentence` in the position."""
         return " ".join((*self.left, sentence, *self.right))
+
+
+FEW_NEIGHBOURS = 0.25
+"""Pairs of neighbouring sentences, as a share of all sentences: below it, texts stand alone."""
+
+
+def stand_alone(neighbours: int, sentences: int) -> bool:
+    """Whether so few sentences have a neighbour that models must learn from parts of one."""
+    return neighbours < FEW_NEIGHBOURS * sentences

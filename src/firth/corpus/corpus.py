@@ -55,6 +55,9 @@ class _Rows:
                     gathered[place] = value
         return gathered
 
+    def has(self, column: str) -> bool:
+        return all(column in batch.schema.names for batch in self._batches)
+
     def batches(self, column: str, stride: int) -> Iterator[list[Any]]:
         for batch in self._batches[::stride]:
             yield batch.column(column).to_pylist()
@@ -210,6 +213,17 @@ class Corpus:
         """File of document `d`, and the line in it on which it starts."""
         d = int(d)
         return self._documents.one(d, "source"), self._documents.one(d, "line")
+
+    def document_date(self, d: int) -> str:
+        """Date of document `d` (ISO 8601, with a time of day where it had one), or ""."""
+        return self.document_dates([d])[0]
+
+    def document_dates(self, documents: npt.ArrayLike | None = None) -> list[str]:
+        """Dates of some documents, or of all, in order; "" of those that have none."""
+        rows = np.arange(self.n_documents) if documents is None else np.asarray(documents, np.int64)
+        if not self._documents.has(store.DATE):  # built by an earlier firth
+            return [""] * len(rows)
+        return self._documents.many(rows, store.DATE)
 
     def document_ids(self) -> list[str]:
         """Names of all documents, in order."""

@@ -83,6 +83,8 @@ class Reason(StrEnum):
     UNREADABLE = "unreadable folder"
     OWN_OUTPUT = "written by firth"
     READ_ALREADY = "read already"
+    BAD_DATE = "not a date of ISO 8601"
+    """Only the date is lost."""
 
 
 HARMLESS = frozenset({Reason.OWN_OUTPUT, Reason.READ_ALREADY})

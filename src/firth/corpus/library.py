@@ -111,6 +111,15 @@ class Library:
         part, inner = self._document(d)
         return part.document_source(inner)
 
+    def document_date(self, d: int) -> str:
+        """Date of document `d`, or ""."""
+        part, inner = self._document(d)
+        return part.document_date(inner)
+
+    def document_dates(self) -> list[str]:
+        """Dates of all documents, in order; "" of those that have none."""
+        return [date for part in self.parts for date in part.document_dates()]
+
     def document_ids(self) -> list[str]:
         """Names of all documents, in order."""
         return [name for part in self.parts for name in part.document_ids()]

@@ -7,6 +7,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +30,9 @@ class Record:
         id: Its own name, else `source:line`; that of a text or Markdown file is `source` alone.
         title: Its title, or "".
         text: Never empty: it has at least one word.
+        date: Its date as `iso_date` has it, or "".
+        group: What records of one document have in common (`corpus.group_by`), or "".
+        flaw: What is wrong with its date, where that cannot be read.
     """
 
     source: str
@@ -36,6 +40,9 @@ class Record:
     id: str
     title: str
     text: str
+    date: str = ""
+    group: str = ""
+    flaw: Problem | None = None
 
 
 Item = Record | Problem
@@ -78,14 +85,47 @@ def _record(fields: Mapping[str, object], source: str, line: int, config: Corpus
     if not isinstance(text, str):
         detail = f"field {config.text_field!r} is {type(text).__name__}, expected a string"
         return Problem(source, line, Reason.NOT_TEXT, detail)
-    given = fields.get(config.id_field or "id")
-    if isinstance(given, str | int) and not isinstance(given, bool) and _clean(str(given)):
-        name = _clean(str(given))
-    elif config.id_field is not None:
+    given = _name(fields, config.id_field or "id")
+    if not given and config.id_field is not None:
         return Problem(source, line, Reason.MISSING_FIELD, _missing(config.id_field, fields))
     title = fields.get("title")
     title = _clean(title) if isinstance(title, str) else ""
-    return _checked(Record(source, line, name, title, text), config.max_record_bytes)
+    said = _name(fields, config.date_field or "date")
+    when = iso_date(said)
+    flaw = Problem(source, line, Reason.BAD_DATE, repr(said[:40])) if said and not when else None
+    group = _name(fields, config.group_by) if config.group_by else ""
+    record = Record(source, line, given or name, title, text, when, group, flaw)
+    return _checked(record, config.max_record_bytes)
+
+
+def _name(fields: Mapping[str, object], field: str) -> str:
+    """A string or whole number of a record, without needless white space; else ""."""
+    value = fields.get(field)
+    named = isinstance(value, str | int) and not isinstance(value, bool)
+    return _clean(str(value)) if named else ""
+
+
+def iso_date(text: str) -> str:
+    """A date of ISO 8601 in one form, so that dates sort as they follow each other; "" if it is
+    none.
+
+    A time of day is kept, in UTC where its zone is given; where none is, it stands as it is.
+
+    Example:
+        >>> iso_date("20240501"), iso_date("2024-05-01 10:30:00+02:00"), iso_date("May 2024")
+        ('2024-05-01', '2024-05-01T08:30:00', '')
+    """
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return ""
+    return moment.isoformat()
 
 
 def _checked(record: Record, max_bytes: int) -> Item:
@@ -406,7 +446,9 @@ def _read_parquet(source: Source, config: CorpusConfig, advance: Advance) -> Ite
         if (problem := _no_text(schema, source, config)) is not None:
             yield problem
             return
-        wanted = sorted({config.text_field, config.id_field or "id", "title"} & set(schema.names))
+        fields = {config.text_field, config.id_field or "id", "title", config.date_field or "date"}
+        fields |= {config.group_by} if config.group_by else set()
+        wanted = sorted(fields & set(schema.names))
         for group in range(file.num_row_groups):
             start, rows = row, file.metadata.row_group(group).num_rows
             try:
@@ -456,12 +498,22 @@ def _usable(kind: pa.DataType) -> bool:
     return bool(text or raw or types.is_integer(kind) or types.is_null(kind))
 
 
+def _spelled(column: pa.Array) -> pa.Array:
+    """Dates and times as text, which may be of any year; other columns as they are."""
+    if pa.types.is_timestamp(column.type):
+        zone = "UTC" if column.type.tz else None
+        return column.cast(pa.timestamp(column.type.unit, zone)).cast(pa.string())
+    return column.cast(pa.string()) if pa.types.is_date(column.type) else column
+
+
 def _from_batch(
     batch: pa.RecordBatch, source: Source, row: int, config: CorpusConfig
 ) -> Iterator[Item]:
     """Strings are taken as bytes: neither Parquet nor Arrow promises that they are valid UTF-8."""
     columns = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name == (config.date_field or "date"):
+            column = _spelled(column)
         if not _usable(column.type):
             continue
         if pa.types.is_dictionary(column.type):

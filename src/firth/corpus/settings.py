@@ -25,6 +25,10 @@ class CorpusConfig(Section):
     text_field: str = "text"
     id_field: str | None = None
     """Field of the document's name; by default `id` where a record has it, else file and line."""
+    date_field: str | None = None
+    """Field of a document's date (ISO 8601); by default `date` where a record has it."""
+    group_by: str | None = None
+    """Records with one value of this field (a thread, a question's id) form one document."""
     strict: bool = False
     """Stop at the first bad record instead of skipping and counting it."""
     max_record_bytes: Count = 32 << 20

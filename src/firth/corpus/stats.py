@@ -39,6 +39,8 @@ class CorpusStats:
         positions: Sentences that can be positions (`Corpus.positions`).
         held_out: Documents that nothing learns from (`Corpus.held_out`).
         duplicates: Documents dropped because the same text had been stored already.
+        dated: Documents with a date, those held out included.
+        bad_dates: Dates that could not be read; their documents have none.
         skipped: Reason → number of bad records.
         sentence_words: Quantile ("0.5" is the median) → words of a sentence.
         sources: What each file gave, in reading order.
@@ -55,6 +57,8 @@ class CorpusStats:
     skipped: Mapping[str, int]
     sentence_words: Mapping[str, int]
     sources: tuple[SourceStats, ...]
+    dated: int = 0
+    bad_dates: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -1,7 +1,7 @@
 """The corpus on disk, written as a stream: Arrow files for texts, .npy files for borders.
 
 sentences.arrow      text
-documents.arrow      id, title, source, line
+documents.arrow      id, title, source, line, date
 word_counts.npy      int32, (n_sentences,)
 paragraph_bounds.npy int64, (n_paragraphs+1,): paragraph p = sentences[bounds[p]:bounds[p+1]]
 chunk_bounds.npy     int64, (n_chunks+1,)
@@ -30,10 +30,17 @@ CHUNK_BOUNDS = "chunk_bounds.npy"
 DOCUMENT_BOUNDS = "document_bounds.npy"
 SETTINGS = "settings.json"
 HELD_OUT = "held_out"
+DATE = "date"
 
 BATCH_ROWS = 8_192
 _TEXT = {"text": pa.string()}
-_DOCUMENT = {"id": pa.string(), "title": pa.string(), "source": pa.string(), "line": pa.int64()}
+_DOCUMENT = {
+    "id": pa.string(),
+    "title": pa.string(),
+    "source": pa.string(),
+    "line": pa.int64(),
+    DATE: pa.string(),
+}
 
 
 class ArrowWriter:
@@ -108,6 +115,7 @@ class CorpusWriter(ExitStack):
 
     Attributes:
         documents, paragraphs, sentences, words, chunks, positions: What has been written so far.
+        dated: Documents with a date.
     """
 
     def __init__(self, folder: Path, chunk_sentences: int, position_words: tuple[int, int]) -> None:
@@ -127,7 +135,7 @@ class CorpusWriter(ExitStack):
         for bounds in (self._paragraph_bounds, self._chunk_bounds, self._document_bounds):
             bounds.extend([0])
         self.documents = self.paragraphs = self.sentences = 0
-        self.words = self.chunks = self.positions = 0
+        self.words = self.chunks = self.positions = self.dated = 0
 
     def append(self, record: Record, paragraphs: Sequence[Sequence[str]]) -> None:
         """Add a document: its record, and the sentences of its paragraphs, none empty."""
@@ -142,10 +150,12 @@ class CorpusWriter(ExitStack):
         self._word_counts.extend(counts)
         self._paragraph_bounds.extend((start + np.cumsum(lengths)).tolist())
         self._chunk_bounds.extend(start + end for end in chunk_ends)
-        self._documents.append((record.id, record.title, record.source, record.line))
+        row = (record.id, record.title, record.source, record.line, record.date)
+        self._documents.append(row)
         self.sentences += len(counts)
         self._document_bounds.extend([self.sentences])
         self.documents += 1
+        self.dated += bool(record.date)
         self.paragraphs += len(lengths)
         self.words += sum(counts)
         self.chunks += len(chunk_ends)

@@ -66,6 +66,8 @@ def _said(
     if changed:
         return f"origin: {blend}: chosen by {held_out_sentences:,} held-out sentences"
     why = f"{held_out_sentences:,} held-out sentences give no reason for another"
+    if not held_out_sentences:
+        why = "no held-out sentence has a next one to ask for, so nothing else could be tried"
     return f"origin: {blend}: the default; {why}"
 
 

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from firth.corpus import CORPUS
 from firth.corpus.build import DUPLICATES
 from firth.corpus.library import Library
+from firth.corpus.store import DATE
 from firth.lexical.arrays import Ints
 from firth.lexical.words import words
 from firth.reuse.chance import scale_threshold, sentence_threshold
@@ -34,7 +35,8 @@ MIN_WORDS = 6
 """Shorter sentences are found in any large corpus by chance."""
 SAME = 0.5
 """Score of documents of which one re-tells the other: half of their words are aligned, or more."""
-ORDER = "The original of a group is what was read first: firth keeps no dates."
+READ_FIRST = "The original of a group is what was read first: no document has a date."
+EARLIEST = "The original of a group is the earliest by date; what has no date comes last."
 _SHOWN = 5
 _WIDTH = 80
 
@@ -51,6 +53,7 @@ class Item:
         score: How alike, in [0, 1]: shared bigrams of what is near, else what the model says.
         other_numbers: Whether a sentence has other numbers than the original, which models hardly
             see.
+        date: Of the document, or "".
     """
 
     document: str
@@ -60,6 +63,7 @@ class Item:
     kind: Kind
     score: float
     other_numbers: bool = False
+    date: str = ""
 
     @property
     def place(self) -> str:
@@ -69,7 +73,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Group:
-    """An original, which was read first, and the later items that are like it, in that order."""
+    """An original, the earliest, and the later items that are like it, in that order.
+
+    By date, then what has none; of one date or of none by the order of reading.
+    """
 
     original: Item
     copies: tuple[Item, ...]
@@ -119,12 +126,14 @@ class Duplicates:
         yield from self.remarks
         for number, group in enumerate(self.groups[:top], start=1):
             yield ""
-            yield shorten(f"{number}. {group.original.place}", _WIDTH, placeholder=" …")
+            dated = f" ({group.original.date[:10]})" if group.original.date else ""
+            yield shorten(f"{number}. {group.original.place}{dated}", _WIDTH, placeholder=" …")
             if group.original.text:
                 yield "   " + shorten(group.original.text, _WIDTH - 3, placeholder=" …")
             for item in group.copies[:_SHOWN]:
                 other = ", other numbers" if item.other_numbers else ""
-                line = f"{item.kind} {item.score:.2f}{other}: {item.place}"
+                dated = f" ({item.date[:10]})" if item.date else ""
+                line = f"{item.kind} {item.score:.2f}{other}: {item.place}{dated}"
                 yield " - " + shorten(line, _WIDTH - 3, placeholder=" …")
                 if item.kind is not Kind.EXACT and item.text:
                     yield "   " + shorten(item.text, _WIDTH - 3, placeholder=" …")
@@ -149,7 +158,7 @@ def _write_parquet(path: Path, groups: Sequence[Group]) -> None:
     text, number = pa.string(), pa.int64()
     columns = {"group": number, "original": pa.bool_(), "document": text, "title": text,
                "sentence": number, "text": text, "kind": text, "score": pa.float64(),
-               "other_numbers": pa.bool_()}  # fmt: skip
+               "other_numbers": pa.bool_(), "date": text}  # fmt: skip
     rows = [
         {"group": n, "original": item is group.original, **asdict(item)}
         for n, group in enumerate(groups, start=1)
@@ -209,13 +218,14 @@ class _Search:
 
     def sentences(self) -> Duplicates:
         library = Library.open(self.run)
-        ranks = reading_ranks(library, self.run.config.corpus.held_out)
+        dates = library.document_dates()
+        ranks = self._ranks(library, dates)
         order = np.argsort(ranks[library.document_of(np.arange(len(library)))], kind="stable")
         blocks = np.array_split(order, -(-len(order) // _BLOCK))
         texts = (library.texts(block) for block in track(blocks, "Reading sentences"))
         forms = Forms(texts, self.min_words)
         near = NONE if self.kind is Kind.EXACT else forms.near()
-        alike, name, remarks = NONE, "", [ORDER]
+        alike, name, remarks = NONE, "", [EARLIEST if any(dates) else READ_FIRST]
         if self.kind is Kind.REWORDED:
             chosen = forms.distinct()
             with sentence_vectors(self.model, self.run, library, order[chosen]) as (vectors, name):
@@ -234,7 +244,7 @@ class _Search:
             inner = place - int(library.document_bounds[d]) + 1
             names = library.document_id(d), library.document_title(d)
             other = numbers_of(text(number)) != numbers_of(text(original))
-            return Item(*names, inner, text(number), kind, score, other)
+            return Item(*names, inner, text(number), kind, score, other, dates[d])
 
         def text(number: int) -> str:
             return library.text(int(order[number]))
@@ -246,7 +256,17 @@ class _Search:
 
     def documents(self) -> Duplicates:
         library = Library.open(self.run)
-        order = np.argsort(reading_ranks(library, self.run.config.corpus.held_out))
+        own, dropped = library.document_dates(), _dropped(self.run)
+        numbers = {(library.document_id(d), *library.document_source(d)): d
+                   for d in range(library.n_documents)} if dropped else {}  # fmt: skip
+        kept = [numbers[tuple(entry["kept"][name] for name in _NAMED)] for entry in dropped]
+        # A document is as old as the oldest of its repetitions, which were dropped.
+        dates = list(own)
+        for d, entry in zip(kept, dropped, strict=True):
+            dates[d] = min(filter(None, (dates[d], entry.get(DATE, ""))), default="")
+        order = np.argsort(self._ranks(library, dates))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
         bounds = library.document_bounds
 
         def whole(number: int) -> str:
@@ -260,32 +280,50 @@ class _Search:
         if self.kind is Kind.REWORDED:
             mined = mine(self.run, model=self.model, seed=self.seed)
             name = mined.model
-            place = np.empty(len(order), np.int64)
-            place[order] = np.arange(len(order))
             least = SAME if self.threshold is None else self.threshold
             alike = mined.between().of(place).above(least)
-        dropped = _dropped(self.run)
-        numbers = {(library.document_id(d), *library.document_source(d)): n
-                   for n, d in enumerate(order.tolist())} if dropped else {}  # fmt: skip
         repeats: dict[int, list[int]] = {}
-        for number, entry in enumerate(dropped, start=len(order)):
-            kept = entry["kept"]
-            repeats.setdefault(numbers[kept["id"], kept["source"], kept["line"]], []).append(number)
+        for number, d in enumerate(kept, start=len(order)):
+            repeats.setdefault(int(place[d]), []).append(number)
 
         def item(number: int, kind: Kind, score: float, original: int) -> Item:
             if number >= len(order):
-                return Item(dropped[number - len(order)]["id"], "", 0, "", kind, score)
+                entry = dropped[number - len(order)]
+                return Item(entry["id"], "", 0, "", kind, score, date=entry.get(DATE, ""))
             d = int(order[number])
-            first = library.text(int(bounds[d]))
-            return Item(library.document_id(d), library.document_title(d), 0, first, kind, score)
+            names, first = (library.document_id(d), library.document_title(d)), int(bounds[d])
+            return Item(*names, 0, library.text(first), kind, score, date=own[d])
 
-        groups = _assemble(near.joined(alike), repeats, item, whole)
+        groups = tuple(map(_oldest_first, _assemble(near.joined(alike), repeats, item, whole)))
         compared = library.n_documents + len(dropped)
         threshold = alike.threshold if self.kind is Kind.REWORDED else None
-        return Duplicates(Unit.DOCUMENTS, compared, groups, threshold, name, (ORDER,))
+        remarks = (EARLIEST if any(dates) else READ_FIRST,)
+        return Duplicates(Unit.DOCUMENTS, compared, groups, threshold, name, remarks)
+
+    def _ranks(self, library: Library, dates: Sequence[str]) -> Ints:
+        """Which place each document has by age, (n_documents,)."""
+        read = reading_ranks(library, self.run.config.corpus.held_out)
+        oldest_first = np.lexsort((read, np.array([date or _NEVER for date in dates])))
+        ranks = np.empty(len(read), np.int64)
+        ranks[oldest_first] = np.arange(len(read))
+        return ranks
 
 
 _BLOCK = 8_192
+_NAMED = ("id", "source", "line")
+_NEVER = "~"
+"""Sorts behind all dates."""
+
+
+def _oldest_first(group: Group) -> Group:
+    """With the oldest of the original and its exact repetitions as the original."""
+    same = [group.original, *(item for item in group.copies if item.kind is Kind.EXACT)]
+    oldest = min(same, key=lambda item: item.date or _NEVER)
+    if oldest is group.original:
+        return group
+    others = (item for item in group.copies if item is not oldest)
+    text = group.original.text
+    return Group(replace(oldest, text=text), (group.original, *others))
 
 
 def _assemble(

@@ -61,6 +61,7 @@ class Hit:
         title: Of the document, or "".
         source: File of the document.
         line: On which the document begins there.
+        date: Of the document, or "".
     """
 
     score: float
@@ -73,6 +74,7 @@ class Hit:
     title: str
     source: str
     line: int
+    date: str = ""
     meaning: str = ""
     shares: dict[str, float] = field(default_factory=dict)
 
@@ -211,6 +213,7 @@ class Search:
                     title=library.document_title(document),
                     source=source,
                     line=line,
+                    date=library.document_date(document),
                     meaning=scale.describe(asked) if scale else "",
                     shares=scale.shares(asked) if scale else {},
                 )

@@ -22,8 +22,8 @@ HELD_OUT = ("dev", "test")
 ENOUGH = 200
 """Pairs below which a report says that its figures are rough."""
 _BASES = {
-    BaseKind.STATIC: "word vectors learned on neighbouring sentences of the same corpus, plus "
-    "random directions that are longer for rarer words, averaged",
+    BaseKind.STATIC: "word vectors learned on neighbouring sentences (or parts of one) of the same "
+    "corpus, plus random directions that are longer for rarer words, averaged",
     BaseKind.TRANSFORMER: "a Transformer of $layers layers with random weights, mean pooling",
     BaseKind.LAYERS: "layers of the language model that Origin reads with, made to read in both "
     "directions, mean pooling and a linear map",

@@ -82,8 +82,8 @@ class SurrogateConfig(Section):
     min_sentences: Count = 2
     """static: sentences of the corpus a word must be in to have a vector."""
     start_epochs: Count = 1
-    """static: passes over neighbouring sentences that teach the first vectors where the run has no
-    stage `context` to take them from."""
+    """static: passes over neighbouring sentences (or parts of one) that teach the first vectors
+    where the run has no stage `context` to take them from."""
     piece_length: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.6
     """static: length of a piece's own direction, that of the rarest word being 1."""
     layers: Count = 4
