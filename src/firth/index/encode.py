@@ -21,8 +21,9 @@ from firth.corpus.library import Library
 from firth.corpus.read import read_source
 from firth.corpus.settings import CorpusConfig
 from firth.corpus.store import ArrowWriter
-from firth.index.encoder import TextEncoder, Vectors
+from firth.index.encoder import TextEncoder
 from firth.index.vectors import SHARD, Convert, Numbers, open_array, write_vectors
+from firth.lexical.arrays import to_int8
 from firth.run.errors import InputError
 from firth.run.files import claim_file, fingerprint_value, read_json, write_atomically, write_json
 from firth.run.pretrained import PretrainedFiles
@@ -45,13 +46,6 @@ class Format(StrEnum):
     """Each vector scaled so that its largest number is 127: cosines stay, within 1 %."""
     BINARY = "binary"
     """A bit for each number above 0, eight to a byte, the first in the highest bit."""
-
-
-def to_int8(vectors: Vectors) -> Numbers:
-    """Each row scaled to a largest absolute number of 127, and rounded."""
-    largest = np.maximum(np.abs(vectors).max(axis=1, keepdims=True, initial=0.0), 1e-12)
-    scaled: Numbers = np.rint(127 * vectors / largest).astype(np.int8)
-    return scaled
 
 
 _CONVERT: Mapping[Format, Convert] = {

@@ -59,7 +59,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         usual = [teacher.texts[n] for n in parts["train"][:FITTED].tolist()]
         turn(model, usual)
         after = {split: one.figures(encode(model, one.texts)) for split, one in held.items()}
-        smaller = sizes(model, held["test"], usual)
+        smaller = sizes(model, held["test"])
         model.save(str(workspace), create_model_card=False)
 
     report: dict[str, Any] = {

@@ -7,9 +7,8 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, StaticEmbedding
-from sentence_transformers.util import quantize_embeddings
 
-from firth.lexical.arrays import Singles
+from firth.lexical.arrays import Singles, to_int8
 from firth.surrogate.matrices import HeldOut, encode
 
 _SIZES = tuple(2**power for power in range(5, 14))
@@ -42,27 +41,28 @@ def turn(model: SentenceTransformer, texts: Sequence[str]) -> None:
             last.linear.bias.copy_((last.linear.bias.double() @ turned).float())
 
 
-def sizes(model: SentenceTransformer, held: HeldOut, usual: Sequence[str]) -> list[dict[str, Any]]:
+def sizes(model: SentenceTransformer, held: HeldOut) -> list[dict[str, Any]]:
     """Agreement with the teacher by dimensions and number format.
+
+    Numbers of 8 bits are those of `firth encode`, a scale for each vector. (One for each dimension,
+    as sentence-transformers has it, makes all axes equal, and those that say least the loudest.)
 
     Args:
         model: The student.
         held: What it is measured by.
-        usual: Texts by which the range of each dimension is known.
 
     Returns:
         Of each size: `dimensions`, `precision` (float32 or int8), `bytes` of a vector, and
         `spearman` on all pairs.
     """
-    vectors, ranges = encode(model, held.texts), encode(model, list(usual))
+    vectors = encode(model, held.texts)
     whole = vectors.shape[1]
     found = []
     for size in [*(size for size in _SIZES if size < whole), whole]:
         for precision, width in (("float32", 4), ("int8", 1)):
             cut = _unit(vectors[:, :size])
             if precision == "int8":
-                known = _unit(ranges[:, :size])
-                cut = quantize_embeddings(cut, "int8", calibration_embeddings=known)  # type: ignore[assignment]
+                cut = to_int8(cut).astype(np.float32)
             figure = held.figures(cut)["all"]["spearman"]
             found.append({"dimensions": size, "precision": precision, "bytes": size * width,
                           "spearman": figure})  # fmt: skip
