@@ -140,6 +140,6 @@ def test_a_run_without_held_out_documents_has_the_default(
     assert not open_items(run), "premise"
     summary = build_origin(run).manifest.summary
     assert not summary["changed"]
-    assert "the default; 0 held-out" in choose._said(**summary)
+    assert "the default; no held-out sentence has a next one" in choose._said(**summary)
     assert 0 < EnsembleOrigin.open(run).similarity("The ship sank.", "A ship sails.") < 1
     assert CHECK.name in run.manifest(ORIGIN).inputs
