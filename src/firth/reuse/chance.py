@@ -4,6 +4,7 @@ import numpy as np
 
 from firth.lexical.arrays import Floats, Ints
 from firth.reuse.neighbours import Rows
+from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.scale.scale import Pairs, Scale, Scorer
@@ -15,6 +16,13 @@ _SAMPLE = 4_000
 _COUNTED = 50
 _TAIL = 0.01
 _SAME = 0.999
+
+
+def check_bounds(threshold: float | None, rate: float | None) -> None:
+    """Raise `InputError` where a least similarity, or a share of pairs, is not in (0, 1)."""
+    for option, value in (("--threshold", threshold), ("--rate", rate)):
+        if value is not None and not 0 < value < 1:
+            raise InputError(f"{option} {value}: expected a number between 0 and 1")
 
 
 def chance_threshold(scores: Floats, share: float) -> float:

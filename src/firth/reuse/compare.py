@@ -17,7 +17,7 @@ from firth.corpus.split import split_paragraphs
 from firth.lexical.scorer import TextPair
 from firth.lexical.words import normal_form
 from firth.reuse.align import Bead, Windows, align
-from firth.reuse.chance import chance_threshold, pairs_within, scale_threshold
+from firth.reuse.chance import chance_threshold, check_bounds, pairs_within, scale_threshold
 from firth.reuse.copies import NEAR
 from firth.reuse.kinds import Kind, Order
 from firth.reuse.measure import Measure, count_words, joined
@@ -182,8 +182,7 @@ def compare_documents(
     opened = None if run is None else Run.open(run)
     if opened is None and (model is None or origin):
         raise InputError("expected a run (--run) or, without Origin, a model (--model)")
-    if threshold is None and not 0 < rate < 1:
-        raise InputError(f"--rate {rate}: expected a number between 0 and 1")
+    check_bounds(threshold, rate)
     documents = [_document(given, opened) for given in (a, b)]
     measure = Measure.open(model, opened, origin)
     remarks: tuple[str, ...] = ()

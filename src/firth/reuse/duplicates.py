@@ -16,7 +16,7 @@ from firth.corpus.library import Library
 from firth.corpus.store import DATE
 from firth.lexical.arrays import Ints
 from firth.lexical.words import words
-from firth.reuse.chance import scale_threshold, sentence_threshold
+from firth.reuse.chance import check_bounds, scale_threshold, sentence_threshold
 from firth.reuse.compare import kind_of
 from firth.reuse.copies import Forms
 from firth.reuse.groups import Star, stars
@@ -24,7 +24,6 @@ from firth.reuse.kinds import Kind, Unit
 from firth.reuse.mine import mine
 from firth.reuse.neighbours import NONE, Pairs, similar_pairs
 from firth.reuse.vectors import sentence_vectors
-from firth.run.errors import InputError
 from firth.run.files import write_atomically
 from firth.run.progress import track
 from firth.run.run import Run
@@ -198,9 +197,7 @@ def duplicates(
         MissingStageError: The run has no corpus; or no Surrogate, where no model is given.
     """
     opened = Run.open(run)
-    for name, value in (("--threshold", threshold), ("--rate", rate)):
-        if value is not None and not 0 < value < 1:
-            raise InputError(f"{name} {value}: expected a number between 0 and 1")
+    check_bounds(threshold, rate)
     search = _Search(opened, Kind(kind), model, threshold, rate, max(2, min_words),
                      opened.config.seed if seed is None else seed)  # fmt: skip
     return search.documents() if Unit(unit) is Unit.DOCUMENTS else search.sentences()

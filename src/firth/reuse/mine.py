@@ -12,12 +12,11 @@ import numpy as np
 from firth.corpus.library import Library
 from firth.lexical.arrays import Floats, Ints
 from firth.reuse.align import windows_of
-from firth.reuse.chance import scale_threshold, sentence_threshold
+from firth.reuse.chance import check_bounds, scale_threshold, sentence_threshold
 from firth.reuse.compare import RATE, compared, document_of
 from firth.reuse.kinds import Order
 from firth.reuse.neighbours import Pairs, similar_pairs
 from firth.reuse.vectors import sentence_vectors
-from firth.run.errors import InputError
 from firth.run.files import write_atomically
 from firth.run.progress import track
 from firth.run.run import Run
@@ -142,9 +141,7 @@ def mine(
         MissingStageError: The run has no corpus; or no Surrogate, where no model is given.
     """
     opened = Run.open(run)
-    for option, value in (("--threshold", threshold), ("--rate", rate)):
-        if value is not None and not 0 < value < 1:
-            raise InputError(f"{option} {value}: expected a number between 0 and 1")
+    check_bounds(threshold, rate)
     library, order = Library.open(opened), Order(order)
     seed = opened.config.seed if seed is None else seed
     everything = np.arange(len(library))
