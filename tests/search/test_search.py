@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from firth.cli.main import app
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.search import WEIGHT, Among, By, Search
+from firth.search.among import Among
+from firth.search.search import WEIGHT, By, Search
 
 
 @pytest.fixture(scope="module")

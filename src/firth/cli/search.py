@@ -22,6 +22,7 @@ from firth.cli.options import (
 from firth.cli.show import show_explanation, show_json, show_summary
 from firth.run.errors import InputError
 from firth.run.files import write_json
+from firth.run.progress import note
 from firth.run.run import Run
 from firth.run.screen import say
 
@@ -154,6 +155,13 @@ def search(
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Only documents of such files; may be repeated."),
     ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Only documents of which a field is so: author=Ann, 'date>=2020'. Repeatable.",
+        ),
+    ] = None,
     rerank: Annotated[
         bool, typer.Option("--rerank", help="Rank the best hits anew, by Origin.")
     ] = False,
@@ -170,7 +178,8 @@ def search(
     --out is a file of JSON.
     """
     start(quiet, out, force)
-    from firth.search.search import Among, By, Search
+    from firth.search.among import Among
+    from firth.search.search import By, Search
 
     if (query is None) == (file is None):
         raise InputError("expected a query, or --file FILE with one a line")
@@ -178,7 +187,9 @@ def search(
     if by not in [each.value for each in By]:
         raise InputError(f"--by {by}: expected {', '.join(By)}")
     found = Search.open(Run.open(folder))
-    among = Among(tuple(document or ()), tuple(source or ())) if document or source else None
+    among = Among(tuple(document or ()), tuple(source or ()), tuple(where or ()))
+    if remark := found.index.library.remark():
+        note(remark)
     results = [
         (
             asked,

@@ -5,22 +5,22 @@ in other words is found by the first, names and numbers by the second (docs/sear
 measurement that chose the weight, beside reciprocal ranks).
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from firth.index.encoder import Vectors
 from firth.index.index import Index
 from firth.lexical.arrays import Floats, Ints
 from firth.lexical.scorer import Explainer, Explanation
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.scale.scale import Scale, Scorer
+from firth.search.among import Among
 
 WEIGHT = 0.3
 """Of the vectors' cosine; the words' has the rest."""
@@ -62,6 +62,7 @@ class Hit:
         source: File of the document.
         line: On which the document begins there.
         date: Of the document, or "".
+        fields: Name → values of the fields that are kept of the document.
     """
 
     score: float
@@ -77,23 +78,11 @@ class Hit:
     date: str = ""
     meaning: str = ""
     shares: dict[str, float] = field(default_factory=dict)
+    fields: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class Among:
-    """Which documents are searched: patterns with `*` and `?`, matched as a whole.
-
-    Attributes:
-        documents: Names of documents; empty: all.
-        sources: Files.
-    """
-
-    documents: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
 
 
 class Search:
@@ -140,11 +129,12 @@ class Search:
             top: How many at most.
             by: What is compared.
             documents: One hit a document, for its best sentence; else every sentence is a hit.
-            among: Which documents.
+            among: Which documents; as many hits come of them as of all.
             rerank: Rank the best of them anew, by Origin.
 
         Raises:
-            InputError: The query is empty, or no document is `among` those asked for.
+            InputError: The query is empty, a condition is none, or no document is `among` those
+                asked for.
         """
         if not query.strip():
             raise InputError("got an empty query; expected some words")
@@ -152,12 +142,12 @@ class Search:
         vector = self.index.encode([query])[0]
         pool = max(top, _RERANKED) if rerank else top
         depth = max(_DEPTH, _PER_HIT * pool)
-        proposed = []
-        if by is not By.WORDS:
-            proposed.append(self.index.nearest(vector, depth, within=within).numbers[0])
-        if by is not By.VECTORS:
-            proposed.append(self.index.words.best(query, depth, within))
-        numbers = np.unique(np.concatenate(proposed))
+        numbers = self._proposed(query, vector, by, depth, within)
+        while documents and len(np.unique(self.index.library.document_of(numbers))) < pool:
+            depth *= 4
+            before, numbers = numbers, self._proposed(query, vector, by, depth, within)
+            if len(numbers) == len(before):  # there are no more
+                break
         cosines = self.index.cosines(vector, numbers).astype(np.float64)
         words = self.index.words.scores(query, numbers)
         weight = {By.BOTH: WEIGHT, By.VECTORS: 1.0, By.WORDS: 0.0}[by]
@@ -174,6 +164,17 @@ class Search:
             again = np.lexsort((np.arange(len(order)), -origins))
             order, origins = order[again], origins[again]
         return self._hits(numbers, scores, cosines, words, order[:top], origins)
+
+    def _proposed(
+        self, query: str, vector: Vectors, by: By, most: int, within: Ints | None
+    ) -> Ints:
+        """Numbers, ascending, of the sentences that each way finds best."""
+        proposed = []
+        if by is not By.WORDS:
+            proposed.append(self.index.nearest(vector, most, within=within).numbers[0])
+        if by is not By.VECTORS:
+            proposed.append(self.index.words.best(query, most, within))
+        return np.unique(np.concatenate(proposed))
 
     def why(self, query: str, hit: Hit) -> Explanation:
         """What Origin's similarity of a query and a hit comes from.
@@ -216,6 +217,7 @@ class Search:
                     date=library.document_date(document),
                     meaning=scale.describe(asked) if scale else "",
                     shares=scale.shares(asked) if scale else {},
+                    fields=library.document_fields(document),
                 )
             )
         return hits
@@ -230,22 +232,7 @@ class Search:
 
     def _within(self, among: Among) -> Ints:
         library = self.index.library
-        chosen = np.ones(library.n_documents, bool)
-        if among.documents:
-            chosen &= _matching(library.document_ids(), among.documents)
-        if among.sources:
-            chosen &= _matching(library.document_sources(), among.sources)
+        chosen = among.chosen(library)
         if not chosen.any():
-            asked = ", ".join((*among.documents, *among.sources))
-            raise InputError(f"no document of {self._run.path} matches {asked}")
-        bounds = library.document_bounds
-        mask = np.repeat(chosen, np.diff(bounds))
-        return np.flatnonzero(mask)
-
-
-def _matching(names: Sequence[str], patterns: Sequence[str]) -> "np.ndarray[Any, np.dtype[Any]]":
-    known: dict[str, bool] = {}
-    for name in names:
-        if name not in known:
-            known[name] = any(fnmatchcase(name, pattern) for pattern in patterns)
-    return np.array([known[name] for name in names], bool)
+            raise InputError(f"no document of {self._run.path} matches {among}")
+        return np.flatnonzero(np.repeat(chosen, np.diff(library.document_bounds)))
