@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -40,12 +41,11 @@ def write(path: Path, documents: Sequence[tuple[str, str]]) -> Path:
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Three files of documents: for the corpus, and two for later."""
     folder, documents = tmp_path_factory.mktemp("files"), tiny_documents()
-    again = documents[3][1].replace("farmer", "cow")
-    documents.append(("again", again.replace("ship", "wave").replace("judge", "lawyer")))
+    documents.append(("again", documents[0][1].replace(" near the ", " the near ")))
     cuts = [0, 25, 33, len(documents)]
     return [
         write(folder / f"{n}.jsonl", documents[start:end])
-        for n, (start, end) in enumerate(zip(cuts, cuts[1:], strict=False))
+        for n, (start, end) in enumerate(pairwise(cuts))
     ]
 
 
@@ -91,12 +91,13 @@ def test_hits_and_scores_are_those_of_a_run_of_all(
                 for one in (later, at_once)
             ]
             assert told(asked[0]) == told(asked[1])
-            assert len({hit.document for hit in asked[0]} & {"farm-25", "farm-37"}) == 2
+            found = {hit.document for hit in asked[0]}
+            assert by is By.WORDS or {"farm-25", "farm-37"} <= found  # the premise
     assert later.index.library.added == 16
 
 
 def test_what_stands_twice_is_found(grown: Run, whole: Run) -> None:
-    """Duplicates and re-tellings are those of a run of all, and what is new to the models is said."""
+    """Duplicates and re-tellings are those of a run of all; what models do not know is said."""
     groups = [
         {frozenset(item.place for item in (group.original, *group.copies)) for group in one.groups}
         for one in (duplicates(run, threshold=0.9) for run in (grown, whole))
