@@ -15,7 +15,7 @@ from firth.corpus.stats import corpus_stats
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
 
-ROWS = [
+ROWS: list[dict[str, object]] = [
     {"text": "One is here.", "author": " Ann ", "stars": 3, "tags": ["a", "b", "a"], "ok": True},
     {"text": "Two is here.", "author": None, "stars": 2.5, "tags": [], "ok": False},
     {"text": "Three is here.", "author": "", "tags": {"x": 1}},
