@@ -14,9 +14,9 @@ needs faiss-cpu, usearch and bm25s beside firth.
 Each way is measured in processes of its own, by the clock, on whatever threads it takes by default,
 so that the machine should do nothing else: seconds from the start of the process (imports included)
 to the first answer; milliseconds of a query, one after the other, the median, by the clock and by
-the processor; the share of the exact ten nearest that are found, and of queries that find the sentence they were made of among
-ten; seconds to build, and bytes on disk; the most memory a process had. A way that takes longer
-than `--limit` seconds is stopped. JSON of everything goes to `--out`.
+the processor; the share of the exact ten nearest that are found, and of queries that find the
+sentence they were made of among ten; seconds to build, and bytes on disk; the most memory a process
+had. A way that takes longer than `--limit` seconds is stopped. JSON of everything goes to `--out`.
 """
 
 import argparse

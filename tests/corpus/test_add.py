@@ -167,6 +167,19 @@ def test_what_cannot_be_added(run: Run, tmp_path: Path) -> None:
     assert not run.has(ADDED)
 
 
+def test_damage_is_not_built_upon(run: Run, tmp_path: Path) -> None:
+    """Added documents stand nowhere else, so that what is damaged has to be moved away."""
+    file = write(tmp_path / "new.jsonl", rows(6, 8))
+    build_added(run, [str(file)])
+    path = run.folder(ADDED) / "sentences.arrow"
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(DamagedError, match=r"sentences\.arrow has other bytes.*add their files"):
+        build_added(run, [str(file)])
+    (run.path / "added").rename(tmp_path / "away")
+    build_added(run, [str(file)])
+    assert len(named(run)) == 8
+
+
 KILL = """
 import os, signal, sys
 from firth.corpus import add

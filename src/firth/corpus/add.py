@@ -32,7 +32,7 @@ from firth.corpus.settings import CorpusConfig
 from firth.corpus.skips import Skips, usable
 from firth.corpus.split import split_paragraphs
 from firth.corpus.store import CorpusWriter
-from firth.run.errors import InputError
+from firth.run.errors import DamagedError, InputError
 from firth.run.progress import bar, note
 from firth.run.run import Run
 from firth.run.stage import SCRATCH, Outcome
@@ -54,6 +54,7 @@ def build_added(run: Run, inputs: Sequence[str] = ()) -> Outcome:
         MissingStageError: The run has no corpus.
         InputError: As of `firth.corpus.build.build_corpus`; or two documents have one name. What
             was added before stays as it was.
+        DamagedError: What was added before is not as it was written.
     """
     sources: list[Source] = []
     left_out: list[Problem] = []
@@ -61,6 +62,11 @@ def build_added(run: Run, inputs: Sequence[str] = ()) -> Outcome:
         resolve_inputs(inputs, run.path)
         sources, left_out = find_inputs(inputs, run.path)
     known = run.has(ADDED)
+    if known and (damage := run.manifest(ADDED).damage(run.path / ADDED.name, bytes_too=True)):
+        raise DamagedError(
+            f"{run.path / ADDED.name}: damaged: {'; '.join(damage)}. These documents stand nowhere "
+            "else in the run: move the folder away and add their files again"
+        )
     if not inputs:
         if not known:
             raise InputError(f"{run.path}: nothing was added yet; expected files to be added")
