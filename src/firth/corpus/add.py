@@ -118,11 +118,9 @@ def _add(
     lost: Sequence[Problem],
     config: CorpusConfig,
 ) -> Mapping[str, Any]:
-    folders = [base[0].folder, *([before.folder] if before else [])]
-    entries = [[*_read_lines(folder / DUPLICATES)] for folder in folders]
-    listed = {_key(entry) for part in entries for entry in part}
+    listed = {_key(entry) for entry in _read_lines(base[0].folder / DUPLICATES)}
     limits = config.min_words, config.max_words
-    new = sentences = known = duplicates = 0
+    known = duplicates = 0
     clashes: list[str] = []
     with (
         closing(SeenTexts(workspace / SCRATCH / "seen.sqlite")) as seen,
@@ -138,13 +136,14 @@ def _add(
         for corpus in base:
             seen.load(corpus.document_rows())
         moved, replaced = _carry_over(before, seen, writer, config.fields)
-        kept, gone = writer.sentences, 0
-        for entry in entries[1] if before else ():
+        carried, kept, gone = writer.documents, writer.sentences, 0
+        for entry in _read_lines(before.folder / DUPLICATES) if before else ():
             where = moved.get(_key(entry["kept"]), entry["kept"])
-            if where in seen.named(where["id"]):
-                dropped.write(json.dumps(entry | {"kept": where}) + "\n")
-            else:
+            if where not in seen.named(where["id"]):
                 gone += 1
+            elif _key(entry) != _key(where) and _key(entry) not in listed:
+                dropped.write(json.dumps(entry | {"kept": where}) + "\n")
+                listed.add(_key(entry))
         for _, items in read_all(sources, config, shown.advance, workspace / SCRATCH):
             for record in usable(items, skips, flaws):
                 row = row_of(record)
@@ -161,11 +160,10 @@ def _add(
                     clashes.append(f"{record.id!r}: {where}, and {here}")
                 else:
                     seen.add(row)
-                    before_it = writer.sentences
                     writer.append(record, split_paragraphs(record.text), row[0])
-                    new, sentences = new + 1, sentences + writer.sentences - before_it
     if clashes:
         raise InputError(_clash(clashes))
+    new = writer.documents - carried
     if sources and not new + known + duplicates:
         raise InputError(f"no document in {len(sources)} file(s) can be used{skips.explained()}")
     write_settings(workspace, config)
@@ -176,7 +174,7 @@ def _add(
         "words": writer.words,
         "dated": writer.dated,
         "new": new,
-        "new_sentences": sentences,
+        "new_sentences": writer.sentences - kept,
         "known": known,
         "duplicates": duplicates,
         "skipped": dict(sorted(skips.reasons.items())),

@@ -77,6 +77,7 @@ class Corpus:
         folder: Folder of a finished corpus stage. Use `Corpus.open` or `Corpus.build`.
 
     Attributes:
+        folder: As given.
         document_bounds: int64, (n_documents+1,): document d is sentences[bounds[d]:bounds[d+1]].
         paragraph_bounds: int64, (n_paragraphs+1,), likewise.
         chunk_bounds: int64, (n_chunks+1,), likewise; chunks tile the sentences and never cross a

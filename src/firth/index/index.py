@@ -29,8 +29,9 @@ from firth.surrogate import SURROGATE
 VECTORS, CODES, ENCODER = "vectors.npy", "codes.npy", "encoder.json"
 BASE_LENGTHS = "base_lengths.npy"
 """Beside the vectors of added documents: lengths of the others, by the idf of all."""
-APPROXIMATE_FROM = 100_000
-"""Vectors from which on codes are counted before any vector is looked at."""
+APPROXIMATE_FROM = 40_000
+"""Vectors from which on codes are counted before any vector is looked at: to compare so many takes
+longer than that (docs/search.md)."""
 LOOKED_AT = 2_000
 """Vectors that are compared exactly then, for a query."""
 _ROWS, _QUERIES = 16_384, 1_024
@@ -167,20 +168,28 @@ class Index:
         numbers = np.empty((len(wanted), 0), np.int64)
         scores = np.empty((len(wanted), 0), np.float32)
         for rows, block in self._blocks(within):
-            found = np.clip(wanted @ block.astype(np.float32).T, -1.0, 1.0)
+            found = np.clip(wanted @ block.astype(np.float32, copy=False).T, -1.0, 1.0)
             here = np.broadcast_to(rows, found.shape)
             numbers, scores = _best(np.hstack([numbers, here]), np.hstack([scores, found]), k)
         order = np.lexsort((numbers, -scores))
         return np.take_along_axis(numbers, order, 1), np.take_along_axis(scores, order, 1)
 
+    @cached_property
+    def _compared(self) -> Stacked:
+        """The vectors; where they are few, in memory as float32, for to convert them takes ten times
+        as long as to compare them."""
+        if len(self) > APPROXIMATE_FROM:
+            return self.vectors
+        return Stacked([part.astype(np.float32) for part in self.vectors.parts])
+
     def _blocks(self, within: Ints | None) -> Iterator[tuple[Ints, Numbers]]:
         if within is None:
-            for start, block in self.vectors.blocks(_ROWS):
+            for start, block in self._compared.blocks(_ROWS):
                 yield np.arange(start, start + len(block)), block
             return
         for start in range(0, len(within), _ROWS):
             rows = within[start : start + _ROWS]
-            yield rows, self.vectors[rows]
+            yield rows, self._compared[rows]
 
     def _near(self, vector: Vectors, k: int, within: Ints | None) -> tuple[Ints, Vectors]:
         code = self.turn.codes(vector[None])[0]
