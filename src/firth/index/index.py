@@ -176,8 +176,8 @@ class Index:
 
     @cached_property
     def _compared(self) -> Stacked:
-        """The vectors; where they are few, in memory as float32, for to convert them takes ten times
-        as long as to compare them."""
+        """The vectors; where they are few, in memory as float32: converting takes longer than
+        comparing."""
         if len(self) > APPROXIMATE_FROM:
             return self.vectors
         return Stacked([part.astype(np.float32) for part in self.vectors.parts])
