@@ -535,12 +535,12 @@ def main() -> None:
     measure, columns = MEASURES[given.what]
     result: dict[str, Any] = {"what": given.what, "cores": os.cpu_count()}
     for size in given.sizes:
-        with tempfile.TemporaryDirectory(prefix="firth-") as name:
-            folder = Path(name)
-            (folder / "threshold").write_text(str(given.threshold))
-            prepare(given.run, size, given.queries, folder)
-            rows = measure(folder, model, given.limit)
-            size = len(lines(folder))
+        with tempfile.TemporaryDirectory(prefix="firth-") as place:
+            here = Path(place)
+            (here / "threshold").write_text(str(given.threshold))
+            prepare(given.run, size, given.queries, here)
+            rows = measure(here, model, given.limit)
+            size = len(lines(here))
         table(f"{given.what}: {size:,} sentences", rows, columns)
         result[str(size)] = rows
         if given.out:
