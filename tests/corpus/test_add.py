@@ -145,6 +145,25 @@ def test_a_corpus_built_again_takes_in_what_it_reads(run: Run, tmp_path: Path) -
     assert set(everything) - set(named(smaller)) == {"d7"}  # it was the corpus'
 
 
+def test_a_duplicate_that_the_corpus_reads_first_is_its_own_affair(
+    run: Run, tmp_path: Path
+) -> None:
+    """Two added documents of one text, of which the corpus now has the other: it is listed once."""
+    text = rows(6, 7)[0]["text"]
+    build_added(
+        run, [str(write(tmp_path / "new.jsonl", [*rows(6, 7), {"id": "c6", "text": text}]))]
+    )
+    other = write(tmp_path / "other.jsonl", [{"id": "c6", "text": text}, *rows(6, 7)])
+    other.rename(tmp_path / "new.jsonl")
+    inputs = [str(tmp_path / name) for name in ("base.jsonl", "new.jsonl")]
+    later = run.changed({"corpus": {"inputs": inputs}})
+    bring_up_to_date(later, CORPUS)
+    assert "c6" in named(later)
+    assert "d6" not in named(later)
+    assert (later.folder(ADDED) / "duplicates.jsonl").read_text() == ""
+    assert '"d6"' in (later.folder(CORPUS) / "duplicates.jsonl").read_text()
+
+
 def test_a_new_text_of_a_name_is_the_corpus_own(run: Run, tmp_path: Path) -> None:
     """A document that was added and has another text in the corpus of now gives way to it."""
     build_added(run, [str(write(tmp_path / "new.jsonl", rows(6, 8)))])

@@ -141,7 +141,7 @@ def _add(
             where = moved.get(_key(entry["kept"]), entry["kept"])
             if where not in seen.named(where["id"]):
                 gone += 1
-            elif _key(entry) != _key(where) and _key(entry) not in listed:
+            elif entry["id"] != where["id"] and _key(entry) not in listed:
                 dropped.write(json.dumps(entry | {"kept": where}) + "\n")
                 listed.add(_key(entry))
         for _, items in read_all(sources, config, shown.advance, workspace / SCRATCH):
