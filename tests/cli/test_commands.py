@@ -165,15 +165,16 @@ def test_explain_a_model(firth: Command, run: Path) -> None:
 
 
 def test_the_preset_is_origin_as_printed(firth: Command, run: Path) -> None:
-    """`--preset paper` asks for the cosine of raw fits, whatever the run says; --set wins."""
-    status, out, _ = firth("similarity", A, B, "--run", run, "--preset", "paper", "--json")
+    """`--preset paper-small` asks for the cosine of raw fits, whatever the run says; --set wins."""
+    preset = ("--preset", "paper-small", "--json")
+    status, out, _ = firth("similarity", A, B, "--run", run, *preset)
     found = json.loads(out)
     assert status == 0
     assert found["measure"] == "cosine"
     assert set(found["weights"].values()) == {1.0}
     assert len(found["evidence"]) > 4, "more contexts than the run's configuration has"
     more = ("--set", "paper.contexts=2", "--set", "paper.measure=centred")
-    _, out, _ = firth("similarity", A, B, "--run", run, "--preset", "paper", "--json", *more)
+    _, out, _ = firth("similarity", A, B, "--run", run, *preset, *more)
     fewer = json.loads(out)
     assert len(fewer["evidence"]) <= 4
     assert fewer["measure"] == "centred"

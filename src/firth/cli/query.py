@@ -21,6 +21,7 @@ from firth.cli.options import (
     start,
 )
 from firth.cli.show import show_explanation, show_json, show_summary, show_table
+from firth.origin.settings import Method
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import write_atomically, write_text
 from firth.run.presets import Preset
@@ -151,6 +152,7 @@ def similarity(
         _need_text(a, b)
         origin = _open_origin(folder, preset, settings, seed)
         _note_unknown(origin, a, b)
+        decimals = _decimals(folder, preset, settings)
         scale = _scale(folder, preset, settings, seed)
         if as_json:
             found = dict(origin.explain(a, b).as_dict())
@@ -159,7 +161,7 @@ def similarity(
             show_json(found)
         else:
             score = origin.similarity(a, b)
-            say(f"{score:.6f}")
+            say(f"{score:.{decimals}f}")
             if scale:
                 say(scale.describe(score))
         return
@@ -170,7 +172,8 @@ def similarity(
     read = read_pairs_file(pairs)
     scores = _open_origin(folder, preset, settings, seed).similarities(read).tolist()
     scored = [(score, one, two) for score, (one, two) in zip(scores, read, strict=True)]
-    rows = [f"{score:.6f}\t{one}\t{two}" for score, one, two in scored]
+    decimals = _decimals(folder, preset, settings)
+    rows = [f"{score:.{decimals}f}\t{one}\t{two}" for score, one, two in scored]
     if out is not None:
         write_text(out, "".join(f"{row}\n" for row in rows))
     if as_json:
@@ -322,6 +325,12 @@ def _open_origin(
     from firth.origin.origin import Origin
 
     return Origin.open(asked_run(folder, preset, settings), seed=seed)
+
+
+def _decimals(folder: Path, preset: Preset | None, settings: Sequence[str] | None) -> int:
+    """Decimals of a score that is shown."""
+    config = asked_run(folder, preset, settings).config
+    return config.paper.measure.decimals if config.origin.method is Method.PAPER else 6
 
 
 def _scale(

@@ -65,6 +65,7 @@ _MODELS: Settings = {
         "steps": 300_000,
         "warmup": 4_000,
         "batch_tokens": 75_000,
+        "precision": "float32",
     },
     "harvest": {"pairs": 100_000_000, "shard_pairs": 10_000, "train": 0.98, "dev": 0.01},
     "surrogate": {"base": "roberta-base", "way": "paper", "calibration": "none"},
