@@ -8,6 +8,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from firth.corpus.build import build_corpus
+from firth.corpus.tokenizer import build_tokenizer
 from firth.harvest.harvest import SPLITS, harvest, read_pairs
 from firth.paper.coherence import COHERENCE
 from firth.paper.coherence.build import ADDITIVE, train_coherence
@@ -41,9 +43,7 @@ SIZES = {
 
 
 @pytest.fixture(scope="module")
-def printed(
-    tiny_folder: Path, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Run:
+def printed(tiny_folder: Path, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run by the preset, smaller in sizes alone, with a BERT in the place of RoBERTa."""
     config = Config().changed(Preset.PAPER.settings, "test").changed(SIZES, "test")
     here = {"corpus": {"inputs": [str(tiny_folder)]}, "surrogate": {"base": str(tiny_bert)}}
@@ -70,9 +70,6 @@ def test_the_choice_is_warned_of(
     """Training the additive form says that it cannot rank; the other says nothing of it."""
     changes = {"coherence": {"interaction": interaction, "steps": 1}, "origin": {"method": "paper"}}
     run = Run(tmp_path / "run", printed.config.changed(changes, "test"))
-    from firth.corpus.build import build_corpus
-    from firth.corpus.tokenizer import build_tokenizer
-
     build_corpus(run)
     build_tokenizer(run)
     progress.set_quiet(False)
@@ -85,9 +82,8 @@ def test_the_choice_is_warned_of(
 def test_three_generators_without_a_pointer(printed: Run) -> None:
     """Three files, none with a pointer; after any beginning one distribution, the softmax alone."""
     folder = printed.folder(GENERATOR)
-    stored = {name: load_file(folder / f"{name}.safetensors") for name in Role.__members__.keys()
-              for name in [name.lower()]}  # fmt: skip
-    assert not any("pointer" in key or key == "sentinel" for one in stored.values() for key in one)
+    stored = [load_file(folder / f"{role.name.lower()}.safetensors") for role in Role]
+    assert not any("pointer" in key or key == "sentinel" for one in stored for key in one)
     found = open_generator(printed)
     assert isinstance(found, Seq2Seq)
     models = {id(model) for model in found._models.values()}
@@ -118,5 +114,3 @@ def test_labels_are_the_raw_cosines_to_the_last_bit(printed: Run) -> None:
     assert len(np.unique(stored.astype(np.float32))) < distinct, "premise: float32 loses some"
     labels = LabelMap.model_validate(read_json(printed.folder(SURROGATE) / LABELS))
     assert labels.apply(stored).tolist() == stored.tolist()
-
-
