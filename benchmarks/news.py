@@ -21,7 +21,7 @@ Shares have 95 % intervals (Wilson); those of sentences of one article are not i
 import argparse
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -150,12 +150,13 @@ def main() -> None:
     library = search.index.library
     titles = [library.document_title(d) for d in range(library.n_documents)]
     found: dict[str, Any] = {}
-    for name, measured in (
-        ("questions", lambda: questions(search, given.questions)),
-        ("reworded", lambda: reworded(search, given.seed)),
-        ("stories", lambda: stories(given.run, titles)),
-        ("sentences", lambda: sentences(given.run)),
-    ):
+    asked: dict[str, Callable[[], dict[str, Any]]] = {
+        "questions": lambda: questions(search, given.questions),
+        "reworded": lambda: reworded(search, given.seed),
+        "stories": lambda: stories(given.run, titles),
+        "sentences": lambda: sentences(given.run),
+    }
+    for name, measured in asked.items():
         found[name] = measured()
         print(name)
         for key, value in found[name].items():
