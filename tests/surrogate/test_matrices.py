@@ -178,13 +178,24 @@ def test_an_epoch_has_each_sentence_once() -> None:
     """But for what fills no batch; every epoch has another order, and a step is its own. Sentences
     of a batch are of similar length."""
     lengths = np.random.default_rng(0).permutation(23)
-    batches = Batches(np.arange(10, 33), lengths, 5, 1)
+    groups = np.arange(10, 33)[:, None]
+    batches = Batches(groups, lengths, 5, 1)
     epochs = [[batches(4 * epoch + step).tolist() for step in range(4)] for epoch in range(2)]
     for epoch in epochs:
         assert len({n for batch in epoch for n in batch}) == 20
     assert epochs[0] != epochs[1]
     assert batches(2).tolist() == epochs[0][2]
     assert all(np.ptp(lengths[np.array(batch) - 10]) < 9 for batch in epochs[0])
+
+
+def test_a_group_comes_whole() -> None:
+    """In one batch, whatever the size of a batch is."""
+    groups = np.random.default_rng(0).permutation(24).reshape(6, 4)
+    for size in (1, 8, 11, 100):
+        batches = Batches(groups, np.zeros(6), size, 1)
+        drawn = [set(batches(step).tolist()) for step in range(batches.steps)]
+        assert sum(map(len, drawn)) <= 24
+        assert all(any(set(group) <= batch for batch in drawn) for group in groups.tolist())
 
 
 def test_turning_keeps_every_cosine(found: Distilled) -> None:

@@ -12,11 +12,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
 from torch import Tensor, nn
 
+from firth.context.encoder import unit
 from firth.lexical.arrays import Floats, Ints, Singles
 from firth.run.precision import device, number_format
 from firth.run.seeds import derive_seed
 from firth.run.training import History, Schedule, train
 from firth.surrogate.losses import apart, listwise
+from firth.surrogate.near import near_groups
 from firth.surrogate.report import rank_correlation
 from firth.surrogate.settings import BaseKind, SurrogateConfig, Way
 from firth.surrogate.teacher import Teacher
@@ -103,16 +105,18 @@ class Batches:
     """Numbers of the sentences of a step, a function of the step alone.
 
     Args:
-        numbers: Of all sentences; what an epoch leaves over is dropped.
-        lengths: Of each of them: those of a batch are similar, so that little of it is padding.
-        size: Of a batch.
+        groups: Numbers of sentences that come in one batch, (g, s); what an epoch leaves over is
+            dropped.
+        lengths: Of the longest sentence of each group: those of a batch are similar, so that
+            little of it is padding.
+        size: Of a batch; a group at least.
         seed: Decides the order, a new one for each epoch.
     """
 
-    def __init__(self, numbers: Ints, lengths: Ints, size: int, seed: int) -> None:
-        self._numbers, self._lengths, self._seed = numbers, lengths, seed
-        self._size = min(size, len(numbers))
-        self.steps = len(numbers) // self._size
+    def __init__(self, groups: Ints, lengths: Ints, size: int, seed: int) -> None:
+        self._groups, self._lengths, self._seed = groups, lengths, seed
+        self._size = min(max(size // groups.shape[1], 1), len(groups))
+        self.steps = len(groups) // self._size
         """Steps of an epoch."""
         self.asked = -1
         """The last step that was asked for."""
@@ -122,19 +126,38 @@ class Batches:
         """Those of a step."""
         self.asked = step
         epoch, place = divmod(step, self.steps)
-        chosen: Ints = self._order(epoch)[place]
+        chosen: Ints = self._groups[self._order(epoch)[place]].ravel()
         return chosen
 
     def _shuffled(self, epoch: int) -> Ints:
-        """The batches of an epoch, (steps, size)."""
+        """The groups of the batches of an epoch, (steps, groups)."""
         rng = np.random.default_rng(derive_seed(self._seed, epoch))
-        places = rng.permutation(len(self._numbers))[: self.steps * self._size]
+        places = rng.permutation(len(self._groups))[: self.steps * self._size]
         block = _SORTED * self._size
         for start in range(0, len(places), block):
             some = places[start : start + block]
             places[start : start + block] = some[np.argsort(self._lengths[some], kind="stable")]
-        batches: Ints = self._numbers[places].reshape(self.steps, self._size)
-        return rng.permutation(batches)
+        return rng.permutation(places.reshape(self.steps, self._size))
+
+
+def grouped(
+    model: SentenceTransformer, teacher: Teacher, numbers: Ints, size: int, seed: int
+) -> Ints:
+    """Numbers of sentences that the teacher (without vectors of its own, the student) finds alike.
+
+    Returns:
+        (g, `size`), or one group of all where there are fewer.
+    """
+    size = min(size, len(numbers))
+    if size == 1:
+        return numbers[:, None]
+    if teacher.vectors is not None:
+        vectors = teacher.vectors[numbers]
+    else:
+        found = encode(model, [teacher.texts[n] for n in numbers.tolist()])
+        vectors = unit(found.astype(np.float64)).astype(np.float32)
+    groups: Ints = numbers[near_groups(vectors, size, seed)]
+    return groups
 
 
 def linear_fit(states: Singles, wanted: Singles) -> nn.Linear:
@@ -207,10 +230,15 @@ def train_student(
         the rank correlation `seen` at each look.
     """
     best = Best(model, lambda: dev.figures(encode(model, dev.texts))["all"]["spearman"], scratch)
-    lengths = np.zeros(len(numbers), np.int64)  # a static student has no padding
+    steps = config.passes(Way.MATRICES)
+    groups = grouped(
+        model, teacher, numbers, config.near if steps else 1, derive_seed(seed, "near")
+    )
+    lengths = np.zeros(len(groups), np.int64)  # a static student has no padding
     if config.kind is not BaseKind.STATIC:
-        lengths[:] = [len(teacher.texts[n]) for n in numbers.tolist()]
-    batches = Batches(numbers, lengths, config.chosen_batch, derive_seed(seed, "order"))
+        lengths[:] = [max(len(teacher.texts[n]) for n in group) for group in groups.tolist()]
+    batches = Batches(groups, lengths, config.chosen_batch, derive_seed(seed, "order"))
+    steps *= batches.steps
     mapped: nn.Module | None = None
     if teacher.vectors is not None and config.vector_weight:
         wide = teacher.vectors[numbers[:1]].shape[1]
@@ -235,7 +263,6 @@ def train_student(
         figure = best.look(batches.asked + 1)
         return {} if figure is None else {"spearman": figure}
 
-    steps = config.passes(Way.MATRICES) * batches.steps
     seen = [{"step": 0, "spearman": best.first}]
     if not steps:
         return [], {"step": 0, "steps": 0, "seen": seen}
