@@ -1,6 +1,7 @@
 """Distilling matrices: a batch's sentences, and how alike the teacher finds each two of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +30,9 @@ NEAREST = 10
 NEAR, RANDOM = "near", "random"
 _BATCH = 128
 _RIDGE = 1e-3
-_SORTED = 16
+_COUNTED = 1_024
+"""Texts whose tokens are counted at once."""
+_SORTED = 64
 """Batches of sentences that are sorted by length together."""
 
 
@@ -97,6 +100,14 @@ def encode(model: SentenceTransformer, texts: list[str]) -> Singles:
     """Vectors of a student, (n, d)."""
     found = model.encode(texts, batch_size=_BATCH, show_progress_bar=False)
     return np.asarray(found, np.float32)
+
+
+def token_counts(model: SentenceTransformer, texts: list[str]) -> Ints:
+    """Tokens that a Transformer reads of each text, (n,)."""
+    blocks = [texts[start : start + _COUNTED] for start in range(0, len(texts), _COUNTED)]
+    masks = (model.preprocess(block)["attention_mask"] for block in blocks)
+    counts: Ints = np.concatenate([mask.sum(dim=1).numpy() for mask in masks])
+    return counts
 
 
 class Batches:
@@ -182,6 +193,22 @@ class _Learning(nn.Module):
         return found
 
 
+@contextmanager
+def _explicit_attention(model: SentenceTransformer, where: torch.device) -> Iterator[None]:
+    """Attention product by product, on a processor: the way back through torch's fused kernel takes
+    as long there as that through all other products together."""
+    network: Any = model.transformers_model
+    if network is None or where.type != "cpu":
+        yield
+        return
+    usual = network.config._attn_implementation
+    network.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        network.set_attn_implementation(usual)
+
+
 def train_student(
     model: SentenceTransformer,
     teacher: Teacher,
@@ -209,7 +236,7 @@ def train_student(
     best = Best(model, lambda: dev.figures(encode(model, dev.texts))["all"]["spearman"], scratch)
     lengths = np.zeros(len(numbers), np.int64)  # a static student has no padding
     if config.kind is not BaseKind.STATIC:
-        lengths[:] = [len(teacher.texts[n]) for n in numbers.tolist()]
+        lengths = token_counts(model, [teacher.texts[n] for n in numbers.tolist()])
     batches = Batches(numbers, lengths, config.chosen_batch, derive_seed(seed, "order"))
     mapped: nn.Module | None = None
     if teacher.vectors is not None and config.vector_weight:
@@ -249,7 +276,8 @@ def train_student(
         report_steps=-(-steps // config.looks),
         bfloat16=half and config.kind is not BaseKind.STATIC,
     )
-    history = train(learning, batches, loss, schedule, scratch, "Surrogate: distilling", look)
+    with _explicit_attention(model, where):
+        history = train(learning, batches, loss, schedule, scratch, "Surrogate: distilling", look)
     best.restore()
     model.cpu().eval()
     seen += [{"step": int(one["step"]), "spearman": one.get("spearman")} for one in history]
