@@ -19,7 +19,7 @@ def around(centres: int, each: int, seed: int = 0) -> np.ndarray:
 
 def test_neighbours_come_together() -> None:
     """Sentences around one centre are one group."""
-    groups = near_groups(around(30, 4), 4, 1)
+    groups = near_groups(around(30, 4), np.ones(120, int), 4, 1)
     assert groups.shape == (30, 4)
     assert all(len(set(group // 4)) == 1 for group in groups)
 
@@ -28,7 +28,7 @@ def test_neighbours_come_together() -> None:
 def test_each_sentence_at_most_once(count: int, size: int, seed: int) -> None:
     """As many whole groups as there can be."""
     size = min(size, count)
-    groups = near_groups(around(count, 1, seed), size, seed)
+    groups = near_groups(around(count, 1, seed), np.arange(count) % 7, size, seed)
     assert groups.shape == (count // size, size)
     assert len(np.unique(groups)) == groups.size
 
@@ -36,7 +36,18 @@ def test_each_sentence_at_most_once(count: int, size: int, seed: int) -> None:
 def test_blocks_keep_to_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many sentences only those of a block are compared, and none is lost to the numbering."""
     monkeypatch.setattr(near, "_BLOCK", 40)
-    groups = near_groups(around(25, 4), 4, 1)
+    groups = near_groups(around(25, 4), np.ones(100, int), 4, 1)
     assert len(groups) == 25
     assert sorted(groups.ravel()) == list(range(100))
     assert all(len(set(group // 40)) == 1 for group in groups)
+
+
+def test_groups_are_of_similar_length() -> None:
+    """Of what is near: less padding than by nearness alone, and far nearer than by chance."""
+    vectors, lengths = around(20, 24), np.random.default_rng(1).integers(3, 40, 480)
+    groups = near_groups(vectors, lengths, 4, 1)
+    nearest = near_groups(vectors, np.zeros(480, int), 4, 1)
+    spread, plain = (np.ptp(lengths[found], axis=1).mean() for found in (groups, nearest))
+    assert spread < 0.6 * plain
+    same = np.mean([len(set(group // 24)) == 1 for group in groups])
+    assert same > 0.6

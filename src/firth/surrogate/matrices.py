@@ -1,6 +1,7 @@
 """Distilling matrices: a batch's sentences, and how alike the teacher finds each two of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,7 +32,9 @@ NEAREST = 10
 NEAR, RANDOM = "near", "random"
 _BATCH = 128
 _RIDGE = 1e-3
-_SORTED = 16
+_COUNTED = 1_024
+"""Texts whose tokens are counted at once."""
+_SORTED = 64
 """Batches of sentences that are sorted by length together."""
 
 
@@ -101,6 +104,14 @@ def encode(model: SentenceTransformer, texts: list[str]) -> Singles:
     return np.asarray(found, np.float32)
 
 
+def token_counts(model: SentenceTransformer, texts: list[str]) -> Ints:
+    """Tokens that a Transformer reads of each text, (n,)."""
+    blocks = [texts[start : start + _COUNTED] for start in range(0, len(texts), _COUNTED)]
+    masks = (model.preprocess(block)["attention_mask"] for block in blocks)
+    counts: Ints = np.concatenate([mask.sum(dim=1).numpy() for mask in masks])
+    return counts
+
+
 class Batches:
     """Numbers of the sentences of a step, a function of the step alone.
 
@@ -141,23 +152,22 @@ class Batches:
 
 
 def grouped(
-    model: SentenceTransformer, teacher: Teacher, numbers: Ints, size: int, seed: int
+    model: SentenceTransformer, teacher: Teacher, numbers: Ints, lengths: Ints, size: int, seed: int
 ) -> Ints:
-    """Numbers of sentences that the teacher (without vectors of its own, the student) finds alike.
+    """Sentences that the teacher (where it has no vectors, the student) finds alike.
 
     Returns:
-        (g, `size`), or one group of all where there are fewer.
+        Their places in `numbers`, (g, `size`), or one group of all where there are fewer.
     """
     size = min(size, len(numbers))
     if size == 1:
-        return numbers[:, None]
+        return np.arange(len(numbers))[:, None]
     if teacher.vectors is not None:
         vectors = teacher.vectors[numbers]
     else:
         found = encode(model, [teacher.texts[n] for n in numbers.tolist()])
         vectors = unit(found.astype(np.float64)).astype(np.float32)
-    groups: Ints = numbers[near_groups(vectors, size, seed)]
-    return groups
+    return near_groups(vectors, lengths, size, seed)
 
 
 def linear_fit(states: Singles, wanted: Singles) -> nn.Linear:
@@ -205,6 +215,22 @@ class _Learning(nn.Module):
         return found
 
 
+@contextmanager
+def _explicit_attention(model: SentenceTransformer, where: torch.device) -> Iterator[None]:
+    """Attention product by product, on a processor: the way back through torch's fused kernel takes
+    as long there as that through all other products together."""
+    network: Any = model.transformers_model
+    if network is None or where.type != "cpu":
+        yield
+        return
+    usual = network.config._attn_implementation
+    network.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        network.set_attn_implementation(usual)
+
+
 def train_student(
     model: SentenceTransformer,
     teacher: Teacher,
@@ -230,15 +256,16 @@ def train_student(
         the rank correlation `seen` at each look.
     """
     best = Best(model, lambda: dev.figures(encode(model, dev.texts))["all"]["spearman"], scratch)
-    steps = config.passes(Way.MATRICES)
-    groups = grouped(
-        model, teacher, numbers, config.near if steps else 1, derive_seed(seed, "near")
-    )
-    lengths = np.zeros(len(groups), np.int64)  # a static student has no padding
+    lengths = np.zeros(len(numbers), np.int64)  # a static student has no padding
     if config.kind is not BaseKind.STATIC:
-        lengths[:] = [max(len(teacher.texts[n]) for n in group) for group in groups.tolist()]
-    batches = Batches(groups, lengths, config.chosen_batch, derive_seed(seed, "order"))
-    steps *= batches.steps
+        lengths = token_counts(model, [teacher.texts[n] for n in numbers.tolist()])
+    passes = config.passes(Way.MATRICES)
+    size = config.near if passes else 1
+    groups = grouped(model, teacher, numbers, lengths, size, derive_seed(seed, "near"))
+    longest = lengths[groups].max(axis=1)
+    order = derive_seed(seed, "order")
+    batches = Batches(numbers[groups], longest, config.chosen_batch, order)
+    steps = passes * batches.steps
     mapped: nn.Module | None = None
     if teacher.vectors is not None and config.vector_weight:
         wide = teacher.vectors[numbers[:1]].shape[1]
@@ -276,7 +303,8 @@ def train_student(
         report_steps=-(-steps // config.looks),
         bfloat16=half and config.kind is not BaseKind.STATIC,
     )
-    history = train(learning, batches, loss, schedule, scratch, "Surrogate: distilling", look)
+    with _explicit_attention(model, where):
+        history = train(learning, batches, loss, schedule, scratch, "Surrogate: distilling", look)
     best.restore()
     model.cpu().eval()
     seen += [{"step": int(one["step"]), "spearman": one.get("spearman")} for one in history]
