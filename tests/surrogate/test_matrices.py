@@ -195,7 +195,8 @@ def test_halved_weights_are_all_that_is_saved(tiny_bert: Path, tmp_path: Path) -
     """Nothing is lost beyond the rounding, which is small; what has no float16 stays."""
     texts = ["the ship met the storm", "a cow", ""]
     model = SentenceTransformer(str(tiny_bert), device="cpu")
-    words: Any = model[0].auto_model.get_input_embeddings()
+    network: Any = model.transformers_model
+    words = network.get_input_embeddings()
     far = words.num_embeddings - 1
     assert far not in model.preprocess(texts)["input_ids"], "premise"
     with torch.no_grad():
