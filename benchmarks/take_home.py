@@ -24,14 +24,17 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from os import environ
 from pathlib import Path
 from statistics import median
+from types import ModuleType
 from typing import Any
 
 Read = Callable[[list[str]], object]
+WORDLLAMA = "wordllama"
 _LIBRARY_BATCH = 32
 """Of sentence-transformers, where it pads: its default."""
 
@@ -61,11 +64,9 @@ class Measured:
 
 def open_reader(system: str) -> Read:
     """What reads some texts."""
-    if system == "wordllama":
-        import wordllama
-
-        package = Path(wordllama.__file__).parent
-        read: Read = wordllama.WordLlama.load(cache_dir=package, disable_download=True).embed
+    if system == WORDLLAMA:
+        package = import_module(WORDLLAMA)
+        read: Read = package.WordLlama.load(cache_dir=_folder(package), disable_download=True).embed
         return read
     if system.startswith("fast:"):
         from firth.surrogate.fast import StaticEncoder
@@ -77,6 +78,10 @@ def open_reader(system: str) -> Read:
 
     scorer = resolve_model(system)
     return lambda texts: scorer.similarities(list(zip(texts[::2], texts[1::2], strict=True)))
+
+
+def _folder(package: ModuleType) -> Path:
+    return Path(str(package.__file__)).parent
 
 
 def _library(folder: str) -> Read:
@@ -103,10 +108,9 @@ def files_of(system: str) -> Iterator[Path]:
     from firth.run.run import CONFIG, Run
 
     folder = Path(system.removeprefix("fast:").rpartition("@")[2])
-    if system == "wordllama":
-        import wordllama
-
-        yield from (Path(wordllama.__file__).parent / name for name in ("weights", "tokenizers"))
+    if system == WORDLLAMA:
+        package = import_module(WORDLLAMA)
+        yield from (_folder(package) / name for name in ("weights", "tokenizers"))
     elif not (folder / CONFIG).is_file():
         yield folder
     elif system.startswith("baseline:"):

@@ -19,7 +19,14 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.surrogate.distill import Distilled, distill
 from firth.surrogate.losses import apart, listwise
-from firth.surrogate.matrices import Batches, HeldOut, encode, linear_fit, token_counts
+from firth.surrogate.matrices import (
+    Batches,
+    HeldOut,
+    _explicit_attention,
+    encode,
+    linear_fit,
+    token_counts,
+)
 from firth.surrogate.smaller import halve, save, turn
 from firth.surrogate.teacher import Teacher
 
@@ -206,7 +213,8 @@ def test_halved_weights_are_all_that_is_saved(tiny_bert: Path, tmp_path: Path) -
     """Nothing is lost beyond the rounding, which is small; what has no float16 stays."""
     texts = ["the ship met the storm", "a cow", ""]
     model = SentenceTransformer(str(tiny_bert), device="cpu")
-    words: Any = model[0].auto_model.get_input_embeddings()
+    network: Any = model.transformers_model
+    words = network.get_input_embeddings()
     far = words.num_embeddings - 1
     assert far not in model.preprocess(texts)["input_ids"], "premise"
     with torch.no_grad():
@@ -222,6 +230,20 @@ def test_halved_weights_are_all_that_is_saved(tiny_bert: Path, tmp_path: Path) -
     assert encode(opened, texts) == pytest.approx(after, abs=1e-6)
     kinds = {w.dtype for w in load_file(tmp_path / "halved" / "model.safetensors").values()}
     assert kinds == {torch.float16, torch.float32}
+
+
+def test_attention_is_explicit_only_where_it_learns(tiny_bert: Path) -> None:
+    """On a processor; afterwards it is as it was, with the same vectors but for rounding."""
+    model = SentenceTransformer(str(tiny_bert), device="cpu")
+    network: Any = model.transformers_model
+    usual, texts = network.config._attn_implementation, ["the ship met the storm", "a cow"]
+    before = encode(model, texts)
+    with _explicit_attention(model, torch.device("cpu")):
+        assert network.config._attn_implementation == "eager" != usual
+        assert encode(model, texts) == pytest.approx(before, abs=1e-5)
+    assert network.config._attn_implementation == usual
+    with _explicit_attention(model, torch.device("cuda")):
+        assert network.config._attn_implementation == usual
 
 
 def test_tokens_are_counted_as_they_are_read(tiny_bert: Path) -> None:
