@@ -177,7 +177,7 @@ class EnsembleOrigin(Explainer):
 
     @cached_property
     def _reader(self) -> WordReader:
-        return WordReader(self._space)
+        return WordReader(self._space, self._fits.names)
 
 
 def _given(matrix: Floats | None) -> Floats:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from firth.context.contexts import Contexts
 from firth.context.themes import Themes
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
+from firth.lexical.marks import names_in
 from firth.origin.evidence import ContextShare, ThemeShare
 
 SHOWN_THEMES, SHOWN_CONTEXTS, SHOWN_ALONE = 10, 2, 2
@@ -57,6 +58,11 @@ class ThemeFits:
         sizes = np.bincount(themes.labels, minlength=len(themes.themes))
         self._usual: Floats = sizes / len(order)
         self._starts = np.concatenate(([0], np.cumsum(sizes)))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Words that contexts write as names (`firth.lexical.marks.names_in`)."""
+        return names_in(self._texts)
 
     def explained(self, ones: Floats, twos: Floats, scales: Floats) -> Iterator[Explained]:
         """Take scales[i] · (ones[i] · twos[i]) apart, for each i.

@@ -66,7 +66,8 @@ class EncoderReasons(Explainer):
         most = run.config.context.themes
         themes = Themes.of(contexts, corpus, self._space.idf, most, seed)
         self._fits = ThemeFits(contexts, themes, corpus)
-        self._aligned, self._reader = AlignedWords(self._space), WordReader(self._space)
+        self._aligned = AlignedWords(self._space)
+        self._reader = WordReader(self._space, self._fits.names)
 
     @classmethod
     def open(cls, run: str | Path | Run, model: str | Path) -> "EncoderReasons":
