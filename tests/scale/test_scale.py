@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firth.corpus.corpus import Corpus
+from firth.corpus.drawn import Pairs, draw
+from firth.lexical.levels import Levels, percent
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.scale.build import build_scale, draw, fit_probability, pair_cosines, read_labels
-from firth.scale.scale import Levels, Pairs, Scale, Scorer, percent
+from firth.scale.build import build_scale, fit_probability, pair_cosines, read_labels
+from firth.scale.scale import Scale, Scorer
 
 SCORES = st.lists(st.integers(-20, 20).map(lambda n: n / 20), min_size=1, max_size=60)
 

@@ -22,7 +22,7 @@ from firth.cli.options import (
     start,
     with_preset,
 )
-from firth.cli.show import show_json, show_summary
+from firth.cli.show import show_built, show_json
 from firth.context import ADAPT, CONTEXT, THEMES
 from firth.context.settings import Encoder
 from firth.corpus import CORPUS, TOKENIZER
@@ -35,7 +35,7 @@ from firth.paper.settings import Backend
 from firth.run.config import Config
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.run.screen import say
+from firth.run.screen import tell
 from firth.run.section import Pooling
 from firth.run.stage import Stage
 from firth.surrogate import SURROGATE, TEACHER
@@ -49,6 +49,7 @@ def demo(
     size: Annotated[
         float, typer.Option(min=0.01, max=1.0, help="Share of the text and pairs to use.")
     ] = 1.0,
+    as_json: AsJson = False,
     force: Force = False,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -57,7 +58,11 @@ def demo(
     start(quiet)
     from firth.demo.demo import run_demo
 
-    say(run_demo(out, data_dir=data_dir, size=size, seed=seed, force=force).text())
+    found = run_demo(out, data_dir=data_dir, size=size, seed=seed, force=force)
+    if as_json:
+        show_json(found.as_dict())
+    else:
+        tell(found.text())
 
 
 def run(
@@ -67,6 +72,7 @@ def run(
         typer.Option("--run", help="Folder of the run; overrides `run:` in the file."),
     ] = None,
     preset: PresetOption = None,
+    as_json: AsJson = False,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -80,8 +86,7 @@ def run(
     path = folder or Path(changed.run or Path("runs") / config.stem)
     found = Run(path, changed.changed({"run": str(path)}, str(config)))
     check(found, str(config))
-    for name, outcome in bring_up_to_date(found).items():
-        show_summary(name, outcome.manifest.summary)
+    show_built(bring_up_to_date(found), as_json)
 
 
 Inputs = Annotated[
@@ -132,7 +137,7 @@ def build(
     if as_json:
         show_json(found.as_dict())
     else:
-        say(found.text())
+        tell(found.text())
 
 
 def corpus_build(
@@ -146,6 +151,7 @@ def corpus_build(
         bool | None,
         typer.Option("--strict/--skip-bad", help="Stop at the first bad record, or skip them all."),
     ] = None,
+    as_json: AsJson = False,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -164,15 +170,19 @@ def corpus_build(
         "strict": strict,
     }
     changes = parse_settings(settings, seed, corpus=named)
-    _build(changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE)
+    _build(changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE, as_json=as_json)
 
 
 def train_coherence(
-    folder: RunFolder, settings: Settings = None, seed: Seed = None, quiet: Quiet = False
+    folder: RunFolder,
+    as_json: AsJson = False,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
 ) -> None:
     """Train the coherence model p(y=1 | c_<, s, c_>) and cache the vectors of all sentences."""
     start(quiet)
-    _build(changed_run(folder, parse_settings(settings, seed)), COHERENCE)
+    _build(changed_run(folder, parse_settings(settings, seed)), COHERENCE, as_json=as_json)
 
 
 def train_generator(
@@ -184,6 +194,7 @@ def train_generator(
         str | None,
         typer.Option(help="Folder or hub name of a language model; means --backend causal-lm."),
     ] = None,
+    as_json: AsJson = False,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -197,7 +208,11 @@ def train_generator(
         )
     chosen = Backend.CAUSAL_LM if model is not None else backend
     named: Changes = {"backend": chosen.value if chosen else None, "model": model}
-    _build(changed_run(folder, parse_settings(settings, seed, generator=named)), GENERATOR)
+    _build(
+        changed_run(folder, parse_settings(settings, seed, generator=named)),
+        GENERATOR,
+        as_json=as_json,
+    )
 
 
 def build_context(
@@ -214,6 +229,7 @@ def build_context(
         Encoder | None,
         typer.Option(help="What the model is used as. Default: what its files are."),
     ] = None,
+    as_json: AsJson = False,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -232,7 +248,7 @@ def build_context(
             run = run.changed({"context": named})
         # A model that is refused leaves everything as it was, the stages before this one, too.
         context_inputs(run.config.context)
-    _build(run, CHECK, CONTEXT, THEMES, ORIGIN)
+    _build(run, CHECK, CONTEXT, THEMES, ORIGIN, as_json=as_json)
 
 
 def adapt(
@@ -286,7 +302,7 @@ def adapt(
     if as_json:
         show_json(dict(found.report))
     else:
-        say(found.text())
+        tell(found.text())
 
 
 def train_baseline(
@@ -302,6 +318,7 @@ def train_baseline(
             show_default=False,
         ),
     ] = None,
+    as_json: AsJson = False,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -314,20 +331,24 @@ def train_baseline(
         find_trained(name)
     more = base_settings(names, base) if base else {}
     run = changed_run(folder, parse_settings(settings, seed)).changed(more)
-    for name in names:
-        show_summary(f"baseline {name}", build_baseline(run, name).manifest.summary)
+    show_built({f"baseline {name}": build_baseline(run, name) for name in names}, as_json)
 
 
 def harvest(
     folder: RunFolder,
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to score.")] = None,
+    as_json: AsJson = False,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
     """Score pairs of corpus sentences with Origin: training data for the Surrogate."""
     start(quiet)
-    _build(changed_run(folder, parse_settings(settings, seed, harvest={"pairs": pairs})), HARVEST)
+    _build(
+        changed_run(folder, parse_settings(settings, seed, harvest={"pairs": pairs})),
+        HARVEST,
+        as_json=as_json,
+    )
 
 
 def distill(
@@ -347,6 +368,7 @@ def distill(
             show_default=False,
         ),
     ] = None,
+    as_json: AsJson = False,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -361,11 +383,10 @@ def distill(
     run = changed_run(folder, parse_settings(settings, seed, surrogate=named))
     taught = (TEACHER,) if way_of(run) is Way.MATRICES else ()
     base_inputs(run.config.surrogate.base)  # refused before the teacher reads for an hour
-    _build(run, *taught, SURROGATE)
+    _build(run, *taught, SURROGATE, as_json=as_json)
 
 
-def _build(run: Run, *stages: Stage) -> None:
+def _build(run: Run, *stages: Stage, as_json: bool) -> None:
     from firth.pipeline import bring_up_to_date
 
-    for name, outcome in bring_up_to_date(run, *stages).items():
-        show_summary(name, outcome.manifest.summary)
+    show_built(bring_up_to_date(run, *stages), as_json)

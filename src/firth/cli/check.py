@@ -7,7 +7,7 @@ import typer
 
 from firth.cli.options import AsJson, Force, OptionalOutFile, Quiet, Seed, start
 from firth.cli.show import show_json
-from firth.run.screen import say
+from firth.run.screen import tell
 
 
 def check(
@@ -62,6 +62,6 @@ def check(
     if as_json:
         show_json(found.as_dict())
     else:
-        say(found.text())
+        tell(found.text())
     if out is not None:
         write_document(out, found.as_dict())

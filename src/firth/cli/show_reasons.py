@@ -20,12 +20,13 @@ _BAR, _LABEL = 20, 34
 _STYLES = {True: "green", False: "red"}
 
 
-def show_reasons(found: Reasons, top: int) -> None:
+def show_reasons(found: Reasons, top: int, meaning: str = "") -> None:
     """Print a score, what it is the sum of, and what has no counterpart.
 
     Args:
         found: The reasons.
         top: Themes and words of each part to show.
+        meaning: Of the score, in words; "" if it is not known.
     """
     width = min(shutil.get_terminal_size().columns, 100)
     for number, sentence in (("1: ", found.sentence1), ("2: ", found.sentence2)):
@@ -33,7 +34,9 @@ def show_reasons(found: Reasons, top: int) -> None:
     say()
     _wrapped(found.told, width)
     say()
-    say_styled((found.summary, "bold"))
+    _wrapped(found.summary, width, style="bold")
+    if meaning:
+        _wrapped(meaning, width, style="dim")
     if found.knowledge is Knowledge.NONE:
         return
     for name, part in found.parts.items():
@@ -86,7 +89,7 @@ def _show_alone(shares: Sequence[ThemeShare], which: str, width: int) -> None:
         say()
         say_styled((f"Only the {which} would stand where", "bold"))
         for share in shares:
-            say(f"  {named(share.theme, 4)}")
+            _wrapped(named(share.theme, 4), width, "  ")
             for typical in share.theme.typical[:1]:
                 _wrapped(typical, width, " " * 6, "dim")
 
