@@ -19,7 +19,7 @@ from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH
 from firth.surrogate.calibration import LabelMap, Values, checked_scores
-from firth.surrogate.meaning import meaning
+from firth.surrogate.meaning import meaning, paired_cosines
 from firth.surrogate.report import (
     ALL,
     CARD,
@@ -99,14 +99,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
 
 def cosines(model: "SentenceTransformer", table: pa.Table) -> Values:
     """Cosine of sentence1 and sentence2 in each row of a table, shape (rows,)."""
-    texts = [*table["sentence1"].to_pylist(), *table["sentence2"].to_pylist()]
-    distinct = list(dict.fromkeys(texts))
-    vectors = np.asarray(model.encode(distinct, show_progress_bar=False), np.float64)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    place = {text: row for row, text in enumerate(distinct)}
-    rows = np.array([place[text] for text in texts]).reshape(2, -1)
-    found: Values = np.einsum("nd,nd->n", vectors[rows[0]], vectors[rows[1]])
-    return found
+    return paired_cosines(model, *(table[name].to_pylist() for name in ("sentence1", "sentence2")))
 
 
 def _figures(

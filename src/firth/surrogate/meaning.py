@@ -1,5 +1,6 @@
 """What a Surrogate's cosines mean in its text, for its card: shares of drawn pairs."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,6 @@ from firth.corpus.drawn import Pairs, draw
 from firth.lexical.arrays import Floats
 from firth.lexical.levels import Levels
 from firth.run.seeds import derive_seed
-from firth.surrogate.matrices import encode
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -35,7 +35,7 @@ def meaning(model: "SentenceTransformer", corpus: Corpus, seed: int) -> dict[str
     for kind, most in DRAWN.items():
         one, two = draw(corpus, kind, most, derive_seed(seed, "meaning"))
         if len(one):
-            levels[kind] = Levels.of(_cosines(model, corpus.texts(one), corpus.texts(two)))
+            levels[kind] = Levels.of(paired_cosines(model, corpus.texts(one), corpus.texts(two)))
     random, near = levels.get(Pairs.RANDOM), levels.get(Pairs.NEIGHBOURS)
     told = []
     for rate in RATES:
@@ -47,8 +47,15 @@ def meaning(model: "SentenceTransformer", corpus: Corpus, seed: int) -> dict[str
     return {"pairs": {kind.value: found.n for kind, found in levels.items()}, "levels": told}
 
 
-def _cosines(model: "SentenceTransformer", ones: list[str], twos: list[str]) -> Floats:
-    one, two = (encode(model, texts).astype(np.float64) for texts in (ones, twos))
-    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(two, axis=1)
-    found: Floats = np.einsum("nd,nd->n", one, two) / np.maximum(lengths, 1e-12)
+def paired_cosines(
+    model: "SentenceTransformer", ones: Sequence[str], twos: Sequence[str]
+) -> Floats:
+    """Cosine of each text and its partner, (n,); each distinct text is encoded once."""
+    texts = [*ones, *twos]
+    distinct = list(dict.fromkeys(texts))
+    vectors = np.asarray(model.encode(distinct, show_progress_bar=False), np.float64)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    place = {text: row for row, text in enumerate(distinct)}
+    rows = np.array([place[text] for text in texts]).reshape(2, -1)
+    found: Floats = np.einsum("nd,nd->n", vectors[rows[0]], vectors[rows[1]])
     return found
