@@ -33,7 +33,6 @@ from firth.lexical.arrays import Floats
 from firth.lexical.scorer import Explainer, TextPair
 from firth.lexical.word_space import WordSpace
 from firth.lexical.words import spans, stems, without
-from firth.origin.components import SummedWords
 from firth.origin.ensemble import EnsembleOrigin
 from firth.origin.origin import Origin
 from firth.origin.reasons import Reasons
@@ -102,40 +101,14 @@ def named_by_themes(words: Words, found: Reasons, telling: Sequence[Place]) -> l
     return list(amounts.values())
 
 
-def carried_by_themes(explainer: Explainer, words: Words, found: Reasons) -> list[float] | None:
-    """What each of the words itself adds in the themes told of; None where there is no such sum.
-
-    The vector of a text is the sum of its words', so that the sum over a theme's contexts of the
-    fit of the one text times that of the other is one over words, too.
-    """
-    sides = [summed(explainer, words, text) for text in (found.sentence1, found.sentence2)]
-    fits = explainer._fits  # type: ignore[attr-defined]
-    numbers = [fits._themes.index(each.theme) for each in found.themes]
-    amounts = [np.zeros(len(each)) for each in sides if each is not None]
-    if len(amounts) < 2:
+def carried_by_themes(found: Reasons) -> list[float] | None:
+    """What each of the words itself adds in the themes told of; None where there is no such sum."""
+    if not all(share.by1 for share in found.themes):
         return None
-    for number in numbers:
-        rows = fits._rows[fits._starts[number] : fits._starts[number + 1]]
-        one, two = (rows @ side.T for side in sides)
-        amounts[0] += one.T @ two.sum(axis=1)
-        amounts[1] += two.T @ one.sum(axis=1)
-    known = (*found.words1, *found.words2)
-    return [
-        float(amount)
-        for amount, word in zip(np.concatenate(amounts), known, strict=True)
-        if not word.empty
-    ]
-
-
-def summed(explainer: Explainer, words: Words, text: str) -> Floats | None:
-    """Vectors of the distinct stems of a text whose sum is its vector, scaled; None: no sum."""
-    if isinstance(explainer, EnsembleOrigin):
-        if not isinstance(explainer.components["sentences"], SummedWords):
-            return None
-        learned: Floats = words.space.learned(words.space.stems(text))
-        return learned
-    static = explainer._static is not None  # type: ignore[attr-defined]
-    return explainer._summed(text) if static else None  # type: ignore[attr-defined,no-any-return]
+    words, amounts = (*found.words1, *found.words2), np.zeros(len(found.words1 + found.words2))
+    for share in found.themes:
+        amounts += (*share.by1, *share.by2)
+    return [float(a) for a, word in zip(amounts, words, strict=True) if not word.empty]
 
 
 class IntegratedGradients:
@@ -144,7 +117,8 @@ class IntegratedGradients:
     STEPS = 32
 
     def __init__(self, explainer: "EncoderReasons") -> None:
-        self._explainer, self._first = explainer, explainer._encoder[0]
+        self._explainer = explainer
+        self._first: Any = explainer._encoder[0]
         self._tokenizer: Any = explainer._encoder.tokenizer
         self.missing: list[float] = []
 
@@ -244,7 +218,7 @@ def measured(
         ],
         "leave-one-out": left_out,
     }
-    carried = [carried_by_themes(explainer, words, each) for each in found]
+    carried = [carried_by_themes(each) for each in found]
     if None not in carried:
         amounts["themes told of, what words add"] = [each for each in carried if each is not None]
     if not isinstance(explainer, EnsembleOrigin) and explainer._static is None:  # type: ignore[attr-defined]

@@ -48,7 +48,9 @@ def show_reasons(found: Reasons, top: int, meaning: str = "") -> None:
         if name == THEMES:
             for share in found.themes[:top]:
                 listed += share.added
-                _row(found, named(share.theme, 4), share.added)
+                _row(found, _head(share), share.added)
+                if words := found.carried(share):
+                    _wrapped(f"by {', '.join(words)}", width, " " * 6)
                 if share.contexts:
                     context = share.contexts[0]
                     _wrapped(f"{context.sentence} ({context.document})", width, " " * 6, "dim")
@@ -64,6 +66,12 @@ def show_reasons(found: Reasons, top: int, meaning: str = "") -> None:
 
 
 _HEADS = {THEMES: "Where both would stand", WORDS: "Words that meet"}
+
+
+def _head(share: ThemeShare) -> str:
+    """As many of a theme's words as there is room for."""
+    heads = [named(share.theme, count) for count in (4, 3, 2, 1)]
+    return next((head for head in heads if len(head) <= _LABEL - 3), heads[-1])
 
 
 def _by_word(found: Reasons, top: int) -> None:

@@ -103,7 +103,13 @@ class EncoderReasons(Explainer):
         texts, left, right = numbered(checked(pairs))
         vectors = self._encode(texts)
         ones, twos = vectors[left], vectors[right]
-        explained = self._fits.explained(ones, twos, np.ones(len(pairs)))
+
+        def summands(i: int) -> tuple[Floats, Floats] | None:
+            if self._static is None:
+                return None
+            return self._summed(pairs[i][0]), self._summed(pairs[i][1])
+
+        explained = self._fits.explained(ones, twos, np.ones(len(pairs)), summands)
         met, hanging = self._aligned.taken(pairs), self._hangs(pairs)
         for (one, two), fits, words, (added, hangs) in zip(
             pairs, explained, met, hanging, strict=True
