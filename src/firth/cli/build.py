@@ -20,7 +20,6 @@ from firth.cli.options import (
     changed_run,
     parse_settings,
     start,
-    with_preset,
 )
 from firth.cli.show import show_built, show_json
 from firth.context import ADAPT, CONTEXT, THEMES
@@ -81,7 +80,7 @@ def run(
     start(quiet)
     from firth.pipeline import bring_up_to_date, check
 
-    changes = with_preset(preset, parse_settings(settings, seed))
+    changes = parse_settings(settings, seed, preset)
     changed = Config.load(config).changed(changes, str(config))
     path = folder or Path(changed.run or Path("runs") / config.stem)
     found = Run(path, changed.changed({"run": str(path)}, str(config)))
@@ -118,6 +117,7 @@ def build(
     date_field: DateField = None,
     group_by: GroupBy = None,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -132,7 +132,7 @@ def build(
 
     named: Changes = {"text_field": text_field, "id_field": id_field}
     named |= {"date_field": date_field, "group_by": group_by}
-    changes = parse_settings(settings, seed, corpus=named)
+    changes = parse_settings(settings, seed, preset, corpus=named)
     found = run_build(inputs, folder, **changes)
     if as_json:
         show_json(found.as_dict())
@@ -152,6 +152,7 @@ def corpus_build(
         typer.Option("--strict/--skip-bad", help="Stop at the first bad record, or skip them all."),
     ] = None,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -169,20 +170,21 @@ def corpus_build(
         "group_by": group_by,
         "strict": strict,
     }
-    changes = parse_settings(settings, seed, corpus=named)
+    changes = parse_settings(settings, seed, preset, corpus=named)
     _build(changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE, as_json=as_json)
 
 
 def train_coherence(
     folder: RunFolder,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
     """Train the coherence model p(y=1 | c_<, s, c_>) and cache the vectors of all sentences."""
     start(quiet)
-    _build(changed_run(folder, parse_settings(settings, seed)), COHERENCE, as_json=as_json)
+    _build(changed_run(folder, parse_settings(settings, seed, preset)), COHERENCE, as_json=as_json)
 
 
 def train_generator(
@@ -195,6 +197,7 @@ def train_generator(
         typer.Option(help="Folder or hub name of a language model; means --backend causal-lm."),
     ] = None,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -209,7 +212,7 @@ def train_generator(
     chosen = Backend.CAUSAL_LM if model is not None else backend
     named: Changes = {"backend": chosen.value if chosen else None, "model": model}
     _build(
-        changed_run(folder, parse_settings(settings, seed, generator=named)),
+        changed_run(folder, parse_settings(settings, seed, preset, generator=named)),
         GENERATOR,
         as_json=as_json,
     )
@@ -230,6 +233,7 @@ def build_context(
         typer.Option(help="What the model is used as. Default: what its files are."),
     ] = None,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -237,7 +241,7 @@ def build_context(
     """Train what Origin compares by default: which words and sentences fit into which contexts."""
     start(quiet)
     named: Changes = {"encoder": encoder and encoder.value, "model": model}
-    changes = parse_settings(settings, seed, context=named)
+    changes = parse_settings(settings, seed, preset, context=named)
     run = changed_run(folder, changes)
     config = run.config.context
     if config.model is not None:
@@ -274,6 +278,7 @@ def adapt(
     ] = None,
     out: OptionalOutFolder = None,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -291,7 +296,7 @@ def adapt(
         claim_folder(out, ADAPT.name)
     named: Changes = {"pooling": pooling and pooling.value}
     changes = parse_settings(
-        settings, seed, adapt={"encoder": encoder}, context=named,
+        settings, seed, preset, adapt={"encoder": encoder}, context=named,
         corpus={"inputs": list(inputs) if inputs else None},
     )  # fmt: skip
     run = changed_run(folder, changes, create=bool(inputs))
@@ -319,6 +324,7 @@ def train_baseline(
         ),
     ] = None,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -330,7 +336,7 @@ def train_baseline(
     for name in names:
         find_trained(name)
     more = base_settings(names, base) if base else {}
-    run = changed_run(folder, parse_settings(settings, seed)).changed(more)
+    run = changed_run(folder, parse_settings(settings, seed, preset)).changed(more)
     show_built({f"baseline {name}": build_baseline(run, name) for name in names}, as_json)
 
 
@@ -338,6 +344,7 @@ def harvest(
     folder: RunFolder,
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to score.")] = None,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -345,7 +352,7 @@ def harvest(
     """Score pairs of corpus sentences with Origin: training data for the Surrogate."""
     start(quiet)
     _build(
-        changed_run(folder, parse_settings(settings, seed, harvest={"pairs": pairs})),
+        changed_run(folder, parse_settings(settings, seed, preset, harvest={"pairs": pairs})),
         HARVEST,
         as_json=as_json,
     )
@@ -369,6 +376,7 @@ def distill(
         ),
     ] = None,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -380,7 +388,7 @@ def distill(
     from firth.surrogate.way import way_of
 
     named: Changes = {"base": base, "teacher": teacher}
-    run = changed_run(folder, parse_settings(settings, seed, surrogate=named))
+    run = changed_run(folder, parse_settings(settings, seed, preset, surrogate=named))
     taught = (TEACHER,) if way_of(run) is Way.MATRICES else ()
     base_inputs(run.config.surrogate.base)  # refused before the teacher reads for an hour
     _build(run, *taught, SURROGATE, as_json=as_json)

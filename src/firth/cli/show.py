@@ -60,4 +60,4 @@ def show_explanation(found: "Explanation", top: int, scale: "Scale | None" = Non
     if meaning:
         tell(meaning)
     for item in found.shown(top):
-        tell(f"\n{item.amount:+.4f}   {item.note}\n    {item.text}")
+        tell(f"\n{item.amount:+.4g}   {item.note}\n    {item.text}")
