@@ -252,7 +252,7 @@ def test_train_fit(firth: Command, run: Path, tmp_path: Path) -> None:
     """Reused where nothing changed; a model that is not there leaves the run as it was."""
     status, out, _ = firth("train", "context", "--run", run)
     assert status == 0
-    assert "words.vocabulary" in out
+    assert "context (up to date): Learned 52 words from" in out
     before = (run / CONFIG).read_text()
     status, _, err = firth("train", "context", "--run", run, "--model", tmp_path / "none")
     assert status == 1
@@ -371,7 +371,8 @@ def test_corpus_stats(firth: Command, tiny_run: Path) -> None:
     _, out, _ = firth("corpus", "stats", "--run", tiny_run)
     lines = [line.split() for line in out.splitlines()]
     for source in found["sources"]:
-        assert [str(figure) for figure in source.values()] in lines
+        name = Path(source.pop("source")).name
+        assert [name, *(str(figure) for figure in source.values())] in lines
 
 
 def test_building_again_changes_nothing(firth: Command, run: Path) -> None:
@@ -470,7 +471,7 @@ def test_several_models_into_a_folder_and_compared(
     status, out, err = firth("compare", "found", "--out", "differences.json")
     assert status == 0, err
     differences = json.loads((tmp_path / "differences.json").read_text())["differences"]
-    assert len(differences) == len(out.splitlines()) == 4
+    assert len(differences) == sum(not line.startswith(" ") for line in out.splitlines()) == 4
     printed = json.loads(firth("compare", "found", "--json")[1])
     assert printed["differences"] == differences
     for cached in (("--no-cache",), ("--cache", "elsewhere")):

@@ -47,8 +47,9 @@ def here(
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_run(page: Path, here: Path) -> None:
-    """Each `$ firth …` line of a page exits with 0; its Python runs; one after the other, as they
-    stand, the Python blocks sharing their names. (`.ci/run` runs README's in a new environment.)"""
+    """Each `$ firth …` line of a page exits with 0, and what it prints fits 80 columns; its Python
+    runs; one after the other, as they stand, the Python blocks sharing their names. (`.ci/run` runs
+    README's in a new environment.)"""
     names: dict[str, object] = {"__name__": "example"}
     for kind, block in blocks(page):
         if kind == "python":
@@ -59,6 +60,9 @@ def test_examples_run(page: Path, here: Path) -> None:
             if line.startswith("$ ") and program == "firth":
                 result = CliRunner().invoke(app, arguments)
                 assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception!r}"
+                if "--json" not in arguments:  # what stands in one word, as a path, is not broken
+                    wide = [one for one in result.stdout.splitlines() if len(one) > 80]
+                    assert not [one for one in wide if " " in one.strip()], line
 
 
 def test_the_pages_hold_examples() -> None:

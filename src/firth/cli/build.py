@@ -21,7 +21,7 @@ from firth.cli.options import (
     parse_settings,
     start,
 )
-from firth.cli.show import show_json, show_summary
+from firth.cli.show import show_built, show_json
 from firth.context import ADAPT, CONTEXT, THEMES
 from firth.context.settings import Encoder
 from firth.corpus import CORPUS, TOKENIZER
@@ -34,7 +34,7 @@ from firth.paper.settings import Backend
 from firth.run.config import Config
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.run.screen import say
+from firth.run.screen import tell
 from firth.run.section import Pooling
 from firth.run.stage import Stage
 from firth.surrogate import SURROGATE, TEACHER
@@ -48,6 +48,7 @@ def demo(
     size: Annotated[
         float, typer.Option(min=0.01, max=1.0, help="Share of the text and pairs to use.")
     ] = 1.0,
+    as_json: AsJson = False,
     force: Force = False,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -56,7 +57,11 @@ def demo(
     start(quiet)
     from firth.demo.demo import run_demo
 
-    say(run_demo(out, data_dir=data_dir, size=size, seed=seed, force=force).text())
+    found = run_demo(out, data_dir=data_dir, size=size, seed=seed, force=force)
+    if as_json:
+        show_json(found.as_dict())
+    else:
+        tell(found.text())
 
 
 def run(
@@ -66,6 +71,7 @@ def run(
         typer.Option("--run", help="Folder of the run; overrides `run:` in the file."),
     ] = None,
     preset: PresetOption = None,
+    as_json: AsJson = False,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -79,8 +85,7 @@ def run(
     path = folder or Path(changed.run or Path("runs") / config.stem)
     found = Run(path, changed.changed({"run": str(path)}, str(config)))
     check(found, str(config))
-    for name, outcome in bring_up_to_date(found).items():
-        show_summary(name, outcome.manifest.summary)
+    show_built(bring_up_to_date(found), as_json)
 
 
 Inputs = Annotated[
@@ -141,7 +146,7 @@ def build(
     if as_json:
         show_json(found.as_dict())
     else:
-        say(found.text())
+        tell(found.text())
 
 
 def corpus_build(
@@ -156,6 +161,7 @@ def corpus_build(
         bool | None,
         typer.Option("--strict/--skip-bad", help="Stop at the first bad record, or skip them all."),
     ] = None,
+    as_json: AsJson = False,
     preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
@@ -176,7 +182,7 @@ def corpus_build(
         "strict": strict,
     }
     changes = parse_settings(settings, seed, preset, corpus=named)
-    _build(changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE)
+    _build(changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE, as_json=as_json)
 
 
 def corpus_add(
@@ -201,7 +207,7 @@ def corpus_add(
     if as_json:
         show_json(found.as_dict())
     else:
-        say(found.text())
+        tell(found.text())
 
 
 def _names(given: str | None) -> list[str] | None:
@@ -210,6 +216,7 @@ def _names(given: str | None) -> list[str] | None:
 
 def train_coherence(
     folder: RunFolder,
+    as_json: AsJson = False,
     preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
@@ -217,7 +224,7 @@ def train_coherence(
 ) -> None:
     """Train the coherence model p(y=1 | c_<, s, c_>) and cache the vectors of all sentences."""
     start(quiet)
-    _build(changed_run(folder, parse_settings(settings, seed, preset)), COHERENCE)
+    _build(changed_run(folder, parse_settings(settings, seed, preset)), COHERENCE, as_json=as_json)
 
 
 def train_generator(
@@ -229,6 +236,7 @@ def train_generator(
         str | None,
         typer.Option(help="Folder or hub name of a language model; means --backend causal-lm."),
     ] = None,
+    as_json: AsJson = False,
     preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
@@ -243,7 +251,11 @@ def train_generator(
         )
     chosen = Backend.CAUSAL_LM if model is not None else backend
     named: Changes = {"backend": chosen.value if chosen else None, "model": model}
-    _build(changed_run(folder, parse_settings(settings, seed, preset, generator=named)), GENERATOR)
+    _build(
+        changed_run(folder, parse_settings(settings, seed, preset, generator=named)),
+        GENERATOR,
+        as_json=as_json,
+    )
 
 
 def build_context(
@@ -260,6 +272,7 @@ def build_context(
         Encoder | None,
         typer.Option(help="What the model is used as. Default: what its files are."),
     ] = None,
+    as_json: AsJson = False,
     preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
@@ -279,7 +292,7 @@ def build_context(
             run = run.changed({"context": named})
         # A model that is refused leaves everything as it was, the stages before this one, too.
         context_inputs(run.config.context)
-    _build(run, CHECK, CONTEXT, THEMES, ORIGIN)
+    _build(run, CHECK, CONTEXT, THEMES, ORIGIN, as_json=as_json)
 
 
 def adapt(
@@ -334,7 +347,7 @@ def adapt(
     if as_json:
         show_json(dict(found.report))
     else:
-        say(found.text())
+        tell(found.text())
 
 
 def train_baseline(
@@ -350,6 +363,7 @@ def train_baseline(
             show_default=False,
         ),
     ] = None,
+    as_json: AsJson = False,
     preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
@@ -363,13 +377,13 @@ def train_baseline(
         find_trained(name)
     more = base_settings(names, base) if base else {}
     run = changed_run(folder, parse_settings(settings, seed, preset)).changed(more)
-    for name in names:
-        show_summary(f"baseline {name}", build_baseline(run, name).manifest.summary)
+    show_built({f"baseline {name}": build_baseline(run, name) for name in names}, as_json)
 
 
 def harvest(
     folder: RunFolder,
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to score.")] = None,
+    as_json: AsJson = False,
     preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
@@ -380,6 +394,7 @@ def harvest(
     _build(
         changed_run(folder, parse_settings(settings, seed, preset, harvest={"pairs": pairs})),
         HARVEST,
+        as_json=as_json,
     )
 
 
@@ -400,6 +415,7 @@ def distill(
             show_default=False,
         ),
     ] = None,
+    as_json: AsJson = False,
     preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
@@ -415,11 +431,10 @@ def distill(
     run = changed_run(folder, parse_settings(settings, seed, preset, surrogate=named))
     taught = (TEACHER,) if way_of(run) is Way.MATRICES else ()
     base_inputs(run.config.surrogate.base)  # refused before the teacher reads for an hour
-    _build(run, *taught, SURROGATE)
+    _build(run, *taught, SURROGATE, as_json=as_json)
 
 
-def _build(run: Run, *stages: Stage) -> None:
+def _build(run: Run, *stages: Stage, as_json: bool) -> None:
     from firth.pipeline import bring_up_to_date
 
-    for name, outcome in bring_up_to_date(run, *stages).items():
-        show_summary(name, outcome.manifest.summary)
+    show_built(bring_up_to_date(run, *stages), as_json)

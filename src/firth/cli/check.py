@@ -16,7 +16,7 @@ from firth.cli.options import (
     start,
 )
 from firth.cli.show import show_json
-from firth.run.screen import say
+from firth.run.screen import tell
 
 
 def check(
@@ -73,6 +73,6 @@ def check(
     if as_json:
         show_json(found.as_dict())
     else:
-        say(found.text())
+        tell(found.text())
     if out is not None:
         write_document(out, found.as_dict())

@@ -22,7 +22,7 @@ from firth.cli.options import (
 )
 from firth.cli.show import show_json
 from firth.run.errors import InputError
-from firth.run.screen import say
+from firth.run.screen import tell
 
 if TYPE_CHECKING:
     from firth.evaluate.cache import Cache
@@ -150,7 +150,7 @@ def evaluate(
     if as_json:
         show_json(found.to_dict())
     else:
-        say(found.text(subtasks=subtasks))
+        tell(found.text(subtasks=subtasks))
     if out is not None:
         found.write(out, force=force)
 
@@ -209,7 +209,7 @@ def compare(
         show_json(found.to_dict())
     else:
         for line in (*found.averages, *found.differences):
-            say(str(line))
+            tell(str(line))
     if out is not None:
         write_document(out, found.to_dict())
 
@@ -253,13 +253,13 @@ def leakage(
         show_json(found.to_dict(examples=True))
     else:
         for one in found.sets:
-            say(str(one))
+            tell(str(one))
             for match in found.examples[one.task, one.split][:examples]:
-                say(f"    {match.kind} ({match.similarity:.2f}): {match.text}")
+                tell(f"    {match.kind} ({match.similarity:.2f}): {match.text}")
                 if match.sentence != match.text:
-                    say(f"        {match.sentence}")
+                    tell(f"        {match.sentence}")
         for line in summary(left_out):
-            say(f"({line})")
+            tell(f"({line})")
     if out is not None:
         write_document(out, found.to_dict(examples=True))
 

@@ -13,7 +13,9 @@ from firth.cli.options import (
     asked_models,
     start,
 )
-from firth.cli.show import show_json, show_table
+from firth.cli.show import show_json
+from firth.run.screen import tell
+from firth.run.table import table
 
 
 def mteb(
@@ -47,6 +49,6 @@ def mteb(
     if as_json:
         show_json(found)
     else:
-        show_table(header, rows)
+        tell(table([header, *rows], keys=4))
     if out is not None:
         write_document(out, found)

@@ -20,7 +20,7 @@ from firth.cli.options import (
 )
 from firth.cli.show import show_json
 from firth.run.errors import ConfigError
-from firth.run.screen import say
+from firth.run.screen import tell
 
 
 def reproduce(
@@ -131,4 +131,4 @@ def reproduce(
     if as_json:
         show_json(report.to_dict())
     else:
-        say(report.markdown().rstrip())
+        tell(report.text())

@@ -1,7 +1,7 @@
 """The commands that find what stands in several documents."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,12 @@ from firth.cli.options import (
 from firth.cli.show import show_json
 from firth.reuse.kinds import Kind, Order, Unit
 from firth.run.errors import InputError
-from firth.run.screen import say
+from firth.run.run import Run
+from firth.run.screen import tell
+
+if TYPE_CHECKING:
+    from firth.reuse.duplicates import Duplicates
+    from firth.reuse.mine import Mined
 
 RunArgument = Annotated[
     Path,
@@ -80,10 +85,8 @@ def duplicates(
     )  # fmt: skip
     if out is not None:
         found.write(out)
-    if as_json:
-        show_json(found.as_dict(top))
-    else:
-        say(found.text(top))
+    of_run = found.threshold if model is None and not documents else None
+    _show(found, top, as_json, folder, of_run)
 
 
 def mine(
@@ -115,10 +118,7 @@ def mine(
     )  # fmt: skip
     if out is not None:
         found.write(out)
-    if as_json:
-        show_json(found.as_dict(top))
-    else:
-        say(found.text(top))
+    _show(found, top, as_json, folder, found.threshold if model is None else None)
 
 
 def compare_documents(
@@ -168,4 +168,28 @@ def compare_documents(
     if as_json:
         show_json(found.as_dict())
     else:
-        say(found.text())
+        tell(found.text())
+
+
+def _show(
+    found: "Duplicates | Mined", top: int, as_json: bool, folder: Path, threshold: float | None
+) -> None:
+    """Print what was found, and what its least similarity means.
+
+    Args:
+        found: What.
+        top: Groups or pairs to show.
+        as_json: As JSON.
+        folder: Of the run.
+        threshold: Cosine of the run's Surrogate; None where it is not one.
+    """
+    from firth.scale.scale import Scale, Scorer
+
+    scale = None if threshold is None else Scale.current(Run.open(folder), Scorer.VECTORS)
+    if as_json:
+        more = {"scale": scale.shares(threshold)} if scale and threshold is not None else {}
+        show_json({**found.as_dict(top), **more})
+        return
+    tell(found.text(top))
+    if scale and threshold is not None:
+        tell(f"\nA similarity of {threshold:.2f} is {scale.describe(threshold)}.")

@@ -21,11 +21,11 @@ from firth.cli.options import (
     parse_settings,
     start,
 )
-from firth.cli.show import show_explanation, show_json, show_summary
+from firth.cli.show import show_built, show_explanation, show_json
 from firth.run.errors import InputError
 from firth.run.files import write_json
 from firth.run.progress import note
-from firth.run.screen import say
+from firth.run.screen import say, tell
 
 if TYPE_CHECKING:
     from firth.search.search import Hit, Search
@@ -45,6 +45,7 @@ _REASONS = 3
 def index(
     folder: RunFolder,
     model: Model = None,
+    as_json: AsJson = False,
     preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
@@ -56,8 +57,7 @@ def index(
     from firth.pipeline import bring_up_to_date
 
     run = changed_run(folder, parse_settings(settings, seed, preset, index={"model": model}))
-    for name, outcome in bring_up_to_date(run, INDEX).items():
-        show_summary(name, outcome.manifest.summary)
+    show_built(bring_up_to_date(run, INDEX), as_json)
 
 
 def encode(
@@ -78,6 +78,7 @@ def encode(
     id_field: Annotated[
         str | None, typer.Option(help="Field of their names. Default: id, if there is one.")
     ] = None,
+    as_json: AsJson = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -100,9 +101,16 @@ def encode(
         id_field=id_field,
         force=force,
     )
-    say(f"{done.vectors}: {done.rows:,} vectors of {done.dimensions:,} dimensions, {format}")
+    if as_json:
+        ids = str(done.ids) if done.ids else None
+        show_json(
+            {"vectors": str(done.vectors), "ids": ids, "rows": done.rows,
+             "dimensions": done.dimensions, "format": format}
+        )  # fmt: skip
+        return
+    tell(f"{done.vectors}: {done.rows:,} vectors of {done.dimensions:,} dimensions, {format}")
     if done.ids is not None:
-        say(f"{done.ids}: their names")
+        tell(f"{done.ids}: their names")
 
 
 def scale(
@@ -114,6 +122,7 @@ def scale(
             show_default=False,
         ),
     ] = None,
+    as_json: AsJson = False,
     preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
@@ -126,8 +135,7 @@ def scale(
 
     named: Changes = {"labels": str(labels) if labels else None}
     run = changed_run(folder, parse_settings(settings, seed, preset, scale=named))
-    for name, outcome in bring_up_to_date(run, SCALE).items():
-        show_summary(name, outcome.manifest.summary)
+    show_built(bring_up_to_date(run, SCALE), as_json)
 
 
 def search(
@@ -214,7 +222,7 @@ def search(
         return
     for number, (asked, hits) in enumerate(results):
         if len(results) > 1:
-            say(f"{'' if not number else chr(10)}? {asked}")
+            tell(f"{'' if not number else chr(10)}? {asked}")
         _show_hits(found, asked, hits, why)
 
 
@@ -223,12 +231,12 @@ def _show_hits(found: "Search", query: str, hits: "list[Hit]", why: bool) -> Non
         say("nothing found: no sentence shares a word with the query")
     for rank, hit in enumerate(hits, start=1):
         dated = f"  {hit.date[:10]}" if hit.date else ""
-        say(f"{rank:>3}  {hit.score:.3f}  {hit.document}{dated}")
-        say(f"     {hit.text}")
+        tell(f"{rank:>3}  {hit.score:.3f}  {hit.document}{dated}", "bold")
+        tell(f"     {hit.text}")
         if hit.meaning:
             by = "Origin" if hit.origin is not None else "cosine"
             value = hit.origin if hit.origin is not None else hit.cosine
-            say(f"     {by} {value:.3f}: {hit.meaning}")
+            tell(f"     {by} {value:.3f}: {hit.meaning}", "dim")
         if why:
             show_explanation(found.why(query, hit), _REASONS)
             say()

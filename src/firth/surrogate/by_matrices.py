@@ -20,6 +20,7 @@ from firth.surrogate.matrices import (
     train_student,
     with_dense,
 )
+from firth.surrogate.meaning import meaning
 from firth.surrogate.report import (
     ALL,
     CARD,
@@ -61,12 +62,14 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         halve(model)
         after = {split: one.figures(encode(model, one.texts)) for split, one in held.items()}
         smaller = sizes(model, held["test"])
+        corpus = Corpus.open(run)
+        scale = meaning(model, corpus, seed)
         save(model, workspace)
 
     report: dict[str, Any] = {
         "way": Way.MATRICES.value,
         "settings": settings_shown(config, Way.MATRICES, run.config.seed),
-        "corpus": counted(Corpus.open(run)),
+        "corpus": counted(corpus),
         "teacher": teacher.name,
         "model": {
             "dimensions": model.get_embedding_dimension(),
@@ -77,6 +80,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         "after": after,
         "chosen": chosen,
         "sizes": smaller,
+        "scale": scale,
         "history": {"start": learned, "distillation": history},
     }
     report["notes"] = notes(report)

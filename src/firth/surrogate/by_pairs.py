@@ -19,6 +19,7 @@ from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH
 from firth.surrogate.calibration import LabelMap, Values, checked_scores
+from firth.surrogate.meaning import meaning, paired_cosines
 from firth.surrogate.report import (
     ALL,
     CARD,
@@ -64,12 +65,14 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         best = Best(model, lambda: rank_correlation(cosines(model, dev), raw), scratch)
         history = train_siamese(model, pairs, config, seed, scratch, best)
         after = _figures(model, held_out, labels, constant)
+        corpus = Corpus.open(run)
+        scale = meaning(model, corpus, seed)
         model.cpu().save(str(workspace), create_model_card=False)
 
     report: dict[str, Any] = {
         "way": Way.PAPER.value,
         "settings": settings_shown(config, Way.PAPER, run.config.seed),
-        "corpus": counted(Corpus.open(run)),
+        "corpus": counted(corpus),
         "model": {
             "dimensions": model.get_embedding_dimension(),
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
@@ -78,6 +81,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         "before": before,
         "after": after,
         "chosen": {"step": best.step, "steps": config.steps(len(scores)), "seen": best.seen},
+        "scale": scale,
         "history": {"start": learned, "distillation": history},
     }
     report["notes"] = notes(report)
@@ -95,14 +99,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
 
 def cosines(model: "SentenceTransformer", table: pa.Table) -> Values:
     """Cosine of sentence1 and sentence2 in each row of a table, shape (rows,)."""
-    texts = [*table["sentence1"].to_pylist(), *table["sentence2"].to_pylist()]
-    distinct = list(dict.fromkeys(texts))
-    vectors = np.asarray(model.encode(distinct, show_progress_bar=False), np.float64)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    place = {text: row for row, text in enumerate(distinct)}
-    rows = np.array([place[text] for text in texts]).reshape(2, -1)
-    found: Values = np.einsum("nd,nd->n", vectors[rows[0]], vectors[rows[1]])
-    return found
+    return paired_cosines(model, *(table[name].to_pylist() for name in ("sentence1", "sentence2")))
 
 
 def _figures(

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import norm, rankdata
 
 from firth.corpus.corpus import Corpus
+from firth.corpus.drawn import Pairs
 from firth.surrogate.calibration import Values
 from firth.surrogate.settings import BaseKind, Calibration, SurrogateConfig, Way
 
@@ -37,6 +38,7 @@ _OF_ORIGIN = (
 _OF_ANOTHER = (
     "It repeats, fast, the\nsimilarities of another encoder, $teacher. It was made with firth."
 )
+_KINDS = {Pairs.RANDOM: "random pairs", Pairs.NEIGHBOURS: "neighbours"}
 _CALIBRATIONS = {
     Calibration.QUANTILE: "the score's quantile among the training scores",
     Calibration.ZSCORE: "the normal distribution function of the standardised score",
@@ -177,6 +179,8 @@ def model_card(report: Mapping[str, Any]) -> str:
         "rate": f"{settings['learning_rate']:g}",
         "seed": settings["seed"],
         "notes": "".join(f"\n\n{note}" for note in report["notes"]),
+        "drawn": _drawn(report["scale"]["pairs"]),
+        "scale": _levels(report["scale"]["levels"]),
     }
     if paper:
         known["pairs"] = f"{report['pairs']['train']:,}"
@@ -215,6 +219,21 @@ def _agreement(report: Mapping[str, Any]) -> str:
             f"| {split}, {kind} | {after[kind]['n']} | {_rho(before[kind])} | {_rho(after[kind])} |"
             for kind in sorted(after, key=lambda kind: (kind != ALL, kind))
         ]
+    return "\n".join(rows)
+
+
+def _drawn(pairs: Mapping[str, int]) -> str:
+    return " and ".join(f"{n:,} {_KINDS[Pairs(kind)]}" for kind, n in pairs.items())
+
+
+def _levels(levels: Sequence[Mapping[str, Any]]) -> str:
+    if not levels:
+        return "(Too few pairs to say.)"
+    rows = ["| cosine of at least | random pairs | neighbouring sentences |", "|---|---|---|"]
+    for one in levels:
+        near = one["neighbours"]
+        shown = "-" if near is None else f"{100 * near:.1f} %"
+        rows.append(f"| {one['cosine']:.2f} | {100 * one['rate']:g} % | {shown} |")
     return "\n".join(rows)
 
 
