@@ -13,7 +13,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.evaluate.own_files import NLI, Content, OwnFile, OwnRow, read_own
+from firth.evaluate.own_files import Content, OwnFile, OwnRow, read_own
+from firth.lexical.labels import NLI
 from firth.run.errors import InputError
 
 SCORED = [
