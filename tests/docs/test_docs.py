@@ -1,9 +1,9 @@
 """Every command and every Python example of the README and docs/ runs as it is printed.
 
 Blocks fenced as ```console are run line by line (lines that begin with `$ `), blocks fenced as
-```python are executed; both in a folder that holds `docs/`, `README.md`, `texts/`, `pairs.tsv` and
-a finished tiny run `run/`. A block that cannot run here (it needs a hub, a large corpus, minutes)
-is fenced as ```text.
+```python are executed; both in a folder that holds `docs/`, `examples/`, `README.md`, `texts/`,
+`pairs.tsv` and a finished tiny run `run/`. A block that cannot run here (it needs a hub, a large
+corpus, minutes) is fenced as ```text.
 """
 
 import re
@@ -38,7 +38,8 @@ def here(
         "The judge praised the jury.\tThe cow left the barn.\n",
         encoding="utf-8",
     )
-    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    for folder in ("docs", "examples"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     shutil.copy(ROOT / "README.md", tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path

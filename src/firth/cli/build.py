@@ -20,7 +20,6 @@ from firth.cli.options import (
     changed_run,
     parse_settings,
     start,
-    with_preset,
 )
 from firth.cli.show import show_json, show_summary
 from firth.context import ADAPT, CONTEXT, THEMES
@@ -75,7 +74,7 @@ def run(
     start(quiet)
     from firth.pipeline import bring_up_to_date, check
 
-    changes = with_preset(preset, parse_settings(settings, seed))
+    changes = parse_settings(settings, seed, preset)
     changed = Config.load(config).changed(changes, str(config))
     path = folder or Path(changed.run or Path("runs") / config.stem)
     found = Run(path, changed.changed({"run": str(path)}, str(config)))
@@ -113,6 +112,7 @@ def build(
     date_field: DateField = None,
     group_by: GroupBy = None,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -127,7 +127,7 @@ def build(
 
     named: Changes = {"text_field": text_field, "id_field": id_field}
     named |= {"date_field": date_field, "group_by": group_by}
-    changes = parse_settings(settings, seed, corpus=named)
+    changes = parse_settings(settings, seed, preset, corpus=named)
     found = run_build(inputs, folder, **changes)
     if as_json:
         show_json(found.as_dict())
@@ -146,6 +146,7 @@ def corpus_build(
         bool | None,
         typer.Option("--strict/--skip-bad", help="Stop at the first bad record, or skip them all."),
     ] = None,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -163,16 +164,20 @@ def corpus_build(
         "group_by": group_by,
         "strict": strict,
     }
-    changes = parse_settings(settings, seed, corpus=named)
+    changes = parse_settings(settings, seed, preset, corpus=named)
     _build(changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE)
 
 
 def train_coherence(
-    folder: RunFolder, settings: Settings = None, seed: Seed = None, quiet: Quiet = False
+    folder: RunFolder,
+    preset: PresetOption = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
 ) -> None:
     """Train the coherence model p(y=1 | c_<, s, c_>) and cache the vectors of all sentences."""
     start(quiet)
-    _build(changed_run(folder, parse_settings(settings, seed)), COHERENCE)
+    _build(changed_run(folder, parse_settings(settings, seed, preset)), COHERENCE)
 
 
 def train_generator(
@@ -184,6 +189,7 @@ def train_generator(
         str | None,
         typer.Option(help="Folder or hub name of a language model; means --backend causal-lm."),
     ] = None,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -197,7 +203,7 @@ def train_generator(
         )
     chosen = Backend.CAUSAL_LM if model is not None else backend
     named: Changes = {"backend": chosen.value if chosen else None, "model": model}
-    _build(changed_run(folder, parse_settings(settings, seed, generator=named)), GENERATOR)
+    _build(changed_run(folder, parse_settings(settings, seed, preset, generator=named)), GENERATOR)
 
 
 def build_context(
@@ -214,6 +220,7 @@ def build_context(
         Encoder | None,
         typer.Option(help="What the model is used as. Default: what its files are."),
     ] = None,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -221,7 +228,7 @@ def build_context(
     """Train what Origin compares by default: which words and sentences fit into which contexts."""
     start(quiet)
     named: Changes = {"encoder": encoder and encoder.value, "model": model}
-    changes = parse_settings(settings, seed, context=named)
+    changes = parse_settings(settings, seed, preset, context=named)
     run = changed_run(folder, changes)
     config = run.config.context
     if config.model is not None:
@@ -258,6 +265,7 @@ def adapt(
     ] = None,
     out: OptionalOutFolder = None,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -275,7 +283,7 @@ def adapt(
         claim_folder(out, ADAPT.name)
     named: Changes = {"pooling": pooling and pooling.value}
     changes = parse_settings(
-        settings, seed, adapt={"encoder": encoder}, context=named,
+        settings, seed, preset, adapt={"encoder": encoder}, context=named,
         corpus={"inputs": list(inputs) if inputs else None},
     )  # fmt: skip
     run = changed_run(folder, changes, create=bool(inputs))
@@ -302,6 +310,7 @@ def train_baseline(
             show_default=False,
         ),
     ] = None,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -313,7 +322,7 @@ def train_baseline(
     for name in names:
         find_trained(name)
     more = base_settings(names, base) if base else {}
-    run = changed_run(folder, parse_settings(settings, seed)).changed(more)
+    run = changed_run(folder, parse_settings(settings, seed, preset)).changed(more)
     for name in names:
         show_summary(f"baseline {name}", build_baseline(run, name).manifest.summary)
 
@@ -321,13 +330,17 @@ def train_baseline(
 def harvest(
     folder: RunFolder,
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to score.")] = None,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
     """Score pairs of corpus sentences with Origin: training data for the Surrogate."""
     start(quiet)
-    _build(changed_run(folder, parse_settings(settings, seed, harvest={"pairs": pairs})), HARVEST)
+    _build(
+        changed_run(folder, parse_settings(settings, seed, preset, harvest={"pairs": pairs})),
+        HARVEST,
+    )
 
 
 def distill(
@@ -354,6 +367,7 @@ def distill(
             show_default=False,
         ),
     ] = None,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -374,7 +388,7 @@ def distill(
         return
 
     named: Changes = {"base": base, "teacher": teacher}
-    run = changed_run(folder, parse_settings(settings, seed, surrogate=named))
+    run = changed_run(folder, parse_settings(settings, seed, preset, surrogate=named))
     taught = (TEACHER,) if way_of(run) is Way.MATRICES else ()
     base_inputs(run.config.surrogate.base)  # refused before the teacher reads for an hour
     _build(run, *taught, SURROGATE)

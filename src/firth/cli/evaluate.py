@@ -15,8 +15,10 @@ from firth.cli.options import (
     OptionalOutFile,
     OptionalOutFolder,
     OwnColumns,
+    PresetOption,
     Quiet,
     Seed,
+    asked_models,
     parse_columns,
     start,
 )
@@ -108,6 +110,7 @@ def evaluate(
     ] = True,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
+    preset: PresetOption = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
@@ -118,11 +121,12 @@ def evaluate(
     start(quiet)
     if not task:
         raise InputError("expected --task NAME..., as --task sts-b lee, or --task all")
-    groups = _groups(group or ())
-    if not models and not groups:
+    named = _groups(group or ())
+    if not models and not named:
         raise InputError(
             "expected MODEL... before --task, as firth evaluate baseline:dice --task lee"
         )
+    asked, *members = asked_models(preset, models or [], *named.values())
     from firth.evaluate.evaluate import evaluate_models
     from firth.evaluate.figures import parse_aggregates
     from firth.evaluate.report import COMMAND, WRITTEN
@@ -131,10 +135,10 @@ def evaluate(
     if out is not None:
         claim_folder(out, COMMAND, WRITTEN, force)
     found = evaluate_models(
-        models or [],
+        asked,
         task,
         data_dir,
-        groups=groups,
+        groups=dict(zip(named, members, strict=True)),
         against=against,
         split=split,
         without=without or (),

@@ -4,7 +4,15 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Force, OptionalOutFile, Quiet, start
+from firth.cli.options import (
+    AsJson,
+    Force,
+    OptionalOutFile,
+    PresetOption,
+    Quiet,
+    asked_models,
+    start,
+)
 from firth.cli.show import show_json, show_table
 
 
@@ -20,6 +28,7 @@ def mteb(
     out: OptionalOutFile = None,
     as_json: AsJson = False,
     force: Force = False,
+    preset: PresetOption = None,
     quiet: Quiet = False,
 ) -> None:
     """Run tasks of MTEB (type STS) on our models, by MTEB's own code."""
@@ -27,7 +36,8 @@ def mteb(
     from firth.evaluate.mteb import evaluate_mteb
     from firth.evaluate.results import write_document
 
-    figures = [figure for model in models for figure in evaluate_mteb(model, task)]
+    (asked,) = asked_models(preset, models)
+    figures = [figure for model in asked for figure in evaluate_mteb(model, task)]
     found = [one.to_dict() for one in figures]
     header = ("task", "split", "subset", "model", "spearman", "pearson", "main score")
     rows = []

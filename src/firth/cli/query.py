@@ -12,19 +12,19 @@ from firth.cli.options import (
     AsJson,
     Force,
     OptionalOutFile,
-    Preset,
     PresetOption,
     Quiet,
     RunFolder,
     Seed,
     Settings,
-    parse_settings,
+    asked_run,
     start,
-    with_preset,
 )
 from firth.cli.show import show_explanation, show_json, show_summary, show_table
-from firth.run.errors import ConfigError, DamagedError, InputError
+from firth.origin.settings import Method
+from firth.run.errors import DamagedError, InputError
 from firth.run.files import write_atomically, write_text
+from firth.run.presets import Preset
 from firth.run.progress import note, track
 from firth.run.run import Run
 from firth.run.screen import say
@@ -79,6 +79,7 @@ def contexts(
     folder: RunFolder,
     top: Annotated[int, typer.Option(min=1, help="Contexts to show (of each part).")] = 10,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -98,7 +99,7 @@ def contexts(
             f"are built by: firth train coherence --run {folder}, firth train generator --run "
             f"{folder}. What a score of this run's Origin comes from, is said by: firth explain"
         )
-    origin = PaperOrigin.open(_changed(folder, None, settings), seed=seed)
+    origin = PaperOrigin.open(asked_run(folder, preset, settings), seed=seed)
     found = origin.context_set(sentence)
     fits = found.terms.fit(origin.config.weights)
     documents = origin.corpus.document_of(found.positions)
@@ -151,6 +152,7 @@ def similarity(
         _need_text(a, b)
         origin = _open_origin(folder, preset, settings, seed)
         _note_unknown(origin, a, b)
+        decimals = _decimals(folder, preset, settings)
         scale = _scale(folder, preset, settings, seed)
         if as_json:
             found = dict(origin.explain(a, b).as_dict())
@@ -159,7 +161,7 @@ def similarity(
             show_json(found)
         else:
             score = origin.similarity(a, b)
-            say(f"{score:.6f}")
+            say(f"{score:.{decimals}f}")
             if scale:
                 say(scale.describe(score))
         return
@@ -170,7 +172,8 @@ def similarity(
     read = read_pairs_file(pairs)
     scores = _open_origin(folder, preset, settings, seed).similarities(read).tolist()
     scored = [(score, one, two) for score, (one, two) in zip(scores, read, strict=True)]
-    rows = [f"{score:.6f}\t{one}\t{two}" for score, one, two in scored]
+    decimals = _decimals(folder, preset, settings)
+    rows = [f"{score:.{decimals}f}\t{one}\t{two}" for score, one, two in scored]
     if out is not None:
         write_text(out, "".join(f"{row}\n" for row in rows))
     if as_json:
@@ -321,7 +324,13 @@ def _open_origin(
 ) -> "Explainer":
     from firth.origin.origin import Origin
 
-    return Origin.open(_changed(folder, preset, settings), seed=seed)
+    return Origin.open(asked_run(folder, preset, settings), seed=seed)
+
+
+def _decimals(folder: Path, preset: Preset | None, settings: Sequence[str] | None) -> int:
+    """Decimals of a score that is shown."""
+    config = asked_run(folder, preset, settings).config
+    return config.paper.measure.decimals if config.origin.method is Method.PAPER else 6
 
 
 def _scale(
@@ -330,16 +339,5 @@ def _scale(
     """The scale of the scores that are asked for, where it is built."""
     from firth.scale.scale import Scale, Scorer
 
-    run = _changed(folder, preset, settings).changed({"seed": seed})
+    run = asked_run(folder, preset, settings).changed({"seed": seed})
     return Scale.current(run, Scorer.ORIGIN)
-
-
-def _changed(folder: Path, preset: Preset | None, settings: Sequence[str] | None) -> Run:
-    """The run with what can differ for one question: the sections `origin` and `paper`."""
-    changes = parse_settings(settings)
-    if other := sorted(changes.keys() - {"origin", "paper"}):
-        fixed = "fixed by the run; only origin.* and paper.* can differ here"
-        raise ConfigError("--set", [f"{name}: {fixed}" for name in other])
-    # Whatever else a preset sets is fixed by the run.
-    chosen = with_preset(preset, changes)
-    return Run.open(folder).changed({name: chosen.get(name, {}) for name in ("origin", "paper")})

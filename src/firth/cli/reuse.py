@@ -5,9 +5,19 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Force, OptionalOutFile, Quiet, Seed, start
+from firth.cli.options import (
+    AsJson,
+    Force,
+    OptionalOutFile,
+    PresetOption,
+    Quiet,
+    Seed,
+    asked_run,
+    start,
+)
 from firth.cli.show import show_json
 from firth.reuse.kinds import Kind, Order, Unit
+from firth.run.errors import InputError
 from firth.run.screen import say
 
 RunArgument = Annotated[
@@ -134,6 +144,7 @@ def compare_documents(
     out: OptionalOutFile = None,
     as_json: AsJson = False,
     force: Force = False,
+    preset: PresetOption = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
@@ -145,8 +156,11 @@ def compare_documents(
     from firth.evaluate.results import write_document
     from firth.reuse.compare import compare_documents as compare
 
+    if preset is not None and not origin:
+        raise InputError(f"--preset {preset}: got no --origin; only Origin follows it")
+    run = None if folder is None else asked_run(folder, preset)
     found = compare(
-        a, b, folder, model=model, origin=origin, order=order, threshold=threshold, rate=rate,
+        a, b, run, model=model, origin=origin, order=order, threshold=threshold, rate=rate,
         seed=seed,
     )  # fmt: skip
     if out is not None:

@@ -11,10 +11,12 @@ from firth.cli.options import (
     Force,
     OptionalOutFile,
     OutFile,
+    PresetOption,
     Quiet,
     RunFolder,
     Seed,
     Settings,
+    asked_run,
     changed_run,
     parse_settings,
     start,
@@ -22,7 +24,6 @@ from firth.cli.options import (
 from firth.cli.show import show_explanation, show_json, show_summary
 from firth.run.errors import InputError
 from firth.run.files import write_json
-from firth.run.run import Run
 from firth.run.screen import say
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ _REASONS = 3
 def index(
     folder: RunFolder,
     model: Model = None,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -52,7 +54,7 @@ def index(
     from firth.index import INDEX
     from firth.pipeline import bring_up_to_date
 
-    run = changed_run(folder, parse_settings(settings, seed, index={"model": model}))
+    run = changed_run(folder, parse_settings(settings, seed, preset, index={"model": model}))
     for name, outcome in bring_up_to_date(run, INDEX).items():
         show_summary(name, outcome.manifest.summary)
 
@@ -111,6 +113,7 @@ def scale(
             show_default=False,
         ),
     ] = None,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -121,7 +124,7 @@ def scale(
     from firth.scale import SCALE
 
     named: Changes = {"labels": str(labels) if labels else None}
-    run = changed_run(folder, parse_settings(settings, seed, scale=named))
+    run = changed_run(folder, parse_settings(settings, seed, preset, scale=named))
     for name, outcome in bring_up_to_date(run, SCALE).items():
         show_summary(name, outcome.manifest.summary)
 
@@ -171,6 +174,7 @@ def search(
     out: OptionalOutFile = None,
     as_json: AsJson = False,
     force: Force = False,
+    preset: PresetOption = None,
     quiet: Quiet = False,
 ) -> None:
     """Find sentences or documents by what they mean and by their words.
@@ -188,7 +192,9 @@ def search(
     queries = [query] if query is not None else _read_queries(Path(str(file)))
     if by not in [each.value for each in By]:
         raise InputError(f"--by {by}: expected {', '.join(By)}")
-    found = Search.open(Run.open(folder))
+    if preset is not None and not (rerank or why):
+        raise InputError(f"--preset {preset}: got neither --rerank nor --why, which ask Origin")
+    found = Search.open(asked_run(folder, preset))
     scorer = CrossScorer.open(rerank_by) if rerank_by is not None else rerank
     among = Among(tuple(document or ()), tuple(source or ())) if document or source else None
     results = [

@@ -42,7 +42,7 @@ def show_explanation(found: "Explanation", top: int) -> None:
     say(f"1: {found.sentence1}\n2: {found.sentence2}")
     say(found.summary)
     for item in found.shown(top):
-        say(f"\n{item.amount:+.4f}   {item.note}\n    {item.text}")
+        say(f"\n{item.amount:+.4g}   {item.note}\n    {item.text}")
 
 
 def _shown(value: object) -> str:

@@ -36,7 +36,7 @@ class CorpusConfig(Section):
     chunk_sentences: Count = 8
     """Longest chunk, the unit of retrieval; a paragraph border ends a chunk that is half full."""
     window: Count = 1
-    """Sentences on each side of a position that make its context (the paper: 1)."""
+    """Sentences on each side of a position that make its context (the paper gives no number)."""
     min_words: Count = 3
     max_words: Count = 60
     """Shorter and longer sentences are stored, but are neither positions nor training centres."""

@@ -31,7 +31,7 @@ from firth.surrogate.report import (
     settings_shown,
 )
 from firth.surrogate.settings import Architecture, BaseKind, Way
-from firth.surrogate.smaller import sizes, turn
+from firth.surrogate.smaller import halve, save, sizes, turn
 from firth.surrogate.start import build_start
 from firth.surrogate.teacher import Teacher
 
@@ -58,9 +58,10 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         )
         usual = [teacher.texts[n] for n in parts["train"][:FITTED].tolist()]
         turn(model, usual)
+        halve(model)
         after = {split: one.figures(encode(model, one.texts)) for split, one in held.items()}
         smaller = sizes(model, held["test"])
-        model.save(str(workspace), create_model_card=False)
+        save(model, workspace)
 
     report: dict[str, Any] = {
         "architecture": Architecture.BI_ENCODER.value,

@@ -71,8 +71,8 @@ def measure(cosines: Values, labels: Values, scores: Values, constant: float) ->
         low, high = (round(float(np.tanh(z + side * reach)), 6) for side in (-1, 1))
     return {
         "n": n,
-        "l2": round(float(np.mean((cosines - labels) ** 2)), 6),
-        "constant_l2": round(float(np.mean((constant - labels) ** 2)), 6),
+        "l2": float(f"{np.mean((cosines - labels) ** 2):.6g}"),
+        "constant_l2": float(f"{np.mean((constant - labels) ** 2):.6g}"),
         "spearman": None if spearman is None else round(spearman, 6),
         "low": low,
         "high": high,
@@ -134,8 +134,8 @@ def notes(report: Mapping[str, Any]) -> list[str]:
         one, two = report["before"][split][ALL], report["after"][split][ALL]
         if pairs and two["l2"] >= two["constant_l2"]:
             said.append(
-                f"On {split} the Surrogate's L2 ({two['l2']:.4f}) is not below that of a constant "
-                f"({two['constant_l2']:.4f})."
+                f"On {split} the Surrogate's L2 ({two['l2']:.4g}) is not below that of a constant "
+                f"({two['constant_l2']:.4g})."
             )
         # Where the start was kept, only the turned space's rounding is in between.
         worse = (two["spearman"] or 0.0) - (one["spearman"] or 0.0) < -5e-5
@@ -242,8 +242,8 @@ def _table(report: Mapping[str, Any]) -> str:
             one, two = before[kind], after[kind]
             interval = "" if two["low"] is None else f" ({two['low']:.3f} to {two['high']:.3f})"
             rows.append(
-                f"| {split}, {kind} | {two['n']} | {one['l2']:.4f} | {two['l2']:.4f} | "
-                f"{two['constant_l2']:.4f} | {_rho(one)} | {_rho(two)}{interval} |"
+                f"| {split}, {kind} | {two['n']} | {one['l2']:.4g} | {two['l2']:.4g} | "
+                f"{two['constant_l2']:.4g} | {_rho(one)} | {_rho(two)}{interval} |"
             )
     return "\n".join(rows)
 
