@@ -13,7 +13,7 @@ from firth.check import CHECK
 from firth.check.items import Kind
 from firth.check.report import CheckReport
 from firth.corpus import CORPUS
-from firth.corpus.build import DUPLICATES, SKIPPED
+from firth.corpus.build import losses
 from firth.corpus.corpus import Corpus
 from firth.corpus.inputs import resolve_inputs
 from firth.evaluate.label_free import check as run_check
@@ -99,15 +99,7 @@ class Searchable:
             f"{plural(found['sentences'], 'sentence')} and {plural(found['words'], 'word')}; and "
             f"{plural(found['held_out'], 'document')} kept apart, to check the model by."
         )
-        if skipped := found["skipped"]:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())
-            told.append(f"Skipped: {reasons}. {folder / SKIPPED} names file and line.")
-        if same := found["duplicates"]:
-            told.append(
-                f"Left out: {plural(same, 'document')} with the words of an earlier one. "
-                f"{folder / DUPLICATES} names both."
-            )
-        return told
+        return told + losses(folder, found["skipped"], found["duplicates"])
 
     def _built(self) -> str:
         if not self.built:

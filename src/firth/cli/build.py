@@ -94,6 +94,14 @@ DateField = Annotated[
     str | None,
     typer.Option(help="Field of a document's date. Default: date, if there is one."),
 ]
+Fields = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,NAME",
+        help="Further fields of records to keep, to choose documents by in a search.",
+        show_default=False,
+    ),
+]
 GroupBy = Annotated[
     str | None,
     typer.Option(
@@ -111,6 +119,7 @@ def build(
     id_field: IdField = None,
     date_field: DateField = None,
     group_by: GroupBy = None,
+    fields: Fields = None,
     as_json: AsJson = False,
     preset: PresetOption = None,
     settings: Settings = None,
@@ -126,7 +135,7 @@ def build(
     from firth.searchable import build as run_build
 
     named: Changes = {"text_field": text_field, "id_field": id_field}
-    named |= {"date_field": date_field, "group_by": group_by}
+    named |= {"date_field": date_field, "group_by": group_by, "fields": _names(fields)}
     changes = parse_settings(settings, seed, preset, corpus=named)
     found = run_build(inputs, folder, **changes)
     if as_json:
@@ -142,6 +151,7 @@ def corpus_build(
     id_field: IdField = None,
     date_field: DateField = None,
     group_by: GroupBy = None,
+    fields: Fields = None,
     strict: Annotated[
         bool | None,
         typer.Option("--strict/--skip-bad", help="Stop at the first bad record, or skip them all."),
@@ -162,10 +172,40 @@ def corpus_build(
         "id_field": id_field,
         "date_field": date_field,
         "group_by": group_by,
+        "fields": _names(fields),
         "strict": strict,
     }
     changes = parse_settings(settings, seed, preset, corpus=named)
     _build(changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE)
+
+
+def corpus_add(
+    folder: RunFolder,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="INPUT...", help="Files, folders, globs, or hub:NAME.", show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Add documents, which can be searched and compared at once; the models stay as they are.
+
+    Without INPUT, what was added before is compared with a corpus that was built again.
+    """
+    start(quiet)
+    from firth.index.add import add_documents
+
+    found = add_documents(inputs or [], folder)
+    if as_json:
+        show_json(found.as_dict())
+    else:
+        say(found.text())
+
+
+def _names(given: str | None) -> list[str] | None:
+    return None if given is None else [name.strip() for name in given.split(",") if name.strip()]
 
 
 def train_coherence(

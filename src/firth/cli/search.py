@@ -24,6 +24,7 @@ from firth.cli.options import (
 from firth.cli.show import show_explanation, show_json, show_summary
 from firth.run.errors import InputError
 from firth.run.files import write_json
+from firth.run.progress import note
 from firth.run.screen import say
 
 if TYPE_CHECKING:
@@ -157,6 +158,13 @@ def search(
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Only documents of such files; may be repeated."),
     ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Only documents of which a field is so: author=Ann, 'date>=2020'. Repeatable.",
+        ),
+    ] = None,
     rerank: Annotated[
         bool, typer.Option("--rerank", help="Rank the best hits anew, by Origin.")
     ] = False,
@@ -182,7 +190,8 @@ def search(
     --out is a file of JSON.
     """
     start(quiet, out, force)
-    from firth.search.search import Among, By, Search
+    from firth.search.among import Among
+    from firth.search.search import By, Search
     from firth.surrogate.cross_scorer import CrossScorer
 
     if rerank and rerank_by is not None:
@@ -196,7 +205,9 @@ def search(
         raise InputError(f"--preset {preset}: got neither --rerank nor --why, which ask Origin")
     found = Search.open(asked_run(folder, preset))
     scorer = CrossScorer.open(rerank_by) if rerank_by is not None else rerank
-    among = Among(tuple(document or ()), tuple(source or ())) if document or source else None
+    among = Among(tuple(document or ()), tuple(source or ()), tuple(where or ()))
+    if remark := found.index.library.remark():
+        note(remark)
     results = [
         (
             asked,
