@@ -14,10 +14,12 @@ from firth.cli.options import (
     Force,
     OptionalOutFile,
     OptionalOutFolder,
+    OwnColumns,
     PresetOption,
     Quiet,
     Seed,
     asked_models,
+    parse_columns,
     start,
 )
 from firth.cli.show import show_json
@@ -42,7 +44,7 @@ Tasks = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME...",
-        help="Evaluation sets, or all; see docs/evaluate.md.",
+        help="Evaluation sets, or all, or files of your own; see docs/evaluate.md.",
         show_default=False,
     ),
 ]
@@ -59,6 +61,7 @@ def evaluate(
         ),
     ] = None,
     task: Tasks = None,
+    columns: OwnColumns = None,
     out: OptionalOutFolder = None,
     data_dir: DataDir = None,
     split: Annotated[
@@ -146,6 +149,7 @@ def evaluate(
         cache=open_cache(cache, no_cache),
         leakage=leakage,
         aggregates=parse_aggregates(aggregate or ()),
+        columns=parse_columns(columns),
     )
     if as_json:
         show_json(found.to_dict())
@@ -224,6 +228,7 @@ def leakage(
         ),
     ],
     task: Tasks = None,
+    columns: OwnColumns = None,
     data_dir: DataDir = None,
     examples: Annotated[int, typer.Option(min=0, help="Examples to show of each set.")] = 3,
     min_words: Annotated[
@@ -247,7 +252,7 @@ def leakage(
     from firth.evaluate.results import write_document
 
     training = training_of(source)
-    sets, left_out = select_every_split(task or ["all"], data_dir)
+    sets, left_out = select_every_split(task or ["all"], data_dir, parse_columns(columns))
     found = find_leakage(training, sets, open_cache(cache, no_cache), min_words, threshold)
     if as_json:
         show_json(found.to_dict(examples=True))

@@ -48,6 +48,17 @@ DataDir = Annotated[
     typer.Option(help="Folder of evaluation sets, one sub-folder each (see docs/evaluate.md)."),
 ]
 
+OwnColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        metavar="OURS=YOURS...",
+        help="Columns of your own files, where they are not found by name, as sentence1=a "
+        "sentence2=b score=c.",
+        show_default=False,
+    ),
+]
+
 Changes = dict[str, Any]
 
 
@@ -161,3 +172,16 @@ def changed_run(folder: Path, changes: Changes, *, create: bool = False) -> Run:
     if create and not (folder / CONFIG).exists():
         return Run(folder, Config().changed(changes, "options"))
     return Run.open(folder).changed(changes)
+
+
+def parse_columns(given: Sequence[str] | None) -> dict[str, str]:
+    """Ours → the file's, of `--columns`; raise `InputError` where one is not OURS=YOURS."""
+    columns = {}
+    for text in given or ():
+        ours, equals, theirs = text.partition("=")
+        if not (ours and equals and theirs) or ours in columns:
+            raise InputError(
+                f"--columns {text}: expected OURS=YOURS, each of ours once, as sentence1=premise"
+            )
+        columns[ours] = theirs
+    return columns

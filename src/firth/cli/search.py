@@ -176,6 +176,14 @@ def search(
     rerank: Annotated[
         bool, typer.Option("--rerank", help="Rank the best hits anew, by Origin.")
     ] = False,
+    rerank_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME_OR_PATH",
+            help="Rank them anew by a cross-encoder, such as RUN/cross-encoder.",
+            show_default=False,
+        ),
+    ] = None,
     why: Annotated[
         bool, typer.Option("--why", help="Show what Origin's score of each hit comes from.")
     ] = False,
@@ -192,7 +200,10 @@ def search(
     start(quiet, out, force)
     from firth.search.among import Among
     from firth.search.search import By, Search
+    from firth.surrogate.cross_scorer import CrossScorer
 
+    if rerank and rerank_by is not None:
+        raise InputError("got both --rerank (by Origin) and --rerank-by; expected one of them")
     if (query is None) == (file is None):
         raise InputError("expected a query, or --file FILE with one a line")
     queries = [query] if query is not None else _read_queries(Path(str(file)))
@@ -201,6 +212,7 @@ def search(
     if preset is not None and not (rerank or why):
         raise InputError(f"--preset {preset}: got neither --rerank nor --why, which ask Origin")
     found = Search.open(asked_run(folder, preset))
+    scorer = CrossScorer.open(rerank_by) if rerank_by is not None else rerank
     among = Among(tuple(document or ()), tuple(source or ()), tuple(where or ()))
     if remark := found.index.library.remark():
         note(remark)
@@ -208,7 +220,7 @@ def search(
         (
             asked,
             found.search(
-                asked, top=top, by=By(by), documents=documents, among=among, rerank=rerank
+                asked, top=top, by=By(by), documents=documents, among=among, rerank=scorer
             ),
         )
         for asked in queries

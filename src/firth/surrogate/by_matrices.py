@@ -31,7 +31,7 @@ from firth.surrogate.report import (
     notes,
     settings_shown,
 )
-from firth.surrogate.settings import BaseKind, Way
+from firth.surrogate.settings import Architecture, BaseKind, Way
 from firth.surrogate.smaller import halve, save, sizes, turn
 from firth.surrogate.start import build_start
 from firth.surrogate.teacher import Teacher
@@ -67,6 +67,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         save(model, workspace)
 
     report: dict[str, Any] = {
+        "architecture": Architecture.BI_ENCODER.value,
         "way": Way.MATRICES.value,
         "settings": settings_shown(config, Way.MATRICES, run.config.seed),
         "corpus": counted(corpus),
