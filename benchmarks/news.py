@@ -37,7 +37,8 @@ from firth.reuse.mine import mine
 from firth.run import progress
 from firth.run.files import claim_file
 from firth.run.seeds import derive_seed
-from firth.search.search import Among, By, Search
+from firth.search.among import Among
+from firth.search.search import By, Search
 
 LEVELS = ("-adv", "-int", "-ele")
 ASKED = 500

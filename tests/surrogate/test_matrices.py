@@ -203,7 +203,7 @@ def test_a_group_comes_whole() -> None:
     """In one batch, whatever the size of a batch is."""
     groups = np.random.default_rng(0).permutation(24).reshape(6, 4)
     for size in (1, 8, 11, 100):
-        batches = Batches(groups, np.zeros(6), size, 1)
+        batches = Batches(groups, np.zeros(6, int), size, 1)
         drawn = [set(batches(step).tolist()) for step in range(batches.steps)]
         assert sum(map(len, drawn)) <= 24
         assert all(any(set(group) <= batch for batch in drawn) for group in groups.tolist())

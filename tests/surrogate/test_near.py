@@ -5,16 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firth.lexical.arrays import Singles
 from firth.surrogate import near
 from firth.surrogate.near import near_groups
 
 
-def around(centres: int, each: int, seed: int = 0) -> np.ndarray:
+def around(centres: int, each: int, seed: int = 0) -> Singles:
     """Unit vectors, `each` in a row around a centre of their own."""
     rng = np.random.default_rng(seed)
     rows = np.repeat(rng.standard_normal((centres, 32)), each, axis=0)
     rows += 0.05 * rng.standard_normal(rows.shape)
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    found: Singles = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return found
 
 
 def test_neighbours_come_together() -> None:

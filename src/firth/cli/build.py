@@ -439,8 +439,8 @@ def distill(
     if architecture == Architecture.CROSS_ENCODER:
         if teacher is not None:
             raise InputError("--teacher: a cross-encoder learns from the harvest, Origin's scores")
-        changes = parse_settings(settings, seed, cross_encoder={"base": base})
-        _build(changed_run(folder, changes), CROSS_ENCODER)
+        changes = parse_settings(settings, seed, preset, cross_encoder={"base": base})
+        _build(changed_run(folder, changes), CROSS_ENCODER, as_json=as_json)
         return
 
     named: Changes = {"base": base, "teacher": teacher}

@@ -15,7 +15,7 @@ from firth.paper.generation import GENERATOR
 from firth.paper.retrieve import RETRIEVE
 from firth.run.screen import plural
 from firth.scale import SCALE
-from firth.surrogate import SURROGATE, TEACHER
+from firth.surrogate import CROSS_ENCODER, SURROGATE, TEACHER
 
 Summary = Mapping[str, Any]
 _MILLION = 1_000_000
@@ -246,6 +246,7 @@ _TOLD: dict[str, Callable[[Summary], Iterator[str]]] = {
     HARVEST.name: _harvest,
     TEACHER.name: _teacher,
     SURROGATE.name: _surrogate,
+    CROSS_ENCODER.name: _surrogate,
     INDEX.name: _index,
     ADDED.name: _added,
     ADDED_INDEX.name: _added_index,

@@ -66,5 +66,6 @@ def _nearest(vectors: Singles) -> Ints:
     """Of each sentence those with the highest cosines, itself among them, the nearest first."""
     table = torch.from_numpy(np.ascontiguousarray(vectors, np.float32))
     count = min(_NEAREST, len(table))
-    found = [(rows @ table.T).topk(count, dim=1).indices for rows in table.split(_ROWS)]
+    parts = torch.split(table, _ROWS)
+    found = [(rows @ table.T).topk(count, dim=1).indices for rows in parts]
     return torch.cat(found).numpy()
