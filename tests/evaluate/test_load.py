@@ -14,8 +14,9 @@ from tests.evaluate.conftest import PAIR_COLUMNS, made_up_pairs, table
 
 from firth.evaluate import load, readers
 from firth.evaluate.evaluate import evaluate, evaluate_models
-from firth.evaluate.load import load_set, looks_tokenised, oddities
+from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric
+from firth.evaluate.oddities import looks_tokenised, oddities
 from firth.evaluate.readers import gensim_files, hub_table, read_hub, read_lee
 from firth.evaluate.rows import Row, fingerprint_rows
 from firth.evaluate.task import ALL, TASKS, Kind, Task, find_task

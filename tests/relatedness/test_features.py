@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 from firth.baselines.dice import Dice
 from firth.baselines.registry import open_baseline
 from firth.cli.main import app
+from firth.evaluate.own_files import Content, OwnFile, OwnRow
+from firth.evaluate.own_sets import own_set
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.lexical.word_vectors import WordVectors
 from firth.lexical.words import words
@@ -30,7 +32,7 @@ from firth.relatedness.features import (
     relatedness,
 )
 from firth.relatedness.parse import GrammaticalRole, Parsed
-from firth.relatedness.scored import check_scores, file_task
+from firth.relatedness.scored import check_scores
 from firth.run.errors import InputError, MissingStageError
 
 VECTORS = WordVectors.of(
@@ -146,10 +148,8 @@ def made() -> tuple[EvaluationSet, dict[str, Parsed]]:
         sentences |= dict(pair)
         texts = (pair[0][0], pair[1][0])
         score = float(Dice().similarities([texts])[0] + rng.normal(0, 0.3))
-        rows.append(Row(texts, score))
-    return EvaluationSet(
-        file_task(Path("made.tsv"), [0, 1]), "all", tuple(rows), "made.tsv"
-    ), sentences
+        rows.append(OwnRow(texts, len(rows) + 1, score))
+    return own_set(OwnFile(Path("made.tsv"), Content.SCORED, tuple(rows), {})), sentences
 
 
 def test_correlations_are_over_the_pairs_that_have_the_words(

@@ -64,18 +64,6 @@ def test_another_column_names_the_domain(tmp_path: Path) -> None:
         load_pairs(path, domain="topic")
 
 
-def test_broken_rows_are_counted_and_left_out(tmp_path: Path) -> None:
-    """Each with its line; the good ones stay."""
-    broken = [("a", "b", "high", "x"), ("a", " ", "1", "x"), ("a", "b", "nan", "x"), ("a", "b")]
-    found = load_pairs(write_tsv(tmp_path / "pairs.tsv", [ROWS[0], *broken, ROWS[2]]))
-    assert len(found.rows) == 2
-    assert found.skipped == len(broken)
-    assert any("line 3: score 'high' is not a number" in text for text in found.notes)
-    only = write_tsv(tmp_path / "only.tsv", broken[2:3])
-    with pytest.raises(InputError, match=r"line 2: score nan is not a finite number"):
-        load_pairs(only)
-
-
 def test_by_name_and_by_mistake(tmp_path: Path) -> None:
     """Names of sets go to their loader; triplets, misspelt names and other files are refused."""
     assert len(load_pairs("lee").rows) == 1225

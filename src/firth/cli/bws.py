@@ -290,7 +290,7 @@ def serve(
     from firth.relatedness.questionnaire.server import serve as serve_pages
     from firth.relatedness.questionnaire.setup import Wording, read_questionnaire
     from firth.relatedness.questionnaire.store import Store
-    from firth.relatedness.rows import read_text
+    from firth.run.rows import read_text
 
     texts = {"title": title, "best": best, "worst": worst}
     texts["instructions"] = None if instructions is None else read_text(instructions)

@@ -198,7 +198,7 @@ def find_inputs(
             found[given] = (PurePosixPath(given), Source(given, name, Format.HUB))
             continue
         for path, root in _expand(given, walk, problems):
-            kind = _format(path)
+            kind = format_of(path)
             if kind is None:
                 problems.append(f"{path}: unknown ending; known are {KNOWN}")
             elif not os.access(path, os.R_OK):
@@ -287,7 +287,7 @@ class _Walk:
                     if pattern:
                         unwanted = not _matches(path.relative_to(root).parts, pattern)
                     else:  # a link that leads nowhere may have been a folder of any name
-                        unwanted = not _format(path) and os.path.exists(path)
+                        unwanted = not format_of(path) and os.path.exists(path)
                     if unwanted:
                         other += 1
                     elif os.path.isfile(path):
@@ -333,7 +333,8 @@ def _kind(path: Path) -> str:
     return {"p": "a FIFO", "s": "a socket"}.get(kind, "a device")
 
 
-def _format(path: Path) -> tuple[Format, Compression] | None:
+def format_of(path: Path) -> tuple[Format, Compression] | None:
+    """How documents or rows stand in a file, by its ending; None where that is not known."""
     ending = path.suffix.lower()
     if ending in (Compression.GZIP, Compression.ZSTD):
         inner = _ENDINGS.get(path.with_suffix("").suffix.lower())

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
+from firth.evaluate.oddities import oddities
 from firth.evaluate.readers import gensim_files, read_hub, read_lee, read_original, read_table
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import LEE, TASKS, Kind, Task, find_task
@@ -16,7 +17,6 @@ from firth.run.progress import note
 EVERYTHING = "all"
 _NAMED = 10
 """Broken rows named in full; the rest are counted."""
-_TOKENISED = re.compile(r"\S [.,;:!?](\s|$)|\w n't\b|\w 's\b|``|''|-LRB-|-RRB-")
 
 
 @dataclass(frozen=True)
@@ -297,37 +297,3 @@ def compare_with_published(
         if got != expected:
             notes.append(f"{name or 'no subtask'}: {got} rows, published with {expected}")
     return notes
-
-
-def looks_tokenised(text: str) -> bool:
-    """Whether blanks stand where a tokenizer puts them and a writer does not.
-
-    Example:
-        >>> looks_tokenised("A man is playing a flute ."), looks_tokenised("A man plays. Why?")
-        (True, False)
-    """
-    return bool(_TOKENISED.search(text))
-
-
-def oddities(rows: Sequence[Row]) -> list[str]:
-    """A line for each oddity found among pairs; the order of a pair's two texts does not count.
-
-    - *tokenised*: at least one of the two texts looks so;
-    - *repeated*: the pair came before, with the same score;
-    - *contradicting*: the pair came before, with another score.
-    """
-    tokenised = repeated = contradicting = 0
-    seen: dict[tuple[str, ...], set[float]] = {}
-    for row in rows:
-        tokenised += any(map(looks_tokenised, row.texts))
-        scores = seen.setdefault(tuple(sorted(row.texts)), set())
-        if scores:
-            repeated += row.score in scores
-            contradicting += row.score not in scores
-        scores.add(row.score)
-    found = {
-        f"of {len(rows)} pairs look tokenised": tokenised,
-        "times a pair repeats an earlier one": repeated,
-        "times a pair contradicts an earlier one (same texts, other score)": contradicting,
-    }
-    return [f"{count} {what}" for what, count in found.items() if count]

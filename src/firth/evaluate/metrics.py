@@ -1,4 +1,4 @@
-"""Spearman, Pearson and accuracy, with bootstrap intervals and paired differences.
+"""Correlations, accuracy, ranking of two classes; bootstrap intervals and paired differences.
 
 A metric is a function of *counts*: how often each observation was drawn in a resample. So a
 thousand resamples are a few array operations, and ranks are recomputed in each without sorting
@@ -42,6 +42,11 @@ class Metric(StrEnum):
     """Linear correlation of gold score and similarity."""
     ACCURACY = "accuracy"
     """How often the first column is larger than the second; a tie counts as wrong."""
+    AVERAGE_PRECISION = "average-precision"
+    """Of gold scores 0 and 1: precision at each similarity, weighed by what recall gains there;
+    equal similarities are one step."""
+    AUC = "auc"
+    """Of gold scores 0 and 1: how often a 1 has a larger similarity than a 0; ties count half."""
 
 
 @dataclass(frozen=True)
@@ -216,6 +221,8 @@ def undefined(metric: Metric, x: Floats, y: Floats) -> str | None:
         return None
     if len(x) < 2:
         return "a correlation needs at least 2 rows"
+    if metric in (Metric.AUC, Metric.AVERAGE_PRECISION) and x.min() != x.max():
+        return None
     for column, what in ((x, "gold scores"), (y, "similarities")):
         if column.min() == column.max():
             return f"all {len(column)} {what} equal {column[0]:g}"
@@ -272,6 +279,35 @@ def _spearman(x: Floats, y: Floats) -> Statistic:
     return statistic
 
 
+def _average_precision(x: Floats, y: Floats) -> Statistic:
+    order = np.argsort(-y, kind="stable")
+    ordered, alike = y[order], x[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+
+    def statistic(counts: Floats) -> Floats:
+        every = np.add.reduceat(counts[:, order], starts, axis=1)
+        right = np.add.reduceat(counts[:, order] * alike, starts, axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            precision = np.cumsum(right, axis=1) / np.cumsum(every, axis=1)
+            gained = right / right.sum(axis=1, keepdims=True)
+            return np.where(right > 0, precision * gained, gained).sum(axis=1)
+
+    return statistic
+
+
+def _auc(x: Floats, y: Floats) -> Statistic:
+    ranks_of_y = _Ranks(y)
+
+    def statistic(counts: Floats) -> Floats:
+        ranks, _ = ranks_of_y(counts)
+        ones = counts @ x
+        with np.errstate(invalid="ignore", divide="ignore"):
+            # Mann & Whitney: the sum of centred ranks of the ones is 0 where they stand at random.
+            return 0.5 + (ranks * counts * x).sum(axis=1) / (ones * (counts.sum(axis=1) - ones))
+
+    return statistic
+
+
 class _Ranks:
     """Average ranks of fixed values under changing counts, minus their mean."""
 
@@ -302,6 +338,8 @@ def _correlation(covariance: Floats, vx: Floats, vy: Floats, scale: Floats) -> F
 
 _STATISTICS: dict[Metric, Callable[[Floats, Floats], Statistic]] = {
     Metric.ACCURACY: _accuracy,
+    Metric.AUC: _auc,
+    Metric.AVERAGE_PRECISION: _average_precision,
     Metric.PEARSON: _pearson,
     Metric.SPEARMAN: _spearman,
 }

@@ -14,8 +14,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
-from firth.relatedness.rows import Problems, Rows, listed, read_rows, read_text, write_rows
 from firth.run.errors import InputError
+from firth.run.rows import Problems, Rows, listed, read_rows, read_text, write_rows
 
 T = TypeVar("T")
 Record = Mapping[str, str]

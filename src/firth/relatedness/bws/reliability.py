@@ -18,11 +18,11 @@ from firth.relatedness.bws.answers import THRESHOLD, Judgements, sort_answers, t
 from firth.relatedness.bws.design import Floats
 from firth.relatedness.bws.records import read_answered
 from firth.relatedness.plots import draw_reliability, save
-from firth.relatedness.rows import write_rows
 from firth.run.errors import InputError
 from firth.run.files import write_json
 from firth.run.progress import bar
 from firth.run.results import write_folder
+from firth.run.rows import write_rows
 from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome
 

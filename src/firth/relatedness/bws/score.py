@@ -20,11 +20,11 @@ from firth.relatedness.bws.answers import (
 )
 from firth.relatedness.bws.design import Floats, Ints, measure_balance
 from firth.relatedness.bws.records import Annotation, Gold, Tuple, read_answered, read_items
-from firth.relatedness.rows import write_rows
 from firth.run.errors import InputError
 from firth.run.files import write_json
 from firth.run.progress import bar
 from firth.run.results import write_folder
+from firth.run.rows import write_rows
 from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome
 

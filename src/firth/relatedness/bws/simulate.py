@@ -26,11 +26,11 @@ from firth.relatedness.bws.records import (
     write_gold,
 )
 from firth.relatedness.bws.reliability import Figure, split_half
-from firth.relatedness.rows import write_rows
 from firth.run.errors import InputError
 from firth.run.files import write_json
 from firth.run.progress import bar
 from firth.run.results import write_folder
+from firth.run.rows import write_rows
 from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome
 

@@ -18,10 +18,10 @@ from firth.lexical.words import words
 from firth.relatedness.pairs.overlap import Bags, Ints, bags_of, close_in_length
 from firth.relatedness.pairs.settings import SampleSettings
 from firth.relatedness.pairs.synonyms import Synonyms, replacements
-from firth.relatedness.rows import Cells, comma_separated, listed
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.progress import bar
+from firth.run.rows import Cells, comma_separated, listed
 from firth.run.run import CONFIG
 from firth.run.stage import Manifest
 

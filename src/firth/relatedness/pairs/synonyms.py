@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from firth.lexical.words import words
-from firth.relatedness.rows import Problems, read_text
 from firth.run.errors import InputError, MissingExtraError
+from firth.run.rows import Problems, read_text
 
 WORDNET = "wordnet"
 

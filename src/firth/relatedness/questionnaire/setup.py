@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from firth.relatedness.bws.records import Gold, Item, Tuple, read_gold, read_items, read_tuples
-from firth.relatedness.rows import write_rows
 from firth.run.errors import ConfigError, InputError
 from firth.run.files import fingerprint_value
+from firth.run.rows import write_rows
 from firth.run.seeds import derive_seed
 
 INSTRUCTIONS = """\

@@ -1,11 +1,15 @@
 """Rows of CSV and TSV files: read with their lines, problems named at once, written atomically."""
 
 import csv
+import gzip
 import io
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
+
+import zstandard
 
 from firth.run.errors import InputError
 from firth.run.files import write_atomically
@@ -60,8 +64,9 @@ class Rows:
             yield line, dict(zip(self.header, cells, strict=True))
 
 
-def read_rows(path: Path, needed: Sequence[str] = ()) -> Rows:
-    """Read a file with a header: `.tsv` split on tabs only, without quoting; else CSV.
+def read_rows(path: Path, needed: Sequence[str] = (), *, tabs: bool | None = None) -> Rows:
+    """Read a file with a header: `tabs` are all that separates, without quoting; or CSV. None goes
+    by the ending: `.tsv` has tabs.
 
     A byte order mark, CRLF line ends and blank lines are accepted.
 
@@ -69,7 +74,8 @@ def read_rows(path: Path, needed: Sequence[str] = ()) -> Rows:
         InputError: The file cannot be read or is not UTF-8, has no header, lacks a column, or has
             lines with too many or too few cells (all of them named).
     """
-    kept = [row for row in read_cells(path, tabs=path.suffix == ".tsv") if any(row[1])]
+    tabs = path.suffix == ".tsv" if tabs is None else tabs
+    kept = [row for row in read_cells(path, tabs=tabs) if any(row[1])]
     expected = f" with {', '.join(needed)}" if needed else ""
     if not kept:
         raise InputError(f"{path}: empty; expected a header{expected}")
@@ -114,11 +120,14 @@ def comma_separated(path: Path, lines: Iterable[str], *, strict: bool = True) ->
 
 
 def read_text(path: Path) -> str:
-    """A UTF-8 file, its byte order mark dropped; raise `InputError` where that cannot be done."""
+    """A UTF-8 file (`.gz` and `.zst` are unpacked), its byte order mark dropped; raise `InputError`
+    where that cannot be done."""
     if path.exists() and not path.is_file():  # a pipe would be waited for, a device never ends
         raise InputError(f"{path}: cannot be read (not a file)")
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return _unpacked(path).decode("utf-8-sig")
+    except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as error:
+        raise InputError(f"{path}: cannot be unpacked ({error})") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:
@@ -126,6 +135,16 @@ def read_text(path: Path) -> str:
         raise InputError(
             f"{path}, line {line}: not UTF-8 (byte {error.start} of the file). Save it as UTF-8"
         ) from error
+
+
+def _unpacked(path: Path) -> bytes:
+    data = path.read_bytes()
+    if path.suffix == ".gz":
+        return gzip.decompress(data)
+    if path.suffix == ".zst":
+        with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as stream:
+            return stream.read()
+    return data
 
 
 def listed(names: Sequence[str]) -> str:
