@@ -110,9 +110,9 @@ def reproduce(
         list[str] | None,
         typer.Option(
             "--peer",
-            metavar="[ROW=]MODEL",
-            help="A model to stand in table1 to table4 too, beside the row of the paper that it "
-            "stands for; repeatable.",
+            metavar="[NAME=]MODEL",
+            help="A model to stand in table1 to table4 too: beside the row of the paper of that "
+            "name, or under it; repeatable.",
             show_default=False,
         ),
     ] = None,

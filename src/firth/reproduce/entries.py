@@ -89,7 +89,7 @@ class Trial:
 
     Args:
         request: What was asked for.
-        tasks: Sets to measure on, as `firth evaluate` names them.
+        tasks: Sets to measure on, as `firth evaluate` names them; of `A or B`, the first there is.
         peers: Row of the paper → what may stand beside it.
         aggregate: How a set's rows become one figure.
 
@@ -99,7 +99,7 @@ class Trial:
         starts: What is fine-tuned; the first is compared with the paper's Surrogate.
 
     Raises:
-        ConfigError: A peer for a row that is none, or two starts of one name.
+        ConfigError: Two starts of one name.
         InputError: No start is named and there is no Surrogate; a start cannot be opened; no set
             can be had. All before any work.
         MissingStageError: The run that a start is made of is not built far enough.
@@ -113,13 +113,10 @@ class Trial:
         self._peers, self._named = peers, _named(request, peers)
         self.sets: dict[str, EvaluationSet] = {}
         self.notes: list[str] = []
-        for name in tasks:
-            task, split = find_task(name)
-            try:
-                self.sets[task.name] = load_set(task, request.data_dir, split)
-            except FirthError as error:
-                left_out = LeftOut.because("task", name, error)
-                self.notes.append(f"missing: {name}: {left_out.brief or left_out.reason}")
+        for names in tasks:
+            found, said = _load(names, request.data_dir)
+            self.sets |= {found.task.name: found} if found else {}
+            self.notes += [said] if said else []
         if not self.sets:
             raise InputError(f"{request.name}: no set of the table can be had; {self.notes[0]}")
         self.starts = _starts(request)
@@ -154,16 +151,16 @@ class Trial:
         found = []
         for row, peer in self._peers.items():
             models = self._named.get(row, [])
-            can_be_had = peer.model.startswith(PREFIX) or (peer.model and hub_is_reachable())
-            if not models and can_be_had:
-                models = [peer.model]
             if not models and peer.model:
-                name = f"{row} ({peer.model})"
-                found.append(Entry(name, row, reason="the hub cannot be reached"))
+                if peer.model.startswith(PREFIX) or hub_is_reachable():
+                    models = [(shown(peer.model), peer.model)]
+                else:
+                    name, reason = f"{row} ({peer.model})", "the hub cannot be reached"
+                    found.append(Entry(name, row, reason=reason))
             elif not models:
                 found.append(Entry(row, row, reason=peer.why))
-            found += [self.entry(shown(model), model, row) for model in models]
-        return found + [self.entry(shown(model), model) for model in self._named.get("", [])]
+            found += [self.entry(name, model, row) for name, model in models]
+        return found + [self.entry(name, model) for name, model in self._named.get("", [])]
 
     def tfidf(self) -> Entry:
         """Idf of the run's corpus where there is one, else of the measured set."""
@@ -303,25 +300,37 @@ def shown(model: str) -> str:
     return "/".join(folder.resolve().parts[-2:]) if folder.is_dir() else model
 
 
+def _load(names: str, data_dir: Path | None) -> tuple[EvaluationSet | None, str]:
+    """The first set of `A or B` that can be had, and what is to be said of it."""
+    said = ""
+    for name in names.split(" or "):
+        task, split = find_task(name)
+        try:
+            found = load_set(task, data_dir, split)
+        except FirthError as error:
+            left_out = LeftOut.because("task", name, error)
+            said = said or f"{name}: {left_out.brief or left_out.reason}"
+        else:
+            return found, said and f"{said}: measured on its {found.split} rows instead"
+    return None, f"missing: {said}"
+
+
 def _missing(name: str, beside: str, error: FirthError) -> Entry:
     return Entry(name, beside, reason=LeftOut.because("model", name, error).reason)
 
 
-def _named(request: Request, peers: Mapping[str, Peer]) -> dict[str, list[str]]:
-    """Row of the paper, or "" → the models that were named for it."""
-    found: dict[str, list[str]] = {}
-    problems = []
+def _named(request: Request, peers: Mapping[str, Peer]) -> dict[str, list[tuple[str, str]]]:
+    """Row of the paper, or "" → (what it is called, model) of those that were named for it."""
     rows = {front: row for row, peer in peers.items() for front in peer.fronts}
+    found: dict[str, list[tuple[str, str]]] = {}
     for text in request.options.peer or ():
-        row, equals, model = text.partition("=")
-        if equals and not text.startswith(PREFIX) and not Path(text).exists():
-            if row not in peers or not model:
-                problems.append(f"--peer {text}: no such row; expected one of: {', '.join(peers)}")
+        label, equals, model = text.partition("=")
+        if not equals or text.startswith(PREFIX) or Path(text).exists():
+            found.setdefault(rows.get(text.partition("@")[0], ""), []).append((shown(text), text))
+        elif label in peers:
+            found.setdefault(label, []).append((shown(model), model))
         else:
-            row, model = rows.get(text.partition("@")[0], ""), text
-        found.setdefault(row, []).append(model)
-    if problems:
-        raise ConfigError(request.name, problems)
+            found.setdefault("", []).append((label, model))
     return found
 
 

@@ -34,7 +34,8 @@ class Options:
         vectors: Word vectors (STR-2021), as `firth evaluate` names them.
         train_pairs: At most so many training pairs a fold or training, at least 2.
         start: What is fine-tuned (Tables 1 to 4), as `firth finetune` names it.
-        peer: Models that stand in a table too, `MODEL` or `ROW=MODEL`.
+        peer: Models that stand in a table too: `MODEL`, or `NAME=MODEL`, where the name is a row of
+            the paper that it stands beside, or what it shall be called.
         learn_from: Sets or files with labels, in the place of the paper's (NLI, triplets).
     """
 
