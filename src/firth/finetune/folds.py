@@ -21,7 +21,7 @@ from firth.evaluate.metrics import (
 )
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.task import Kind as Shape
-from firth.finetune.data import divided, examples_of, joined, problems_of_train
+from firth.finetune.data import divided, examples_of, in_order, joined, problems_of_train
 from firth.finetune.finetune import COMMAND, LIBRARIES, refuse
 from firth.finetune.recipe import Kind, Objective, Recipe, recipe_of
 from firth.finetune.report import REPORT, START, TUNED
@@ -119,8 +119,8 @@ def cross_validate(
     opened = Start(start, run)
     places = Places(data_dir, columns or {}, by, score_range)
     names = usual_sets(recipe.kind, data)
-    whole = joined([one for name in names for one in read_sets(name, recipe.kind, places).values()],
-                   "all")  # fmt: skip
+    sets = [one for name in names for one in read_sets(name, recipe.kind, places).values()]
+    whole = in_order(joined(sets, "all"))
     divided_rows = divide(whole, Scheme.CROSS_TOPIC if by else Scheme.RANDOM, seed, folds)
     parts = [_part(whole, fold, share, limit, seed) for fold in divided_rows]
     refuse([problem for part in parts for problem in part.problems(recipe)])
@@ -174,7 +174,7 @@ class _Part:
 
 def _part(whole: EvaluationSet, fold: Fold, share: float, limit: int | None, seed: int) -> _Part:
     def of(rows: npt.NDArray[np.int64], name: str) -> EvaluationSet:
-        return replace(whole, rows=tuple(whole.rows[row] for row in rows.tolist()), split=name)
+        return replace(whole.only(rows), split=name)
 
     test, train, dev = of(fold.test, fold.name), of(fold.train, TRAIN), None
     before = len(train.rows)

@@ -218,7 +218,7 @@ def _sets(
 
 
 def _task(name: str, content: Content, score_range: tuple[float, float] = (0.0, 1.0)) -> Task:
-    shape, metrics = Shape.PAIRS, (Metric.SPEARMAN, Metric.PEARSON)
-    if content is Content.TRIPLETS:
-        shape, metrics = Shape.TRIPLETS, (Metric.ACCURACY,)
+    triplets = content is Content.TRIPLETS
+    shape = Shape.TRIPLETS if triplets else Shape.PAIRS
+    metrics = (Metric.ACCURACY,) if triplets else (Metric.SPEARMAN, Metric.PEARSON)
     return Task(name, name, shape, metrics, {ALL: Published(0)}, (ALL,), score_range, "", "")
