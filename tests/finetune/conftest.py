@@ -38,7 +38,7 @@ def scored_rows(count: int, seed: int = 3) -> list[dict[str, object]]:
 def inference_rows(count: int, seed: int = 3) -> list[dict[str, object]]:
     """Premises with all three labels: same topic, another one, a mixture."""
     rng, topics = random.Random(seed), list(TOPICS)
-    rows = []
+    rows: list[dict[str, object]] = []
     for _ in range(count):
         topic = rng.choice(topics)
         other = rng.choice([t for t in topics if t != topic])

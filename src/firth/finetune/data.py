@@ -87,12 +87,10 @@ def gather(
             train, kept[name] = divided(train, share, derive_seed(seed, "finetune", name), name)
             drawn.append(name)
         if (part := kept[name]) is not None and part.rows:
-            others = [kept[TEST]] if name == DEV else []
-            for other in others:
-                part = part if other is None else _without(part, other, left_out)
-            kept[name], train = part, _without(train, part, left_out)
-    return Data(in_order(train), *(one and in_order(one) for one in (kept[DEV], kept[TEST])),
-                tuple(drawn), tuple(left_out))  # fmt: skip
+            if name == DEV and (measuring := kept[TEST]) is not None:
+                part = _without(part, measuring, left_out)
+            kept[name], train = in_order(part), _without(train, part, left_out)
+    return Data(in_order(train), kept[DEV], kept[TEST], tuple(drawn), tuple(left_out))
 
 
 def joined(sets: Sequence[EvaluationSet], name: str) -> EvaluationSet:
