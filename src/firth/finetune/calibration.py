@@ -52,9 +52,9 @@ class Line:
         left = 1 - 1 / n - centred**2 / squares
         off = (scores - slope * cosines - intercept) / np.maximum(left, 1e-9)
         constant = (scores - scores.mean()) * n / (n - 1)
-        figures = (slope, intercept, low, high)
-        errors = (float(np.sqrt(np.mean(one**2))) for one in (off, constant))
-        return cls(*(round(one, 6) for one in figures), n, *(round(one, 6) for one in errors))
+        error, constant_error = (float(np.sqrt(np.mean(one**2))) for one in (off, constant))
+        return cls(round(slope, 6), round(intercept, 6), low, high, n, round(error, 6),
+                   round(constant_error, 6))  # fmt: skip
 
     def of(self, cosines: npt.ArrayLike) -> Floats:
         """Scores of cosines, same shape."""

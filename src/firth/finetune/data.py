@@ -80,19 +80,17 @@ def gather(
         DEV: _given(dev, places) or _among(sources, _TRIAL, DEV),
         TEST: _given(test, places) or _among(sources, (TEST,), TEST),
     }
-    drawn = []
+    drawn: list[str] = []
+    left_out: list[str] = []
     for name in (TEST, DEV):
-        if kept[name] is None and share:
+        if kept[name] is None and share and len(train.rows) >= FEWEST:
             train, kept[name] = divided(train, share, derive_seed(seed, "finetune", name), name)
             drawn.append(name)
-    found_dev, found_test = kept[DEV], kept[TEST]
-    left_out: list[str] = []
-    if found_dev and found_test:
-        found_dev = _without(found_dev, found_test, left_out)
-    for other in (found_dev, found_test):
-        if other is not None:
-            train = _without(train, other, left_out)
-    return Data(train, found_dev, found_test, tuple(drawn), tuple(left_out))
+        if (part := kept[name]) is not None and part.rows:
+            if name == DEV and (measuring := kept[TEST]) is not None:
+                part = _without(part, measuring, left_out)
+            kept[name], train = in_order(part), _without(train, part, left_out)
+    return Data(in_order(train), kept[DEV], kept[TEST], tuple(drawn), tuple(left_out))
 
 
 def joined(sets: Sequence[EvaluationSet], name: str) -> EvaluationSet:
@@ -128,11 +126,14 @@ def divided(
 ) -> tuple[EvaluationSet, EvaluationSet]:
     """A set without a random share of its rows, and that share; whatever their order."""
     rng = np.random.default_rng(seed)
-    order = data.order[rng.permutation(len(data.rows))]
-    size = round(share * len(order))
-    parts = (np.sort(order[size:]), np.sort(order[:size]))
-    rest, drawn = (tuple(data.rows[row] for row in part.tolist()) for part in parts)
-    return replace(data, rows=rest), replace(data, rows=drawn, split=name)
+    mixed = data.order[rng.permutation(len(data.rows))]
+    size = min(max(3, round(share * len(mixed))), len(mixed))
+    return data.only(np.sort(mixed[size:])), replace(data.only(np.sort(mixed[:size])), split=name)
+
+
+def in_order(data: EvaluationSet) -> EvaluationSet:
+    """A set with its rows in the order that follows from them alone."""
+    return data.only(data.order)
 
 
 def _to_learn(name: str, splits: Mapping[str, EvaluationSet]) -> EvaluationSet:

@@ -119,10 +119,10 @@ def finetune(
     claim_folder(Path(out), COMMAND)
     places = Places(data_dir, columns or {}, None, score_range)
     names = usual_sets(recipe.kind, data)
-    sides = (None if one is None else str(one) for one in (dev, test))
+    choosing, measuring = (None if one is None else str(one) for one in (dev, test))
     refuse([*recipe.problems(), *_wrong(seeds, limit)])
     opened = Start(start, run)
-    found = gather(recipe.kind, names, *sides, places, share, seeds[0])
+    found = gather(recipe.kind, names, choosing, measuring, places, share, seeds[0])
     refuse(problems(found, recipe.kind, recipe.chosen) + [
         problem for seed in seeds if limit is not None
         for problem in problems_of_train(found.train.sampled(limit, seed), recipe.kind,

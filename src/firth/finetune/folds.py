@@ -21,7 +21,7 @@ from firth.evaluate.metrics import (
 )
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.task import Kind as Shape
-from firth.finetune.data import divided, examples_of, joined, problems_of_train
+from firth.finetune.data import divided, examples_of, in_order, joined, problems_of_train
 from firth.finetune.finetune import COMMAND, LIBRARIES, refuse
 from firth.finetune.recipe import Kind, Objective, Recipe, recipe_of
 from firth.finetune.report import REPORT, START, TUNED
@@ -119,8 +119,8 @@ def cross_validate(
     opened = Start(start, run)
     places = Places(data_dir, columns or {}, by, score_range)
     names = usual_sets(recipe.kind, data)
-    whole = joined([one for name in names for one in read_sets(name, recipe.kind, places).values()],
-                   "all")  # fmt: skip
+    sets = [one for name in names for one in read_sets(name, recipe.kind, places).values()]
+    whole = in_order(joined(sets, "all"))
     divided_rows = divide(whole, Scheme.CROSS_TOPIC if by else Scheme.RANDOM, seed, folds)
     parts = [_part(whole, fold, share, limit, seed) for fold in divided_rows]
     refuse([problem for part in parts for problem in part.problems(recipe)])
@@ -174,7 +174,7 @@ class _Part:
 
 def _part(whole: EvaluationSet, fold: Fold, share: float, limit: int | None, seed: int) -> _Part:
     def of(rows: npt.NDArray[np.int64], name: str) -> EvaluationSet:
-        return replace(whole, rows=tuple(whole.rows[row] for row in rows.tolist()), split=name)
+        return replace(whole.only(rows), split=name)
 
     test, train, dev = of(fold.test, fold.name), of(fold.train, TRAIN), None
     before = len(train.rows)
@@ -305,8 +305,9 @@ def _text(report: Mapping[str, Any]) -> str:
         f"{data['rows']:,} rows, {report['scheme']}"
     ]
     rows = [["", "", START, TUNED, "difference"]]
-    for metric, figures in report["figures"].items():
-        for name, one in figures.items():
+    metrics = [metric.value for metric in Metric if metric in report["figures"]]
+    for metric in metrics:
+        for name, one in sorted(report["figures"][metric].items(), reverse=True):
             shown = [str(Estimate(**one[which])) for which in (START, TUNED)]
             ahead = Difference(**one["difference"])
             rows.append([metric, name, *shown, str(Estimate(**asdict(ahead)))])
@@ -314,7 +315,7 @@ def _text(report: Mapping[str, Any]) -> str:
     lines += [
         "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
-    metric = next(iter(report["figures"]))
+    metric = metrics[0]
     lines.append(f"{metric} by fold: " + ", ".join(
         f"{one['name']} {one[metric][TUNED]:.1f}" if one[metric][TUNED] is not None
         else f"{one['name']} undefined" for one in report["folds"]

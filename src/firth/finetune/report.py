@@ -8,7 +8,7 @@ from string import Template
 from typing import Any
 
 from firth.evaluate.figures import Bootstrap
-from firth.evaluate.metrics import Difference, Estimate, Floats
+from firth.evaluate.metrics import Difference, Estimate, Floats, Metric
 from firth.evaluate.rows import EvaluationSet, Sample, Scored
 from firth.finetune.calibration import Calibration, Line
 
@@ -92,7 +92,7 @@ def _table(report: Mapping[str, Any]) -> list[str]:
         kept = next(one for one in report["seeds"] if one["seed"] == report["kept"])
         shown = [_times(kept["looks"][0]["figure"]), _times(kept["dev"])]
         rows.append([f"dev {report['data']['dev']['metric']}", *shown, ""])
-    for metric, one in (report["test"] or {}).items():
+    for metric, one in _measured(report):
         figures = [str(Estimate(**one[name])) for name in (START, TUNED)]
         rows.append([f"test {metric}", *figures, _signed(Difference(**one["difference"]))])
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
@@ -100,6 +100,12 @@ def _table(report: Mapping[str, Any]) -> list[str]:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def _measured(report: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The figures of test, in the usual order of metrics."""
+    found = report["test"] or {}
+    return [(metric.value, found[metric]) for metric in Metric if metric in found]
 
 
 def _times(figure: float | None) -> str:
@@ -118,7 +124,7 @@ def _seeds(report: Mapping[str, Any]) -> list[str]:
     names = ", ".join(str(one["seed"]) for one in report["seeds"])
     best = ", the best by dev" if "dev" in report["data"] else ""
     lines = [f"seeds {names}; kept: {report['kept']}{best}"]
-    for metric, one in (report["test"] or {}).items():
+    for metric, one in _measured(report):
         seeds = one["seeds"]
         mean = Estimate(*(seeds[name] for name in ("value", "low", "high", "n", "reason")))
         if seeds["deviation"] is not None:

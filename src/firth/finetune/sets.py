@@ -113,6 +113,8 @@ def read_sets(name: str, kind: Kind | None, places: Places) -> dict[str, Evaluat
         if expected not in (None, content):
             raise InputError(f"{name}: {content}, from which {kind} cannot be learned; expected "
                              f"{expected}")  # fmt: skip
+        if places.by not in (None, "subtask"):
+            raise InputError(f"by: got {places.by} for {name}; expected subtask, a known set's own")
         known = _known_inference if whole in INFERENCE else _known
         found = known({**INFERENCE, **TASKS}[whole], split, places)
     else:
@@ -218,7 +220,7 @@ def _sets(
 
 
 def _task(name: str, content: Content, score_range: tuple[float, float] = (0.0, 1.0)) -> Task:
-    shape, metrics = Shape.PAIRS, (Metric.SPEARMAN, Metric.PEARSON)
-    if content is Content.TRIPLETS:
-        shape, metrics = Shape.TRIPLETS, (Metric.ACCURACY,)
+    triplets = content is Content.TRIPLETS
+    shape = Shape.TRIPLETS if triplets else Shape.PAIRS
+    metrics = (Metric.ACCURACY,) if triplets else (Metric.SPEARMAN, Metric.PEARSON)
     return Task(name, name, shape, metrics, {ALL: Published(0)}, (ALL,), score_range, "", "")

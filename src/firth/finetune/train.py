@@ -235,6 +235,7 @@ def _train(
     scheduler = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: schedule.rate(start + step) / schedule.learning_rate
     )
+    left: Any = lambda *_, **__: _Batches(batches[start:])  # noqa: E731
     with bar(title, schedule.steps) as shown:
         shown.advance(start)
         watch = _Watch(loss, optimiser, schedule, recipe.patience, best, scratch, shown,
@@ -245,7 +246,7 @@ def _train(
                 output_dir=str(scratch / "trainer"),
                 max_steps=schedule.steps - start,
                 per_device_train_batch_size=recipe.size,
-                batch_sampler=lambda *_, **__: _Batches(batches[start:]),
+                batch_sampler=left,
                 max_grad_norm=schedule.clip,
                 bf16=schedule.bfloat16,
                 use_cpu=model.device.type == "cpu",
