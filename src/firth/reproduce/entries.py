@@ -181,7 +181,7 @@ class Trial:
         found = []
         for start in self.starts:
             made = self.run_of(start) is not None
-            model = (
+            model: Model = (
                 EncoderScorer(start.open(self.request.seed), start.shown) if made else start.name
             )
             found.append(self.entry(start.shown, model, self.beside(start, "Surrogate base")))
