@@ -102,7 +102,8 @@ def reproduce(
             "--start",
             metavar="NAME_OR_PATH",
             help="What is fine-tuned, in table1 to table4: RUN/surrogate, folder or hub name, "
-            "static, transformer; repeatable. Default: the run's Surrogate.",
+            "static, transformer, scratch:NAME (random weights); repeatable. Default: the run's "
+            "Surrogate.",
             show_default=False,
         ),
     ] = None,

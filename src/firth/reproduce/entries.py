@@ -22,6 +22,8 @@ from firth.finetune.sets import INFERENCE, TRAIN, Places, read_sets
 from firth.finetune.start import Start
 from firth.reproduce.options import Request
 from firth.reproduce.report import UNKNOWN, intervals
+from firth.reproduce.scratch import PREFIX as SCRATCH
+from firth.reproduce.scratch import scratch_of
 from firth.run.errors import ConfigError, FirthError, InputError
 from firth.run.hub import hub_is_reachable
 from firth.run.run import Run
@@ -119,10 +121,10 @@ class Trial:
             self.notes += [said] if said else []
         if not self.sets:
             raise InputError(f"{request.name}: no set of the table can be had; {self.notes[0]}")
-        self.starts = _starts(request)
         self.bootstrap = Bootstrap(request.seed, RESAMPLES, Cache(request.folder / "cache"))
         run = request.given
         self._models = (request.folder if run is None else run.path / "reproduce") / "models"
+        self.starts = _starts(request, self.place)
 
     # What is there.
 
@@ -334,7 +336,7 @@ def _named(request: Request, peers: Mapping[str, Peer]) -> dict[str, list[tuple[
     return found
 
 
-def _starts(request: Request) -> list[Start]:
+def _starts(request: Request, place: Callable[[Start, str], Path]) -> list[Start]:
     """Each opened once; errors as of `Trial`."""
     run, names = request.given, request.options.start
     if names is None:
@@ -344,7 +346,14 @@ def _starts(request: Request) -> list[Start]:
                 "(firth distill --run RUN), or --start with the folder or hub name of an encoder"
             )
         names = (str(run.folder(SURROGATE)),)
-    found = [Start(n, run if BaseKind.of(n) is not BaseKind.PRETRAINED else None) for n in names]
+    found = []
+    for name in names:
+        encoder = name.removeprefix(SCRATCH)
+        made = BaseKind.of(encoder) is not BaseKind.PRETRAINED
+        start = Start(encoder, run if made else None)
+        if encoder != name:
+            start = Start(scratch_of(start, place(start, "scratch"), request.seed))
+        found.append(start)
     known = [one.shown for one in found]
     if len(set(known)) < len(known):
         problem = f"--start: got {', '.join(known)}; expected names that differ in their last parts"
