@@ -96,6 +96,7 @@ def tiny_settings(folder: Path) -> dict[str, object]:
         "paper": {"contexts": 4, "shortlist": 6},
         "harvest": {"pairs": 60, "shard_pairs": 12, "cluster": 3},
         "surrogate": {"dimensions": 16, "epochs": 1},
+        "cross_encoder": {"dimensions": 16, "layers": 1, "epochs": 1},
     }  # fmt: skip
 
 
@@ -110,6 +111,7 @@ def tiny_run(
     from firth.context import CONTEXT, THEMES
     from firth.origin import ORIGIN
     from firth.pipeline import bring_up_to_date
+    from firth.surrogate import CROSS_ENCODER
 
     base = tmp_path_factory.getbasetemp()
     if worker_id != "master":
@@ -124,7 +126,7 @@ def tiny_run(
             settings = tiny_settings(texts) | {"adapt": {"encoder": str(tiny_bert)}}
             run = Run.create(path, Config.parse(settings, CONFIG))
             bring_up_to_date(run)
-            bring_up_to_date(run, CONTEXT, THEMES, ORIGIN)
+            bring_up_to_date(run, CONTEXT, THEMES, ORIGIN, CROSS_ENCODER)
     return path
 
 

@@ -25,7 +25,7 @@ from firth.run.progress import note
 from firth.run.run import Run
 from firth.run.stage import Outcome, Stage
 from firth.scale import SCALE
-from firth.surrogate import SURROGATE, TEACHER
+from firth.surrogate import CROSS_ENCODER, SURROGATE, TEACHER
 from firth.surrogate.settings import Way
 from firth.surrogate.way import way_of
 
@@ -58,6 +58,7 @@ STEPS = (
     Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
     Step(TEACHER, "firth.surrogate.teacher", "build_teacher"),
     Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
+    Step(CROSS_ENCODER, "firth.surrogate.distill", "build_cross_encoder"),
     Step(INDEX, "firth.index.build", "build_index"),
     Step(SCALE, "firth.scale.build", "build_scale"),
     Step(EVALUATION, "firth.evaluate.evaluate", "build_evaluation"),
@@ -66,9 +67,10 @@ STEPS = (
 
 def needed(run: Run) -> tuple[Stage, ...]:
     """The stages of a whole run, in order: without the models of the method of Origin that is not
-    used and what the other way of distilling reads, and without an adapted encoder or an evaluation
-    where none is named."""
+    used and what the other way of distilling reads, without an adapted encoder or an evaluation
+    where none is named, and without a cross-encoder, which `firth distill` makes."""
     unused = {RETRIEVE, COHERENCE, GENERATOR, CONTEXT, ORIGIN} - {*Origin.reads(run)}
+    unused.add(CROSS_ENCODER)
     if way_of(run) is Way.PAPER:
         unused = (unused | {TEACHER}) - {RETRIEVE}
     else:
@@ -140,7 +142,7 @@ def _questions(run: Run) -> Iterator[Callable[[], object]]:
     from firth.context.adapt import adapt_inputs
     from firth.context.build import context_inputs
     from firth.corpus.inputs import resolve_inputs
-    from firth.evaluate.task import find_task
+    from firth.evaluate.load import find_named
     from firth.run.pretrained import PretrainedFiles
     from firth.surrogate.distill import base_inputs
     from firth.surrogate.teacher import teacher_inputs
@@ -148,7 +150,7 @@ def _questions(run: Run) -> Iterator[Callable[[], object]]:
     config = run.config
     if config.corpus.inputs:
         yield partial(resolve_inputs, config.corpus.inputs, run.path)
-    yield from (partial(find_task, name) for name in config.evaluate.tasks)
+    yield from (partial(find_named, name) for name in config.evaluate.tasks)
     if config.adapt.encoder is not None:
         yield partial(adapt_inputs, config.adapt)
     if config.origin.method is Method.ENSEMBLE:

@@ -19,7 +19,8 @@ from firth.context.settings import Encoder, Scale, TuneConfig
 from firth.origin.choose import build_origin
 from firth.origin.ensemble import EnsembleOrigin
 from firth.run.errors import InputError
-from firth.run.pretrained import ModelKind, kind_of
+from firth.run.model_kind import ModelKind
+from firth.run.pretrained import kind_of
 from firth.run.run import Run
 from firth.run.section import Pooling
 

@@ -4,11 +4,12 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.metrics import average_precision_score, roc_auc_score
 
-from firth.evaluate.metrics import Floats, Metric, estimate, paired_difference
+from firth.evaluate.metrics import _STATISTICS, Floats, Metric, estimate, paired_difference
 from firth.run.errors import InputError
 
 Columns = tuple[Floats, Floats]
@@ -27,6 +28,10 @@ def reference(metric: Metric, x: Floats, y: Floats) -> float:
     return 100 * float(function(x, y).statistic)
 
 
+OF_NUMBERS = (Metric.SPEARMAN, Metric.PEARSON, Metric.ACCURACY)
+"""Of any two columns; the others are of classes."""
+
+
 def tied_columns(n: int, seed: int) -> Columns:
     """Correlated columns with many ties."""
     rng = np.random.default_rng(seed)
@@ -34,7 +39,7 @@ def tied_columns(n: int, seed: int) -> Columns:
     return x, (x + rng.normal(size=n)).round(1)
 
 
-@pytest.mark.parametrize("metric", Metric)
+@pytest.mark.parametrize("metric", OF_NUMBERS)
 @given(rows=few_values)
 def test_the_point_estimate_is_scipys(metric: Metric, rows: list[tuple[float, float]]) -> None:
     """Ties share average ranks; a constant column has no correlation."""
@@ -48,7 +53,7 @@ def test_the_point_estimate_is_scipys(metric: Metric, rows: list[tuple[float, fl
         assert found.n == len(rows)
 
 
-@pytest.mark.parametrize("metric", Metric)
+@pytest.mark.parametrize("metric", OF_NUMBERS)
 def test_intervals_are_those_of_a_plain_bootstrap(metric: Metric) -> None:
     """Counting is resampling: percentiles agree with resampled rows given to scipy."""
     x, y = tied_columns(80, seed=4)
@@ -62,7 +67,7 @@ def test_intervals_are_those_of_a_plain_bootstrap(metric: Metric) -> None:
     assert found.high == pytest.approx(plain[1], abs=2.0)
 
 
-@pytest.mark.parametrize("metric", Metric)
+@pytest.mark.parametrize("metric", OF_NUMBERS)
 def test_every_resample_is_exact(metric: Metric) -> None:
     """With one resample the interval is that resample's metric: ranks are recomputed in it."""
     x, y = tied_columns(25, seed=8)
@@ -75,7 +80,7 @@ def test_every_resample_is_exact(metric: Metric) -> None:
         assert found.high == pytest.approx(expected, abs=1e-8)
 
 
-@pytest.mark.parametrize("metric", Metric)
+@pytest.mark.parametrize("metric", OF_NUMBERS)
 def test_the_interval_covers_the_truth_about_as_often_as_it_says(metric: Metric) -> None:
     """Of 200 samples of a known distribution, 95 % of the intervals hold the true value."""
     rho, n = 0.6, 120
@@ -96,7 +101,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says(metric: Metric)
     assert 180 <= covered <= 199
 
 
-@pytest.mark.parametrize("metric", Metric)
+@pytest.mark.parametrize("metric", OF_NUMBERS)
 def test_the_order_of_rows_does_not_matter(metric: Metric) -> None:
     """Neither for the figure nor for its interval."""
     x, y = tied_columns(60, seed=3)
@@ -239,3 +244,26 @@ def test_a_thousand_resamples_are_a_matter_of_moments() -> None:
     start = time.perf_counter()
     estimate(Metric.SPEARMAN, x, y, seed=0)
     assert time.perf_counter() - start < 6
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.25, 0.5, 1.0])), min_size=2),
+    st.integers(0, 99),
+)
+def test_ranking_of_two_classes_is_scikit_learns(rows: list[tuple[bool, float]], seed: int) -> None:
+    """On the rows, ties included, and in a resample: a row counts as often as it was drawn."""
+    rows = [*rows, (True, 0.5), (False, 0.25)]
+    x, y = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+    weights = np.random.default_rng(seed).integers(0, 3, len(rows)).astype(np.float64)
+    weights[-2:] = 1.0
+    counts = np.stack([np.ones_like(weights), weights])
+    for metric, theirs in (
+        (Metric.AUC, roc_auc_score), (Metric.AVERAGE_PRECISION, average_precision_score)
+    ):  # fmt: skip
+        ours = _STATISTICS[metric](x, y)(counts)
+        kept = [theirs(x, y, sample_weight=drawn) for drawn in counts]
+        assert ours == pytest.approx(kept)
+    one = estimate(Metric.AUC, np.ones(3), np.arange(3.0), seed=1)
+    assert one.reason == "all 3 gold scores equal 1"
+    assert estimate(Metric.AUC, x, np.zeros_like(x), seed=1).value == pytest.approx(50)

@@ -19,6 +19,7 @@ from firth.origin.settings import Method
 from firth.run.config import Config
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
+from firth.surrogate.cross_scorer import CrossScorer
 
 PAIRS = [
     ("the red ship sailed", "a ship left the harbour"),
@@ -145,16 +146,65 @@ def test_pickled_weights_are_refused(tiny_bert: Path, tmp_path: Path) -> None:
         resolve_model(folder)
 
 
-def test_a_cross_encoder_is_refused_by_name(tiny_bert: Path, tmp_path: Path) -> None:
-    """It would open as an encoder that nobody trained, and be scored."""
+@pytest.fixture(scope="module")
+def classifiers(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cross-encoders with a head of one output, of inference's classes, and of nameless ones."""
     from transformers import AutoModelForSequenceClassification
 
-    folder = tmp_path / "other"
-    shutil.copytree(tiny_bert, folder)
-    model = AutoModelForSequenceClassification.from_pretrained(tiny_bert, num_labels=1)
-    model.save_pretrained(folder)
-    with pytest.raises(InputError, match="other: a cross-encoder"):
-        resolve_model(folder)
+    folder = tmp_path_factory.mktemp("classifiers")
+    for name, labels in {
+        "one": ["LABEL_0"],
+        "nli": ["contradiction", "entailment", "neutral"],
+        "two": ["LABEL_0", "LABEL_1"],
+    }.items():
+        shutil.copytree(tiny_bert, folder / name)
+        model = AutoModelForSequenceClassification.from_pretrained(
+            tiny_bert, num_labels=len(labels), id2label=dict(enumerate(labels))
+        )
+        model.save_pretrained(folder / name)
+    return folder
+
+
+def test_a_cross_encoder_is_scored_as_what_it_is(classifiers: Path) -> None:
+    """Of one output the raw output, as the library gives it; of inference, that of entailment; of
+    classes that say nothing, none."""
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    said = CrossEncoder(str(classifiers / "one"), device="cpu").predict(
+        list(PAIRS), activation_fn=torch.nn.Identity()
+    )
+    scorer = resolve_model(classifiers / "one")
+    assert isinstance(scorer, CrossScorer)
+    assert scorer.similarities(PAIRS) == pytest.approx(said, abs=1e-5)
+    assert scorer.similarities([]).shape == (0,)
+    logits = CrossEncoder(str(classifiers / "nli"), device="cpu").predict(
+        list(PAIRS), activation_fn=torch.nn.Identity()
+    )
+    expected = torch.softmax(torch.tensor(logits), dim=1)[:, 1]
+    assert resolve_model(classifiers / "nli").similarities(PAIRS) == pytest.approx(
+        expected.numpy(), abs=1e-5
+    )
+    with pytest.raises(InputError, match="two: a classifier of label_0, label_1, none of which"):
+        resolve_model(classifiers / "two")
+
+
+def test_a_cross_encoder_in_the_layout_of_its_library(tiny_bert: Path, tmp_path: Path) -> None:
+    """Saved with modules, as `CrossEncoder` does: the same scores, never those of cosines."""
+    from sentence_transformers import CrossEncoder
+
+    model = CrossEncoder(str(tiny_bert), num_labels=1, device="cpu")
+    model.save_pretrained(str(tmp_path / "cross"))
+    found = resolve_model(tmp_path / "cross")
+    assert found.similarities(PAIRS) == pytest.approx(
+        CrossScorer(model).similarities(PAIRS), abs=1e-5
+    )
+
+
+def test_a_language_model_is_refused_by_name(tiny_llm: Path) -> None:
+    """The mean of its states would be scored; what to type instead is said."""
+    with pytest.raises(InputError, match=r"a causal language model.* baseline:prompt-eol@"):
+        resolve_model(tiny_llm)
 
 
 def test_no_code_of_a_model_is_ever_run(

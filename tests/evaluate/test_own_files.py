@@ -13,7 +13,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.evaluate.own_files import NLI, Content, OwnFile, OwnRow, read_own
+from firth.evaluate.own_files import Content, OwnFile, OwnRow, read_own
+from firth.lexical.labels import NLI
 from firth.run.errors import InputError
 
 SCORED = [
@@ -109,7 +110,9 @@ def test_columns_of_any_name_are_given(tmp_path: Path) -> None:
 
 def test_numbers_under_label_are_scores_where_they_form_a_scale(tmp_path: Path) -> None:
     """As in the sets of the hub; two or three whole numbers are classes."""
-    rows = [{"sentence1": "a", "sentence2": "b", "label": value} for value in (0, 1, 2, 3)]
+    rows: list[dict[str, object]] = [
+        {"sentence1": "a", "sentence2": "b", "label": value} for value in (0, 1, 2, 3)
+    ]
     assert read_own(write(tmp_path / "a.jsonl", rows)).content is Content.SCORED
     assert read_own(write(tmp_path / "b.jsonl", rows[:3])).content is Content.LABELLED
     assert read_own(write(tmp_path / "c.jsonl", rows[:3]), None, Content.SCORED).rows[2].score == 2

@@ -9,14 +9,14 @@ import pytest
 from firth.corpus import CORPUS
 from firth.evaluate import EVALUATION
 from firth.reproduce import surrogate_ablations
-from firth.reproduce.cross_encoder import CROSS_ENCODER, CrossScorer
 from firth.reproduce.derived import Derived
 from firth.reproduce.options import Options
 from firth.reproduce.published import SUN_TABLE7
 from firth.reproduce.registry import reproduce
 from firth.run.errors import ConfigError, MissingStageError
-from firth.run.pretrained import open_cross_encoder
 from firth.run.run import CONFIG, Run
+from firth.surrogate import CROSS_ENCODER
+from firth.surrogate.cross_scorer import CrossScorer
 
 
 def weights_of(folder: Path) -> dict[Path, bytes]:
@@ -65,11 +65,11 @@ def test_structures(whole_run: Run, stsb: Path) -> None:
     stored = json.loads((models / "cross-encoder" / "report.json").read_text())
     train = pq.read_metadata(run / "harvest" / "train.parquet").num_rows
     assert stored["pairs"]["train"] == train
-    assert stored["base"] == report.details["surrogate"]["base"] == "transformer"
+    assert stored["settings"]["base"] == report.details["surrogate"]["base"] == "transformer"
     agreed = report.details["harvest_test"]
     assert agreed["Siamese"]["constant_l2"] == agreed["cross-encoder"]["constant_l2"]
-    assert stored["test"] == agreed["cross-encoder"]
-    scorer = CrossScorer(open_cross_encoder(str(models / CROSS_ENCODER.name)))
+    assert stored["after"]["test"]["all"] == agreed["cross-encoder"]
+    scorer = CrossScorer.open(str(models / CROSS_ENCODER.name))
     a, b, c = "The ship saw the storm.", "The cow met the judge.", "The wave left the barn."
     d = "The trial praised the piano."
     ac, ad, bc, bd = scorer.similarities([(a, c), (a, d), (b, c), (b, d)])

@@ -11,9 +11,10 @@ from sentence_transformers import SentenceTransformer
 
 from firth.run import pretrained
 from firth.run.errors import InputError
+from firth.run.model_kind import ModelKind
 from firth.run.pretrained import (
-    ModelKind,
     PretrainedFiles,
+    encoder_kind,
     kind_of,
     open_cross_encoder,
     open_encoder,
@@ -182,9 +183,44 @@ def test_a_cross_encoder_is_no_sentence_encoder(tiny_bert: Path, tmp_path: Path)
     model: Any = CrossEncoder(str(tiny_bert), num_labels=1, device="cpu")
     model.save_pretrained(str(tmp_path / "cross"))
     assert open_cross_encoder(str(tmp_path / "cross")).predict([("a ship", "the ship")]).shape
-    for asked in (open_encoder, kind_of):
+    assert kind_of(str(tmp_path / "cross")) is ModelKind.CROSS_ENCODER
+    for asked in (open_encoder, encoder_kind):
         with pytest.raises(InputError, match="a cross-encoder"):
             asked(str(tmp_path / "cross"))
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "value", "kind"),
+    [
+        ("config_sentence_transformers.json", "model_type", "SparseEncoder", "sparse-encoder"),
+        ("config_sentence_transformers.json", "model_type", "ColBERT", "multi-vector-encoder"),
+        ("config_sentence_transformers.json", "model_type", "CrossEncoder", "cross-encoder"),
+        ("config.json", "architectures", ["BertForTokenClassification"], "other"),
+        ("config.json", "architectures", ["BertForSequenceClassification"], "cross-encoder"),
+    ],
+)
+def test_what_has_no_vectors_for_sentences_is_named(
+    encoder: Path, file: str, key: str, value: object, kind: str
+) -> None:
+    """By what the library or the architecture says; opened as an encoder it would be scored."""
+    if file == "config.json":
+        (encoder / "modules.json").unlink()
+    edit(encoder / file, with_key(key, value))
+    assert kind_of(str(encoder)) == kind
+    with pytest.raises(InputError, match="Expected a sentence encoder"):
+        open_encoder(str(encoder))
+    if kind != "cross-encoder":
+        with pytest.raises(InputError, match=f"a {kind}; expected a cross-encoder"):
+            open_cross_encoder(str(encoder))
+
+
+def test_modules_of_another_package_say_what_they_are(encoder: Path) -> None:
+    """Where a library left nothing else that says it."""
+    (encoder / "config_sentence_transformers.json").unlink()
+    modules = json.loads((encoder / "modules.json").read_text())
+    modules[-1]["type"] = "sentence_transformers.sparse_encoder.modules.SpladePooling"
+    (encoder / "modules.json").write_text(json.dumps(modules))
+    assert kind_of(str(encoder)) is ModelKind.SPARSE_ENCODER
 
 
 def test_another_model_of_the_same_size_is_noticed(tiny_bert: Path, tmp_path: Path) -> None:

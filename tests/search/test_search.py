@@ -2,16 +2,21 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sentence_transformers import CrossEncoder
 from typer.testing import CliRunner
 
 from firth.cli.main import app
+from firth.lexical.arrays import Floats
+from firth.lexical.scorer import TextPair
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search.search import WEIGHT, Among, By, Search
+from firth.surrogate.cross_scorer import CrossScorer
 
 
 @pytest.fixture(scope="module")
@@ -86,12 +91,33 @@ def test_origin_ranks_anew_and_says_why(search: Search) -> None:
         assert search.why(QUERY, hit).similarity == pytest.approx(hit.score)
 
 
+class Longest:
+    """Ranks by the length of a text: no order of search's own."""
+
+    name = "longest"
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        return np.array([len(text) for _, text in pairs], dtype=np.float64)
+
+
+def test_another_model_ranks_anew(search: Search) -> None:
+    """The order is its own; scores are its answers; cosines and what they mean stay."""
+    hits = search.search(QUERY, top=5, rerank=Longest())
+    pool = search.search(QUERY, top=50)
+    longest = sorted((len(hit.text) for hit in pool), reverse=True)[:5]
+    assert [hit.reranked for hit in hits] == [hit.score for hit in hits] == longest
+    known = {hit.sentence: hit for hit in pool}
+    assert all(hit.cosine == known[hit.sentence].cosine for hit in hits)
+    assert all(hit.origin is None for hit in hits)
+    assert all(hit.meaning == known[hit.sentence].meaning for hit in hits)
+
+
 def test_nothing_is_found_by_words_that_nothing_has(search: Search) -> None:
     """And that is no error."""
     assert search.search("xqzzy", by=By.WORDS) == []
 
 
-def test_the_command(tiny_run: Path, tmp_path: Path) -> None:
+def test_the_command(tiny_run: Path, tiny_bert: Path, tmp_path: Path) -> None:
     """Text and JSON, a query and a file of them; what contradicts itself is refused."""
     run = tmp_path / "run"
     shutil.copytree(tiny_run, run)
@@ -106,6 +132,14 @@ def test_the_command(tiny_run: Path, tmp_path: Path) -> None:
     plain = json.loads(found.output)
     assert [one["query"] for one in plain] == [QUERY, "the old barn"]
     assert len(plain[0]["hits"]) == 10
+    cross = tmp_path / "cross"
+    CrossEncoder(str(tiny_bert), num_labels=1, device="cpu").save_pretrained(str(cross))
+    by_cross = ["search", str(run), QUERY, "--json", "-q", "--rerank-by"]
+    anew = json.loads(runner.invoke(app, [*by_cross, str(cross)]).output)[0]["hits"]
+    asked = CrossScorer.open(str(cross)).similarities([(QUERY, hit["text"]) for hit in anew])
+    assert [hit["reranked"] for hit in anew] == pytest.approx(sorted(asked, reverse=True), abs=1e-5)
+    assert "a masked-lm" in str(runner.invoke(app, [*by_cross, str(tiny_bert)]).exception)
+    assert "both" in str(runner.invoke(app, [*by_cross, str(cross), "--rerank"]).exception)
     out = tmp_path / "hits.json"
     runner.invoke(app, ["search", str(run), QUERY, "--out", str(out), "-q"])
     assert json.loads(out.read_text(encoding="utf-8"))[0]["hits"][0]["text"]

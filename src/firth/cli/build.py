@@ -38,7 +38,7 @@ from firth.run.run import Run
 from firth.run.screen import say
 from firth.run.section import Pooling
 from firth.run.stage import Stage
-from firth.surrogate import SURROGATE, TEACHER
+from firth.surrogate import CROSS_ENCODER, SURROGATE, TEACHER
 
 
 def demo(
@@ -339,6 +339,13 @@ def distill(
             "hub name of an encoder."
         ),
     ] = None,
+    architecture: Annotated[
+        str,
+        typer.Option(
+            help="`bi-encoder`, or `cross-encoder`, which reads two sentences at once and is kept "
+            "beside it (settings `cross_encoder`)."
+        ),
+    ] = "bi-encoder",
     teacher: Annotated[
         str | None,
         typer.Option(
@@ -354,8 +361,17 @@ def distill(
     """Train the Surrogate, a fast copy of Origin: a sentence-transformers model."""
     start(quiet)
     from firth.surrogate.distill import base_inputs
-    from firth.surrogate.settings import Way
+    from firth.surrogate.settings import Architecture, Way
     from firth.surrogate.way import way_of
+
+    if architecture not in list(Architecture):
+        raise InputError(f"--architecture {architecture}: expected {', '.join(Architecture)}")
+    if architecture == Architecture.CROSS_ENCODER:
+        if teacher is not None:
+            raise InputError("--teacher: a cross-encoder learns from the harvest, Origin's scores")
+        changes = parse_settings(settings, seed, cross_encoder={"base": base})
+        _build(changed_run(folder, changes), CROSS_ENCODER)
+        return
 
     named: Changes = {"base": base, "teacher": teacher}
     run = changed_run(folder, parse_settings(settings, seed, surrogate=named))

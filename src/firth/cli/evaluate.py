@@ -14,8 +14,10 @@ from firth.cli.options import (
     Force,
     OptionalOutFile,
     OptionalOutFolder,
+    OwnColumns,
     Quiet,
     Seed,
+    parse_columns,
     start,
 )
 from firth.cli.show import show_json
@@ -40,7 +42,7 @@ Tasks = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME...",
-        help="Evaluation sets, or all; see docs/evaluate.md.",
+        help="Evaluation sets, or all, or files of your own; see docs/evaluate.md.",
         show_default=False,
     ),
 ]
@@ -57,6 +59,7 @@ def evaluate(
         ),
     ] = None,
     task: Tasks = None,
+    columns: OwnColumns = None,
     out: OptionalOutFolder = None,
     data_dir: DataDir = None,
     split: Annotated[
@@ -142,6 +145,7 @@ def evaluate(
         cache=open_cache(cache, no_cache),
         leakage=leakage,
         aggregates=parse_aggregates(aggregate or ()),
+        columns=parse_columns(columns),
     )
     if as_json:
         show_json(found.to_dict())
@@ -220,6 +224,7 @@ def leakage(
         ),
     ],
     task: Tasks = None,
+    columns: OwnColumns = None,
     data_dir: DataDir = None,
     examples: Annotated[int, typer.Option(min=0, help="Examples to show of each set.")] = 3,
     min_words: Annotated[
@@ -243,7 +248,7 @@ def leakage(
     from firth.evaluate.results import write_document
 
     training = training_of(source)
-    sets, left_out = select_every_split(task or ["all"], data_dir)
+    sets, left_out = select_every_split(task or ["all"], data_dir, parse_columns(columns))
     found = find_leakage(training, sets, open_cache(cache, no_cache), min_words, threshold)
     if as_json:
         show_json(found.to_dict(examples=True))

@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, DataDir, Force, OutFolder, Quiet, start
+from firth.cli.options import (
+    AsJson,
+    DataDir,
+    Force,
+    OutFolder,
+    OwnColumns,
+    Quiet,
+    parse_columns,
+    start,
+)
 from firth.cli.show import show_json
 from firth.finetune.recipe import Kind, Objective
 from firth.run.errors import InputError
@@ -52,15 +61,7 @@ def finetune(
         typer.Option(help="Run that `static` or `transformer` is made of.", show_default=False),
     ] = None,
     data_dir: DataDir = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OURS=YOURS",
-            help="What a column of your files is called: sentence1, sentence2, score, label, "
-            "anchor, positive, negative or split. May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
+    columns: OwnColumns = None,
     score_range: Annotated[
         tuple[float, float] | None,
         typer.Option("--range", metavar="LOW HIGH",
@@ -136,8 +137,7 @@ def finetune(
     cross-validated instead.
     """
     start(quiet)
-    named = dict(_named(one) for one in columns or ())
-    chosen = seeds or [13]
+    named, chosen = parse_columns(columns), seeds or [13]
     if folds is None and by is None:
         from firth.finetune.finetune import finetune as run_finetune
 
@@ -163,13 +163,6 @@ def finetune(
         show_json(dict(shown))
     else:
         say(text)
-
-
-def _named(text: str) -> tuple[str, str]:
-    ours, equals, theirs = text.partition("=")
-    if equals and ours and theirs:
-        return ours, theirs
-    raise InputError(f"--columns {text}: expected OURS=YOURS, as in --columns score=rating")
 
 
 def _refuse(

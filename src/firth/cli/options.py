@@ -10,7 +10,7 @@ import typer
 
 from firth.run import progress
 from firth.run.config import Config, read_yaml
-from firth.run.errors import ConfigError
+from firth.run.errors import ConfigError, InputError
 from firth.run.files import claim_file
 from firth.run.run import CONFIG, Run
 
@@ -47,6 +47,17 @@ SeedNumber = Annotated[int, typer.Option("--seed", min=0, help="Seed of every ra
 DataDir = Annotated[
     Path | None,
     typer.Option(help="Folder of evaluation sets, one sub-folder each (see docs/evaluate.md)."),
+]
+
+OwnColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        metavar="OURS=YOURS...",
+        help="Columns of your own files, where they are not found by name, as sentence1=a "
+        "sentence2=b score=c.",
+        show_default=False,
+    ),
 ]
 
 Changes = dict[str, Any]
@@ -151,3 +162,16 @@ def changed_run(folder: Path, changes: Changes, *, create: bool = False) -> Run:
     if create and not (folder / CONFIG).exists():
         return Run(folder, Config().changed(changes, "options"))
     return Run.open(folder).changed(changes)
+
+
+def parse_columns(given: Sequence[str] | None) -> dict[str, str]:
+    """Ours → the file's, of `--columns`; raise `InputError` where one is not OURS=YOURS."""
+    columns = {}
+    for text in given or ():
+        ours, equals, theirs = text.partition("=")
+        if not (ours and equals and theirs) or ours in columns:
+            raise InputError(
+                f"--columns {text}: expected OURS=YOURS, each of ours once, as sentence1=premise"
+            )
+        columns[ours] = theirs
+    return columns

@@ -157,6 +157,14 @@ def search(
     rerank: Annotated[
         bool, typer.Option("--rerank", help="Rank the best hits anew, by Origin.")
     ] = False,
+    rerank_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME_OR_PATH",
+            help="Rank them anew by a cross-encoder, such as RUN/cross-encoder.",
+            show_default=False,
+        ),
+    ] = None,
     why: Annotated[
         bool, typer.Option("--why", help="Show what Origin's score of each hit comes from.")
     ] = False,
@@ -171,19 +179,23 @@ def search(
     """
     start(quiet, out, force)
     from firth.search.search import Among, By, Search
+    from firth.surrogate.cross_scorer import CrossScorer
 
+    if rerank and rerank_by is not None:
+        raise InputError("got both --rerank (by Origin) and --rerank-by; expected one of them")
     if (query is None) == (file is None):
         raise InputError("expected a query, or --file FILE with one a line")
     queries = [query] if query is not None else _read_queries(Path(str(file)))
     if by not in [each.value for each in By]:
         raise InputError(f"--by {by}: expected {', '.join(By)}")
     found = Search.open(Run.open(folder))
+    scorer = CrossScorer.open(rerank_by) if rerank_by is not None else rerank
     among = Among(tuple(document or ()), tuple(source or ())) if document or source else None
     results = [
         (
             asked,
             found.search(
-                asked, top=top, by=By(by), documents=documents, among=among, rerank=rerank
+                asked, top=top, by=By(by), documents=documents, among=among, rerank=scorer
             ),
         )
         for asked in queries

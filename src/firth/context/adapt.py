@@ -18,7 +18,8 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.settings import LIMITS
 from firth.run.errors import ConfigError, InputError
 from firth.run.files import read_json, write_json, write_text
-from firth.run.pretrained import ModelKind, PretrainedFiles, kind_of
+from firth.run.model_kind import ModelKind
+from firth.run.pretrained import PretrainedFiles, encoder_kind
 from firth.run.quiet import quiet_libraries
 from firth.run.results import claim_folder
 from firth.run.run import Run
@@ -153,7 +154,7 @@ def adapt_inputs(config: AdaptConfig) -> dict[str, str]:
     """
     if config.encoder is None:
         raise ConfigError("adapt.encoder", ["got none; expected the folder or name of an encoder"])
-    if kind_of(config.encoder) is ModelKind.CAUSAL_LM:
+    if encoder_kind(config.encoder) is ModelKind.CAUSAL_LM:
         raise InputError(
             f"{config.encoder}: a causal language model, which has no folder of sentence vectors. "
             "Use it as Origin's encoder: firth train context --model"

@@ -23,7 +23,8 @@ from firth.corpus.statistics import fit_idf_on_run, usual_sentences
 from firth.lexical.word_space import WordSpace
 from firth.run.errors import InputError
 from firth.run.files import write_json
-from firth.run.pretrained import ModelKind, PretrainedFiles, kind_of
+from firth.run.model_kind import ModelKind
+from firth.run.pretrained import PretrainedFiles, encoder_kind
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH, Outcome
@@ -85,7 +86,7 @@ def chosen_encoder(config: ContextConfig) -> Encoder:
         return config.encoder
     if config.model is None:
         return Encoder.BAG
-    left_to_right = kind_of(config.model, config.gguf_file) is ModelKind.CAUSAL_LM
+    left_to_right = encoder_kind(config.model, config.gguf_file) is ModelKind.CAUSAL_LM
     return Encoder.CAUSAL_LM if left_to_right else Encoder.SENTENCE_ENCODER
 
 

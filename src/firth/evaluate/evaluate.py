@@ -16,7 +16,7 @@ from firth.evaluate.cache import Cache
 from firth.evaluate.comparison import compare, group_results
 from firth.evaluate.figures import Aggregate, Bootstrap, Key
 from firth.evaluate.leakage import Leakage, find_leakage, training_of, training_runs
-from firth.evaluate.load import LeftOut, load_set, select_sets
+from firth.evaluate.load import LeftOut, find_named, select_sets
 from firth.evaluate.metrics import Estimate, Floats
 from firth.evaluate.models import (
     Model,
@@ -32,7 +32,7 @@ from firth.evaluate.report import Report
 from firth.evaluate.results import Evaluation, Result, tabulate
 from firth.evaluate.rows import EvaluationSet, Scored
 from firth.evaluate.settings import EvaluateConfig
-from firth.evaluate.task import ALL, find_task
+from firth.evaluate.task import ALL
 from firth.lexical.scorer import Scorer, TextPair
 from firth.lexical.tfidf import TfIdf
 from firth.origin.origin import Origin
@@ -61,13 +61,15 @@ def evaluate(
     cache: Cache | str | Path | None = None,
     leakage: bool = True,
     aggregates: Sequence[Aggregate] = (),
+    columns: Mapping[str, str] | None = None,
 ) -> Evaluation:
     """Score every pair of some tasks with a model, and compare with the human scores.
 
     Args:
         model: What `resolve_model` takes (a run, an encoder's folder or name, `baseline:NAME`), or
             any object with `name` and `similarities(pairs)`.
-        tasks: Names from `TASKS`, each optionally with a split: `sts12`, `sts-b:dev`; or `all`.
+        tasks: Names from `TASKS`, or files of one's own, each optionally with a split: `sts12`,
+            `sts-b:dev`, `my_pairs.tsv`; or `all`.
         data_dir: Folder with the evaluation sets; None, or a set it lacks, goes to the hub.
         split: Split of all tasks that name none; None takes each task's default.
         without: Names as in `tasks`, of the default split where none is named: rows whose texts
@@ -81,6 +83,7 @@ def evaluate(
             from, where it has any.
         aggregates: Further figures of each set that has parts, under the aggregate's name as
             subtask: `mean` of the subtasks, and so on.
+        columns: Of one's own files that are not called as usual: ours → theirs (`read_own`).
 
     Returns:
         One figure for each task, split, metric, and `all` or subtask.
@@ -101,6 +104,7 @@ def evaluate(
     report = evaluate_models(
         [model], tasks, data_dir, split=split, without=without, pairs=pairs, resamples=resamples,
         seed=seed, command=command, cache=cache, leakage=leakage, aggregates=aggregates,
+        columns=columns,
     )  # fmt: skip
     return report.evaluations[0]
 
@@ -121,6 +125,7 @@ def evaluate_models(
     cache: Cache | str | Path | None = None,
     leakage: bool = True,
     aggregates: Sequence[Aggregate] = (),
+    columns: Mapping[str, str] | None = None,
 ) -> Report:
     """Evaluate several models on the same tasks.
 
@@ -150,7 +155,7 @@ def evaluate_models(
                 f"group {name}: {model} stands for several models, and a group is of models that "
                 "differ in their seed only. Name each of them"
             )
-    found, left_out = select_sets(tasks, data_dir, split, without)
+    found, left_out = select_sets(tasks, data_dir, split, without, columns)
     sets = [one.sampled(pairs, seed) for one in found]
     systems, missing = select_systems([*models, *(model for _, model in members)])
     labels = {system.label for system in systems}
@@ -301,8 +306,7 @@ def build_evaluation(run: Run) -> Outcome:
         InputError: A task is unknown or its data cannot be found; before anything is scored.
     """
     config, seed = run.config.evaluate, run.config.seed
-    named = [find_task(name) for name in config.tasks]
-    sets = [load_set(task, config.data_dir, split) for task, split in named]
+    sets = [find_named(name).load(config.data_dir) for name in config.tasks]
 
     def build(handed: Run, workspace: Path) -> Mapping[str, Any]:
         scorers: dict[str, Scorer] = {

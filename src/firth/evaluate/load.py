@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
+from firth.corpus.inputs import format_of
 from firth.evaluate.oddities import oddities
+from firth.evaluate.own_files import OwnFile, read_own
+from firth.evaluate.own_sets import own_set, stem
 from firth.evaluate.readers import gensim_files, read_hub, read_lee, read_original, read_table
 from firth.evaluate.rows import EvaluationSet, Row
-from firth.evaluate.task import LEE, TASKS, Kind, Task, find_task
+from firth.evaluate.task import ALL, LEE, TASKS, Kind, Task, find_task
 from firth.run.errors import FirthError, InputError
 from firth.run.progress import note
 
@@ -64,21 +67,67 @@ class _NowhereError(InputError):
         self.brief = brief
 
 
+@dataclass(frozen=True)
+class Named:
+    """What a name stands for: a task, or a file of one's own; and the split, if one is named."""
+
+    what: Task | OwnFile
+    split: str | None
+
+    @property
+    def name(self) -> str:
+        """What the set is called."""
+        return self.what.name if isinstance(self.what, Task) else stem(self.what.path)
+
+    def load(self, data_dir: str | Path | None, split: str | None = None) -> EvaluationSet:
+        """The set, as `load_set` and `own_set` load it; `split` is for a name without one."""
+        wanted = self.split or split
+        if isinstance(self.what, OwnFile):
+            return own_set(self.what, wanted)
+        return load_set(self.what, data_dir, wanted)
+
+
+def find_named(name: str, columns: Mapping[str, str] | None = None) -> Named:
+    """What `TASK`, `TASK:SPLIT`, or `FILE`, `FILE:SPLIT` of one's own stands for.
+
+    `columns` are those of `read_own`.
+
+    Raises:
+        InputError: No such task, split or file; a file that cannot be used, or is called as a task.
+    """
+    base, _, split = name.rpartition(":")
+    own = next((one for one in ((name, ""), (base, split)) if Path(one[0]).is_file()), None)
+    if own is None or name.partition(":")[0] in TASKS:
+        if "/" in name or format_of(Path(base or name)):
+            raise InputError(f"{name}: no such file")
+        return Named(*find_task(name))
+    file = read_own(own[0], columns)
+    if (called := stem(file.path)) in (*TASKS, EVERYTHING):
+        raise InputError(
+            f"{file.path}: its figures would be called {called}, as those of the set of that name. "
+            "Call the file otherwise"
+        )
+    return Named(file, own[1] or None)
+
+
 def select_sets(
     tasks: Sequence[str],
     data_dir: str | Path | None,
     split: str | None,
     without: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
 ) -> tuple[list[EvaluationSet], list[LeftOut]]:
-    """Load the sets behind some names: `TASK`, `TASK:SPLIT`, or `all`.
+    """Load the sets behind some names: `TASK`, `TASK:SPLIT`, `all`, or a file of one's own.
 
     `all` is every task whose data can be found, each row once; those without the split `split`,
     which is that of all tasks that name none, are left out. Rows whose texts stand in a row of a
-    set `without` (`TASK:SPLIT`, or `TASK` for its default split) are left out of every set.
+    set `without` (`TASK:SPLIT`, or `TASK` for its default split; or a file) are left out of every
+    set. `columns` (see `read_own`) are those of the files among `tasks`.
 
     Raises:
-        InputError: No name, an unknown one, data of a named task that cannot be found, a named task
-            of which no row is left, or `all` finds nothing.
+        InputError: No name, an unknown one, data of a named task that cannot be found, a file that
+            cannot be used, two of one name, `columns` and no file, a named task of which no row is
+            left, or `all` finds nothing.
     """
     if isinstance(tasks, str) or not tasks:
         raise InputError(
@@ -88,24 +137,31 @@ def select_sets(
         raise InputError(
             f"without: got {without!r}; expected a list of names, such as ['sts-b:dev']"
         )
-    excluded = [find_task(name) for name in dict.fromkeys(without)]
-    named = dict.fromkeys(name for name in tasks if name != EVERYTHING)
-    wanted = [(task, found or split) for task, found in map(find_task, named)]
-    for task, chosen in wanted:
-        task.check_split(chosen or task.default[0])
-    others = [load_set(task, data_dir, chosen) for task, chosen in excluded]
+    excluded = [find_named(name) for name in dict.fromkeys(without)]
+    names = dict.fromkeys(name for name in tasks if name != EVERYTHING)
+    wanted = [find_named(name, columns) for name in names]
+    files = {one.what.path: one.name for one in wanted if isinstance(one.what, OwnFile)}
+    if len(set(files.values())) < len(files):
+        listed = ", ".join(map(str, files))
+        raise InputError(f"{listed}: two have one name without its endings. Call one otherwise")
+    if columns and not files:
+        raise InputError("columns: for files of one's own, and none is among the tasks")
+    for one in wanted:
+        if isinstance(one.what, Task):
+            one.what.check_split(one.split or split or one.what.default[0])
+    others = [one.load(data_dir) for one in excluded]
 
-    def load(task: Task, chosen: str | None) -> EvaluationSet:
-        return reduce(EvaluationSet.without, others, load_set(task, data_dir, chosen))
+    def load(one: Named) -> EvaluationSet:
+        return reduce(EvaluationSet.without, others, one.load(data_dir, split))
 
-    sets = [load(task, chosen) for task, chosen in wanted]
+    sets = [load(one) for one in wanted]
     left_out = []
     if EVERYTHING in tasks:
         for task in TASKS.values():
-            if task.name in named or task.derived:
+            if task.name in names or task.derived:
                 continue
             try:
-                sets.append(load(task, task.check_split(split) if split else None))
+                sets.append(load(Named(task, task.check_split(split) if split else None)))
             except FirthError as error:
                 left_out.append(LeftOut.because("task", task.name, error))
         order = {name: place for place, name in enumerate(TASKS)}
@@ -115,22 +171,30 @@ def select_sets(
 
 
 def select_every_split(
-    tasks: Sequence[str], data_dir: str | Path | None
+    tasks: Sequence[str],
+    data_dir: str | Path | None,
+    columns: Mapping[str, str] | None = None,
 ) -> tuple[list[EvaluationSet], list[LeftOut]]:
-    """As `select_sets`, but every split that can be found of a task that names none."""
+    """As `select_sets`, but every split that can be found of a task that names none, and all rows
+    of a file."""
     names: dict[str, None] = {}
     for name in tasks:
         every = [task for task in TASKS.values() if not task.derived]
-        whole = every if name == EVERYTHING else [] if ":" in name else [find_task(name)[0]]
-        named = [f"{task.name}:{split}" for task in whole for split in task.splits]
+        if name != EVERYTHING:
+            one = find_named(name, columns)
+            if isinstance(one.what, OwnFile):
+                names[name if one.split else f"{name}:{ALL}"] = None
+                continue
+            every = [] if one.split else [one.what]
+        named = [f"{task.name}:{split}" for task in every for split in task.splits]
         names |= dict.fromkeys(named or [name])
     sets: list[EvaluationSet] = []
     left_out = []
     for name in names:
         try:
-            sets += select_sets([name], data_dir, None)[0]
+            sets += [find_named(name, columns).load(data_dir)]
         except FirthError as error:
-            if name in tasks:
+            if name in tasks or name.removesuffix(f":{ALL}") in tasks:
                 raise
             left_out.append(LeftOut.because("task", name, error))
     _need_one(sets, left_out, ", ".join(tasks))

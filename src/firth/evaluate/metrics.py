@@ -290,7 +290,8 @@ def _average_precision(x: Floats, y: Floats) -> Statistic:
         with np.errstate(invalid="ignore", divide="ignore"):
             precision = np.cumsum(right, axis=1) / np.cumsum(every, axis=1)
             gained = right / right.sum(axis=1, keepdims=True)
-            return np.where(right > 0, precision * gained, gained).sum(axis=1)
+            found: Floats = np.where(right > 0, precision * gained, gained).sum(axis=1)
+        return found
 
     return statistic
 
@@ -303,7 +304,9 @@ def _auc(x: Floats, y: Floats) -> Statistic:
         ones = counts @ x
         with np.errstate(invalid="ignore", divide="ignore"):
             # Mann & Whitney: the sum of centred ranks of the ones is 0 where they stand at random.
-            return 0.5 + (ranks * counts * x).sum(axis=1) / (ones * (counts.sum(axis=1) - ones))
+            above = (ranks * counts * x).sum(axis=1) / (ones * (counts.sum(axis=1) - ones))
+        shares: Floats = 0.5 + above
+        return shares
 
     return statistic
 

@@ -21,8 +21,10 @@ from firth.run.code import fingerprint_code
 from firth.run.errors import FirthError, InputError, MissingStageError
 from firth.run.files import fingerprint_file, fingerprint_value
 from firth.run.hub import hub_is_reachable
+from firth.run.model_kind import ModelKind
 from firth.run.progress import Bar
 from firth.run.run import CONFIG, Run
+from firth.surrogate.cross_scorer import CrossScorer
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -84,11 +86,12 @@ def resolve_model(spec: str | Path) -> Scorer:
 
     Args:
         spec: `baseline:NAME[+OPTION…][@SOURCE]`; the folder of a run (Origin); a folder that
-            sentence-transformers opens, such as `RUN/surrogate`; or a model's name on the hub.
+            sentence-transformers opens, such as `RUN/surrogate`, as sentence encoder or
+            cross-encoder; or a model's name on the hub.
 
     Raises:
-        InputError: It is none of these, is refused (a pickle, code, a cross-encoder), or cannot be
-            loaded.
+        InputError: It is none of these, is refused (a pickle, code, a language model, a sparse
+            encoder, a classifier of something else), or cannot be loaded.
         MissingStageError: It is a run, or a run's surrogate, that is not built.
     """
     text = str(spec)
@@ -109,9 +112,17 @@ def resolve_model(spec: str | Path) -> Scorer:
         )
     elif folder.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
         raise InputError(f"{text}: no such folder")
-    from firth.run.pretrained import open_encoder
+    from firth.run.pretrained import kind_of, open_encoder
 
     try:
+        if (kind := kind_of(text)) is ModelKind.CROSS_ENCODER:
+            return CrossScorer.open(text)
+        if kind is ModelKind.CAUSAL_LM:
+            raise InputError(
+                f"{text}: a causal language model, which was not made to give sentences vectors. "
+                f"Score it as {PREFIX}prompt-eol@{text}, or make it what an Origin reads with: "
+                f"firth train context --model {text}"
+            )
         return EncoderScorer(open_encoder(text, device=None), text)
     except InputError as error:
         if folder.exists():

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from firth.corpus.inputs import Format, format_of
+from firth.lexical.labels import NLI, alike
 from firth.run.errors import InputError
 from firth.run.rows import Problems, listed, read_rows, read_text
 
@@ -38,10 +39,6 @@ COLUMNS: Mapping[Content, tuple[str, ...]] = {
 }
 """What each content needs; the first that a file has all columns of is taken."""
 OPTIONAL = ("split", "group")
-ALIKE = ("1", "true", "yes", "entailment", "duplicate", "paraphrase", "similar", "same", "match")
-"""Labels that say that two texts are alike; the first of them that a file has."""
-NLI = ("entailment", "neutral", "contradiction")
-"""The labels of natural language inference, in the order in which SNLI numbers them."""
 
 _USUAL = {
     "sentence1": "sentence1 text1 sentencea texta s1 question1 premise anchor query question first",
@@ -102,14 +99,8 @@ class OwnFile:
 
     @cached_property
     def alike(self) -> str | None:
-        """The label that says that two texts are alike, where labels are of two kinds or those of
-        inference: of `not_X` and `X` it is `X`."""
-        if self.labels != NLI and len(self.labels) != 2:
-            return None
-        for label in self.labels:
-            if any(other in (f"not_{label}", f"not {label}") for other in self.labels):
-                return label
-        return next((label for label in ALIKE if label in self.labels), None)
+        """The label that says that two texts are alike (`firth.lexical.labels.alike`), or None."""
+        return alike(self.labels)
 
 
 def read_own(

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from firth.evaluate.metrics import Metric
 from firth.evaluate.oddities import oddities
-from firth.evaluate.own_files import NLI, Content, OwnFile, OwnRow
+from firth.evaluate.own_files import Content, OwnFile, OwnRow
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import ALL, Kind, Published, Task
+from firth.lexical.labels import NLI
 from firth.run.errors import InputError
 
 _TEST = "test"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from firth.baselines.spec import PREFIX
-from firth.evaluate.metrics import Floats
+from firth.evaluate.metrics import Floats, Metric
 from firth.evaluate.results import Evaluation
 from firth.evaluate.rows import Sample
 from firth.evaluate.tables import Layout
-from firth.evaluate.task import TASKS, Kind
+from firth.evaluate.task import TASKS
 from firth.run.errors import MissingExtraError
 from firth.run.files import write_atomically
 
@@ -125,7 +125,7 @@ def plot_scatter(samples: Sequence[tuple[str, Sample]]) -> Figure:
     line.
     """
     first = samples[0][1]
-    triplets = TASKS[first.task].kind is Kind.TRIPLETS
+    triplets = Metric.ACCURACY in first.metrics
     figure, panels = _grid(len(samples), width=2.5, height=2.4)
     for (name, sample), axes, colour in zip(samples, panels, cycle(_COLOURS), strict=False):
         # Dots become an image in the SVG too, which would else hold thousands of shapes.
@@ -137,7 +137,7 @@ def plot_scatter(samples: Sequence[tuple[str, Sample]]) -> Figure:
             axes.plot([low, high], [low, high], color="#222222", linewidth=0.8)
         axes.set_title(_short(name), fontsize=9)
         axes.grid(alpha=0.2)
-    title = TASKS[first.task].title
+    title = TASKS[first.task].title if first.task in TASKS else first.task
     figure.suptitle(f"{title}, {first.split} ({len(first.x):,})", fontsize=10)
     figure.supxlabel("similarity to the positive" if triplets else "human score", fontsize=8)
     figure.supylabel("similarity to the negative" if triplets else "similarity", fontsize=8)

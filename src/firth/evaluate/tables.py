@@ -4,7 +4,7 @@ Systems × sets, and `Avg.`.
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from firth.evaluate.load import LeftOut
@@ -82,8 +82,13 @@ def lay_out(
     Each set shows its usual metric over all rows. `Avg.` is the plain mean over those sets of
     Table 1 that were evaluated on their usual split, and empty for a system that lacks one.
     """
+    metrics = {r.task: r.metric for one in evaluations for r in reversed(one.results)}
+
+    def is_usual(result: Result | GroupResult) -> bool:
+        return result.subtask == ALL and result.metric == metrics[result.task]
+
     sets = list(
-        dict.fromkeys((r.task, r.split) for one in evaluations for r in one.results if _usual(r))
+        dict.fromkeys((r.task, r.split) for one in evaluations for r in one.results if is_usual(r))
     )
     averaged = [
         found for task in AVERAGED for found in sets if found[0] == task and _default(found)
@@ -105,11 +110,11 @@ def lay_out(
     rows = []
     for one in evaluations:
         usual = [(r, verdicts.get((one.model, r.task, r.split, r.metric), 0))
-                 for r in one.results if _usual(r)]  # fmt: skip
+                 for r in one.results if is_usual(r)]  # fmt: skip
         cells = {(r.task, r.split): Cell(r.value, r.low, r.high, verdict) for r, verdict in usual}
         rows.append((one.model, row(cells)))
     for group in dict.fromkeys(result.group for result in groups):
-        of_group = [r for r in groups if r.group == group and _usual(r)]
+        of_group = [r for r in groups if r.group == group and is_usual(r)]
         cells = {(r.task, r.split): Cell(r.mean, r.low, r.high) for r in of_group}
         rows.append((f"{group}, mean of {len(of_group[0].models)}", row(cells)))
     headings = [*map(_heading, averaged), *(["Avg."] if len(averaged) > 1 else [])]
@@ -117,10 +122,11 @@ def lay_out(
     if left_out:
         names = ", ".join(f"{item.kind} {item.name}" for item in left_out)
         remarks.append(f"left out: {names} (the JSON says why)")
+    seeds = list(filter(is_usual, groups))
     return Layout(
         headings=(*headings, *map(_heading, others)),
         rows=tuple(rows),
-        caption=tuple(_caption(evaluations[0], groups, differences, averaged, others)),
+        caption=tuple(_caption(evaluations[0], seeds, differences, averaged, others, metrics)),
         remarks=tuple(remarks),
     )
 
@@ -131,11 +137,12 @@ def _caption(
     differences: Sequence[Comparison],
     averaged: Sequence[_Set],
     others: Sequence[_Set],
+    metrics: Mapping[str, str],
 ) -> list[str]:
     unlike = [
-        f"{_heading(found)}: {_metric(found[0])}"
+        f"{_heading(found)}: {metrics[found[0]]}"
         for found in (*averaged, *others)
-        if _metric(found[0]) != Metric.SPEARMAN.value
+        if metrics[found[0]] != Metric.SPEARMAN.value
     ]
     remarks = [
         "Spearman times 100 over all rows of a set"
@@ -151,7 +158,7 @@ def _caption(
         spreads = [
             f"{_heading((r.task, r.split))} {r.deviation:.1f}"
             for r in groups
-            if r.group == name and _usual(r) and r.deviation is not None
+            if r.group == name and r.deviation is not None
         ]
         remarks.append(
             f"{name}: {', '.join(models)}; standard deviation over them: {', '.join(spreads)}."
@@ -159,20 +166,13 @@ def _caption(
     return remarks
 
 
-def _usual(result: Result | GroupResult) -> bool:
-    return result.subtask == ALL and result.metric == _metric(result.task)
-
-
-def _metric(task: str) -> str:
-    return TASKS[task].metrics[0].value
-
-
 def _default(found: _Set) -> bool:
-    return found[1] in TASKS[found[0]].default
+    return found[1] in TASKS[found[0]].default if found[0] in TASKS else found[1] == ALL
 
 
 def _heading(found: _Set) -> str:
-    name = _HEADINGS.get(found[0]) or found[0].upper()
+    named = found[0].upper() if found[0] in TASKS else found[0]
+    name = _HEADINGS.get(found[0], named)
     return name if _default(found) else f"{name} {found[1]}"
 
 

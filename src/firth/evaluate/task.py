@@ -129,7 +129,10 @@ def find_task(name: str) -> tuple[Task, str | None]:
     """
     base, colon, split = name.partition(":")
     if base not in TASKS:
-        raise InputError(f"{name}: no such task. Known: {', '.join(TASKS)}")
+        raise InputError(
+            f"{name}: no such task. Known: {', '.join(TASKS)}; or a file of your own (TSV, CSV, "
+            "JSON lines, Parquet)"
+        )
     task = TASKS[base]
     return task, task.check_split(split) if colon else None
 

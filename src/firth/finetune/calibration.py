@@ -74,8 +74,8 @@ Calibration = Line | Probability
 
 
 def calibrated(data: EvaluationSet, similarities: Floats, seed: int) -> Calibration | None:
-    """What cosines mean by a set: of scored pairs a line, of triplets the probability that two
-    texts are anchor and positive; None where it tells nothing.
+    """What cosines mean by a set: of scored pairs a line; of triplets, and of scores that are 0
+    and 1, the probability of a match; None where the set tells nothing.
 
     Args:
         data: Whose scores count.
@@ -83,13 +83,15 @@ def calibrated(data: EvaluationSet, similarities: Floats, seed: int) -> Calibrat
         seed: Of the folds behind the probability's error.
     """
     x, y = data.columns(similarities)
-    if data.task.kind is Shape.PAIRS:
+    scored = data.task.kind is Shape.PAIRS
+    if scored and not set(x.tolist()) <= {0.0, 1.0}:
         if np.ptp(y) == 0 or len(y) < 3:
             return None
         return Line.fit(y, x, *data.task.score_range)
-    matches = np.repeat([1, 0], len(x))
+    cosines = y if scored else np.concatenate((x, y))
+    matches = x.astype(np.int64) if scored else np.repeat([1, 0], len(x))
     try:
-        return fit_probability(np.concatenate((x, y)), matches, seed)
+        return fit_probability(cosines, matches, seed)
     except (InputError, ValueError):  # positives are no nearer, or fewer than two
         return None
 

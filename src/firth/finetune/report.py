@@ -142,7 +142,7 @@ def calibration_text(found: Calibration | None) -> str:
     if isinstance(found, Line):
         return found.text()
     return (
-        f"P(anchor and positive) = 1 / (1 + exp(-({found.slope:.2f} · cosine "
+        f"P(match) = 1 / (1 + exp(-({found.slope:.2f} · cosine "
         f"{found.intercept:+.2f}))); squared error {found.brier:.3f} on dev (a constant: "
         f"{found.constant_brier:.3f})"
     )

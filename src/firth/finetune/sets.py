@@ -6,12 +6,14 @@ from pathlib import Path
 
 from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Metric
-from firth.evaluate.own_files import NLI, Content, OwnFile, read_own
+from firth.evaluate.own_files import Content, OwnFile, read_own
+from firth.evaluate.own_sets import task_of
 from firth.evaluate.readers import read_hub
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import ALL, TASKS, HubSet, Published, Task
 from firth.evaluate.task import Kind as Shape
 from firth.finetune.recipe import Kind
+from firth.lexical.labels import NLI
 from firth.run.errors import FirthError, InputError
 
 TRAIN, DEV, TEST = "train", "dev", "test"
@@ -170,7 +172,7 @@ def _known_inference(task: Task, split: str | None, places: Places) -> dict[str,
             continue
         rows = tuple(replace(row, score=1 - row.score / 2) for row in table.splits.get(one, ()))
         source = f"{task.hub.name} on the hub"
-        found[one] = EvaluationSet(_task(task.name, Content.LABELLED), one, rows, source)
+        found[one] = EvaluationSet(_task(task.name), one, rows, source)
     if problem and not found:
         looked = ", ".join(str(folder / file) for file, _ in task.files) if folder else "no folder"
         raise InputError(
@@ -207,7 +209,10 @@ def _sets(
     if problems:
         more = [f"and {len(problems) - 10:,} more"] if len(problems) > 10 else []
         raise InputError(f"{file.path}:" + "".join(f"\n  - {p}" for p in problems[:10] + more))
-    task = _task(title, file.content, (low, high))
+    if file.content is Content.LABELLED:
+        task = _task(title)
+    else:
+        task = replace(task_of(file, {}), score_range=(low, high))
     rows: dict[str, list[Row]] = {}
     for row, score in zip(file.rows, scores, strict=True):
         rows.setdefault(row.split or ALL, []).append(Row(row.texts, score, row.group))
@@ -219,8 +224,7 @@ def _sets(
     }
 
 
-def _task(name: str, content: Content, score_range: tuple[float, float] = (0.0, 1.0)) -> Task:
-    triplets = content is Content.TRIPLETS
-    shape = Shape.TRIPLETS if triplets else Shape.PAIRS
-    metrics = (Metric.ACCURACY,) if triplets else (Metric.SPEARMAN, Metric.PEARSON)
-    return Task(name, name, shape, metrics, {ALL: Published(0)}, (ALL,), score_range, "", "")
+def _task(name: str) -> Task:
+    """Of rows of inference, whose scores are those of `CLASSES`."""
+    metrics = (Metric.SPEARMAN, Metric.PEARSON)
+    return Task(name, name, Shape.PAIRS, metrics, {ALL: Published(0)}, (ALL,), (0, 1), "", "")

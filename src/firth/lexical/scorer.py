@@ -20,8 +20,9 @@ Encode = Callable[[Sequence[str]], npt.NDArray[np.floating]]
 class Scorer(Protocol):
     """Compares pairs of texts; the only thing an evaluation asks of a model.
 
-    Scores must be finite, the same whichever text comes first, and the same whatever else is in
-    the batch (one exception says so in its `name`: tf-idf that learns from the evaluated set).
+    Scores must be finite, the same whichever text comes first (to a cross-encoder it matters), and
+    the same whatever else is in the batch (one exception says so in its `name`: tf-idf that learns
+    from the evaluated set).
     Their scale is free; larger means more similar.
     """
 

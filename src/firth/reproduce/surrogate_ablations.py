@@ -32,12 +32,14 @@ from firth.reproduce.report import (
     row,
 )
 from firth.run.errors import ConfigError
-from firth.run.pretrained import open_cross_encoder, open_encoder
+from firth.run.pretrained import open_encoder
 from firth.run.progress import note
 from firth.run.run import Run
-from firth.surrogate.distill import Distilled, build_surrogate
+from firth.surrogate import CROSS_ENCODER
+from firth.surrogate.cross_scorer import CrossScorer
+from firth.surrogate.distill import Distilled, build_cross_encoder, build_surrogate
 from firth.surrogate.report import ALL
-from firth.surrogate.settings import BaseKind, Way
+from firth.surrogate.settings import BaseKind, CrossEncoderConfig, Way
 from firth.surrogate.start import start_model
 
 SMALLEST = 30
@@ -119,8 +121,6 @@ def siamese_vs_cross(request: Request) -> Report:
     Raises:
         ConfigError: The base is `static`, which has no layers for two sentences.
     """
-    from firth.reproduce.cross_encoder import CROSS_ENCODER, CrossScorer, build_cross_encoder
-
     rated, run = rated_pairs(request), request.run
     known = _details(rated, run)
     derived = Derived(run, f"{request.name}/models", _taught(request))
@@ -128,7 +128,7 @@ def siamese_vs_cross(request: Request) -> Report:
     for name, outcome in outcomes.items():
         note(f"{name}: {'unchanged' if outcome.reused else 'trained'}")
     distilled = Distilled.open(derived)
-    cross = CrossScorer(open_cross_encoder(str(derived.folder(CROSS_ENCODER))))
+    cross = CrossScorer.open(str(derived.folder(CROSS_ENCODER)), "cpu")
     scores = {
         SIAMESE: _similarities(rated, open_encoder(str(distilled.path))),
         CROSS: cross.similarities(rated.pairs),
@@ -137,7 +137,7 @@ def siamese_vs_cross(request: Request) -> Report:
     ahead = rated.difference(scores[CROSS], scores[SIAMESE])
     repeats: dict[str, Mapping[str, Any]] = {
         SIAMESE: distilled.report["after"]["test"][ALL],
-        CROSS: outcomes[CROSS].manifest.summary["test"],
+        CROSS: outcomes[CROSS].manifest.summary["after"]["test"],
     }
     overlap = rated.word_overlap(run)
 
@@ -199,7 +199,13 @@ def _labelled_by(harvest: Mapping[str, Any]) -> str:
 
 
 def _taught(request: Request) -> dict[str, Any]:
-    return {"surrogate": {"base": _base(request), "way": Way.PAPER.value}}
+    """Both structures with the settings of the run's Surrogate."""
+    shared, base = {*CrossEncoderConfig.model_fields}, _base(request)
+    own = request.run.config.surrogate.model_dump(mode="json", include=shared)
+    return {
+        "surrogate": {"base": base, "way": Way.PAPER.value},
+        "cross_encoder": own | {"base": base},
+    }
 
 
 def _base(request: Request) -> str:

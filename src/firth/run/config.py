@@ -22,7 +22,7 @@ from firth.paper.settings import CoherenceConfig, GeneratorConfig, PaperConfig, 
 from firth.run.errors import ConfigError
 from firth.run.section import Section
 from firth.scale.settings import ScaleConfig
-from firth.surrogate.settings import SurrogateConfig
+from firth.surrogate.settings import CrossEncoderConfig, SurrogateConfig
 
 _SUGGESTED = 3
 
@@ -45,6 +45,7 @@ class Config(Section):
     origin: OriginConfig = OriginConfig()
     harvest: HarvestConfig = HarvestConfig()
     surrogate: SurrogateConfig = SurrogateConfig()
+    cross_encoder: CrossEncoderConfig = CrossEncoderConfig()
     index: IndexConfig = IndexConfig()
     scale: ScaleConfig = ScaleConfig()
     baselines: BaselinesConfig = BaselinesConfig()

@@ -4,12 +4,10 @@ A folder can hold pickles, or name code of its own; libraries run either. So eve
 or of a folder, is first a folder of files that is looked at, and only then given to a library.
 """
 
-import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr
 from dataclasses import dataclass
-from enum import StrEnum
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path, PurePosixPath
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from firth.run.errors import InputError, MissingExtraError
 from firth.run.files import fingerprint_file, fingerprint_value
 from firth.run.hub import hub_is_reachable
+from firth.run.model_kind import MODULES, WITHOUT_VECTORS, ModelKind, kind_in, plain_json
 from firth.run.quiet import quiet_libraries
 from firth.run.section import Pooling
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _WEIGHTS = ".safetensors"
-_MODULES = "modules.json"
 _KEPT = (_WEIGHTS, ".json", ".model", ".txt", ".jinja")
 _OTHER_FORMATS = ("onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot", "*.pt")
 _OWN = "sentence_transformers."
@@ -170,44 +168,20 @@ def look(folder: Path, gguf_file: str | None = None) -> None:
         raise InputError(f"{folder.resolve()}: this model is not opened: {'; '.join(problems)}")
 
 
-class ModelKind(StrEnum):
-    """What a pretrained model is, by its files."""
-
-    CAUSAL_LM = "causal-lm"
-    """A left-to-right language model."""
-    SENTENCE_ENCODER = "sentence-encoder"
-    """A sentence-transformers model, with a pooling of its own."""
-    MASKED_LM = "masked-lm"
-    """A masked language model, or another bare encoder."""
-
-
 def kind_of(name: str, gguf_file: str | None = None) -> ModelKind:
     """What the model of a folder or hub name is, by its files; nothing is opened.
 
     Raises:
-        InputError: There is no such model, it is refused by `look`, or it has vectors for no
-            single sentence.
+        InputError: There is no such model, or it is refused by `look`.
     """
-    folder = _looked_at(name, gguf_file)
-    _refuse_others(name, folder)
-    if gguf_file is not None:
-        return ModelKind.CAUSAL_LM
-    if (folder / _MODULES).is_file():
-        return ModelKind.SENTENCE_ENCODER
-    config = _json(folder / "config.json")
-    config = config if isinstance(config, dict) else {}
-    named = config.get("architectures")
-    names = [str(each) for each in named] if isinstance(named, list) else []
-    if any(each.endswith(("ForCausalLM", "LMHeadModel")) for each in names):
-        return ModelKind.CAUSAL_LM
-    if any("MaskedLM" in each for each in names):
-        return ModelKind.MASKED_LM
-    from transformers.models.auto import modeling_auto
+    return kind_in(_looked_at(name, gguf_file), gguf_file)
 
-    kind = config.get("model_type")
-    left_to_right = kind in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    both_ways = kind in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    return ModelKind.CAUSAL_LM if left_to_right and not both_ways else ModelKind.MASKED_LM
+
+def encoder_kind(name: str, gguf_file: str | None = None) -> ModelKind:
+    """As `kind_of`, of a model that has vectors for sentences; raise `InputError` for others."""
+    kind = kind_of(name, gguf_file)
+    _refuse_others(name, kind)
+    return kind
 
 
 def open_encoder(
@@ -228,8 +202,8 @@ def open_encoder(
             `pooling` is given for a model that has its own.
     """
     folder = _looked_at(name)
-    _refuse_others(name, folder)
-    if pooling is not None and (folder / _MODULES).is_file():
+    _refuse_others(name, kind_in(folder))
+    if pooling is not None and (folder / MODULES).is_file():
         raise InputError(
             f"{name}: got pooling {pooling} for a sentence-transformers model, which has its own. "
             "Leave the pooling out"
@@ -271,9 +245,19 @@ def _repooled(model: "SentenceTransformer", pooling: Pooling | None) -> "Sentenc
     )
 
 
-def open_cross_encoder(name: str, device: str = "cpu") -> "CrossEncoder":
-    """A cross-encoder by folder or hub name, in float32; errors as in `open_encoder`."""
+def open_cross_encoder(name: str, device: str | None = "cpu") -> "CrossEncoder":
+    """A cross-encoder by folder or hub name, in float32; an encoder gets a new head of one output.
+    `device` None is the accelerator if there is one.
+
+    Raises:
+        InputError: It is refused by `look`, is a model of another kind, or cannot be loaded.
+    """
     folder = _looked_at(name)
+    usable = (ModelKind.CROSS_ENCODER, ModelKind.MASKED_LM, ModelKind.SENTENCE_ENCODER)
+    if (kind := kind_in(folder)) not in usable:
+        raise InputError(
+            f"{name}: a {kind}; expected a cross-encoder, or an encoder to make one of"
+        )
 
     def load() -> "CrossEncoder":
         import torch
@@ -381,30 +365,15 @@ def _opened(name: str, what: str, load: Callable[[], T]) -> T:
         ) from error
 
 
-def _refuse_others(name: str, folder: Path) -> None:
-    if kind := _other_kind(folder):
-        raise InputError(f"{name}: {kind}, which gives sentences no vectors of their own. "
-                         "Expected a sentence encoder")  # fmt: skip
-
-
-def _other_kind(folder: Path) -> str | None:
-    """What a model is that has vectors for no single sentence; None for all others."""
-    settings = _json(folder / "config_sentence_transformers.json")
-    kind = settings.get("model_type") if isinstance(settings, dict) else None
-    if kind == "CrossEncoder":
-        return "a cross-encoder"
-    config = _json(folder / "config.json")
-    names = config.get("architectures") if isinstance(config, dict) else None
-    classifies = isinstance(names, list) and any("SequenceClassification" in str(n) for n in names)
-    if classifies and not (folder / _MODULES).is_file():
-        return "a cross-encoder or another classifier"
-    return None
+def _refuse_others(name: str, kind: ModelKind) -> None:
+    if problem := WITHOUT_VECTORS.get(kind):
+        raise InputError(f"{name}: {problem}. Expected a sentence encoder")
 
 
 def _problems_in(path: Path, folder: Path) -> Iterator[str]:
     """What in a JSON file of a model's settings would have a library run or read other things."""
-    value = _json(path)
-    if path.name == _MODULES:
+    value = plain_json(path)
+    if path.name == MODULES:
         modules = value if isinstance(value, list) else [value]
         for module in modules:
             if not isinstance(module, dict):
@@ -460,13 +429,6 @@ def _pairs(value: object) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list):
         for inner in value:
             yield from _pairs(inner)
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
 
 
 def _files(folder: Path) -> list[Path]:

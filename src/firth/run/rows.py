@@ -143,7 +143,7 @@ def _unpacked(path: Path) -> bytes:
         return gzip.decompress(data)
     if path.suffix == ".zst":
         with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as stream:
-            return stream.read()
+            return bytes(stream.read())
     return data
 
 

@@ -6,7 +6,7 @@ measurement that chose the weight, beside reciprocal ranks).
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -18,6 +18,7 @@ import numpy as np
 from firth.index.index import Index
 from firth.lexical.arrays import Floats, Ints
 from firth.lexical.scorer import Explainer, Explanation
+from firth.lexical.scorer import Scorer as PairScorer
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.scale.scale import Scale, Scorer
@@ -48,13 +49,14 @@ class Hit:
 
     Attributes:
         score: What it was ranked by: the weighted mean of `cosine` and `words`, one of them, or
-            `origin`.
+            `origin`, or `reranked`.
         cosine: Of the vectors, in [-1, 1].
         words: tf-idf cosine of stems, in [0, 1].
         origin: Origin's similarity, where it was asked.
         shares: Kind of pairs → share that scores lower than `cosine` (or `origin`, where hits are
             ranked by it); empty without a scale.
         meaning: The same in words.
+        reranked: The score by another model than Origin, where one was asked.
         sentence: Number of the sentence.
         text: The sentence.
         document: Name of its document.
@@ -77,6 +79,7 @@ class Hit:
     date: str = ""
     meaning: str = ""
     shares: dict[str, float] = field(default_factory=dict)
+    reranked: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
@@ -131,7 +134,7 @@ class Search:
         by: By = By.BOTH,
         documents: bool = False,
         among: Among | None = None,
-        rerank: bool = False,
+        rerank: bool | PairScorer = False,
     ) -> list[Hit]:
         """The best sentences for a query, best first.
 
@@ -141,7 +144,8 @@ class Search:
             by: What is compared.
             documents: One hit a document, for its best sentence; else every sentence is a hit.
             among: Which documents.
-            rerank: Rank the best of them anew, by Origin.
+            rerank: Rank the best of them anew, by Origin; or by what is given here, such as a
+                `firth.surrogate.cross_scorer.CrossScorer`.
 
         Raises:
             InputError: The query is empty, or no document is `among` those asked for.
@@ -167,13 +171,20 @@ class Search:
             found = self.index.library.document_of(numbers[order])
             order = order[np.sort(np.unique(found, return_index=True)[1])]
         order = order[:pool]
-        origins: Floats | None = None
-        if rerank:
-            texts = self.index.library.texts(numbers[order])
-            origins = self.origin.similarities([(query, text) for text in texts], "Origin")
-            again = np.lexsort((np.arange(len(order)), -origins))
-            order, origins = order[again], origins[again]
-        return self._hits(numbers, scores, cosines, words, order[:top], origins)
+        if not rerank:
+            return self._hits(numbers, scores, cosines, words, order[:top], None)
+        scorer = self.origin if rerank is True else rerank
+        texts = self.index.library.texts(numbers[order])
+        found = scorer.similarities([(query, text) for text in texts])
+        again = np.lexsort((np.arange(len(order)), -found))[:top]
+        order, found = order[again], found[again]
+        if rerank is True:
+            return self._hits(numbers, scores, cosines, words, order, found)
+        hits = self._hits(numbers, scores, cosines, words, order, None)
+        return [
+            replace(hit, score=float(one), reranked=float(one))
+            for hit, one in zip(hits, found, strict=True)
+        ]
 
     def why(self, query: str, hit: Hit) -> Explanation:
         """What Origin's similarity of a query and a hit comes from.

@@ -12,3 +12,8 @@ SURROGATE = Stage(
     "firth distill --run",
     libraries=("sentence-transformers", "snowballstemmer", "tokenizers", "torch", "transformers"),
 )
+CROSS_ENCODER = Stage(
+    "cross-encoder",
+    "firth distill --architecture cross-encoder --run",
+    libraries=("sentence-transformers", "tokenizers", "torch", "transformers"),
+)

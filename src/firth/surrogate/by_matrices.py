@@ -30,7 +30,7 @@ from firth.surrogate.report import (
     notes,
     settings_shown,
 )
-from firth.surrogate.settings import BaseKind, Way
+from firth.surrogate.settings import Architecture, BaseKind, Way
 from firth.surrogate.smaller import sizes, turn
 from firth.surrogate.start import build_start
 from firth.surrogate.teacher import Teacher
@@ -63,6 +63,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         model.save(str(workspace), create_model_card=False)
 
     report: dict[str, Any] = {
+        "architecture": Architecture.BI_ENCODER.value,
         "way": Way.MATRICES.value,
         "settings": settings_shown(config, Way.MATRICES, run.config.seed),
         "corpus": counted(Corpus.open(run)),

@@ -1,6 +1,7 @@
 """The paper's way: harvested pairs, one by one; start, L2 to Origin's scores, report (§3.4)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ from firth.surrogate.report import (
     rank_correlation,
     settings_shown,
 )
-from firth.surrogate.settings import Way
+from firth.surrogate.settings import Architecture, Way
 from firth.surrogate.start import build_start
 from firth.surrogate.training import Best, labelled_pairs, train_siamese
 
@@ -40,46 +41,85 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
+@dataclass(frozen=True, eq=False)
+class Harvested:
+    """What a harvest holds: raw scores of the training pairs, and the tables of the others."""
+
+    scores: Values
+    held_out: Mapping[str, pa.Table]
+
+    @classmethod
+    def read(cls, folder: Path) -> "Harvested":
+        """That of a folder; raise `InputError` where nothing can be learned or measured."""
+        train = pq.read_table(folder / "train.parquet", columns=["score"])
+        held_out = {split: pq.read_table(folder / f"{split}.parquet") for split in HELD_OUT}
+        found = cls(checked_scores(train["score"]), held_out)
+        if empty := [split for split, table in held_out.items() if not len(table)]:
+            raise InputError(f"{folder}: no pair in {' and '.join(empty)}. Harvest more pairs.")
+        return found
+
+    def raw(self, split: str) -> Values:
+        """Origin's scores of a held-out split."""
+        return np.asarray(self.held_out[split]["score"], np.float64)
+
+    def figures(
+        self, answers: Callable[[pa.Table], Values], labels: LabelMap
+    ) -> dict[str, dict[str, Any]]:
+        """Split → kind of pair → how well a model's answers repeat Origin (`measure`)."""
+        constant = float(labels.apply(self.scores).mean())
+        found = {}
+        for split, table in self.held_out.items():
+            scores, kinds = self.raw(split), table["kind"].to_pylist()
+            asked = answers(table)
+            found[split] = measure_by_kind(asked, labels.apply(scores), scores, constant, kinds)
+        return found
+
+
 def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     """Distil a harvest into `workspace`; the summary."""
-    config, harvest = run.config.surrogate, run.folder(HARVEST)
+    config, folder = run.config.surrogate, run.folder(HARVEST)
     scratch = workspace / SCRATCH
     scratch.mkdir(exist_ok=True)
-    scores = checked_scores(pq.read_table(harvest / "train.parquet", columns=["score"])["score"])
-    held_out = {split: pq.read_table(harvest / f"{split}.parquet") for split in HELD_OUT}
-    if empty := [split for split, table in held_out.items() if not len(table)]:
-        raise InputError(f"{harvest}: no pair in {' and '.join(empty)}. Harvest more pairs.")
-
+    harvest = Harvested.read(folder)
     with quiet_libraries():
         model, learned = build_start(run, scratch, run.has(CONTEXT))
-        first = dataset(harvest / "train.parquet").head(
+        first = dataset(folder / "train.parquet").head(
             config.scale_pairs, columns=["sentence1", "sentence2"]
         )
-        labels = LabelMap.fit(scores, config.chosen_calibration, cosines(model, first))
-        constant = float(labels.apply(scores).mean())
-        before = _figures(model, held_out, labels, constant)
-        pairs = labelled_pairs(harvest / "train.parquet", labels, scratch)
+        labels = LabelMap.fit(harvest.scores, config.chosen_calibration, cosines(model, first))
+        before = harvest.figures(lambda table: cosines(model, table), labels)
+        pairs = labelled_pairs(folder / "train.parquet", labels, scratch)
         seed = derive_seed(run.config.seed, "surrogate", "distillation")
-        dev, raw = held_out["dev"], _scores(held_out["dev"])
+        dev, raw = harvest.held_out["dev"], harvest.raw("dev")
         best = Best(model, lambda: rank_correlation(cosines(model, dev), raw), scratch)
         history = train_siamese(model, pairs, config, seed, scratch, best)
-        after = _figures(model, held_out, labels, constant)
+        after = harvest.figures(lambda table: cosines(model, table), labels)
         model.cpu().save(str(workspace), create_model_card=False)
 
     report: dict[str, Any] = {
+        "architecture": Architecture.BI_ENCODER.value,
         "way": Way.PAPER.value,
         "settings": settings_shown(config, Way.PAPER, run.config.seed),
-        "corpus": counted(Corpus.open(run)),
         "model": {
             "dimensions": model.get_embedding_dimension(),
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
         },
-        "pairs": {"train": len(scores)} | {split: len(t) for split, t in held_out.items()},
+        "pairs": {"train": len(harvest.scores)}
+        | {split: len(harvest.held_out[split]) for split in HELD_OUT},
         "before": before,
         "after": after,
-        "chosen": {"step": best.step, "steps": config.steps(len(scores)), "seen": best.seen},
+        "chosen": {"step": best.step, "steps": config.steps(len(pairs)), "seen": best.seen},
         "history": {"start": learned, "distillation": history},
     }
+    return write_report(run, workspace, report, labels)
+
+
+def write_report(
+    run: Run, workspace: Path, report: dict[str, Any], labels: LabelMap
+) -> Mapping[str, Any]:
+    """Write report, card and labels of a student of pairs, with what the corpus and the figures
+    add to the report; the summary."""
+    report = report | {"corpus": counted(Corpus.open(run))}
     report["notes"] = notes(report)
     write_json(workspace / REPORT, report)
     write_json(workspace / LABELS, labels.model_dump(mode="json"))
@@ -87,8 +127,8 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     return {
         "base": report["settings"]["base"],
         "pairs": report["pairs"],
-        "before": {split: before[split][ALL] for split in HELD_OUT},
-        "after": {split: after[split][ALL] for split in HELD_OUT},
+        "before": {split: report["before"][split][ALL] for split in HELD_OUT},
+        "after": {split: report["after"][split][ALL] for split in HELD_OUT},
         "notes": report["notes"],
     }
 
@@ -103,21 +143,3 @@ def cosines(model: "SentenceTransformer", table: pa.Table) -> Values:
     rows = np.array([place[text] for text in texts]).reshape(2, -1)
     found: Values = np.einsum("nd,nd->n", vectors[rows[0]], vectors[rows[1]])
     return found
-
-
-def _figures(
-    model: "SentenceTransformer",
-    held_out: Mapping[str, pa.Table],
-    labels: LabelMap,
-    constant: float,
-) -> dict[str, Any]:
-    found = {}
-    for split, table in held_out.items():
-        scores, kinds = _scores(table), table["kind"].to_pylist()
-        asked = cosines(model, table)
-        found[split] = measure_by_kind(asked, labels.apply(scores), scores, constant, kinds)
-    return found
-
-
-def _scores(table: pa.Table) -> Values:
-    return np.asarray(table["score"], np.float64)

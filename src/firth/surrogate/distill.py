@@ -10,17 +10,20 @@ from firth.context import CONTEXT
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.settings import LIMITS
 from firth.harvest import HARVEST
+from firth.harvest.harvest import build_harvest
 from firth.origin import ORIGIN
 from firth.origin.origin import Origin
+from firth.origin.settings import Method
+from firth.paper.retrieve.build import build_index
 from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.pretrained import PretrainedFiles
 from firth.run.run import Run
 from firth.run.stage import Outcome
-from firth.surrogate import SURROGATE, TEACHER
+from firth.surrogate import CROSS_ENCODER, SURROGATE, TEACHER
 from firth.surrogate.calibration import LabelMap
 from firth.surrogate.report import LABELS, REPORT
-from firth.surrogate.settings import BaseKind, Calibration, Way
+from firth.surrogate.settings import Architecture, BaseKind, Calibration, Way
 from firth.surrogate.teacher import build_teacher, teacher_inputs
 from firth.surrogate.way import way_of
 
@@ -30,13 +33,14 @@ class Distilled:
     """A finished Surrogate.
 
     Attributes:
-        path: Its folder, which `SentenceTransformer(path)` opens.
-        report: Contents of `report.json`: `way`, `settings`, `corpus`, `model`, `sentences` or
-            `pairs` (sizes), `before` and `after` (split → kind of pair → `n` and `spearman`; way
-            paper: `firth.surrogate.report.measure`), `history` (`start`, `distillation`: lists of
-            step and loss), `chosen` (the `step` whose weights were kept, 0 being the start, of how
-            many `steps`, and the rank correlation `seen` on dev at each look), and `notes` in
-            words; way matrices: `teacher`, and `sizes` (`firth.surrogate.smaller.sizes`).
+        path: Its folder, which `SentenceTransformer(path)` opens, or `CrossEncoder(path)`.
+        report: Contents of `report.json`: `architecture`, `way`, `settings`, `corpus`, `model`,
+            `sentences` or `pairs` (sizes), `before` and `after` (split → kind of pair → `n` and
+            `spearman`; way paper: `firth.surrogate.report.measure`), `history` (`start`,
+            `distillation`: lists of step and loss), `chosen` (the `step` whose weights were kept, 0
+            being the start, of how many `steps`, and the rank correlation `seen` on dev at each
+            look), and `notes` in words; way matrices: `teacher`, and `sizes`
+            (`firth.surrogate.smaller.sizes`).
         reused: Whether it was already there.
     """
 
@@ -54,9 +58,15 @@ class Distilled:
         return LabelMap.model_validate(read_json(self.path / LABELS))
 
     @classmethod
-    def open(cls, run: str | Path | Run, reused: bool = True) -> "Distilled":
+    def open(
+        cls,
+        run: str | Path | Run,
+        reused: bool = True,
+        architecture: Architecture = Architecture.BI_ENCODER,
+    ) -> "Distilled":
         """The Surrogate of a run; raise `MissingStageError` if it is not built."""
-        folder = Run.open(run).folder(SURROGATE)
+        cross = architecture is Architecture.CROSS_ENCODER
+        folder = Run.open(run).folder(CROSS_ENCODER if cross else SURROGATE)
         return cls(folder, read_json(folder / REPORT), reused)
 
 
@@ -64,6 +74,7 @@ def distill(
     run: str | Path | Run,
     base: str | None = None,
     *,
+    architecture: str | Architecture = Architecture.BI_ENCODER,
     teacher: str | None = None,
     way: str | Way | None = None,
     epochs: int | None = None,
@@ -79,6 +90,9 @@ def distill(
     Args:
         run: A run whose corpus, tokenizer and Origin are built; for way paper, whose harvest is.
         base: `static`, `transformer`, `layers`, or folder or hub name of an encoder.
+        architecture: `bi-encoder`, or `cross-encoder`: another model, in a folder of its own, with
+            the settings `cross_encoder`. It learns from the harvest; one that is missing is made,
+            unless Origin is as printed.
         teacher: Another run, or folder or hub name of a sentence encoder, in place of the run's
             Origin; way matrices.
         way: `matrices` or `paper`.
@@ -90,14 +104,25 @@ def distill(
     Raises:
         MissingStageError: A stage is not built; the message names the command.
         ConfigError: A setting is out of range.
-        InputError: The base or the teacher is refused or cannot be loaded, or there is too little
-            to learn from.
+        InputError: An unknown architecture, a teacher or way for a cross-encoder; the base or the
+            teacher is refused or cannot be loaded, or there is too little to learn from.
 
     Example:
         >>> found = distill("run")
         >>> found.report["after"]["test"]["all"]["spearman"] <= 1
         True
     """
+    if architecture not in list(Architecture):
+        raise InputError(f"architecture {architecture!r}: expected {', '.join(Architecture)}")
+    if Architecture(architecture) is Architecture.CROSS_ENCODER:
+        if teacher is not None or way is not None:
+            raise InputError("a cross-encoder learns from the harvest: leave out teacher and way")
+        wanted = {"base": base, "epochs": epochs, "batch": batch, "learning_rate": learning_rate,
+                  "calibration": None if calibration is None else str(calibration)}  # fmt: skip
+        opened = Run.open(run).changed({"cross_encoder": wanted})
+        return Distilled.open(
+            opened, build_cross_encoder(opened).reused, Architecture.CROSS_ENCODER
+        )
     changes = {"base": base, "teacher": teacher, "epochs": epochs, "batch": batch}
     names = {"way": way, "calibration": calibration}
     changes |= {name: None if kind is None else str(kind) for name, kind in names.items()}
@@ -137,7 +162,28 @@ def build_surrogate(run: Run) -> Outcome:
     return run.build(SURROGATE, fill, reads=reads, settings=settings, inputs=inputs, code=ways[way])
 
 
-def base_inputs(base: str) -> dict[str, str]:
+def build_cross_encoder(run: Run) -> Outcome:
+    """Bring the stage up to date with the run's configuration; see `distill`.
+
+    A harvest that is missing is made first, unless Origin is as printed, which takes days for it.
+    """
+    reads = [CORPUS, TOKENIZER, HARVEST]
+    inputs = base_inputs(run.config.cross_encoder.base, "cross_encoder.base")
+    if not run.has(HARVEST) and run.config.origin.method is not Method.PAPER:
+        build_index(run)
+        build_harvest(run)
+    run.inputs(*reads)
+    code = "firth.surrogate.by_cross"
+
+    def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        filled: Mapping[str, Any] = import_module(code).fill(handed, workspace)
+        return filled
+
+    settings = ["seed", "cross_encoder"]
+    return run.build(CROSS_ENCODER, fill, reads=reads, settings=settings, inputs=inputs, code=code)
+
+
+def base_inputs(base: str, setting: str = "surrogate.base") -> dict[str, str]:
     """Fingerprint of a pretrained base, downloaded if need be; empty for the other kinds.
 
     Raises:
@@ -151,11 +197,11 @@ def base_inputs(base: str) -> dict[str, str]:
     if not folder.is_dir() and (folder.exists() or looks_like_one):
         found = "a file" if folder.exists() else "no such folder"
         raise InputError(
-            f"surrogate.base: {base}: {found}. Expected `static`, `transformer`, `layers`, or the "
+            f"{setting}: {base}: {found}. Expected `static`, `transformer`, `layers`, or the "
             "folder or hub name of an encoder, such as roberta-base."
         )
     try:
         return {"base": PretrainedFiles.find(base).fingerprint}
     except InputError as error:
         more = "`static` and `transformer` need no model"
-        raise InputError(f"surrogate.base: {error}. {more}") from error
+        raise InputError(f"{setting}: {error}. {more}") from error

@@ -14,17 +14,18 @@ from scipy.stats import norm, rankdata
 
 from firth.corpus.corpus import Corpus
 from firth.surrogate.calibration import Values
-from firth.surrogate.settings import BaseKind, Calibration, SurrogateConfig, Way
+from firth.surrogate.settings import Architecture, BaseKind, Calibration, SurrogateConfig, Way
 
 REPORT, CARD, LABELS = "report.json", "README.md", "calibration.json"
 ALL = "all"
 HELD_OUT = ("dev", "test")
 ENOUGH = 200
 """Pairs below which a report says that its figures are rough."""
+_POOLED = ", mean pooling"
 _BASES = {
     BaseKind.STATIC: "word vectors learned on neighbouring sentences (or parts of one) of the same "
     "corpus, plus random directions that are longer for rarer words, averaged",
-    BaseKind.TRANSFORMER: "a Transformer of $layers layers with random weights, mean pooling",
+    BaseKind.TRANSFORMER: f"a Transformer of $layers layers with random weights{_POOLED}",
     BaseKind.LAYERS: "layers of the language model that Origin reads with, made to read in both "
     "directions, mean pooling and a linear map",
     BaseKind.PRETRAINED: "the encoder $base",
@@ -165,12 +166,13 @@ def _named(model: str) -> str:
 
 def model_card(report: Mapping[str, Any]) -> str:
     """README.md of a Surrogate, from the report of its distillation."""
-    settings = report["settings"]
+    settings, cross = report["settings"], report["architecture"] == Architecture.CROSS_ENCODER
     counts = {name: f"{count:,}" for name, count in report["corpus"].items()}
     paper = report["way"] == Way.PAPER
     known = {
         "base": Template(_BASES[BaseKind.of(settings["base"])]).substitute(settings),
-        "dimensions": report["model"]["dimensions"],
+        "dimensions": report["model"].get("dimensions"),
+        "answer": "score" if cross else "cosine",
         "parameters": f"{report['model']['parameters']:,}",
         "epochs": settings["epochs"],
         "batch": settings["batch"],
@@ -194,7 +196,9 @@ def model_card(report: Mapping[str, Any]) -> str:
     made = f"made_{report['way']}" if report["chosen"]["steps"] else "made_start"
     for part, file in (("made", made), ("faithful", f"faithful_{report['way']}")):
         known[part] = _text(file).substitute(known).rstrip("\n")
-    return _text("card").substitute(known)
+    if cross:
+        known["base"] = known["base"].removesuffix(_POOLED)
+    return _text("card_cross-encoder" if cross else "card").substitute(known)
 
 
 def _text(name: str) -> Template:

@@ -18,6 +18,15 @@ class Way(StrEnum):
     """The scores of harvested pairs, one by one (§3.4)."""
 
 
+class Architecture(StrEnum):
+    """How a Surrogate reads two sentences."""
+
+    BI_ENCODER = "bi-encoder"
+    """One after the other, each into a vector (Siamese)."""
+    CROSS_ENCODER = "cross-encoder"
+    """Together, into a score (§5.6)."""
+
+
 class BaseKind(StrEnum):
     """The kinds of encoder to start from."""
 
@@ -166,3 +175,46 @@ class SurrogateConfig(Section):
         if self.epochs is not None:
             return self.epochs
         return 0 if self.kind is BaseKind.STATIC and way is Way.MATRICES else 2
+
+
+class CrossEncoderConfig(Section):
+    """The cross-encoder that a run's harvest is distilled into, beside its Surrogate (§5.6).
+
+    What is not said here is as in `SurrogateConfig`, by way paper.
+    """
+
+    base: str = "transformer"
+    """`transformer`: one from scratch; anything else: folder or hub name of an encoder, such as
+    roberta-base."""
+    dimensions: Count | None = None
+    layers: Count = 4
+    head_size: Count = 32
+    max_tokens: Annotated[int, Field(ge=4)] = 256
+    """transformer: tokens of both sentences that are read."""
+    calibration: Calibration | None = None
+    """None takes `quantile`."""
+    epochs: Count | None = None
+    """None takes 2."""
+    batch: Count | None = None
+    learning_rate: Rate | None = None
+    warmup: Fraction = 0.1
+    looks: Count = 10
+
+    @property
+    def student(self) -> SurrogateConfig:
+        """The same as settings of a Surrogate."""
+        return SurrogateConfig(way=Way.PAPER, **self.model_dump())
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (kind := BaseKind.of(self.base)) in (BaseKind.STATIC, BaseKind.LAYERS):
+            raise ValueError(
+                f"base: got {kind}, which has no layer that could see two sentences; expected "
+                "transformer, or the folder or hub name of an encoder"
+            )
+        if self.calibration is Calibration.MATCH:
+            raise ValueError(
+                "calibration: got match, the scale of a start's cosines, of which a cross-encoder "
+                "has none; expected quantile, zscore or none"
+            )
+        return self

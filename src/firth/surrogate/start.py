@@ -42,7 +42,7 @@ from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.training import History
 from firth.surrogate.layers import pruned
-from firth.surrogate.settings import BaseKind
+from firth.surrogate.settings import BaseKind, SurrogateConfig
 
 UNKNOWN = "<unk>"
 """Token 0: a word that no pieces can spell. It counts as nothing."""
@@ -70,7 +70,7 @@ def build_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTra
     if config.kind is BaseKind.STATIC:
         return static_start(run, scratch, has_context)
     if config.kind is BaseKind.TRANSFORMER:
-        return scratch_encoder(run, scratch), []
+        return scratch_encoder(run, scratch, config), []
     if config.kind is BaseKind.LAYERS:
         return pruned(open_own_encoder(run), config.keep_layers, config.max_tokens, scratch), []
     return open_encoder(config.base), []
@@ -91,14 +91,14 @@ def start_model(run: str | Path | Run) -> SentenceTransformer:
         return build_start(run, Path(folder), CONTEXT in Origin.reads(run))[0]
 
 
-def scratch_encoder(run: Run, scratch: Path) -> SentenceTransformer:
+def scratch_encoder(run: Run, scratch: Path, config: SurrogateConfig) -> SentenceTransformer:
     """A BERT with random weights (torch's seed decides) and the run's tokenizer, mean pooling.
 
     Args:
-        run: A run whose tokenizer is built; `chosen_dimensions` is the hidden size.
+        run: A run whose tokenizer is built.
         scratch: Its parts are put together in the folder `encoder` there.
+        config: `chosen_dimensions` is the hidden size.
     """
-    config = run.config.surrogate
     width, head_size = config.chosen_dimensions, config.head_size
     tokenizer = open_tokenizer(run)
     ends = [(token, tokenizer.token_to_id(token)) for token in ("<s>", "</s>")]

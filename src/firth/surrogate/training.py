@@ -17,6 +17,12 @@ from sentence_transformers import (
     SentenceTransformerTrainer,
     SentenceTransformerTrainingArguments,
 )
+from sentence_transformers.cross_encoder import (
+    CrossEncoder,
+    CrossEncoderTrainer,
+    CrossEncoderTrainingArguments,
+)
+from sentence_transformers.cross_encoder.losses import MSELoss
 from sentence_transformers.sentence_transformer.losses import CosineSimilarityLoss
 from torch import nn
 from transformers import PrinterCallback, Trainer, TrainerCallback
@@ -116,6 +122,11 @@ class _Trainer(SentenceTransformerTrainer):
         """The card is our own: nothing is collected for another one."""
 
 
+class _CrossTrainer(CrossEncoderTrainer):
+    def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
+        """As above."""
+
+
 def labelled_pairs(parquet: Path, labels: LabelMap, scratch: Path) -> Dataset:
     """Columns sentence1, sentence2, label of a harvested split, memory-mapped from `scratch`."""
     path = scratch / "pairs.arrow"
@@ -151,17 +162,41 @@ def train_siamese(
         best: Looks at the model at times; without it the last weights stay.
         title: Shown beside the bar.
     """
-    steps = config.steps(len(pairs))
+    arguments = SentenceTransformerTrainingArguments(**schedule(config, len(pairs), seed, scratch))
+
+    def trainer(progress: Progress) -> Trainer:
+        return _Trainer(model=model, args=arguments, train_dataset=pairs,
+                        loss=CosineSimilarityLoss(model), callbacks=[progress])  # fmt: skip
+
+    return _trained(model, trainer, config, len(pairs), best, title)
+
+
+def train_cross_encoder(
+    model: CrossEncoder, pairs: Dataset, config: SurrogateConfig, seed: int, scratch: Path,
+    best: Best,
+) -> History:  # fmt: skip
+    """As `train_siamese`, of a model with one output, which is brought to the label."""
+    arguments = CrossEncoderTrainingArguments(**schedule(config, len(pairs), seed, scratch))
+
+    def trainer(progress: Progress) -> Trainer:
+        return _CrossTrainer(model=model, args=arguments, train_dataset=pairs, loss=MSELoss(model),
+                             callbacks=[progress])  # fmt: skip
+
+    return _trained(model, trainer, config, len(pairs), best, "Cross-encoder: distilling")
+
+
+def _trained(
+    model: nn.Module,
+    make: Callable[[Progress], Trainer],
+    config: SurrogateConfig,
+    pairs: int,
+    best: Best | None,
+    title: str,
+) -> History:
+    steps = config.steps(pairs)
     places = frozenset(-(-steps * look // config.looks) for look in range(1, config.looks + 1))
-    arguments = schedule(config, len(pairs), seed, scratch)
     with bar(title, steps) as shown:
-        trainer = _Trainer(
-            model=model,
-            args=SentenceTransformerTrainingArguments(**arguments),
-            train_dataset=pairs,
-            loss=CosineSimilarityLoss(model),
-            callbacks=[Progress(shown, best, places)],
-        )
+        trainer = make(Progress(shown, best, places))
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     if best is not None:
