@@ -292,8 +292,8 @@ def _folded(trial: Trial, start: Start, scheme: str, by: str | None, beside: str
     try:
         found = cross_validate(
             Kind.STS, start.name, trial.place(start, f"afs-{scheme}", limit), data=["afs"], by=by,
-            run=trial.run_of(start), data_dir=request.data_dir, seed=request.seed, limit=limit,
-            resamples=RESAMPLES, force=True,
+            run=trial.run_of(start), data_dir=request.data_dir, share=0, seed=request.seed,
+            limit=limit, resamples=RESAMPLES, force=True,
         )  # fmt: skip
     except FirthError as error:
         return Entry(name, beside, reason=LeftOut.because("model", name, error).reason)
