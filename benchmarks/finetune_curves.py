@@ -27,7 +27,7 @@ from firth.evaluate.models import EncoderScorer
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.task import find_task
 from firth.finetune.finetune import finetune
-from firth.lexical.word_vectors import load
+from firth.lexical.word_vectors import WordBag
 from firth.lexical.words import stems
 from firth.run.errors import InputError
 from firth.run.pretrained import open_encoder
@@ -45,7 +45,7 @@ def plain_start(surrogate: Path, vectors: Path | None, folder: Path, seed: int =
         raise InputError(f"{surrogate}: expected a static Surrogate, of word vectors")
     vocabulary = module.tokenizer.get_vocab()
     rng = np.random.default_rng(seed)
-    bag = None if vectors is None else load(vectors)
+    bag = None if vectors is None else WordBag.load(vectors)
     width = module.embedding_dim if bag is None else bag.vectors.shape[1]
     table = rng.standard_normal((len(vocabulary), width)).astype(np.float32) / np.sqrt(width)
     if bag is not None:

@@ -34,7 +34,7 @@ def scored(tmp_path: Path) -> Path:
 def labelled(tmp_path: Path) -> Path:
     """30 pairs of duplicates, or not."""
     path = tmp_path / "copies.csv"
-    rows = [(*row[:2], "duplicate" if float(str(row[2])) > 2 else "not_duplicate")
+    rows = [(*map(str, row[:2]), "duplicate" if float(str(row[2])) > 2 else "not_duplicate")
             for row in made_up_pairs(30, "", [""])]  # fmt: skip
     path.write_text("".join(",".join(row) + "\n" for row in [("s1", "s2", "label"), *rows]))
     return path

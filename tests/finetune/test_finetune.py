@@ -218,6 +218,15 @@ def test_an_encoder_without_pooling_is_refused(
         finetune("pairs", bare, tmp_path / "model", data=[write(scored_rows(30))])
 
 
+def test_what_is_no_encoder_is_refused(write: Write, tmp_path: Path) -> None:
+    """A baseline, and a folder that holds no model: by name, before training."""
+    for start, part in (("baseline:dice", "no encoder"), (str(tmp_path), "neither a run")):
+        with pytest.raises(InputError, match=part):
+            finetune("pairs", start, tmp_path / "model", data=[write(scored_rows(30))])
+    with pytest.raises(InputError, match="needs a run"):
+        finetune("pairs", "static", tmp_path / "model", data=[write(scored_rows(30))])
+
+
 def test_nothing_of_the_user_is_replaced(static: Path, write: Write, tmp_path: Path) -> None:
     """A folder with a file of the user's is refused, also by force; another fine-tuned model is
     replaced by force alone."""

@@ -142,7 +142,7 @@ def made() -> tuple[EvaluationSet, dict[str, Parsed]]:
     """60 pairs scored by their overlap and noise."""
     rng = np.random.default_rng(5)
     sentences: dict[str, Parsed] = {}
-    rows = []
+    rows: list[OwnRow] = []
     for _ in range(60):
         pair = [sentence(rng) for _ in range(2)]
         sentences |= dict(pair)

@@ -13,6 +13,7 @@ from tests.surrogate.conftest import contents
 from typer.testing import CliRunner
 
 from firth.cli.main import app
+from firth.evaluate.label_free import check
 from firth.evaluate.models import resolve_model
 from firth.harvest import HARVEST
 from firth.run.config import Config
@@ -65,6 +66,17 @@ def test_its_library_opens_it_and_answers_with_labels(crossed: Distilled) -> Non
     scorer = resolve_model(crossed.path)
     assert isinstance(scorer, CrossScorer)
     assert scorer.similarities(pairs) == pytest.approx(said, abs=1e-5)
+
+
+def test_a_check_without_labels_asks_it_for_pairs(crossed: Distilled) -> None:
+    """Its folder and its scorer answer alike; opened as an encoder it would not."""
+    scorer = CrossScorer.open(str(crossed.path))
+    scorer.name = "in memory"
+    found = check([str(crossed.path), scorer], crossed.path.parent, items=20, resamples=20)
+    one, two = (system.accuracy for system in found.systems)
+    assert {kind: each.value for kind, each in one.items()} == {
+        kind: each.value for kind, each in two.items()
+    }
 
 
 def test_the_card_says_what_it_is(crossed: Distilled) -> None:

@@ -24,6 +24,7 @@ _SCORES = {label: score for score, label in CLASSES.items()} | {
     str(number): score for number, score in enumerate(CLASSES)
 }
 """Label, by word or by SNLI's number → score."""
+_UNLABELLED = "{:,} rows without a label left out"
 _CONTENTS = {
     Kind.NLI: Content.LABELLED,
     Kind.STS: Content.SCORED,
@@ -172,7 +173,8 @@ def _known_inference(task: Task, split: str | None, places: Places) -> dict[str,
             continue
         rows = tuple(replace(row, score=1 - row.score / 2) for row in table.splits.get(one, ()))
         source = f"{task.hub.name} on the hub"
-        found[one] = EvaluationSet(_task(task.name), one, rows, source)
+        notes = (_UNLABELLED.format(len(table.broken)),) if table.broken else ()
+        found[one] = EvaluationSet(_task(task.name), one, rows, source, notes)
     if problem and not found:
         looked = ", ".join(str(folder / file) for file, _ in task.files) if folder else "no folder"
         raise InputError(
@@ -216,8 +218,7 @@ def _sets(
     rows: dict[str, list[Row]] = {}
     for row, score in zip(file.rows, scores, strict=True):
         rows.setdefault(row.split or ALL, []).append(Row(row.texts, score, row.group))
-    note = f"{file.unlabelled:,} rows without a label left out"
-    notes = (note,) if file.unlabelled else ()
+    notes = (_UNLABELLED.format(file.unlabelled),) if file.unlabelled else ()
     return {
         split: EvaluationSet(task, split, tuple(some), str(file.path), notes)
         for split, some in rows.items()

@@ -14,11 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset
-from sentence_transformers import (
-    SentenceTransformer,
-    SentenceTransformerTrainer,
-    SentenceTransformerTrainingArguments,
-)
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer import losses
 from torch import Tensor, nn
 from torch.utils.data import BatchSampler
@@ -38,7 +34,7 @@ from firth.run.quiet import quiet_libraries
 from firth.run.section import Precision
 from firth.run.seeds import derive_seed
 from firth.run.training import History, Schedule, learning, resume, save_checkpoint
-from firth.surrogate.training import Best
+from firth.surrogate.training import Best, PlainTrainer
 
 MARGIN = 1.0
 """Of the triplet objective (Reimers & Gurevych 2019, §3)."""
@@ -240,7 +236,7 @@ def _train(
         shown.advance(start)
         watch = _Watch(loss, optimiser, schedule, recipe.patience, best, scratch, shown,
                        start, history, running)  # fmt: skip
-        trainer = _Trainer(
+        trainer = PlainTrainer(
             model=model,
             args=SentenceTransformerTrainingArguments(
                 output_dir=str(scratch / "trainer"),
@@ -340,8 +336,3 @@ class _Watch(TrainerCallback):
         figures = [self._best.first, *(entry["figure"] for entry in self.history)]
         known = [-np.inf if figure is None else figure for figure in figures]
         return len(known) - 1 - int(np.argmax(known))
-
-
-class _Trainer(SentenceTransformerTrainer):
-    def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
-        """The card is our own: nothing is collected for another one."""

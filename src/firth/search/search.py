@@ -175,15 +175,15 @@ class Search:
             return self._hits(numbers, scores, cosines, words, order[:top], None)
         scorer = self.origin if rerank is True else rerank
         texts = self.index.library.texts(numbers[order])
-        found = scorer.similarities([(query, text) for text in texts])
-        again = np.lexsort((np.arange(len(order)), -found))[:top]
-        order, found = order[again], found[again]
+        asked: Floats = scorer.similarities([(query, text) for text in texts])
+        again = np.lexsort((np.arange(len(order)), -asked))[:top]
+        order, asked = order[again], asked[again]
         if rerank is True:
-            return self._hits(numbers, scores, cosines, words, order, found)
+            return self._hits(numbers, scores, cosines, words, order, asked)
         hits = self._hits(numbers, scores, cosines, words, order, None)
         return [
             replace(hit, score=float(one), reranked=float(one))
-            for hit, one in zip(hits, found, strict=True)
+            for hit, one in zip(hits, asked, strict=True)
         ]
 
     def why(self, query: str, hit: Hit) -> Explanation:

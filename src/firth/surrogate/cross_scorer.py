@@ -1,7 +1,7 @@
 """Pairs scored by a cross-encoder: {[CLS], s1, [SEP], s2} in, one number out (§5.6)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,7 +67,8 @@ class CrossScorer:
 
 
 def _class_of(model: "CrossEncoder", name: str) -> int:
-    named = {int(number): str(label).lower() for number, label in model.config.id2label.items()}
+    config: Any = model.config
+    named = {int(number): str(label).lower() for number, label in config.id2label.items()}
     labels = [named[number] for number in sorted(named)]
     chosen = alike(labels)
     if chosen is None:

@@ -117,7 +117,9 @@ class Progress(TrainerCallback):
             self._status = f"L2 {kwargs['logs']['loss']:.4f}"
 
 
-class _Trainer(SentenceTransformerTrainer):
+class PlainTrainer(SentenceTransformerTrainer):
+    """The library's, but for its card."""
+
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
         """The card is our own: nothing is collected for another one."""
 
@@ -165,7 +167,7 @@ def train_siamese(
     arguments = SentenceTransformerTrainingArguments(**schedule(config, len(pairs), seed, scratch))
 
     def trainer(progress: Progress) -> Trainer:
-        return _Trainer(model=model, args=arguments, train_dataset=pairs,
+        return PlainTrainer(model=model, args=arguments, train_dataset=pairs,
                         loss=CosineSimilarityLoss(model), callbacks=[progress])  # fmt: skip
 
     return _trained(model, trainer, config, len(pairs), best, title)
