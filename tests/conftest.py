@@ -299,3 +299,111 @@ def tiny_llm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     LlamaForCausalLM(config).save_pretrained(folder)
     return folder
+
+
+_NET = "Encoder_en/KonaTransformer/Encode"
+_LAYER = f"module_apply_default/{_NET}/Layer_%d/TransformerLayer"
+_FFN = f"module_apply_default/{_NET}/TransformerStack/Layer_%d/TransformerLayer/FFN"
+_NORM = "layer_prepostprocess/layer_norm/layer_norm_%s/ConcatPartitions/concat"
+
+
+def use_lite_weights(widths: tuple[int, int] = (4, 6), seed: int = 3) -> dict[str, Any]:
+    """Random weights of a tiny Universal Sentence Encoder lite under their names in the package:
+    two heads, 30 pieces, texts cut at 12."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+
+    def drawn(*shape: int) -> Any:
+        return rng.normal(0, 0.5, shape).astype(np.float32)
+
+    narrow, wide = widths
+    heads = "MultiheadAttention/split_heads/split_last_dimension/Reshape/shape/2"
+    weights: dict[str, Any] = {
+        "module/Embeddings_en": drawn(32, narrow),
+        f"{_LAYER % 0}/AddTimingSignal/TimingSignal/ExpandDims_1": drawn(1, narrow // 2),
+        f"{_LAYER % 0}/dense/kernel/ConcatPartitions/concat": drawn(narrow, wide),
+        f"{_LAYER % 0}/dense/bias/ConcatPartitions/concat": drawn(wide),
+        "module/Encoder_en/hidden_layers/tanh_layer_0/weights": drawn(wide, 5),
+        "module/Encoder_en/hidden_layers/tanh_layer_0/bias": drawn(5),
+        "module_apply_default/Encoder_en/ClipToMaxLength/Less/y": np.int32(12),
+        f"{_FFN % 1}/layer_prepostprocess/layer_norm/Cast/x": np.float32(1e-6),
+        f"{_LAYER % 1}/{heads}": np.int32(2),
+    }
+    for layer, width in enumerate(widths):
+        ffn, own = _FFN % layer, f"module/{_NET}/Layer_{layer}/TransformerLayer/MultiheadAttention"
+        kernels = {"qkv": (width, 3 * width), "output": (width, wide)}
+        for name, (rows, columns) in kernels.items():
+            weights[f"{own}/{name}_transform_single/kernel/part_0"] = drawn(1, 1, rows, columns)
+            bias = f"MultiheadAttention/{name}_transform_single/bias/ConcatPartitions/concat"
+            weights[f"{_LAYER % layer}/{bias}"] = drawn(columns)
+        for name, (rows, columns) in {"conv1": (wide, 8), "conv2": (8, wide)}.items():
+            weights[f"{ffn}/{name}/Tensordot/Reshape_1"] = drawn(rows, columns)
+            bias = f"Layer_{layer}/TransformerLayer/FFN/{name}/bias/ConcatPartitions/concat"
+            weights[f"module_apply_default/{_NET}/{bias}"] = drawn(columns)
+        for part in ("scale", "bias"):
+            weights[f"{_LAYER % layer}/{_NORM % part}"] = drawn(width)
+            weights[f"{ffn}/{_NORM % part}"] = drawn(wide)
+    return weights
+
+
+def write_use_lite(folder: Path, weights: dict[str, Any]) -> None:
+    """The files of the package: a manifest, two shards (one ends within a weight), pieces."""
+    import json
+
+    import numpy as np
+
+    folder.mkdir(parents=True)
+    data = b"".join(np.asarray(array).tobytes() for array in weights.values())
+    names = ["group1-shard1of2", "group1-shard2of2"]
+    for name, part in zip(names, (data[:1001], data[1001:]), strict=True):
+        (folder / name).write_bytes(part)
+    known = [
+        {"name": name, "shape": list(array.shape), "dtype": str(array.dtype)}
+        for name, array in weights.items()
+    ]
+    manifest = [{"paths": names, "weights": known}]
+    model = {"modelTopology": {}, "weightsManifest": manifest}
+    (folder / "model.json").write_text(json.dumps(model))
+    pieces = ["�", "<s>", "</s>", *(f"extra_token_id_{n}" for n in (1, 2, 3)), "▁the", "▁ship"]
+    pieces += ["▁old", "▁sailed", "▁storm", "▁", *"abcdehilmoprst", ":", "?", "t1", "sh"]
+    scores = [0.0] * 6 + [-2.0 - n / 10 for n in range(len(pieces) - 6)]
+    rows = [[p, None if p == ":" else s] for p, s in zip(pieces, scores, strict=True)]
+    (folder / "vocab.json").write_text(json.dumps(rows))
+
+
+@pytest.fixture(scope="session")
+def tiny_use_lite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package like that of Universal Sentence Encoder lite, unpacked."""
+    folder = tmp_path_factory.mktemp("use-lite")
+    write_use_lite(folder / "package" / "dist", use_lite_weights())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_wordllama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The two files of WordLlama's package, for words of the topics."""
+    import numpy as np
+    from safetensors.numpy import save_file
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+
+    folder = tmp_path_factory.mktemp("wordllama")
+    words = [
+        "[UNK]",
+        "the",
+        "old",
+        "left",
+        "sailed",
+        *(n for nouns in TOPICS.values() for n in nouns),
+    ]
+    vocabulary = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    for name in ("weights", "tokenizers"):
+        (folder / name).mkdir()
+    tokenizer.save(str(folder / "tokenizers" / "tiny_tokenizer_config.json"))
+    drawn = np.random.default_rng(4).normal(size=(len(vocabulary), 6)).astype(np.float16)
+    save_file({"embedding.weight": drawn}, folder / "weights" / "tiny_6.safetensors")
+    return folder

@@ -16,8 +16,8 @@ from firth.run.code import _imported
 ROOT = Path(firth.__file__).parent
 PACKAGES = (
     "run", "lexical", "corpus", "check", "context", "paper", "origin", "harvest", "surrogate",
-    "index", "scale", "search", "baselines", "evaluate", "reuse", "relatedness", "pipeline",
-    "searchable", "demo", "reproduce", "cli", "__main__",
+    "index", "scale", "search", "baselines", "evaluate", "finetune", "reuse", "relatedness",
+    "pipeline", "searchable", "demo", "reproduce", "cli", "__main__",
 )  # fmt: skip
 """From left to right, as the data flows: each imports from those to its left only."""
 SETTINGS = "settings"
@@ -102,6 +102,7 @@ def test_importing_is_light(heavy: dict[str, tuple[str, ...]]) -> None:
     [
         ("check", "firth.evaluate.label_free"),
         ("evaluate", "firth.evaluate.evaluate"),
+        ("finetune", "firth.finetune.finetune"),
         ("harvest", "firth.harvest.harvest"),
     ],
 )

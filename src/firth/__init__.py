@@ -8,6 +8,7 @@
 - `Origin.open(run)`: similarity of two sentences, and the contexts it comes from.
 - `harvest(run)`: pairs of corpus sentences with their Origin similarity.
 - `distill(run)`: a sentence-transformers model that learns what Origin knows.
+- `finetune(kind, start, out)`: any encoder, taught by labels; `cross_validate` where there are few.
 - `evaluate(model, tasks)`: a model's similarities against people's, with intervals.
 - `adapt(encoder, run)`: any sentence encoder, adapted to a run's documents where that does no harm.
 - `compare_documents(a, b, run)`, `duplicates(run)`, `mine(run)`: what stands in several documents.
@@ -37,9 +38,11 @@ __all__ = [
     "build",
     "check",
     "compare_documents",
+    "cross_validate",
     "distill",
     "duplicates",
     "evaluate",
+    "finetune",
     "harvest",
     "mine",
 ]
@@ -51,6 +54,8 @@ if TYPE_CHECKING:
     from firth.corpus.corpus import Corpus
     from firth.evaluate.evaluate import evaluate
     from firth.evaluate.label_free import check
+    from firth.finetune.finetune import finetune
+    from firth.finetune.folds import cross_validate
     from firth.harvest.harvest import harvest
     from firth.index.add import add_documents
     from firth.index.index import Index
@@ -71,6 +76,7 @@ def _lazily(module: str, name: str) -> property:
 _HOMES = {
     "check": "firth.evaluate.label_free",
     "evaluate": "firth.evaluate.evaluate",
+    "finetune": "firth.finetune.finetune",
     "harvest": "firth.harvest.harvest",
 }
 """Packages that are called as the function of their name, and the module that has it."""
@@ -117,6 +123,8 @@ class _Firth(ModuleType):
     build = _lazily("firth.searchable", "build")
     distill = _lazily("firth.surrogate.distill", "distill")
     evaluate = _callable_package("evaluate")
+    cross_validate = _lazily("firth.finetune.folds", "cross_validate")
+    finetune = _callable_package("finetune")
     compare_documents = _lazily("firth.reuse.compare", "compare_documents")
     duplicates = _lazily("firth.reuse.duplicates", "duplicates")
     mine = _lazily("firth.reuse.mine", "mine")

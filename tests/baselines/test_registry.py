@@ -7,6 +7,7 @@ import pytest
 
 from firth.baselines.glove import glove_files
 from firth.baselines.registry import BASELINES, open_baseline, parse_baseline
+from firth.baselines.wordllama import wordllama_files
 from firth.run.errors import InputError
 
 
@@ -17,6 +18,8 @@ def test_every_baseline_opens_and_scores() -> None:
     alone = [name for name in alone if name not in outside]
     if not glove_files():
         alone.remove("glove")
+    if not wordllama_files():
+        alone.remove("wordllama")
     assert {"dice", "tfidf", "tfidf-words"} <= set(alone)
     for name in alone:
         scorer = open_baseline(f"baseline:{name}")

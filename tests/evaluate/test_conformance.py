@@ -71,6 +71,16 @@ def masked(name: str, options: str = "") -> Case:
     )
 
 
+def packaged(name: str) -> Case:
+    """A tiny model in the form of the package that the baseline reads."""
+    fixture = f"tiny_{name.replace('-', '_')}"
+    return Case(
+        lambda r: resolve_model(f"baseline:{name}@{r.getfixturevalue(fixture)}"),
+        low=-1.0,
+        tolerance=1e-5,
+    )
+
+
 def prompted(request: pytest.FixtureRequest) -> Scorer:
     """A tiny causal language model, z-scored on the tiny run."""
     model, run = (request.getfixturevalue(name) for name in ("tiny_llm", "tiny_run"))
@@ -103,6 +113,8 @@ CASES = {
     **{f"bert{options}": masked("bert", options) for options in ("+max", "+first-last", "+cls")},
     "roberta": masked("roberta"),
     "use": masked("use", "+distilled"),
+    "use-lite": packaged("use-lite"),
+    "wordllama": packaged("wordllama"),
     "prompt-eol": Case(prompted, low=-1.0, tolerance=1e-5),
     "dice": Case(lambda _: resolve_model("baseline:dice")),
     "tfidf": Case(lambda _: resolve_model("baseline:tfidf"), tolerance=None),

@@ -111,6 +111,30 @@ def _identify_use(spec: Spec) -> object:
     return fingerprint_folder(folder) if folder and folder.is_dir() else UNKNOWN
 
 
+def _use_lite(spec: Spec) -> Scorer:
+    from firth.baselines.use_lite import open_use_lite
+
+    return open_use_lite(str(spec.source))
+
+
+def _identify_use_lite(spec: Spec) -> object:
+    from firth.baselines.use_lite import identify_use_lite
+
+    return identify_use_lite(str(spec.source))
+
+
+def _wordllama(spec: Spec) -> Scorer:
+    from firth.baselines.wordllama import open_wordllama
+
+    return open_wordllama(spec.source)
+
+
+def _identify_wordllama(spec: Spec) -> object:
+    from firth.baselines.wordllama import wordllama_files
+
+    return [fingerprint_file(file) for file in wordllama_files(spec.source)]
+
+
 def _prompt_eol(spec: Spec) -> Scorer:
     from firth.baselines.prompt_eol import open_prompt_eol
 
@@ -213,6 +237,19 @@ BASELINES: Mapping[str, Baseline] = {
         source="HANDLE_OR_FOLDER",
         options={"distilled": "a student of multilingual USE, through sentence-transformers"},
         identify=_identify_use,
+    ),
+    "use-lite": Baseline(
+        "Universal Sentence Encoder lite, of an npm package, run by firth (supervised)",
+        _use_lite,
+        source="FOLDER_OR_TGZ",
+        required=True,
+        identify=_identify_use_lite,
+    ),
+    "wordllama": Baseline(
+        "averaged token vectors of WordLlama, of an installed package (supervised)",
+        _wordllama,
+        source="FOLDER",
+        identify=_identify_wordllama,
     ),
     "prompt-eol": Baseline(
         "states of a causal language model asked for the sentence in one word",

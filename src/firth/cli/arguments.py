@@ -5,7 +5,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-_SEVERAL = ("--task", "--without", "--columns", "--documents")
+_SEVERAL = ("--task", "--without", "--columns", "--documents", "--seeds")
 
 
 class SeveralNames(TyperCommand):

@@ -13,6 +13,7 @@ from firth.cli import (
     bws,
     check,
     evaluate,
+    finetune,
     mteb,
     query,
     relatedness,
@@ -60,6 +61,7 @@ app.command(cls=SeveralNames, rich_help_panel=_MEASURE)(mteb.mteb)
 app.command(rich_help_panel=_ADAPT)(build.run)
 app.command(rich_help_panel=_ADAPT)(build.adapt)
 app.command(rich_help_panel=_ADAPT)(build.distill)
+app.command(cls=SeveralNames, rich_help_panel=_ADAPT)(finetune.finetune)
 app.command(rich_help_panel=_ADAPT)(search.index)
 app.command(rich_help_panel=_ADAPT)(search.scale)
 app.add_typer(train, name="train", rich_help_panel=_ADAPT)

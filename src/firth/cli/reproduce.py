@@ -43,7 +43,7 @@ def reproduce(
         typer.Option(
             metavar="N,N,...",
             help="What is varied: words of the corpus, as 100K,1M,10% (table5), contexts (table6), "
-            "harvested pairs (table7).",
+            "harvested pairs (table7), labels of STSb (table2).",
             show_default=False,
         ),
     ] = None,
@@ -91,7 +91,41 @@ def reproduce(
     ] = None,
     train_pairs: Annotated[
         int | None,
-        typer.Option(min=2, help="At most so many training pairs a fold: str-table5, str-table6."),
+        typer.Option(
+            min=2,
+            help="At most so many training pairs a fold, or a training: str-table5, str-table6, "
+            "table1 to table4.",
+        ),
+    ] = None,
+    starts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--start",
+            metavar="NAME_OR_PATH",
+            help="What is fine-tuned, in table1 to table4: RUN/surrogate, folder or hub name, "
+            "static, transformer, scratch:NAME (random weights); repeatable. Default: the run's "
+            "Surrogate.",
+            show_default=False,
+        ),
+    ] = None,
+    peers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--peer",
+            metavar="[NAME=]MODEL",
+            help="A model to stand in table1 to table4 too: beside the row of the paper of that "
+            "name, or under it; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    learn_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SET_OR_FILE",
+            help="Labels to learn from instead of the paper's: NLI (table1, table2), triplets "
+            "(table4); repeatable.",
+            show_default=False,
+        ),
     ] = None,
     as_json: AsJson = False,
     force: Force = False,
@@ -121,6 +155,9 @@ def reproduce(
         base=base,
         vectors=vectors,
         train_pairs=train_pairs,
+        start=tuple(starts) if starts else None,
+        peer=tuple(peers) if peers else None,
+        learn_from=tuple(learn_from) if learn_from else None,
     )
     asked.check(name, find_experiment(name).takes)
     changes = parse_settings(settings, preset=preset)

@@ -87,7 +87,7 @@ class EvaluationSet:
         chosen = self.order[rng.permutation(len(self.order))[:size]]
         whole = len(self.rows)
         said = (f"{size} random rows of {whole}, seed {seed}",) if size < whole else ()
-        return replace(self._only(chosen), notes=(*self.notes, *said))
+        return replace(self.only(chosen), notes=(*self.notes, *said))
 
     def without(self, other: "EvaluationSet") -> "EvaluationSet":
         """The rows whose texts do not stand together in a row of `other`, and a note that counts
@@ -112,9 +112,10 @@ class EvaluationSet:
             f"({len(other.rows):,} rows)"
         )
         one = Excluded(other.task.name, other.split, other.fingerprint, gone)
-        return replace(self._only(kept), notes=(*self.notes, said), excluded=(*self.excluded, one))
+        return replace(self.only(kept), notes=(*self.notes, said), excluded=(*self.excluded, one))
 
-    def _only(self, chosen: Rows) -> "EvaluationSet":
+    def only(self, chosen: Rows) -> "EvaluationSet":
+        """The rows of some numbers, in their order."""
         return replace(
             self,
             rows=tuple(self.rows[i] for i in chosen.tolist()),

@@ -32,7 +32,11 @@ class Options:
         gguf_file: The GGUF file inside `model`.
         base: Encoder that is trained: `static`, `transformer`, folder or hub name.
         vectors: Word vectors (STR-2021), as `firth evaluate` names them.
-        train_pairs: At most so many training pairs a fold (STR-2021), at least 2.
+        train_pairs: At most so many training pairs a fold or training, at least 2.
+        start: What is fine-tuned (Tables 1 to 4), as `firth finetune` names it.
+        peer: Models that stand in a table too: `MODEL`, or `NAME=MODEL`, where the name is a row of
+            the paper that it stands beside, or what it shall be called.
+        learn_from: Sets or files with labels, in the place of the paper's (NLI, triplets).
     """
 
     split: str | None = None
@@ -46,6 +50,9 @@ class Options:
     base: str | None = None
     vectors: str | None = None
     train_pairs: int | None = None
+    start: tuple[str, ...] | None = None
+    peer: tuple[str, ...] | None = None
+    learn_from: tuple[str, ...] | None = None
 
     def check(self, experiment: str, takes: Set[str]) -> None:
         """Look at the options themselves; what depends on a run is the experiment's business.

@@ -46,6 +46,57 @@ CBOS_TABLE1: Mapping[str, Mapping[tuple[str, str], float]] = {
 }
 """Baseline → (task, subtask) → Pearson in percent, as printed."""
 
+SUN_TABLE1_SETS: Mapping[str, str] = {
+    "sts12": "STS12", "sts13": "STS13", "sts14": "STS14", "sts15": "STS15", "sts16": "STS16",
+    "sts-b": "STSb", "sick-r": "SICK-R",
+}
+"""Our task → the column of Table 1, in its order; a column of their mean follows."""
+
+SUN_TABLE1: Mapping[str, tuple[float, ...]] = {
+    "Avg. GloVe embeddings": (55.14, 70.66, 59.73, 68.25, 63.66, 58.02, 53.76, 61.32),
+    "Avg. BERT embeddings": (38.78, 57.98, 57.98, 63.15, 61.06, 46.35, 58.40, 54.81),
+    "BERT CLS-vector": (20.16, 30.01, 20.09, 36.88, 38.08, 16.50, 42.63, 29.19),
+    "Universal Sentence Encoder": (64.49, 67.80, 64.61, 76.83, 73.18, 74.92, 76.69, 71.22),
+    "Origin": (72.41, 74.30, 75.45, 78.45, 79.93, 78.47, 79.49, 76.93),
+    "Surrogate base": (70.62, 72.14, 72.72, 76.34, 75.24, 74.19, 77.20, 74.06),
+    "Surrogate large": (71.93, 73.74, 73.95, 77.01, 76.64, 75.32, 77.84, 75.20),
+    "SBERT-NLI base": (70.97, 76.53, 73.19, 79.09, 74.30, 77.03, 72.91, 74.89),
+    "SRoBERTa-NLI base": (71.54, 72.49, 70.80, 78.74, 73.69, 77.77, 74.46, 74.21),
+    "Surrogate-NLI base": (74.15, 76.50, 72.23, 81.24, 78.75, 79.32, 78.56, 77.25),
+    "SBERT-NLI large": (72.27, 78.46, 74.90, 80.99, 76.25, 79.23, 73.75, 76.55),
+    "SRoBERTa-NLI large": (74.53, 77.00, 73.18, 81.85, 76.82, 79.10, 74.29, 76.68),
+    "Surrogate-NLI large": (76.98, 79.83, 75.15, 83.54, 79.32, 80.82, 79.64, 79.33),
+}
+"""Table 1: model → Spearman on each set, and their mean; unsupervised, then -NLI."""
+
+SUN_TABLE2: Mapping[str, float] = {
+    "BERT base": 84.30, "SBERT base": 84.67, "SRoBERTa base": 84.92, "Surrogate base": 87.91,
+    "BERT-NLI base": 88.33, "SBERT-NLI base": 85.35, "SRoBERTa-NLI base": 84.79,
+    "Surrogate-NLI base": 89.95,
+    "BERT large": 85.64, "SBERT large": 84.45, "SRoBERTa large": 85.02, "Surrogate large": 88.52,
+    "BERT-NLI large": 88.77, "SBERT-NLI large": 86.10, "SRoBERTa-NLI large": 86.15,
+    "Surrogate-NLI large": 90.69,
+}
+"""Table 2: model, trained on STSb → Spearman on its test."""
+
+SUN_TABLE3: Mapping[str, tuple[float, float]] = {
+    "tf-idf": (46.77, 42.95), "Avg. GloVe embeddings": (32.40, 34.00), "Origin": (56.20, 54.40),
+    "Surrogate base": (53.00, 52.50), "Surrogate large": (54.50, 54.70),
+    "BERT base, 10-fold": (77.20, 74.84), "SBERT base, 10-fold": (76.57, 74.13),
+    "BERT large, 10-fold": (78.68, 76.38), "SBERT large, 10-fold": (77.85, 75.93),
+    "Surrogate base, 10-fold": (79.80, 78.20), "Surrogate large, 10-fold": (81.00, 80.50),
+}
+"""Table 3: model → Pearson and Spearman on AFS; unsupervised, then cross-validated."""
+
+SUN_TABLE4: Mapping[str, float] = {
+    "Surrogate base": 71.40, "Surrogate large": 73.50,
+    "SBERT base, trained": 80.42, "SRoBERTa base, trained": 79.45,
+    "Surrogate base, trained": 83.10,
+    "SBERT large, trained": 80.78, "SRoBERTa large, trained": 79.73,
+    "Surrogate large, trained": 83.50,
+}
+"""Table 4: model → accuracy on Wikipedia Sections; unsupervised, then trained on its triplets."""
+
 SUN_TABLE5: Mapping[int, float] = {
     10_000_000: 49.41, 100_000_000: 66.92, 1_000_000_000: 76.17, 10_000_000_000: 77.81,
     100_000_000_000: 78.47,

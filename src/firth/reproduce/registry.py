@@ -32,6 +32,7 @@ class Experiment:
 _SAMPLE = frozenset({"split", "pairs"})
 _ORIGIN = _SAMPLE | {"shortlist", "lambdas", "model", "gguf_file"}
 _TUNING = frozenset({"base", "train_pairs"})
+_TABLE = frozenset({"start", "peer", "pairs", "train_pairs"})
 
 # fmt: off
 EXPERIMENTS: Mapping[str, Experiment] = {
@@ -48,6 +49,14 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "str-table6": Experiment("STR-2021, Table 6: fine-tuning across domains", "str_models",
                              _TUNING),
     "str-bins": Experiment("STR-2021, §4: relatedness and similarity within STS bins", "str_data"),
+    "table1": Experiment("Sun et al., Table 1: unsupervised models, and those that saw NLI, on STS",
+                         "sun_tables", _TABLE | {"learn_from"}),
+    "table2": Experiment("Sun et al., Table 2: models trained on STSb, with and without NLI first",
+                         "sun_tables", _TABLE | {"learn_from", "sizes"}),
+    "table3": Experiment("Sun et al., Table 3: AFS, unsupervised, 10-fold and cross-topic",
+                         "sun_tables", _TABLE),
+    "table4": Experiment("Sun et al., Table 4: Wikipedia Sections, as they are and trained on it",
+                         "sun_tables", _TABLE | {"learn_from"}),
     "table5": Experiment("Sun et al., Table 5: Origin by the size of its corpus", "corpus_sizes",
                          _ORIGIN | {"sizes", "contexts"}),
     "table6": Experiment("Sun et al., Table 6: Origin by the number of contexts",

@@ -81,11 +81,11 @@ def train(
     Returns:
         The history, checkpointed together with the weights.
     """
-    learning = [parameter for _, parameter in _learning(model)]
-    optimiser = torch.optim.Adam(learning, lr=schedule.learning_rate, betas=BETAS)
+    parameters = [parameter for _, parameter in learning(model)]
+    optimiser = torch.optim.Adam(parameters, lr=schedule.learning_rate, betas=BETAS)
     scratch.mkdir(parents=True, exist_ok=True)
     checkpoint = scratch / "checkpoint.safetensors"
-    start, history, running = _resume(checkpoint, model, optimiser)
+    start, history, running = resume(checkpoint, model, optimiser)
     where = next(model.parameters()).device.type
     with bar(title, schedule.steps) as shown:
         shown.advance(start)
@@ -98,7 +98,7 @@ def train(
                 loss = loss_of(batch_at(step))
             optimiser.zero_grad(set_to_none=True)
             torch.autograd.backward(loss)
-            nn.utils.clip_grad_norm_(learning, schedule.clip)
+            nn.utils.clip_grad_norm_(parameters, schedule.clip)
             optimiser.step()
             running.append(loss.item())
 
@@ -110,17 +110,18 @@ def train(
                 running = []
                 shown.advance(0, f"loss {entry['loss']:.3f}")
             if done % schedule.checkpoint_steps == 0 and done < schedule.steps:
-                _save(checkpoint, model, optimiser, done, history, running)
+                save_checkpoint(checkpoint, model, optimiser, done, history, running)
             shown.advance()
     model.eval()
     return history
 
 
-def _learning(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
+def learning(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    """Names and parameters of what learns."""
     return [named for named in model.named_parameters() if named[1].requires_grad]
 
 
-def _save(
+def save_checkpoint(
     path: Path,
     model: nn.Module,
     optimiser: torch.optim.Adam,
@@ -128,8 +129,10 @@ def _save(
     history: History,
     running: list[float],
 ) -> None:
+    """Write what continues a training after `step` steps: weights, moments, history, and the losses
+    since its last entry."""
     tensors = {}
-    for name, parameter in _learning(model):
+    for name, parameter in learning(model):
         tensors[f"weight/{name}"] = parameter.detach().contiguous()
         # A parameter that no loss has reached yet has no moments.
         for moment in {"exp_avg", "exp_avg_sq"} & set(optimiser.state[parameter]):
@@ -139,14 +142,16 @@ def _save(
         save_file(tensors, partial, metadata={"state": state})
 
 
-def _resume(
+def resume(
     path: Path, model: nn.Module, optimiser: torch.optim.Adam
 ) -> tuple[int, History, list[float]]:
+    """Give a model and its optimiser what a checkpoint holds: the step, the history, and the losses
+    since; all of nothing where there is none."""
     if not path.is_file():
         return 0, [], []
     with safe_open(path, framework="pt") as stored, torch.no_grad():
         state, known = json.loads(stored.metadata()["state"]), set(stored.keys())
-        for name, parameter in _learning(model):
+        for name, parameter in learning(model):
             parameter.copy_(stored.get_tensor(f"weight/{name}"))
             if f"exp_avg/{name}" not in known:
                 continue

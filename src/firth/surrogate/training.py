@@ -71,15 +71,19 @@ class Best:
         rounded = None if value is None else round(value, 6)
         self.seen.append({"step": step, "spearman": rounded})
         if (value is not None and value > self._value) or not self._file.is_file():
-            self.step, self._value = step, -math.inf if value is None else value
-            weights = {
-                name: tensor.detach().to("cpu", copy=True).contiguous()
-                for name, tensor in self._model.state_dict().items()
-            }
-            known = json.dumps({"step": step, "figure": self._value})
-            with write_atomically(self._file) as partial:
-                save_file(weights, partial, metadata={"best": known})
+            self.take(step, value)
         return rounded
+
+    def take(self, step: int, value: float | None = None) -> None:
+        """Take the weights as the best ones, whatever earlier ones were."""
+        self.step, self._value = step, -math.inf if value is None else value
+        weights = {
+            name: tensor.detach().to("cpu", copy=True).contiguous()
+            for name, tensor in self._model.state_dict().items()
+        }
+        known = json.dumps({"step": step, "figure": self._value})
+        with write_atomically(self._file) as partial:
+            save_file(weights, partial, metadata={"best": known})
 
     def restore(self) -> None:
         """Give the model its best weights back."""
@@ -113,7 +117,9 @@ class Progress(TrainerCallback):
             self._status = f"L2 {kwargs['logs']['loss']:.4f}"
 
 
-class _Trainer(SentenceTransformerTrainer):
+class PlainTrainer(SentenceTransformerTrainer):
+    """The library's, but for its card."""
+
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
         """The card is our own: nothing is collected for another one."""
 
@@ -161,7 +167,7 @@ def train_siamese(
     arguments = SentenceTransformerTrainingArguments(**schedule(config, len(pairs), seed, scratch))
 
     def trainer(progress: Progress) -> Trainer:
-        return _Trainer(model=model, args=arguments, train_dataset=pairs,
+        return PlainTrainer(model=model, args=arguments, train_dataset=pairs,
                         loss=CosineSimilarityLoss(model), callbacks=[progress])  # fmt: skip
 
     return _trained(model, trainer, config, len(pairs), best, title)

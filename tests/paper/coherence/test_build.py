@@ -31,7 +31,7 @@ from firth.paper.coherence.build import train_coherence
 from firth.run.run import Run
 
 progress.set_quiet(True)
-save, left = training._save, [2]
+save, left = training.save_checkpoint, [2]
 
 def killed(*arguments):
     save(*arguments)
@@ -39,7 +39,7 @@ def killed(*arguments):
     if not left[0]:
         os.kill(os.getpid(), signal.SIGKILL)
 
-training._save = killed
+training.save_checkpoint = killed
 train_coherence(Run.open(sys.argv[1]))
 """
 

@@ -1,0 +1,330 @@
+"""Cross-validation: every row is answered by a model that did not learn from it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.evaluate.figures import Fold, Scheme, divide
+from firth.evaluate.metrics import (
+    Difference,
+    Estimate,
+    Floats,
+    Metric,
+    Part,
+    mean_difference,
+    mean_estimate,
+    undefined,
+)
+from firth.evaluate.rows import EvaluationSet
+from firth.evaluate.task import Kind as Shape
+from firth.finetune.data import divided, examples_of, in_order, joined, problems_of_train
+from firth.finetune.finetune import COMMAND, LIBRARIES, refuse
+from firth.finetune.recipe import Kind, Objective, Recipe, recipe_of
+from firth.finetune.report import REPORT, START, TUNED
+from firth.finetune.sets import DEV, TRAIN, Places, read_sets, usual_sets
+from firth.finetune.start import Start
+from firth.run.files import read_json, write_atomically, write_json
+from firth.run.results import claim_folder, write_folder
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import SCRATCH
+
+PREDICTIONS = "predictions.parquet"
+FOLDS = 10
+OVER_FOLDS, OVERALL = "mean of folds", "all rows"
+
+
+@dataclass(frozen=True)
+class CrossValidated:
+    """What models answered on rows that they did not learn from.
+
+    Attributes:
+        path: Folder with `report.json` and `predictions.parquet` (texts, `score`, `group`, `fold`,
+            and the similarities `start` and `fine_tuned`; of triplets both of each).
+        report: `kind`, `objective`, `start`, `settings`, `data`, `scheme` (`10-fold`, or what was
+            left out in turn), `folds` (each `name`, `train`, `dev`, `test` (rows), `left_out`,
+            `shared` (test rows of which a text stands in a row that was learned from), `step` of
+            `steps`, and metric → `start` and `fine-tuned`, × 100), and `figures`: metric →
+            `mean of folds` and `all rows` → `start`, `fine-tuned`, `difference`, × 100 with 95 %
+            intervals (rows are resampled within folds, or all together).
+        reused: Whether it was already there.
+    """
+
+    path: Path
+    report: Mapping[str, Any]
+    reused: bool
+
+    @classmethod
+    def open(cls, folder: str | Path, reused: bool = True) -> "CrossValidated":
+        """What a folder holds; raise `InputError` if that is nothing."""
+        return cls(Path(folder), read_json(Path(folder) / REPORT), reused)
+
+    def text(self) -> str:
+        """The figures for a screen."""
+        return _text(self.report)
+
+
+def cross_validate(
+    kind: str | Kind,
+    start: str | Path,
+    out: str | Path,
+    *,
+    data: Sequence[str | Path] = (),
+    folds: int = FOLDS,
+    by: str | None = None,
+    run: str | Path | Run | None = None,
+    data_dir: str | Path | None = None,
+    columns: Mapping[str, str] | None = None,
+    score_range: tuple[float, float] | None = None,
+    share: float = 0.1,
+    objective: str | Objective | None = None,
+    epochs: int | None = None,
+    batch: int | None = None,
+    learning_rate: float | None = None,
+    patience: int | None = None,
+    seed: int = 13,
+    limit: int | None = None,
+    resamples: int = 1_000,
+    force: bool = False,
+) -> CrossValidated:
+    """Fine-tune once for each fold, and measure on what was kept from it.
+
+    Args:
+        kind: `sts`, `pairs` or `triplets`.
+        start: As of `firth.finetune.finetune.finetune`, as are the arguments not named here.
+        out: Folder of predictions and report; the models are not kept.
+        data: Sets or files; all their splits are taken together.
+        folds: Parts that the rows are dealt into, each with the same share of every group.
+        by: Leave one group out in turn instead: a file's column, or `subtask` of a known set.
+        share: Of a fold's training rows, drawn to choose the best weights; 0 keeps the last.
+        seed: Of folds and training.
+
+    Raises:
+        InputError: Everything that is wrong, before training begins: as for `finetune`, and folds
+            that cannot be made or measured.
+    """
+    recipe = recipe_of(kind, objective, epochs=epochs, batch=batch, learning_rate=learning_rate,
+                       patience=patience)  # fmt: skip
+    claim_folder(Path(out), COMMAND)
+    found = recipe.problems()
+    if recipe.kind is Kind.NLI:
+        found.append("kind: got nli, which is not cross-validated; expected sts, pairs or triplets")
+    if not 0 <= share <= 0.4:
+        found.append(f"share: got {share:g}; expected 0 to 0.4")
+    refuse(found)
+    opened = Start(start, run)
+    places = Places(data_dir, columns or {}, by, score_range)
+    names = usual_sets(recipe.kind, data)
+    sets = [one for name in names for one in read_sets(name, recipe.kind, places).values()]
+    whole = in_order(joined(sets, "all"))
+    divided_rows = divide(whole, Scheme.CROSS_TOPIC if by else Scheme.RANDOM, seed, folds)
+    parts = [_part(whole, fold, share, limit, seed) for fold in divided_rows]
+    refuse([problem for part in parts for problem in part.problems(recipe)])
+    opened.open(seed)  # refused before anything is trained
+    scheme = f"without one {by} in turn" if by else f"{folds}-fold"
+    config = {
+        "start": [opened.shown, opened.identity()],
+        "recipe": recipe.shown(),
+        "data": [whole.fingerprint, whole.question],
+        "scheme": scheme,
+        "share": share,
+        "seed": seed,
+        "limit": limit,
+        "resamples": resamples,
+    }
+
+    def build(workspace: Path) -> str:
+        return _build(workspace, opened, whole, parts, recipe, scheme, seed, limit, resamples)
+
+    outcome = write_folder(Path(out), command=COMMAND, inputs={}, config=config, build=build,
+                           libraries=LIBRARIES, replace=force)  # fmt: skip
+    return CrossValidated.open(out, outcome.reused)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A fold: what is learned from, what chooses, and the numbers of the rows that measure."""
+
+    fold: Fold
+    train: EvaluationSet
+    dev: EvaluationSet | None
+    test: EvaluationSet
+    left_out: int
+    shared: int
+
+    def problems(self, recipe: Recipe) -> list[str]:
+        """Why it cannot be learned or measured, a line each."""
+        name = self.fold.name
+        found = [
+            f"{name}: {problem}"
+            for problem in problems_of_train(self.train, recipe.kind, recipe.chosen)
+        ]
+        gold = np.array([row.score for row in self.test.rows])
+        any_order = np.arange(len(gold), dtype=np.float64)
+        if self.test.task.kind is Shape.PAIRS and (
+            why := undefined(Metric.SPEARMAN, gold, any_order)
+        ):
+            found.append(f"{name}: {why} in the rows that are held out")
+        return found
+
+
+def _part(whole: EvaluationSet, fold: Fold, share: float, limit: int | None, seed: int) -> _Part:
+    def of(rows: npt.NDArray[np.int64], name: str) -> EvaluationSet:
+        return replace(whole.only(rows), split=name)
+
+    test, train, dev = of(fold.test, fold.name), of(fold.train, TRAIN), None
+    before = len(train.rows)
+    train = replace(train.without(test), notes=(), excluded=())
+    left_out = before - len(train.rows)
+    if share:
+        train, dev = divided(train, share, derive_seed(seed, "finetune", fold.name, DEV), DEV)
+        train = replace(train.without(dev), notes=(), excluded=())
+    train = replace(train.sampled(limit, seed), notes=())
+    texts = {text for row in train.rows for text in row.texts}
+    shared = sum(any(text in texts for text in row.texts) for row in test.rows)
+    return _Part(fold, train, dev, test, left_out, shared)
+
+
+def _build(
+    workspace: Path, start: Start, whole: EvaluationSet, parts: Sequence[_Part], recipe: Recipe,
+    scheme: str, seed: int, limit: int | None, resamples: int,
+) -> str:  # fmt: skip
+    from firth.evaluate.models import EncoderScorer
+    from firth.finetune.train import fit
+
+    before = EncoderScorer(start.open(seed), "").similarities(whole.pairs)
+    after = np.full(len(before), np.nan)
+    rows = len(whole.rows)
+    told = []
+    for number, part in enumerate(parts, start=1):
+        model = start.open(seed)
+        learned = fit(
+            model, examples_of(part.train, recipe.kind, recipe.chosen), part.dev, recipe,
+            derive_seed(seed, "finetune", part.fold.name), workspace / SCRATCH / f"fold-{number}",
+            f"Fine-tuning, {part.fold.name} ({number} of {len(parts)})", start.random,
+        )  # fmt: skip
+        found = EncoderScorer(model, "").similarities(part.test.pairs)
+        for side in range(len(found) // len(part.fold.test)):
+            size = len(part.fold.test)
+            after[part.fold.test + side * rows] = found[side * size : (side + 1) * size]
+        told.append((part, learned))
+    assert np.isfinite(after).all()
+    each = [part.fold.test for part in parts]
+    metrics = whole.task.metrics
+    columns = [whole.columns(one) for one in (after, before)]
+    report: dict[str, Any] = {
+        "kind": recipe.kind.value,
+        "objective": recipe.chosen.value,
+        "start": start.shown,
+        "settings": recipe.shown() | {"seed": seed, "limit": limit, "resamples": resamples},
+        "data": {"name": whole.task.name, "rows": rows, "fingerprint": whole.fingerprint},
+        "scheme": scheme,
+        "folds": [
+            {"name": part.fold.name, "train": len(part.train.rows),
+             "dev": 0 if part.dev is None else len(part.dev.rows), "test": len(part.test.rows),
+             "left_out": part.left_out, "shared": part.shared, "step": learned.step,
+             "steps": learned.steps, "rate": learned.rate}
+            | {metric.value: {name: _on(metric, one, part.fold.test)
+                              for name, one in zip((TUNED, START), columns, strict=True)}
+               for metric in metrics}
+            for part, learned in told
+        ],
+        "figures": {metric.value: _figures(metric, columns, each, seed, resamples)
+                    for metric in metrics},
+    }  # fmt: skip
+    _write_predictions(workspace / PREDICTIONS, whole, parts, before, after)
+    write_json(workspace / REPORT, report)
+    return _text(report)
+
+
+def _on(metric: Metric, columns: tuple[Floats, Floats], rows: npt.NDArray[np.int64]) -> Any:
+    x, y = (column[rows] for column in columns)
+    return mean_estimate(metric, [Part([(x, y)], 0)], 0).value
+
+
+def _figures(
+    metric: Metric, systems: Sequence[tuple[Floats, Floats]],
+    folds: Sequence[npt.NDArray[np.int64]], seed: int, resamples: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Of the fine-tuned and the start: the mean over folds, and over all rows together."""
+    every = np.arange(len(systems[0][0]))
+    found = {}
+    for name, parts in ((OVER_FOLDS, folds), (OVERALL, [every])):
+        drawn = [
+            Part([(x[rows], y[rows]) for x, y in systems],
+                 derive_seed(seed, "bootstrap", name, metric.value, number))
+            for number, rows in enumerate(parts)
+        ]  # fmt: skip
+        tuned, start = (
+            mean_estimate(metric, [replace(one, systems=[one.systems[which]]) for one in drawn],
+                          resamples)
+            for which in (0, 1)
+        )  # fmt: skip
+        ahead = mean_difference(metric, drawn, resamples)
+        found[name] = {START: asdict(start), TUNED: asdict(tuned), "difference": asdict(ahead)}
+    return found
+
+
+def _write_predictions(
+    path: Path, whole: EvaluationSet, parts: Sequence[_Part], before: Floats, after: Floats
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = whole.rows
+    fold_of = np.empty(len(rows), np.int64)
+    for number, part in enumerate(parts):
+        fold_of[part.fold.test] = number
+    triplets = whole.task.kind is Shape.TRIPLETS
+    texts = ("anchor", "positive", "negative") if triplets else ("sentence1", "sentence2")
+    columns: dict[str, Any] = {
+        name: [row.texts[place] for row in rows] for place, name in enumerate(texts)
+    }
+    if not triplets:
+        columns["score"] = [row.score for row in rows]
+    columns["group"] = [row.subtask for row in rows]
+    columns["fold"] = [parts[number].fold.name for number in fold_of.tolist()]
+    for name, found in (("start", before), ("fine_tuned", after)):
+        if triplets:
+            columns |= {f"{name}_positive": found[: len(rows)],
+                        f"{name}_negative": found[len(rows) :]}  # fmt: skip
+        else:
+            columns[name] = found
+    with write_atomically(path) as partial:
+        pq.write_table(pa.table(columns), partial)
+
+
+def _text(report: Mapping[str, Any]) -> str:
+    data = report["data"]
+    lines = [
+        f"{report['start']}: {report['kind']}, {report['objective']}; {data['name']}, "
+        f"{data['rows']:,} rows, {report['scheme']}"
+    ]
+    rows = [["", "", START, TUNED, "difference"]]
+    metrics = [metric.value for metric in Metric if metric in report["figures"]]
+    for metric in metrics:
+        for name, one in sorted(report["figures"][metric].items(), reverse=True):
+            shown = [str(Estimate(**one[which])) for which in (START, TUNED)]
+            ahead = Difference(**one["difference"])
+            rows.append([metric, name, *shown, str(Estimate(**asdict(ahead)))])
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    lines += [
+        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+    metric = metrics[0]
+    lines.append(f"{metric} by fold: " + ", ".join(
+        f"{one['name']} {one[metric][TUNED]:.1f}" if one[metric][TUNED] is not None
+        else f"{one['name']} undefined" for one in report["folds"]
+    ))  # fmt: skip
+    shared = sum(one["shared"] for one in report["folds"])
+    if shared:
+        lines.append(f"({shared:,} of {data['rows']:,} rows share a text with a row that the model "
+                     "learned from; whole pairs of texts none)")  # fmt: skip
+    if left_out := sum(one["left_out"] for one in report["folds"]):
+        lines.append(f"({left_out:,} rows were not learned from in a fold whose held-out rows have "
+                     "the same texts)")  # fmt: skip
+    return "\n".join(lines)

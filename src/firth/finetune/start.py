@@ -1,0 +1,111 @@
+"""Where fine-tuning starts: a folder or hub name, or an encoder made of what a run has learned."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from firth.context import CONTEXT
+from firth.corpus import CORPUS, TOKENIZER
+from firth.evaluate.models import EncoderScorer, fingerprint_model, resolve_model
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_value
+from firth.run.quiet import quiet_libraries
+from firth.run.run import Run
+from firth.surrogate.settings import BaseKind
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_EXPECTED = (
+    "Expected RUN/surrogate, the folder or hub name of an encoder, such as roberta-base, or "
+    "`static` or `transformer` with the run that they are made of (--run RUN)"
+)
+
+
+class Start:
+    """An encoder that is opened anew for each training.
+
+    Args:
+        name: Folder or hub name of an encoder (a bare one gets mean pooling); `static`: the word
+            vectors that `run` has learned; `transformer`: random weights and `run`'s tokenizer.
+        run: A run, for what is made of one.
+
+    Raises:
+        InputError: `run` is missing, or is given for what is not made of it.
+    """
+
+    def __init__(self, name: str | Path, run: str | Path | Run | None = None) -> None:
+        self.name, self.kind = str(name), BaseKind.of(str(name))
+        made = self.kind is not BaseKind.PRETRAINED
+        if made != (run is not None):
+            problem = "needs a run to be made of" if made else "is not made of a run"
+            raise InputError(f"{name}: {problem} (--run). {_EXPECTED}")
+        self._run = Run.open(run).changed({"surrogate": {"base": self.name}}) if run else None
+
+    @property
+    def random(self) -> bool:
+        """Whether its weights are random: then a seed decides them."""
+        return self.kind is BaseKind.TRANSFORMER
+
+    @property
+    def shown(self) -> str:
+        """Its name for reports: no path but its last two parts."""
+        folder = Path(self.name)
+        return "/".join(folder.resolve().parts[-2:]) if folder.is_dir() else self.name
+
+    def identity(self) -> str:
+        """What decides it, as a fingerprint."""
+        if self._run is None:
+            return fingerprint_model(self.name) or self.name
+        run = self._run
+        stages = [stage for stage in (CORPUS, TOKENIZER, CONTEXT) if run.has(stage)]
+        config = run.config.model_dump(mode="json")
+        known = {name: config[name] for name in ("seed", "surrogate", "context", "origin")}
+        return fingerprint_value([run.inputs(*stages), known])
+
+    def open(self, seed: int) -> "SentenceTransformer":
+        """The encoder; `seed` decides random weights.
+
+        Raises:
+            InputError: It is refused, cannot be loaded, or gives sentences no vector that could
+                learn.
+            MissingStageError: The run is not built far enough.
+        """
+        with quiet_libraries():
+            model = self._made(seed) if self._run else self._loaded()
+            check_encoder(model, self.name)
+        return model
+
+    def _made(self, seed: int) -> "SentenceTransformer":
+        from firth.surrogate.start import start_model
+
+        assert self._run is not None
+        if self.random:
+            return start_model(self._run.changed({"seed": seed}))
+        return start_model(self._run)
+
+    def _loaded(self) -> "SentenceTransformer":
+        scorer = resolve_model(self.name)
+        if not isinstance(scorer, EncoderScorer):
+            raise InputError(f"{self.name}: {scorer.name}, which is no encoder. {_EXPECTED}")
+        return scorer.model
+
+
+def check_encoder(model: "SentenceTransformer", name: str) -> None:
+    """Raise `InputError` unless a model has one vector a sentence, and weights that can learn."""
+    import torch
+
+    features = model.preprocess(["a sentence"])
+    moved: dict[str, Any] = {
+        key: value.to(model.device) if isinstance(value, torch.Tensor) else value
+        for key, value in features.items()
+    }
+    with torch.no_grad():
+        found = model(moved).get("sentence_embedding")
+    if not isinstance(found, torch.Tensor) or found.ndim != 2:
+        raise InputError(
+            f"{name}: it has no pooling, so that a sentence has no vector of its own. Put a "
+            "Pooling module behind it, or give its bare Transformer's folder, which gets mean "
+            "pooling"
+        )
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise InputError(f"{name}: none of its weights can learn. {_EXPECTED}")
