@@ -1,13 +1,18 @@
 """Are the reasons the reasons? Take away what they name, and see how far the score falls.
 
 Of each pair, the words that are no stop words are put in order: by what `firth explain` says hangs
-on them; by whether the themes it tells of name them; by the fall of the score without each alone
-(leave-one-out, as txtai's `explain`); and at random. Then the first tenth, fifth, third, half of
-them are taken out of both texts (comprehensiveness: a faithful order lets the score fall far), or
-alone are left with the stop words (sufficiency: it falls little); DeYoung et al. 2020.
+on them; by whether the themes it tells of name them; where sentence vectors are sums of words, by
+what each word itself adds in the themes told of; by the fall of the score without each alone
+(leave-one-out, as txtai's `explain`); of transformers, by integrated gradients; and at random. Then
+the first tenth, fifth, third, half of them are taken out of both texts (comprehensiveness: a
+faithful order lets the score fall far), or alone are left with the stop words (sufficiency: it
+falls little); DeYoung et al. 2020.
 
 Of a static encoder the integrated Jacobians of Moeller et al. (2023) are constant, and their token
 pairs are those of `explain`: `--check` compares the two, by numeric integration along their path.
+Of a transformer they are not. What a token of one text adds with all tokens of the other is its
+part in a product with the other's whole vector (Eq. 5, summed over j), so that one gradient a step
+does; references are padding in the places of all tokens but the special ones.
 
     python benchmarks/faithful.py PAIRS.tsv --run RUN [--model MODEL] [--pairs 300] [--seed 13]
 
@@ -28,6 +33,7 @@ from firth.lexical.arrays import Floats
 from firth.lexical.scorer import Explainer, TextPair
 from firth.lexical.word_space import WordSpace
 from firth.lexical.words import spans, stems, without
+from firth.origin.ensemble import EnsembleOrigin
 from firth.origin.origin import Origin
 from firth.origin.reasons import Reasons
 from firth.run.run import Run
@@ -95,6 +101,79 @@ def named_by_themes(words: Words, found: Reasons, telling: Sequence[Place]) -> l
     return list(amounts.values())
 
 
+def carried_by_themes(found: Reasons) -> list[float] | None:
+    """What each of the words itself adds in the themes told of; None where there is no such sum."""
+    if not all(share.by1 for share in found.themes):
+        return None
+    words, amounts = (*found.words1, *found.words2), np.zeros(len(found.words1 + found.words2))
+    for share in found.themes:
+        amounts += (*share.by1, *share.by2)
+    return [float(a) for a, word in zip(amounts, words, strict=True) if not word.empty]
+
+
+class IntegratedGradients:
+    """What tokens add to the product of two texts' vectors, by integrated Jacobians."""
+
+    STEPS = 32
+
+    def __init__(self, explainer: "EncoderReasons") -> None:
+        self._explainer = explainer
+        self._first: Any = explainer._encoder[0]
+        self._tokenizer: Any = explainer._encoder.tokenizer
+        self.missing: list[float] = []
+
+    def amounts(self, found: Reasons) -> list[float]:
+        """What hangs on each word that is no stop word; `missing` gets what the sum is off by."""
+        import torch
+
+        read = [self._read(text) for text in (found.sentence1, found.sentence2)]
+        with torch.no_grad():
+            ends = [self._pooled(torch.stack((start, end)), mask) for start, end, mask, _ in read]
+        moved = [(end[1] - end[0]).detach() for end in ends]
+        listed: list[float] = []
+        for side, (start, end, mask, tokens) in enumerate(read):
+            path = torch.linspace(0, 1, self.STEPS + 1)[1:] - 0.5 / self.STEPS
+            points = start + path[:, None, None] * (end - start)
+            points.requires_grad_(True)
+            product = self._pooled(points, mask) @ moved[1 - side]
+            (gradient,) = torch.autograd.grad(product.sum(), points)
+            added = ((end - start) * gradient.mean(dim=0)).sum(dim=1)
+            whole = float(moved[0] @ moved[1])
+            self.missing.append(abs(float(added.sum()) - whole) / max(abs(whole), 1e-9))
+            known = (found.words1, found.words2)[side]
+            amounts = self._by_word((found.sentence1, found.sentence2)[side], added, tokens)
+            listed += [a for a, word in zip(amounts, known, strict=True) if not word.empty]
+        return listed
+
+    def _read(self, text: str) -> tuple[Any, Any, Any, list[tuple[int, int]]]:
+        """Embeddings of the reference and of the text, (tokens, d); mask; where tokens stand."""
+        import torch
+
+        read = self._tokenizer(text, return_offsets_mapping=True, return_special_tokens_mask=True)
+        table = self._first.auto_model.get_input_embeddings()
+        ids = torch.tensor(read["input_ids"])
+        special = torch.tensor(read["special_tokens_mask"], dtype=torch.bool)
+        padding = torch.full_like(ids, self._tokenizer.pad_token_id)
+        with torch.no_grad():
+            end, start = table(ids), table(torch.where(special, ids, padding))
+        return start, end, torch.ones(1, len(ids), dtype=torch.long), read["offset_mapping"]
+
+    def _pooled(self, embeddings: Any, mask: Any) -> Any:
+        """Means of the last states, (n, d)."""
+        masks = mask.expand(len(embeddings), -1)
+        states = self._first.auto_model(inputs_embeds=embeddings, attention_mask=masks)
+        return states.last_hidden_state.mean(dim=1)
+
+    def _by_word(self, text: str, added: Any, tokens: list[tuple[int, int]]) -> list[float]:
+        numbers, where = self._explainer._spans(text)
+        amounts = [0.0] * len(numbers)
+        for amount, (start, end) in zip(added.tolist(), tokens, strict=True):
+            for (first, last), stem in where:
+                if first <= start < end <= last:
+                    amounts[numbers[stem]] += amount
+        return amounts
+
+
 def falls(
     explainer: Explainer, words: Words, found: Sequence[Reasons], orders: Sequence[Sequence[Place]]
 ) -> tuple[Floats, Floats]:
@@ -139,6 +218,13 @@ def measured(
         ],
         "leave-one-out": left_out,
     }
+    carried = [carried_by_themes(each) for each in found]
+    if None not in carried:
+        amounts["themes told of, what words add"] = [each for each in carried if each is not None]
+    if not isinstance(explainer, EnsembleOrigin) and explainer._static is None:  # type: ignore[attr-defined]
+        gradients = IntegratedGradients(explainer)  # type: ignore[arg-type]
+        amounts["integrated gradients"] = [gradients.amounts(each) for each in found]
+        print(f"integrated gradients: sums off by {np.median(gradients.missing):.1%} (median)")
     for name, each in amounts.items():
         rng = np.random.default_rng(derive_seed(seed, "ties", name))
         orders = [

@@ -3,13 +3,13 @@
     python benchmarks/own_encoder.py ENCODER RUN DATA_DIR [--sets NAME …] [--words W …] [--out FILE]
 
 ENCODER is a folder or hub name; RUN has a corpus and its context stage, any encoder's (the words of
-the alignment are learned there); nothing is written into it. Systems are the encoder as it is,
-tuned on the corpus (`--pairs`, `--steps`, as in `context.tune`), each with its vectors centred or
-standardised by sentences of the corpus, and each of these blended: cosine + W x alignment. None
-passes the gate of `firth adapt`: its report says which it would keep. Prints Spearman x 100 on each
-set and on their mean; behind each figure how far the system is ahead of the encoder as it is, with
-the 95 % interval of the paired bootstrap. Choose by STSb dev and STS12, the default; the others
-(sts13 sts14 sts-b:test str-2021 afs sick-r:trial) are for the end.
+the alignment are learned there; `--words` without a number needs none); nothing is written into it.
+Systems are the encoder as it is, tuned on the corpus (`--pairs`, `--steps`, as in `context.tune`),
+each with its vectors centred or standardised by sentences of the corpus, and each of these blended:
+cosine + W x alignment. None passes the gate of `firth adapt`: its report says which it would keep.
+Prints Spearman x 100 on each set and on their mean; behind each figure how far the system is ahead
+of the encoder as it is, with the 95 % interval of the paired bootstrap. Choose by STSb dev and
+STS12, the default; the others (sts13 sts14 sts-b:test str-2021 afs sick-r:trial) are for the end.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from firth.context import CONTEXT
 from firth.context.references import reference_texts
 from firth.context.sentence_encoder import GivenEncoder, Scaling
 from firth.context.settings import Pairs, Scale, TuneConfig
-from firth.context.tune import PAIRS, tune
+from firth.context.tune import PAIRS, learnable, tune
 from firth.corpus.corpus import Corpus
 from firth.evaluate.cache import Cache
 from firth.evaluate.figures import Bootstrap
@@ -79,17 +79,21 @@ def systems(
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     place = {text: number for number, text in enumerate(texts)}
     one, two = ([place[pair[side]] for pair in pairs] for side in (0, 1))
-    references, seed = reference_texts(run, run.config.context.references), run.config.seed
+    references = reference_texts(run, run.config.context.references)
+    seed = derive_seed(run.config.seed, "adapt")  # as `firth adapt` has it
     opened = GivenEncoder.open(encoder, pooling, seed)
     vectors = variants(opened, texts, references, "")
     if config.steps:
+        corpus = Corpus.open(run)
+        config = learnable(config, corpus)
         part, rate = opened.learning(config)
-        order = derive_seed(seed, "adapt", "order")
-        batches = PAIRS[config.pairs](Corpus.open(run), run.config.corpus, config, order)
+        batches = PAIRS[config.pairs](corpus, run.config.corpus, config, derive_seed(seed, "order"))
         with TemporaryDirectory() as scratch:
-            tune(opened, part, batches, config, rate, derive_seed(seed, "adapt"), Path(scratch))
+            tune(opened, part, batches, config, rate, seed, Path(scratch))
         vectors |= variants(opened, texts, references, "tuned")
-    aligned = AlignedWords(WordSpace.load(run.folder(CONTEXT))).similarities(pairs)
+    aligned = np.zeros(len(pairs))
+    if words:
+        aligned = AlignedWords(WordSpace.load(run.folder(CONTEXT))).similarities(pairs)
     found = []
     for name, rows in vectors.items():
         cosines = np.einsum("nd,nd->n", rows[one], rows[two])

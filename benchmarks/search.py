@@ -1,6 +1,6 @@
 """Speed of search and encoding, and how many of the nearest are found.
 
-    python benchmarks/search.py RUN [--sentences N] [--queries 100] [--peers] [--out FILE]
+    python benchmarks/search.py RUN [--sentences N] [--queries 100] [--out FILE]
 
 RUN needs an index. Its vectors are taken as they are; where `--sentences` is more than it has, more
 are made of them (each the mean of two that were drawn, and some noise), so that a size can be tried
@@ -8,8 +8,8 @@ that no corpus here has. Queries are vectors of the set itself with noise, and a
 
 Measured, by the processor's time (other work on the machine does not count) and by the clock: start
 to first answer; a query, exactly and by codes, and recall of the ten nearest; whole hybrid queries;
-with `--peers` faiss (HNSW and IVF) and usearch (HNSW) used directly, with the time they take to
-build; encoding of 10,000 sentences beside sentence-transformers' own.
+encoding of 10,000 sentences beside sentence-transformers' own. `benchmarks/at_size.py` has other
+libraries beside it.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from firth.index.encoder import Vectors, to_unit
+from firth.index.encoder import to_unit
 from firth.index.index import Index
 from firth.index.vectors import SHARD, Numbers, Stacked
 from firth.run import progress
@@ -48,51 +48,6 @@ def recall(found: Numbers, true: Numbers) -> float:
     return float(np.mean(both) / true.shape[1])
 
 
-def peers(stored: Numbers, queries: Vectors, true: Numbers) -> dict[str, Any]:
-    """faiss and usearch on the same vectors."""
-    import faiss
-    from usearch.index import Index as Usearch
-
-    faiss.omp_set_num_threads(1)
-    d, found = stored.shape[1], {}
-    cells = max(64, int(len(stored) ** 0.5))
-    ivf: Any = faiss.index_factory(d, f"IVF{cells},SQfp16", faiss.METRIC_INNER_PRODUCT)
-    ivf.cp.max_points_per_centroid = 64
-    hnsw: Any = faiss.IndexHNSWFlat(d, 32, faiss.METRIC_INNER_PRODUCT)
-    for name, index in (("faiss IVF", ivf), ("faiss HNSW", hnsw)):
-
-        def build(index: Any = index) -> None:
-            if not index.is_trained:
-                index.train(stored[: 64 * cells].astype(np.float32))
-            for start in range(0, len(stored), SHARD):
-                index.add(stored[start : start + SHARD].astype(np.float32))
-
-        _, building = timed(build)
-        rows = {}
-        for effort in (32, 128):
-            if name == "faiss IVF":
-                index.nprobe = effort
-            else:
-                index.hnsw.efSearch = effort
-
-            def ask(index: Any = index) -> Numbers:
-                return np.concatenate([index.search(query[None], K)[1] for query in queries])
-
-            numbers, asking = timed(ask)
-            rows[effort] = {"recall": recall(numbers, true), "query": per(asking, len(queries))}
-        found[name] = {"build": building, "efforts": rows}
-    graph: Any = Usearch(ndim=d, metric="ip", dtype="f16")
-    _, building = timed(lambda: graph.add(np.arange(len(stored)), stored, threads=1))
-    rows = {}
-    for effort in (64, 256):
-        graph.expansion_search = effort
-        keys, asking = timed(
-            lambda: np.array([graph.search(query, K, threads=1).keys for query in queries])
-        )
-        rows[effort] = {"recall": recall(keys, true), "query": per(asking, len(queries))}
-    return found | {"usearch HNSW": {"build": building, "efforts": rows}}
-
-
 def per(seconds: dict[str, float], count: int) -> dict[str, float]:
     """Milliseconds of one of `count`."""
     return {name: round(1_000 * value / count, 3) for name, value in seconds.items()}
@@ -104,7 +59,6 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--sentences", type=int)
-    parser.add_argument("--peers", action="store_true")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     progress.set_quiet(True)
@@ -137,8 +91,6 @@ def main() -> None:
         "recall": recall(coded, exact.numbers),
         "ms": per(asking, given.queries),
     }
-    if given.peers:
-        result["peers"] = peers(index.vectors[0 : len(index)], queries, exact.numbers)
     sample = index.library.texts(np.arange(min(10_000, len(index.library))))
     _, own = timed(lambda: index.encode(sample))
     from sentence_transformers import SentenceTransformer

@@ -1,5 +1,6 @@
 """Tiny inputs and models, built offline and shared by all tests."""
 
+import json
 import os
 import random
 from pathlib import Path
@@ -243,6 +244,28 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     set_seed(3)
     BertModel(config).save_pretrained(folder)
     torch.set_rng_state(state)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_static(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a random static model over the words of `tiny_documents`, 12 dimensions."""
+    import numpy as np
+    from safetensors.numpy import save_file
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    known = {noun for nouns in TOPICS.values() for noun in nouns} | {*VERBS, "the", "near"}
+    vocabulary = {word: i for i, word in enumerate(["[UNK]", *sorted(known)])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    folder = tmp_path_factory.mktemp("static")
+    tokenizer.save(str(folder / "tokenizer.json"))
+    table = np.random.default_rng(4).standard_normal((len(vocabulary), 12)).astype(np.float32)
+    save_file({"embedding.weight": table}, folder / "model.safetensors")
+    kind = "sentence_transformers.sentence_transformer.modules.StaticEmbedding"
+    modules = [{"idx": 0, "name": "0", "path": "", "type": kind}]
+    (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
     return folder
 
 

@@ -17,9 +17,11 @@ import pytest
 from firth.pipeline import STEPS
 from firth.run.run import CONFIG
 
-NAMES = [step.stage.name for step in STEPS if step.stage.name not in ("evaluation", "teacher")]
-"""Stages of the tiny run, which has no task to evaluate, and whose Origin teaches pairs (of the
-other way: `tests/surrogate/test_matrices.py`)."""
+_OTHERS = ("evaluation", "teacher", "added/corpus", "added/index")
+NAMES = [step.stage.name for step in STEPS if step.stage.name not in _OTHERS]
+"""Stages of the tiny run, which has no task to evaluate, whose Origin teaches pairs (of the other
+way: `tests/surrogate/test_matrices.py`), and to which nothing was added (of that:
+`tests/corpus/test_add.py`, `tests/index/test_add.py`)."""
 
 DRIVER = """
 import json, os, signal, sys, traceback

@@ -51,7 +51,7 @@ def test_what_is_built_can_be_searched(built: Searchable) -> None:
 
 def test_the_summary_tells_all_of_it(built: Searchable) -> None:
     """What was read, skipped and left out, the check's figures, the model, and what to type."""
-    told = " ".join(built.text().split())
+    told = " ".join(built.text().replace(" \\\n", "\n").split())
     assert built.check is not None
     figures = [str(one.accuracy[Kind.NEXT]) for one in built.check.systems]
     for part in ("1 broken JSON", "1 document with the words of an earlier one", *figures):

@@ -3,6 +3,7 @@
     >>> from firth import Corpus, Origin, adapt, check, distill, evaluate, harvest
 
 - `build(inputs, run)`: documents in; a model, an index and a scale out, with a check of the model.
+- `add_documents(inputs, run)`: more documents, searched at once, while the models stay.
 - `Corpus.build(inputs, run)`, `Corpus.open(run)`: documents in; sentences and their contexts out.
 - `Origin.open(run)`: similarity of two sentences, and the contexts it comes from.
 - `harvest(run)`: pairs of corpus sentences with their Origin similarity.
@@ -33,6 +34,7 @@ __all__ = [
     "Search",
     "__version__",
     "adapt",
+    "add_documents",
     "build",
     "check",
     "compare_documents",
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from firth.finetune.finetune import finetune
     from firth.finetune.folds import cross_validate
     from firth.harvest.harvest import harvest
+    from firth.index.add import add_documents
     from firth.index.index import Index
     from firth.origin.origin import Origin
     from firth.reuse.compare import compare_documents
@@ -115,6 +118,7 @@ class _Firth(ModuleType):
     Search = _lazily("firth.search.search", "Search")
     check = _callable_package("check")
     harvest = _callable_package("harvest")
+    add_documents = _lazily("firth.index.add", "add_documents")
     adapt = _lazily("firth.context.adapt", "adapt")
     build = _lazily("firth.searchable", "build")
     distill = _lazily("firth.surrogate.distill", "distill")

@@ -9,10 +9,10 @@ from time import perf_counter
 
 from firth.check import CHECK
 from firth.context import ADAPT, CONTEXT, THEMES
-from firth.corpus import CORPUS, TOKENIZER
+from firth.corpus import ADDED, CORPUS, TOKENIZER
 from firth.evaluate import EVALUATION
 from firth.harvest import HARVEST
-from firth.index import INDEX
+from firth.index import ADDED_INDEX, INDEX
 from firth.origin import ORIGIN
 from firth.origin.origin import Origin
 from firth.origin.settings import Method
@@ -46,6 +46,7 @@ class Step:
 
 STEPS = (
     Step(CORPUS, "firth.corpus.build", "build_corpus"),
+    Step(ADDED, "firth.corpus.add", "build_added"),
     Step(TOKENIZER, "firth.corpus.tokenizer", "build_tokenizer"),
     Step(CHECK, "firth.check.build", "build_check"),
     Step(ADAPT, "firth.context.adapt", "build_adapt"),
@@ -60,6 +61,7 @@ STEPS = (
     Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
     Step(CROSS_ENCODER, "firth.surrogate.distill", "build_cross_encoder"),
     Step(INDEX, "firth.index.build", "build_index"),
+    Step(ADDED_INDEX, "firth.index.add", "build_added_index"),
     Step(SCALE, "firth.scale.build", "build_scale"),
     Step(EVALUATION, "firth.evaluate.evaluate", "build_evaluation"),
 )
@@ -79,6 +81,8 @@ def needed(run: Run) -> tuple[Stage, ...]:
         unused.add(ADAPT)
     if CONTEXT in unused:
         unused.add(THEMES)
+    if not run.has(ADDED):
+        unused |= {ADDED, ADDED_INDEX}
     if not run.config.evaluate.tasks:
         unused.add(EVALUATION)
     return tuple(step.stage for step in STEPS if step.stage not in unused)
@@ -86,6 +90,8 @@ def needed(run: Run) -> tuple[Stage, ...]:
 
 def bring_up_to_date(run: Run, *stages: Stage) -> dict[str, Outcome]:
     """Build the given stages of a run in order, or all that it needs; say what was done.
+
+    Documents that were added later follow the corpus, and their vectors the index.
 
     Returns:
         Stage name → outcome.
@@ -95,6 +101,9 @@ def bring_up_to_date(run: Run, *stages: Stage) -> dict[str, Outcome]:
     """
     outcomes = {}
     wanted = stages or needed(run)
+    if run.has(ADDED):
+        wanted += (ADDED,) if {CORPUS, INDEX} & {*wanted} else ()
+        wanted += (ADDED_INDEX,) if INDEX in wanted else ()
     with run.locked():
         for step in STEPS:
             if step.stage not in wanted:

@@ -1,7 +1,6 @@
 """From documents to what can be searched, in one go, and what to know of it in a few sentences."""
 
 import shlex
-import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -13,7 +12,7 @@ from firth.check import CHECK
 from firth.check.items import Kind
 from firth.check.report import CheckReport
 from firth.corpus import CORPUS
-from firth.corpus.build import DUPLICATES, SKIPPED
+from firth.corpus.build import losses
 from firth.corpus.corpus import Corpus
 from firth.corpus.inputs import resolve_inputs
 from firth.evaluate.label_free import check as run_check
@@ -22,7 +21,7 @@ from firth.pipeline import check as check_run
 from firth.run.config import Config
 from firth.run.errors import InputError
 from firth.run.run import CONFIG, Run
-from firth.run.screen import plural
+from firth.run.screen import WIDTH, plural, wrapped
 from firth.scale.scale import Scale, Scorer
 from firth.surrogate import SURROGATE
 
@@ -30,11 +29,10 @@ BASELINE = "baseline:tfidf"
 """What the Surrogate has to be better than."""
 _RATE = 0.01
 """Share of random pairs that score as high as the threshold that is told."""
-_LENGTHS = (6, 14)
-"""Words of a sentence that is shown as an example."""
+_LENGTHS, _CHARACTERS = (6, 14), 70
+"""Words of a sentence that is shown as an example; characters, at most: a line has room for it."""
 _LOOKED_AT = 20_000
 """Sentences among which examples are looked for."""
-_WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,7 @@ class Searchable:
             )
         model = self.run / SURROGATE.name
         told.append(f"The model is {model}, which SentenceTransformer({str(model)!r}) opens.")
-        told = [textwrap.fill(each, _WIDTH, subsequent_indent="  ") for each in told]
-        return "\n".join([*told, "", "Next:", *(f"  {command}" for command in self.commands())])
+        return "\n".join([*map(wrapped, told), "", "Next:", *map(_typed, self.commands())])
 
     def _read(self) -> list[str]:
         found = self.corpus
@@ -99,15 +96,7 @@ class Searchable:
             f"{plural(found['sentences'], 'sentence')} and {plural(found['words'], 'word')}; and "
             f"{plural(found['held_out'], 'document')} kept apart, to check the model by."
         )
-        if skipped := found["skipped"]:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())
-            told.append(f"Skipped: {reasons}. {folder / SKIPPED} names file and line.")
-        if same := found["duplicates"]:
-            told.append(
-                f"Left out: {plural(same, 'document')} with the words of an earlier one. "
-                f"{folder / DUPLICATES} names both."
-            )
-        return told
+        return told + losses(folder, found["skipped"], found["duplicates"])
 
     def _built(self) -> str:
         if not self.built:
@@ -186,6 +175,17 @@ def build(
     )
 
 
+def _typed(command: str) -> str:
+    """A command as it can be typed, in lines of at most `WIDTH`."""
+    lines = [" "]
+    for word in map(shlex.quote, shlex.split(command)):
+        if len(lines[-1]) + 1 + len(word) > WIDTH - len(" \\") and lines[-1].strip():
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    return "\n".join(lines)
+
+
 def _threshold(scale: Scale | None) -> float | None:
     """None, too, where the scale has too few pairs to tell."""
     with suppress(InputError):
@@ -207,6 +207,8 @@ def _examples(corpus: Corpus) -> tuple[str, ...]:
     counts = corpus.word_counts[:_LOOKED_AT]
     good = (low <= counts) & (counts <= high)
     for number in (good[:-1] & good[1:]).nonzero()[0].tolist():
-        if corpus.document_of(number) == corpus.document_of(number + 1):
-            return corpus.text(number), corpus.text(number + 1)
+        both = corpus.text(number), corpus.text(number + 1)
+        short = max(map(len, both)) <= _CHARACTERS
+        if short and corpus.document_of(number) == corpus.document_of(number + 1):
+            return both
     return ()

@@ -16,9 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.corpus.build import MAX_LISTED, SeenTexts, build_corpus
+from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
 from firth.corpus.read import Record
+from firth.corpus.seen import SeenTexts, row_of
+from firth.corpus.skips import MAX_LISTED
 from firth.corpus.stats import corpus_stats
 from firth.corpus.store import BATCH_ROWS, ArrayWriter, chunk
 from firth.run import progress
@@ -343,6 +345,7 @@ def test_seen_texts_know_the_normal_form(tmp_path: Path) -> None:
     for _ in range(2):  # a second set is made anew
         with closing(SeenTexts(tmp_path / "scratch" / "seen.sqlite")) as seen:
             texts = ["The cat sat.", "the  cat, sat", "The cat sat down.", "The cat sat."]
-            found = [seen.add(Record("s", n, f"d{n}", "", text)) for n, text in enumerate(texts)]
+            records = [Record("s", n, f"d{n}", "", text) for n, text in enumerate(texts)]
+            found = [seen.add(row_of(record)) for record in records]
             first = {"id": "d0", "source": "s", "line": 0}
             assert found == [None, first, None, first]

@@ -1,9 +1,9 @@
 """Every command and every Python example of the README and docs/ runs as it is printed.
 
 Blocks fenced as ```console are run line by line (lines that begin with `$ `), blocks fenced as
-```python are executed; both in a folder that holds `docs/`, `README.md`, `texts/`, `pairs.tsv` and
-a finished tiny run `run/`. A block that cannot run here (it needs a hub, a large corpus, minutes)
-is fenced as ```text.
+```python are executed; both in a folder that holds `docs/`, `examples/`, `README.md`, `texts/`,
+`pairs.tsv` and a finished tiny run `run/`. A block that cannot run here (it needs a hub, a large
+corpus, minutes) is fenced as ```text.
 """
 
 import re
@@ -38,7 +38,8 @@ def here(
         "The judge praised the jury.\tThe cow left the barn.\n",
         encoding="utf-8",
     )
-    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    for folder in ("docs", "examples"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     shutil.copy(ROOT / "README.md", tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -46,8 +47,9 @@ def here(
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_run(page: Path, here: Path) -> None:
-    """Each `$ firth …` line of a page exits with 0; its Python runs; one after the other, as they
-    stand, the Python blocks sharing their names. (`.ci/run` runs README's in a new environment.)"""
+    """Each `$ firth …` line of a page exits with 0, and what it prints fits 80 columns; its Python
+    runs; one after the other, as they stand, the Python blocks sharing their names. (`.ci/run` runs
+    README's in a new environment.)"""
     names: dict[str, object] = {"__name__": "example"}
     for kind, block in blocks(page):
         if kind == "python":
@@ -58,6 +60,9 @@ def test_examples_run(page: Path, here: Path) -> None:
             if line.startswith("$ ") and program == "firth":
                 result = CliRunner().invoke(app, arguments)
                 assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception!r}"
+                if "--json" not in arguments:  # what stands in one word, as a path, is not broken
+                    wide = [one for one in result.stdout.splitlines() if len(one) > 80]
+                    assert not [one for one in wide if " " in one.strip()], line
 
 
 def test_the_pages_hold_examples() -> None:

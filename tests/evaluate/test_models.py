@@ -75,12 +75,16 @@ def test_a_run_is_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     def opened(path: Path) -> SimpleNamespace:
         asked.append(path)
-        return SimpleNamespace(similarities=lambda pairs: np.arange(len(pairs), dtype=np.float32))
+        return SimpleNamespace(
+            name="a stand-in",
+            similarities=lambda pairs: np.arange(len(pairs), dtype=np.float32),
+        )
 
     monkeypatch.setattr(models, "Origin", SimpleNamespace(open=opened))
     scorer = resolve_model(run.path)
     assert isinstance(scorer, OriginScorer)
     assert asked == [run.path]
+    assert scorer.name == f"Origin of {run.path} (a stand-in)"
     assert scorer.similarities(PAIRS).dtype == np.float64
     assert scorer.similarities(PAIRS).tolist() == [0, 1, 2]
 

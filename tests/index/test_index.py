@@ -2,6 +2,7 @@
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from firth.index.codes import Turn, candidates
 from firth.index.encoder import TextEncoder
 from firth.index.index import LOOKED_AT, Index
 from firth.index.vectors import Stacked, write_vectors
-from firth.index.words import Lists, WordIndex, write_lists
+from firth.index.words import Lists, WordIndex, joint_lengths, write_lists
 from firth.lexical.tfidf import TfIdf, fit_idf
 from firth.run.errors import DamagedError, InputError
 from firth.run.run import Run
@@ -90,6 +91,24 @@ def test_codes_find_what_is_exact(index: Index) -> None:
     exact = index.nearest(index.vectors[:20], 5)
     by_codes = index.nearest(index.vectors[:20], 5, exact=False)
     np.testing.assert_allclose(by_codes.scores, exact.scores, atol=1e-6)
+
+
+def test_filters_come_before_ranking(index: Index) -> None:
+    """Of some sentences alone the nearest are found, exactly and by codes, by vectors and words."""
+    within = np.arange(1, len(index), 7)
+    vectors = index.vectors[:6].astype(np.float32)
+    plain = vectors @ index.vectors[within].astype(np.float32).T
+    for exact in (True, False):
+        found = index.nearest(vectors, 4, exact=exact, within=within)
+        assert np.isin(found.numbers, within).all()
+        np.testing.assert_allclose(found.scores, -np.sort(-plain, axis=1)[:, :4], atol=1e-2)
+    text = index.library.text(int(within[2]))
+    best = index.words.best(text, 5, within)
+    scores = index.words.scores(text, within)
+    assert len(best) == 5
+    assert np.isin(best, within).all()
+    np.testing.assert_allclose(index.words.scores(text, best), -np.sort(-scores)[:5])
+    assert index.nearest(vectors, 3, exact=False, within=within[:2]).numbers.shape == (6, 2)
 
 
 def test_codes_find_most_of_the_nearest() -> None:
@@ -167,13 +186,16 @@ SENTENCES = st.lists(st.lists(WORDS, max_size=5).map(" ".join), min_size=1, max_
 def test_lists_of_words_give_tfidf(
     texts: list[str], more: list[str], query: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Cosines are those of `TfIdf`, in a part with an idf of another part's, too."""
+    """Cosines are those of `TfIdf` over all parts together."""
     one, two = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
     write_lists(one, texts)
-    first = WordIndex([Lists.open(one)])
-    write_lists(two, more, first.weight)
-    index = WordIndex([Lists.open(one), Lists.open(two)])
-    tfidf = TfIdf(fit_idf(texts, "the first part"))
+    write_lists(two, more)
+    parts = [Lists.open(one), Lists.open(two)]
+    lengths = joint_lengths(parts)
+    index = WordIndex(
+        [replace(part, lengths=its) for part, its in zip(parts, lengths, strict=True)]
+    )
+    tfidf = TfIdf(fit_idf([*texts, *more], "both parts"))
     for asked in (query, texts[0]):
         scores = index.scores(asked, np.arange(len(texts) + len(more)))
         pairs = [(asked, text) for text in [*texts, *more]]

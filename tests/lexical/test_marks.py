@@ -2,7 +2,7 @@
 
 import pytest
 
-from firth.lexical.marks import Mark, marks_of
+from firth.lexical.marks import Mark, marks_of, names_in
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,13 @@ def test_marks(text: str, name: str, number: str, negation: str) -> None:
     found = marks_of(text)
     for mark, words in ((Mark.NAME, name), (Mark.NUMBER, number), (Mark.NEGATION, negation)):
         assert {word for word, of in found.items() if of is mark} == set(words.split()), mark
+
+
+def test_a_known_name_is_one_at_the_beginning_too() -> None:
+    """Words that texts write with a capital within sentences; others there are none, as before."""
+    texts = ["We saw Paris.", "He left Paris in May.", "You may go.", "May we go? They may."]
+    names = names_in(texts)
+    assert names == {"paris"}
+    sentence = "Paris fell. May it rise. Storms came."
+    assert marks_of(sentence, names) == {"paris": Mark.NAME}
+    assert marks_of(sentence) == {}

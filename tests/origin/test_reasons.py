@@ -66,6 +66,23 @@ def test_everything_sums_to_the_score(explainer: EnsembleOrigin | EncoderReasons
             assert hanging == pytest.approx(score, abs=1e-6)
 
 
+def test_words_carry_themes(explainer: EnsembleOrigin | EncoderReasons) -> None:
+    """Where vectors are sums of words, what these add in a theme is what it adds; those that add
+    most, and are no stop words, are told."""
+    told = 0
+    for found in explainer.explanations(PAIRS):
+        for share in found.themes:
+            assert bool(share.by1 and share.by2) is found.exact
+            if found.exact:
+                assert (len(share.by1), len(share.by2)) == (len(found.words1), len(found.words2))
+                whole = sum(share.by1) + sum(share.by2)
+                assert whole == pytest.approx(share.added, abs=1e-5)
+            words = {word.text for word in (*found.words1, *found.words2) if not word.empty}
+            assert words >= set(found.carried(share))
+            told += len(found.carried(share))
+    assert bool(told) is explainer.explain(A, B).exact
+
+
 WORD = st.sampled_from(
     [*TOPICS["sea"], *TOPICS["court"], "the", "not", "Xqzzy", "12", "!", "didn't"]
 )

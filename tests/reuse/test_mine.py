@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from firth.corpus.corpus import Corpus
+from firth.corpus.drawn import Pairs
 from firth.corpus.library import Library
 from firth.index.build import build_index
 from firth.reuse.compare import compare_documents
@@ -14,7 +15,7 @@ from firth.reuse.mine import Mined, mine
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.scale.build import build_scale
-from firth.scale.scale import Pairs, Scale
+from firth.scale.scale import Scale
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ from firth.lexical.arrays import Floats
 from firth.lexical.scorer import TextPair
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.search import WEIGHT, Among, By, Search
+from firth.search.among import Among
+from firth.search.search import WEIGHT, By, Search
 from firth.surrogate.cross_scorer import CrossScorer
 
 

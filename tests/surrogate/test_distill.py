@@ -15,6 +15,8 @@ from sentence_transformers import SentenceTransformer
 from tests.surrogate.conftest import contents, write_pairs
 
 from firth.context import CONTEXT
+from firth.corpus.corpus import Corpus
+from firth.corpus.drawn import Pairs, draw
 from firth.harvest import HARVEST
 from firth.run import pretrained
 from firth.run.config import Config
@@ -24,6 +26,7 @@ from firth.run.run import CONFIG, Run
 from firth.surrogate import SURROGATE
 from firth.surrogate.by_pairs import cosines
 from firth.surrogate.distill import Distilled, distill
+from firth.surrogate.meaning import paired_cosines
 from firth.surrogate.start import start_model
 
 ALONE = """
@@ -99,6 +102,20 @@ def test_the_folder_holds_no_pickles_and_no_traces(distilled: Distilled) -> None
     assert "Intended use and limits" in card
     assert f"{distilled.report['after']['test']['all']['l2']:.4f}" in card
     assert "$" not in card
+
+
+def test_the_card_says_what_its_cosines_mean(distilled: Distilled) -> None:
+    """Fewer random pairs reach higher cosines; of pairs drawn anew no more than it says."""
+    told = distilled.report["scale"]["levels"]
+    assert [one["rate"] for one in told] == [0.1, 0.01, 0.001]
+    assert sorted(one["cosine"] for one in told) == [one["cosine"] for one in told]
+    card = (distilled.path / "README.md").read_text()
+    assert all(f"| {one['cosine']:.2f} | {100 * one['rate']:g} % |" in card for one in told)
+    corpus = Corpus.open(distilled.path.parent)
+    model = SentenceTransformer(str(distilled.path), device="cpu")
+    texts = (corpus.texts(side) for side in draw(corpus, Pairs.RANDOM, 4_000, 99))
+    share = (paired_cosines(model, *texts) >= told[0]["cosine"]).mean()
+    assert 0 < share < 0.1 + 4 * (0.1 * 0.9 / 4_000) ** 0.5 + 0.01
 
 
 @pytest.mark.parametrize("base", ["static", "transformer"])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from tests.surrogate.conftest import contents
 
@@ -18,8 +19,15 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.surrogate.distill import Distilled, distill
 from firth.surrogate.losses import apart, listwise
-from firth.surrogate.matrices import Batches, HeldOut, encode, linear_fit
-from firth.surrogate.smaller import turn
+from firth.surrogate.matrices import (
+    Batches,
+    HeldOut,
+    _explicit_attention,
+    encode,
+    linear_fit,
+    token_counts,
+)
+from firth.surrogate.smaller import halve, save, turn
 from firth.surrogate.teacher import Teacher
 
 Fresh = Callable[..., Run]
@@ -124,13 +132,16 @@ def test_layers_of_the_language_model(fresh_prompt: Fresh, keep: list[int] | Non
     network: Any = model[0].auto_model
     assert type(network).__name__ == "EuroBertModel"
     assert network.config.num_hidden_layers == (2 if keep is None else 1)
+    stored = load_file(done.path / "model.safetensors")
+    assert {weight.dtype for weight in stored.values()} == {torch.float16}
+    assert {weight.dtype for weight in model.parameters()} == {torch.float32}
     # It reads both ways: another last word changes the first word's state.
     ids = torch.tensor([[5, 6, 7], [5, 6, 9]])
     states = network(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
     assert not torch.allclose(states[0, 0], states[1, 0])
     assert json.loads((done.path / "report.json").read_text())["sizes"]
     assert done.report["after"]["dev"]["all"]["spearman"] >= (
-        done.report["before"]["dev"]["all"]["spearman"] - 1e-4
+        done.report["before"]["dev"]["all"]["spearman"] - 0.01  # by float16
     )
 
 
@@ -178,13 +189,70 @@ def test_an_epoch_has_each_sentence_once() -> None:
     """But for what fills no batch; every epoch has another order, and a step is its own. Sentences
     of a batch are of similar length."""
     lengths = np.random.default_rng(0).permutation(23)
-    batches = Batches(np.arange(10, 33), lengths, 5, 1)
+    groups = np.arange(10, 33)[:, None]
+    batches = Batches(groups, lengths, 5, 1)
     epochs = [[batches(4 * epoch + step).tolist() for step in range(4)] for epoch in range(2)]
     for epoch in epochs:
         assert len({n for batch in epoch for n in batch}) == 20
     assert epochs[0] != epochs[1]
     assert batches(2).tolist() == epochs[0][2]
     assert all(np.ptp(lengths[np.array(batch) - 10]) < 9 for batch in epochs[0])
+
+
+def test_a_group_comes_whole() -> None:
+    """In one batch, whatever the size of a batch is."""
+    groups = np.random.default_rng(0).permutation(24).reshape(6, 4)
+    for size in (1, 8, 11, 100):
+        batches = Batches(groups, np.zeros(6, int), size, 1)
+        drawn = [set(batches(step).tolist()) for step in range(batches.steps)]
+        assert sum(map(len, drawn)) <= 24
+        assert all(any(set(group) <= batch for batch in drawn) for group in groups.tolist())
+
+
+def test_halved_weights_are_all_that_is_saved(tiny_bert: Path, tmp_path: Path) -> None:
+    """Nothing is lost beyond the rounding, which is small; what has no float16 stays."""
+    texts = ["the ship met the storm", "a cow", ""]
+    model = SentenceTransformer(str(tiny_bert), device="cpu")
+    network: Any = model.transformers_model
+    words = network.get_input_embeddings()
+    far = words.num_embeddings - 1
+    assert far not in model.preprocess(texts)["input_ids"], "premise"
+    with torch.no_grad():
+        words.weight[far] = 1e6
+    before = encode(model, texts)
+    halve(model)
+    after = encode(model, texts)
+    cosines = (before * after).sum(1) / np.linalg.norm(before, axis=1)
+    assert cosines / np.linalg.norm(after, axis=1) == pytest.approx(np.ones(3), abs=1e-5)
+    assert (before != after).any(), "premise"
+    save(model, tmp_path / "halved")
+    opened = SentenceTransformer(str(tmp_path / "halved"), device="cpu")
+    assert encode(opened, texts) == pytest.approx(after, abs=1e-6)
+    kinds = {w.dtype for w in load_file(tmp_path / "halved" / "model.safetensors").values()}
+    assert kinds == {torch.float16, torch.float32}
+
+
+def test_attention_is_explicit_only_where_it_learns(tiny_bert: Path) -> None:
+    """On a processor; afterwards it is as it was, with the same vectors but for rounding."""
+    model = SentenceTransformer(str(tiny_bert), device="cpu")
+    network: Any = model.transformers_model
+    usual, texts = network.config._attn_implementation, ["the ship met the storm", "a cow"]
+    before = encode(model, texts)
+    with _explicit_attention(model, torch.device("cpu")):
+        assert network.config._attn_implementation == "eager" != usual
+        assert encode(model, texts) == pytest.approx(before, abs=1e-5)
+    assert network.config._attn_implementation == usual
+    with _explicit_attention(model, torch.device("cuda")):
+        assert network.config._attn_implementation == usual
+
+
+def test_tokens_are_counted_as_they_are_read(tiny_bert: Path) -> None:
+    """Padding is none, and what is cut off is not counted."""
+    model = SentenceTransformer(str(tiny_bert), device="cpu")
+    texts = ["a cow", "the ship met the storm near the harbour", "cow " * 4_000]
+    counts = token_counts(model, texts)
+    assert counts[0] < counts[1] < counts[2] <= model.max_seq_length
+    assert counts.tolist() == [token_counts(model, [text])[0] for text in texts]
 
 
 def test_turning_keeps_every_cosine(found: Distilled) -> None:

@@ -26,13 +26,12 @@ from firth.run.config import Config
 from firth.run.run import Run
 from firth.surrogate.report import rank_correlation
 from firth.surrogate.start import (
-    UNKNOWN,
     frequent_words,
     learned_vectors,
     own_directions,
     static_start,
-    word_tokenizer,
 )
+from firth.surrogate.tokens import UNKNOWN, word_tokenizer
 
 KNOWN = ["the", "ship", "café", "x_1", "straße"]
 

@@ -9,6 +9,7 @@ from firth.check.measure import Figure, accuracies, figures
 from firth.lexical.arrays import Floats
 from firth.lexical.scorer import Scorer
 from firth.run.errors import InputError
+from firth.run.table import table
 
 FEW_DOCUMENTS = 10
 """Resamples of fewer documents vary too little."""
@@ -66,11 +67,7 @@ class CheckReport:
                     *(f"{one.accuracy[k].value:.1f}" if k in self.items else _NONE for k in beside),
                 ]
             )
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        )
+        return table(rows)
 
     def verdicts(self) -> list[str]:
         """A sentence on each system but the reference."""

@@ -20,9 +20,8 @@ from firth.cli.options import (
     changed_run,
     parse_settings,
     start,
-    with_preset,
 )
-from firth.cli.show import show_json, show_summary
+from firth.cli.show import show_built, show_json
 from firth.context import ADAPT, CONTEXT, THEMES
 from firth.context.settings import Encoder
 from firth.corpus import CORPUS, TOKENIZER
@@ -35,7 +34,7 @@ from firth.paper.settings import Backend
 from firth.run.config import Config
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.run.screen import say
+from firth.run.screen import tell
 from firth.run.section import Pooling
 from firth.run.stage import Stage
 from firth.surrogate import CROSS_ENCODER, SURROGATE, TEACHER
@@ -49,6 +48,7 @@ def demo(
     size: Annotated[
         float, typer.Option(min=0.01, max=1.0, help="Share of the text and pairs to use.")
     ] = 1.0,
+    as_json: AsJson = False,
     force: Force = False,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -57,7 +57,11 @@ def demo(
     start(quiet)
     from firth.demo.demo import run_demo
 
-    say(run_demo(out, data_dir=data_dir, size=size, seed=seed, force=force).text())
+    found = run_demo(out, data_dir=data_dir, size=size, seed=seed, force=force)
+    if as_json:
+        show_json(found.as_dict())
+    else:
+        tell(found.text())
 
 
 def run(
@@ -67,6 +71,7 @@ def run(
         typer.Option("--run", help="Folder of the run; overrides `run:` in the file."),
     ] = None,
     preset: PresetOption = None,
+    as_json: AsJson = False,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -75,13 +80,12 @@ def run(
     start(quiet)
     from firth.pipeline import bring_up_to_date, check
 
-    changes = with_preset(preset, parse_settings(settings, seed))
+    changes = parse_settings(settings, seed, preset)
     changed = Config.load(config).changed(changes, str(config))
     path = folder or Path(changed.run or Path("runs") / config.stem)
     found = Run(path, changed.changed({"run": str(path)}, str(config)))
     check(found, str(config))
-    for name, outcome in bring_up_to_date(found).items():
-        show_summary(name, outcome.manifest.summary)
+    show_built(bring_up_to_date(found), as_json)
 
 
 Inputs = Annotated[
@@ -94,6 +98,14 @@ IdField = Annotated[
 DateField = Annotated[
     str | None,
     typer.Option(help="Field of a document's date. Default: date, if there is one."),
+]
+Fields = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,NAME",
+        help="Further fields of records to keep, to choose documents by in a search.",
+        show_default=False,
+    ),
 ]
 GroupBy = Annotated[
     str | None,
@@ -112,7 +124,9 @@ def build(
     id_field: IdField = None,
     date_field: DateField = None,
     group_by: GroupBy = None,
+    fields: Fields = None,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -126,13 +140,13 @@ def build(
     from firth.searchable import build as run_build
 
     named: Changes = {"text_field": text_field, "id_field": id_field}
-    named |= {"date_field": date_field, "group_by": group_by}
-    changes = parse_settings(settings, seed, corpus=named)
+    named |= {"date_field": date_field, "group_by": group_by, "fields": _names(fields)}
+    changes = parse_settings(settings, seed, preset, corpus=named)
     found = run_build(inputs, folder, **changes)
     if as_json:
         show_json(found.as_dict())
     else:
-        say(found.text())
+        tell(found.text())
 
 
 def corpus_build(
@@ -142,10 +156,13 @@ def corpus_build(
     id_field: IdField = None,
     date_field: DateField = None,
     group_by: GroupBy = None,
+    fields: Fields = None,
     strict: Annotated[
         bool | None,
         typer.Option("--strict/--skip-bad", help="Stop at the first bad record, or skip them all."),
     ] = None,
+    as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -161,18 +178,53 @@ def corpus_build(
         "id_field": id_field,
         "date_field": date_field,
         "group_by": group_by,
+        "fields": _names(fields),
         "strict": strict,
     }
-    changes = parse_settings(settings, seed, corpus=named)
-    _build(changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE)
+    changes = parse_settings(settings, seed, preset, corpus=named)
+    _build(changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE, as_json=as_json)
+
+
+def corpus_add(
+    folder: RunFolder,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="INPUT...", help="Files, folders, globs, or hub:NAME.", show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Add documents, which can be searched and compared at once; the models stay as they are.
+
+    Without INPUT, what was added before is compared with a corpus that was built again.
+    """
+    start(quiet)
+    from firth.index.add import add_documents
+
+    found = add_documents(inputs or [], folder)
+    if as_json:
+        show_json(found.as_dict())
+    else:
+        tell(found.text())
+
+
+def _names(given: str | None) -> list[str] | None:
+    return None if given is None else [name.strip() for name in given.split(",") if name.strip()]
 
 
 def train_coherence(
-    folder: RunFolder, settings: Settings = None, seed: Seed = None, quiet: Quiet = False
+    folder: RunFolder,
+    as_json: AsJson = False,
+    preset: PresetOption = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
 ) -> None:
     """Train the coherence model p(y=1 | c_<, s, c_>) and cache the vectors of all sentences."""
     start(quiet)
-    _build(changed_run(folder, parse_settings(settings, seed)), COHERENCE)
+    _build(changed_run(folder, parse_settings(settings, seed, preset)), COHERENCE, as_json=as_json)
 
 
 def train_generator(
@@ -184,6 +236,8 @@ def train_generator(
         str | None,
         typer.Option(help="Folder or hub name of a language model; means --backend causal-lm."),
     ] = None,
+    as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -197,7 +251,11 @@ def train_generator(
         )
     chosen = Backend.CAUSAL_LM if model is not None else backend
     named: Changes = {"backend": chosen.value if chosen else None, "model": model}
-    _build(changed_run(folder, parse_settings(settings, seed, generator=named)), GENERATOR)
+    _build(
+        changed_run(folder, parse_settings(settings, seed, preset, generator=named)),
+        GENERATOR,
+        as_json=as_json,
+    )
 
 
 def build_context(
@@ -214,6 +272,8 @@ def build_context(
         Encoder | None,
         typer.Option(help="What the model is used as. Default: what its files are."),
     ] = None,
+    as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -221,7 +281,7 @@ def build_context(
     """Train what Origin compares by default: which words and sentences fit into which contexts."""
     start(quiet)
     named: Changes = {"encoder": encoder and encoder.value, "model": model}
-    changes = parse_settings(settings, seed, context=named)
+    changes = parse_settings(settings, seed, preset, context=named)
     run = changed_run(folder, changes)
     config = run.config.context
     if config.model is not None:
@@ -232,7 +292,7 @@ def build_context(
             run = run.changed({"context": named})
         # A model that is refused leaves everything as it was, the stages before this one, too.
         context_inputs(run.config.context)
-    _build(run, CHECK, CONTEXT, THEMES, ORIGIN)
+    _build(run, CHECK, CONTEXT, THEMES, ORIGIN, as_json=as_json)
 
 
 def adapt(
@@ -258,6 +318,7 @@ def adapt(
     ] = None,
     out: OptionalOutFolder = None,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -275,7 +336,7 @@ def adapt(
         claim_folder(out, ADAPT.name)
     named: Changes = {"pooling": pooling and pooling.value}
     changes = parse_settings(
-        settings, seed, adapt={"encoder": encoder}, context=named,
+        settings, seed, preset, adapt={"encoder": encoder}, context=named,
         corpus={"inputs": list(inputs) if inputs else None},
     )  # fmt: skip
     run = changed_run(folder, changes, create=bool(inputs))
@@ -286,7 +347,7 @@ def adapt(
     if as_json:
         show_json(dict(found.report))
     else:
-        say(found.text())
+        tell(found.text())
 
 
 def train_baseline(
@@ -302,6 +363,8 @@ def train_baseline(
             show_default=False,
         ),
     ] = None,
+    as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -313,21 +376,26 @@ def train_baseline(
     for name in names:
         find_trained(name)
     more = base_settings(names, base) if base else {}
-    run = changed_run(folder, parse_settings(settings, seed)).changed(more)
-    for name in names:
-        show_summary(f"baseline {name}", build_baseline(run, name).manifest.summary)
+    run = changed_run(folder, parse_settings(settings, seed, preset)).changed(more)
+    show_built({f"baseline {name}": build_baseline(run, name) for name in names}, as_json)
 
 
 def harvest(
     folder: RunFolder,
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to score.")] = None,
+    as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
     """Score pairs of corpus sentences with Origin: training data for the Surrogate."""
     start(quiet)
-    _build(changed_run(folder, parse_settings(settings, seed, harvest={"pairs": pairs})), HARVEST)
+    _build(
+        changed_run(folder, parse_settings(settings, seed, preset, harvest={"pairs": pairs})),
+        HARVEST,
+        as_json=as_json,
+    )
 
 
 def distill(
@@ -354,6 +422,8 @@ def distill(
             show_default=False,
         ),
     ] = None,
+    as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -369,19 +439,18 @@ def distill(
     if architecture == Architecture.CROSS_ENCODER:
         if teacher is not None:
             raise InputError("--teacher: a cross-encoder learns from the harvest, Origin's scores")
-        changes = parse_settings(settings, seed, cross_encoder={"base": base})
-        _build(changed_run(folder, changes), CROSS_ENCODER)
+        changes = parse_settings(settings, seed, preset, cross_encoder={"base": base})
+        _build(changed_run(folder, changes), CROSS_ENCODER, as_json=as_json)
         return
 
     named: Changes = {"base": base, "teacher": teacher}
-    run = changed_run(folder, parse_settings(settings, seed, surrogate=named))
+    run = changed_run(folder, parse_settings(settings, seed, preset, surrogate=named))
     taught = (TEACHER,) if way_of(run) is Way.MATRICES else ()
     base_inputs(run.config.surrogate.base)  # refused before the teacher reads for an hour
-    _build(run, *taught, SURROGATE)
+    _build(run, *taught, SURROGATE, as_json=as_json)
 
 
-def _build(run: Run, *stages: Stage) -> None:
+def _build(run: Run, *stages: Stage, as_json: bool) -> None:
     from firth.pipeline import bring_up_to_date
 
-    for name, outcome in bring_up_to_date(run, *stages).items():
-        show_summary(name, outcome.manifest.summary)
+    show_built(bring_up_to_date(run, *stages), as_json)

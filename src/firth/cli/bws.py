@@ -1,5 +1,6 @@
 """`firth bws`: make a questionnaire, ask it, score the answers, say how good they are; plan one."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,8 @@ from firth.cli.options import AsJson, Force, OutFile, OutFolder, Quiet, SeedNumb
 from firth.cli.show import show_json
 from firth.relatedness.questionnaire.setup import Rules
 from firth.run.errors import InputError
-from firth.run.screen import say
+from firth.run.files import read_json
+from firth.run.screen import tell
 
 if TYPE_CHECKING:
     from firth.relatedness.bws.answers import Judgements
@@ -58,10 +60,15 @@ Noise = Annotated[
 ]
 
 
-def _show(outcome: "Outcome", out: Path) -> None:
+def _show(outcome: "Outcome", out: Path, as_json: bool) -> None:
+    if as_json:
+        written = {path.stem: read_json(path) for path in sorted(out.glob("*.json"))}
+        written.pop("manifest")
+        show_json({"folder": str(out), "reused": outcome.reused, **written})
+        return
     for line in outcome.manifest.summary["report"]:
-        say(line)
-    say(f"{out}: {'up to date' if outcome.reused else 'written'}")
+        tell(line)
+    tell(f"{out}: {'up to date' if outcome.reused else 'written'}")
 
 
 @group.command()
@@ -70,6 +77,7 @@ def tuples(
     out: OutFolder,
     size: Size = 4,
     factor: Annotated[float, typer.Option(help="Tuples per item.")] = 2.0,
+    as_json: AsJson = False,
     force: Force = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
@@ -78,7 +86,8 @@ def tuples(
     start(quiet)
     from firth.relatedness.bws.design import write_design
 
-    _show(write_design(items, out, size=size, factor=factor, seed=seed, force=force), out)
+    found = write_design(items, out, size=size, factor=factor, seed=seed, force=force)
+    _show(found, out, as_json)
 
 
 @group.command()
@@ -97,6 +106,7 @@ def score(
         float, typer.Option(help="Prior of Bradley-Terry: standard deviation in log-odds.")
     ] = 1.5,
     resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples of intervals.")] = 1000,
+    as_json: AsJson = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
@@ -108,7 +118,7 @@ def score(
         tuples, annotations, out, gold, items, threshold=gold_threshold, score_gold=score_gold,
         prior=prior, resamples=resamples, seed=seed,
     )  # fmt: skip
-    _show(found, out)
+    _show(found, out, as_json)
 
 
 @group.command()
@@ -129,6 +139,7 @@ def reliability(
             "--spearman-brown", help="Also step the mean up to the full number of answers."
         ),
     ] = False,
+    as_json: AsJson = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
@@ -140,7 +151,7 @@ def reliability(
         tuples, annotations, out, gold, threshold=gold_threshold, score_gold=score_gold,
         splits=splits, by_answers=by_answers, spearman_brown=spearman_brown, seed=seed,
     )  # fmt: skip
-    _show(found, out)
+    _show(found, out, as_json)
 
 
 @group.command()
@@ -166,6 +177,7 @@ def simulate(
     random_truth: Annotated[
         bool, typer.Option("--random-truth", help="Make up true scores, to try a questionnaire.")
     ] = False,
+    as_json: AsJson = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
@@ -181,7 +193,7 @@ def simulate(
         items, tuples, out, crowd, random_truth=random_truth, answers=answers, target=target,
         gold=gold, seed=seed,
     )  # fmt: skip
-    _show(found, out)
+    _show(found, out, as_json)
 
 
 @group.command()
@@ -262,7 +274,7 @@ def plan(
     if as_json:
         show_json(found.to_dict())
     else:
-        say(found.text())
+        tell(found.text())
 
 
 @group.command()
@@ -282,6 +294,7 @@ def serve(
         str | None, typer.Option(help="What the worst item is: least related.")
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0: any that is free.")] = 8_000,
+    as_json: AsJson = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
 ) -> None:
@@ -300,18 +313,28 @@ def serve(
     )
 
     def ready(address: str) -> None:
-        say(f"{db}: {store.overview()}")
-        say(f"Questionnaire at {address}  (Ctrl+C ends it; all answers are in {db})")
+        if as_json:
+            show_json({"address": address, **asdict(store.overview())})
+            return
+        tell(f"{db}: {store.overview()}")
+        tell(f"Questionnaire at {address}  (Ctrl+C ends it; all answers are in {db})")
 
     try:
         serve_pages(store, port, ready)
     finally:
-        say(f"{db}: {store.overview()}")
+        if not as_json:
+            tell(f"{db}: {store.overview()}")
         store.close()
 
 
 @group.command()
-def export(db: DatabaseFile, out: OutFile, force: Force = False, quiet: Quiet = False) -> None:
+def export(
+    db: DatabaseFile,
+    out: OutFile,
+    as_json: AsJson = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
     """Write the answers (CSV: tuple,annotator,best,worst,time), gold ones among them.
 
     The questionnaire may still be running.
@@ -328,7 +351,11 @@ def export(db: DatabaseFile, out: OutFile, force: Force = False, quiet: Quiet = 
         if not found:
             raise InputError(f"{db}: no answers yet")
         write_annotations(out, found)
-        say(f"{len(found):,} annotations written to {out}; {store.overview()}")
+        overview = store.overview()
+        if as_json:
+            show_json({"file": str(out), "annotations": len(found), **asdict(overview)})
+        else:
+            tell(f"{len(found):,} annotations written to {out}; {overview}")
     finally:
         store.close()
 
@@ -340,6 +367,7 @@ def crowd(
     out: OutFile,
     gold: GoldFile = None,
     gold_every: GoldEvery = 10,
+    as_json: AsJson = False,
     force: Force = False,
     seed: SeedNumber = 13,
     quiet: Quiet = False,
@@ -350,7 +378,10 @@ def crowd(
 
     asked = read_questionnaire(items, tuples, gold, rules=Rules(gold_every=gold_every), seed=seed)
     count = write_crowd(out, asked)
-    say(f"{count:,} questions ({len(asked.gold):,} gold) written to {out}")
+    if as_json:
+        show_json({"file": str(out), "questions": count, "gold": len(asked.gold)})
+    else:
+        tell(f"{count:,} questions ({len(asked.gold):,} gold) written to {out}")
 
 
 def _crowd(noise: float | None, kind: str, careless: float, annotators: int) -> "Crowd":

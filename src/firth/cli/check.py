@@ -5,9 +5,18 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Force, OptionalOutFile, Quiet, Seed, start
+from firth.cli.options import (
+    AsJson,
+    Force,
+    OptionalOutFile,
+    PresetOption,
+    Quiet,
+    Seed,
+    asked_models,
+    start,
+)
 from firth.cli.show import show_json
-from firth.run.screen import say
+from firth.run.screen import tell
 
 
 def check(
@@ -45,6 +54,7 @@ def check(
     out: OptionalOutFile = None,
     as_json: AsJson = False,
     force: Force = False,
+    preset: PresetOption = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
@@ -56,12 +66,13 @@ def check(
     from firth.evaluate.label_free import check as run_check
     from firth.evaluate.results import write_document
 
+    (asked,) = asked_models(preset, models)
     found = run_check(
-        models, folder, documents or (), items=items, against=against, seed=seed
+        asked, folder, documents or (), items=items, against=against, seed=seed
     )  # fmt: skip
     if as_json:
         show_json(found.as_dict())
     else:
-        say(found.text())
+        tell(found.text())
     if out is not None:
         write_document(out, found.as_dict())

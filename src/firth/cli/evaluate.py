@@ -15,14 +15,16 @@ from firth.cli.options import (
     OptionalOutFile,
     OptionalOutFolder,
     OwnColumns,
+    PresetOption,
     Quiet,
     Seed,
+    asked_models,
     parse_columns,
     start,
 )
 from firth.cli.show import show_json
 from firth.run.errors import InputError
-from firth.run.screen import say
+from firth.run.screen import tell
 
 if TYPE_CHECKING:
     from firth.evaluate.cache import Cache
@@ -108,6 +110,7 @@ def evaluate(
     ] = True,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
+    preset: PresetOption = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
@@ -118,11 +121,12 @@ def evaluate(
     start(quiet)
     if not task:
         raise InputError("expected --task NAME..., as --task sts-b lee, or --task all")
-    groups = _groups(group or ())
-    if not models and not groups:
+    named = _groups(group or ())
+    if not models and not named:
         raise InputError(
             "expected MODEL... before --task, as firth evaluate baseline:dice --task lee"
         )
+    asked, *members = asked_models(preset, models or [], *named.values())
     from firth.evaluate.evaluate import evaluate_models
     from firth.evaluate.figures import parse_aggregates
     from firth.evaluate.report import COMMAND, WRITTEN
@@ -131,10 +135,10 @@ def evaluate(
     if out is not None:
         claim_folder(out, COMMAND, WRITTEN, force)
     found = evaluate_models(
-        models or [],
+        asked,
         task,
         data_dir,
-        groups=groups,
+        groups=dict(zip(named, members, strict=True)),
         against=against,
         split=split,
         without=without or (),
@@ -150,7 +154,7 @@ def evaluate(
     if as_json:
         show_json(found.to_dict())
     else:
-        say(found.text(subtasks=subtasks))
+        tell(found.text(subtasks=subtasks))
     if out is not None:
         found.write(out, force=force)
 
@@ -209,7 +213,7 @@ def compare(
         show_json(found.to_dict())
     else:
         for line in (*found.averages, *found.differences):
-            say(str(line))
+            tell(str(line))
     if out is not None:
         write_document(out, found.to_dict())
 
@@ -254,13 +258,13 @@ def leakage(
         show_json(found.to_dict(examples=True))
     else:
         for one in found.sets:
-            say(str(one))
+            tell(str(one))
             for match in found.examples[one.task, one.split][:examples]:
-                say(f"    {match.kind} ({match.similarity:.2f}): {match.text}")
+                tell(f"    {match.kind} ({match.similarity:.2f}): {match.text}")
                 if match.sentence != match.text:
-                    say(f"        {match.sentence}")
+                    tell(f"        {match.sentence}")
         for line in summary(left_out):
-            say(f"({line})")
+            tell(f"({line})")
     if out is not None:
         write_document(out, found.to_dict(examples=True))
 

@@ -4,8 +4,18 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Force, OptionalOutFile, Quiet, start
-from firth.cli.show import show_json, show_table
+from firth.cli.options import (
+    AsJson,
+    Force,
+    OptionalOutFile,
+    PresetOption,
+    Quiet,
+    asked_models,
+    start,
+)
+from firth.cli.show import show_json
+from firth.run.screen import tell
+from firth.run.table import table
 
 
 def mteb(
@@ -20,6 +30,7 @@ def mteb(
     out: OptionalOutFile = None,
     as_json: AsJson = False,
     force: Force = False,
+    preset: PresetOption = None,
     quiet: Quiet = False,
 ) -> None:
     """Run tasks of MTEB (type STS) on our models, by MTEB's own code."""
@@ -27,7 +38,8 @@ def mteb(
     from firth.evaluate.mteb import evaluate_mteb
     from firth.evaluate.results import write_document
 
-    figures = [figure for model in models for figure in evaluate_mteb(model, task)]
+    (asked,) = asked_models(preset, models)
+    figures = [figure for model in asked for figure in evaluate_mteb(model, task)]
     found = [one.to_dict() for one in figures]
     header = ("task", "split", "subset", "model", "spearman", "pearson", "main score")
     rows = []
@@ -37,6 +49,6 @@ def mteb(
     if as_json:
         show_json(found)
     else:
-        show_table(header, rows)
+        tell(table([header, *rows], keys=4))
     if out is not None:
         write_document(out, found)

@@ -1,17 +1,16 @@
 """Options that several commands share, each declared once, and what they do."""
 
 from collections.abc import Sequence
-from copy import deepcopy
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from firth.run import progress
-from firth.run.config import Config, read_yaml
+from firth.run.config import Config, lay_over, read_yaml
 from firth.run.errors import ConfigError, InputError
 from firth.run.files import claim_file
+from firth.run.presets import Preset
 from firth.run.run import CONFIG, Run
 
 RunFolder = Annotated[
@@ -63,44 +62,15 @@ OwnColumns = Annotated[
 Changes = dict[str, Any]
 
 
-class Preset(StrEnum):
-    """Settings that belong together."""
-
-    PAPER = "paper"
-    """Origin as printed: 20,000 chunks screened, 500 contexts a sentence, all λ = 1, and the cosine
-    of raw log-likelihoods."""
-
-
 PresetOption = Annotated[
     Preset | None,
-    typer.Option("--preset", help="`paper`: Origin as printed (docs/origin-paper.md)."),
+    typer.Option(
+        "--preset",
+        help="Settings of the method as printed: `paper`, at the paper's size, or `paper-small` "
+        "(docs/presets.md). --set wins over them.",
+        show_default=False,
+    ),
 ]
-PRESETS: dict[Preset, Changes] = {
-    Preset.PAPER: {
-        "corpus": {"window": 1},
-        "retrieve": {"chunks": 20_000},
-        "origin": {"method": "paper"},
-        "paper": {
-            "contexts": 500,
-            "shortlist": 1_000,
-            "selection": "two-step",
-            "diverse": True,
-            "max_jaccard": 0.5,
-            "weights": {"coherence": 1.0, "sentence": 1.0, "left": 1.0, "right": 1.0},
-            "pmi": False,
-            "measure": "cosine",
-        },
-    }
-}
-
-
-def with_preset(preset: Preset | None, changes: Changes) -> Changes:
-    """The settings of a preset, with the user's own laid over them."""
-    found: Changes = deepcopy(PRESETS[preset]) if preset else {}
-    for section, values in changes.items():
-        known = found.get(section)
-        found[section] = {**known, **values} if isinstance(known, dict) else values
-    return found
 
 
 def start(quiet: bool, out: Path | None = None, force: bool = False) -> None:
@@ -111,13 +81,17 @@ def start(quiet: bool, out: Path | None = None, force: bool = False) -> None:
 
 
 def parse_settings(
-    settings: Sequence[str] | None, seed: int | None = None, **named: Changes
+    settings: Sequence[str] | None,
+    seed: int | None = None,
+    preset: Preset | None = None,
+    **named: Changes,
 ) -> Changes:
     """`["paper.contexts=16"]` → {"paper": {"contexts": 16}}; values are YAML.
 
     Args:
         settings: As given to `--set`.
         seed: As given to `--seed`.
+        preset: As given to `--preset`; everything else wins over it.
         **named: Section → settings that have options of their own; they win over `--set`, except
             where they are None.
 
@@ -148,7 +122,43 @@ def parse_settings(
         chosen = {key: value for key, value in given.items() if value is not None}
         if chosen:
             changes[name] = {**changes.get(name, {}), **chosen}
-    return changes
+    whole: Changes = preset.settings if preset else {}
+    lay_over(whole, changes)
+    return whole
+
+
+def asked_run(folder: Path, preset: Preset | None, settings: Sequence[str] | None = None) -> Run:
+    """A run with what can differ for one question: `origin`, `paper`, and the chunks of a preset.
+
+    Whatever else a preset sets is fixed by the run.
+
+    Raises:
+        ConfigError: `--set` names something else.
+    """
+    given = parse_settings(settings)
+    if other := sorted(given.keys() - {"origin", "paper"}):
+        fixed = "fixed by the run; only origin.* and paper.* can differ here"
+        raise ConfigError("--set", [f"{name}: {fixed}" for name in other])
+    chosen = parse_settings(settings, preset=preset)
+    asked = {name: chosen.get(name, {}) for name in ("origin", "paper", "retrieve")}
+    return Run.open(folder).changed(asked)
+
+
+def asked_models(preset: Preset | None, *groups: Sequence[str]) -> list[list[str | Run]]:
+    """Models as named, in their groups; runs, whose Origin is asked, with a preset's settings.
+
+    Raises:
+        InputError: There is a preset, and no run to follow it.
+    """
+    if preset is None:
+        return [[*group] for group in groups]
+    asked = [
+        [asked_run(Path(m), preset) if (Path(m) / CONFIG).is_file() else m for m in group]
+        for group in groups
+    ]
+    if not any(isinstance(model, Run) for group in asked for model in group):
+        raise InputError(f"--preset {preset}: expected a run among the models, to follow it")
+    return asked
 
 
 def changed_run(folder: Path, changes: Changes, *, create: bool = False) -> Run:

@@ -2,9 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from os.path import commonprefix
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,22 +14,23 @@ from firth.cli.options import (
     AsJson,
     Force,
     OptionalOutFile,
-    Preset,
     PresetOption,
     Quiet,
     RunFolder,
     Seed,
     Settings,
-    parse_settings,
+    asked_run,
     start,
-    with_preset,
 )
-from firth.cli.show import show_explanation, show_json, show_summary, show_table
-from firth.run.errors import ConfigError, DamagedError, InputError
+from firth.cli.show import show_explanation, show_json, show_summary
+from firth.origin.settings import Method
+from firth.run.errors import DamagedError, InputError
 from firth.run.files import write_atomically, write_text
+from firth.run.presets import Preset
 from firth.run.progress import note, track
 from firth.run.run import Run
-from firth.run.screen import say
+from firth.run.screen import say, say_styled, tell
+from firth.run.table import table
 
 if TYPE_CHECKING:
     from firth.lexical.scorer import Explainer, Explanation
@@ -39,17 +42,31 @@ _COLUMN = re.compile(r"(sentence|text|sent|s|question|q)[ _-]?([12ab]|one|two)",
 def corpus_stats(folder: RunFolder, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Show what a corpus consists of, and what was skipped when it was read."""
     start(quiet)
+    from firth.corpus import CORPUS
     from firth.corpus.stats import corpus_stats as count
 
     found = count(Run.open(folder)).as_dict()
     if as_json:
         show_json(found)
     else:
-        sources = found.pop("sources")
-        show_summary("corpus", found)
-        say()
-        header = ("source", "documents", "sentences", "words", "held_out", "duplicates", "skipped")
-        show_table(header, [[str(source[name]) for name in header] for source in sources])
+        show_summary(CORPUS.name, found)
+        lengths = found["sentence_words"]
+        tell(
+            f"{found['paragraphs']:,} paragraphs. Of 20 sentences 18 have {lengths['0.05']} to "
+            f"{lengths['0.95']} words, half have {lengths['0.5']} or fewer.\n"
+        )
+        # Names of a hub are no paths.
+        begin = commonprefix([source["source"] for source in found["sources"]])  # noqa: RUF071
+        shared = begin[: begin.rfind("/") + 1]
+        names = ("documents", "sentences", "words", "held_out", "duplicates", "skipped")
+        rows = [["source", *(name.replace("_", " ") for name in names)]]
+        rows += [
+            [source["source"].removeprefix(shared), *(f"{source[name]:,}" for name in names)]
+            for source in found["sources"]
+        ]
+        if shared:
+            tell(f"In {shared}")
+        tell(table(rows))
 
 
 def check_run(
@@ -66,7 +83,8 @@ def check_run(
         show_json(found)
     else:
         for stage, problems in found.items():
-            say(f"{stage}: {'; '.join(problems) or 'whole'}")
+            style = "red" if problems else "green"
+            say_styled((f"{stage}: ", ""), ("; ".join(problems) or "whole", style))
     if damaged := [stage for stage, problems in found.items() if problems]:
         raise DamagedError(
             f"{folder}: damaged: {', '.join(damaged)}. The command that builds a stage, or "
@@ -79,6 +97,7 @@ def contexts(
     folder: RunFolder,
     top: Annotated[int, typer.Option(min=1, help="Contexts to show (of each part).")] = 10,
     as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -98,7 +117,7 @@ def contexts(
             f"are built by: firth train coherence --run {folder}, firth train generator --run "
             f"{folder}. What a score of this run's Origin comes from, is said by: firth explain"
         )
-    origin = PaperOrigin.open(_changed(folder, None, settings), seed=seed)
+    origin = PaperOrigin.open(asked_run(folder, preset, settings), seed=seed)
     found = origin.context_set(sentence)
     fits = found.terms.fit(origin.config.weights)
     documents = origin.corpus.document_of(found.positions)
@@ -116,8 +135,8 @@ def contexts(
         show_json({"sentence": sentence, "size": len(found.positions), "contexts": rows})
         return
     for row in rows:
-        say(f"fit {row['fit']:.3f}   {row['document']}")
-        say(f"    {row['left']}\n    [ … ]\n    {row['right']}\n")
+        tell(f"fit {row['fit']:.3f}   {row['document']}")
+        tell(f"    {row['left']}\n    [ … ]\n    {row['right']}\n")
 
 
 def similarity(
@@ -151,17 +170,16 @@ def similarity(
         _need_text(a, b)
         origin = _open_origin(folder, preset, settings, seed)
         _note_unknown(origin, a, b)
+        decimals = _decimals(folder, preset, settings)
         scale = _scale(folder, preset, settings, seed)
         if as_json:
-            found = dict(origin.explain(a, b).as_dict())
-            if scale:
-                found["scale"] = scale.shares(found["similarity"])
-            show_json(found)
+            found = origin.explain(a, b).as_dict()
+            show_json(_with_scale(found, scale))
         else:
             score = origin.similarity(a, b)
-            say(f"{score:.6f}")
+            say(f"{score:.{decimals}f}")
             if scale:
-                say(scale.describe(score))
+                tell(scale.describe(score))
         return
     if a is not None:
         raise InputError("got both sentences and --pairs FILE; expected one of them")
@@ -170,11 +188,18 @@ def similarity(
     read = read_pairs_file(pairs)
     scores = _open_origin(folder, preset, settings, seed).similarities(read).tolist()
     scored = [(score, one, two) for score, (one, two) in zip(scores, read, strict=True)]
-    rows = [f"{score:.6f}\t{one}\t{two}" for score, one, two in scored]
+    decimals = _decimals(folder, preset, settings)
+    rows = [f"{score:.{decimals}f}\t{one}\t{two}" for score, one, two in scored]
     if out is not None:
         write_text(out, "".join(f"{row}\n" for row in rows))
     if as_json:
-        show_json([{"similarity": score, "a": one, "b": two} for score, one, two in scored])
+        scale = _scale(folder, preset, settings, seed)
+        show_json(
+            [
+                _with_scale({"similarity": score, "a": one, "b": two}, scale)
+                for score, one, two in scored
+            ]
+        )
     elif out is None:
         for row in rows:
             say(row)
@@ -225,16 +250,17 @@ def explain(
     explainer = _open_explainer(folder, model, preset, settings, seed)
     if pairs is None:
         _note_unknown(explainer, *asked[0])
+    scale = _scale_of(folder, model) if model else _scale(folder, preset, settings, seed)
     found = track(explainer.explanations(asked), "Reasons", len(asked))
     if out is not None:
-        _write_explanations(found, out)
+        _write_explanations(found, out, scale)
     elif as_json:
-        plain = [each.as_dict() for each in found]
+        plain = [_with_scale(each.as_dict(), scale) for each in found]
         show_json(plain if pairs is not None else plain[0])
     else:
         for number, each in enumerate(found):
             say("\n" if number else "")
-            show_explanation(each, top)
+            show_explanation(each, top, scale)
 
 
 def _open_explainer(
@@ -255,7 +281,7 @@ def _open_explainer(
         return EncoderReasons.open(folder, model)
 
 
-def _write_explanations(found: Iterable["Explanation"], out: Path) -> None:
+def _write_explanations(found: Iterable["Explanation"], out: Path, scale: "Scale | None") -> None:
     """Write explanations in the format that the file is named for, one after the other."""
     kind = out.suffix.lower()
     if kind == ".html":
@@ -266,7 +292,14 @@ def _write_explanations(found: Iterable["Explanation"], out: Path) -> None:
     with write_atomically(out) as partial, partial.open("w", encoding="utf-8") as file:
         for each in found:
             indent = 2 if kind == ".json" else None
-            file.write(json.dumps(each.as_dict(), indent=indent, ensure_ascii=False) + "\n")
+            plain = _with_scale(each.as_dict(), scale)
+            file.write(json.dumps(plain, indent=indent, ensure_ascii=False) + "\n")
+
+
+def _with_scale(found: Mapping[str, Any], scale: "Scale | None") -> dict[str, Any]:
+    """Something with a `similarity`, and with what that means."""
+    more = {"scale": scale.shares(found["similarity"])} if scale else {}
+    return {**found, **more}
 
 
 def read_pairs_file(path: Path) -> list[tuple[str, str]]:
@@ -321,7 +354,13 @@ def _open_origin(
 ) -> "Explainer":
     from firth.origin.origin import Origin
 
-    return Origin.open(_changed(folder, preset, settings), seed=seed)
+    return Origin.open(asked_run(folder, preset, settings), seed=seed)
+
+
+def _decimals(folder: Path, preset: Preset | None, settings: Sequence[str] | None) -> int:
+    """Decimals of a score that is shown."""
+    config = asked_run(folder, preset, settings).config
+    return config.paper.measure.decimals if config.origin.method is Method.PAPER else 6
 
 
 def _scale(
@@ -330,16 +369,18 @@ def _scale(
     """The scale of the scores that are asked for, where it is built."""
     from firth.scale.scale import Scale, Scorer
 
-    run = _changed(folder, preset, settings).changed({"seed": seed})
+    run = asked_run(folder, preset, settings).changed({"seed": seed})
     return Scale.current(run, Scorer.ORIGIN)
 
 
-def _changed(folder: Path, preset: Preset | None, settings: Sequence[str] | None) -> Run:
-    """The run with what can differ for one question: the sections `origin` and `paper`."""
-    changes = parse_settings(settings)
-    if other := sorted(changes.keys() - {"origin", "paper"}):
-        fixed = "fixed by the run; only origin.* and paper.* can differ here"
-        raise ConfigError("--set", [f"{name}: {fixed}" for name in other])
-    # Whatever else a preset sets is fixed by the run.
-    chosen = with_preset(preset, changes)
-    return Run.open(folder).changed({name: chosen.get(name, {}) for name in ("origin", "paper")})
+def _scale_of(folder: Path, model: str) -> "Scale | None":
+    """The scale of a model's cosines: of the one whose vectors the run's index has."""
+    from firth.index import INDEX
+    from firth.index.index import Index
+    from firth.scale.scale import Scale, Scorer
+
+    run = Run.open(folder)
+    with suppress(DamagedError):
+        if run.has(INDEX) and Path(Index.open(run).model).resolve() == Path(model).resolve():
+            return Scale.current(run, Scorer.VECTORS)
+    return None

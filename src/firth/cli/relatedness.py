@@ -22,7 +22,7 @@ from firth.cli.options import (
 from firth.cli.show import show_json
 from firth.relatedness.pairs.settings import SampleSettings
 from firth.run.files import read_json
-from firth.run.screen import say
+from firth.run.screen import tell
 
 pair_group = typer.Typer(help="Choose sentence pairs for annotation.", no_args_is_help=True)
 group = typer.Typer(
@@ -93,8 +93,8 @@ def sample(
     if as_json:
         show_json(found.to_dict())
         return
-    say(found.text())
-    say("written: " + ", ".join(str(path) for path in written))
+    tell(found.text())
+    tell("written: " + ", ".join(str(path) for path in written))
 
 
 @group.command()
@@ -247,7 +247,7 @@ def _finish(found: Any, text: str, out: Path, name: str, as_json: bool, force: b
     from firth.run.results import publish
 
     if not as_json:
-        say(text)
+        tell(text)
     publish(out, found.write, found.settings, command=name, force=force)
     if as_json:
         show_json(read_json(out / "results.json"))

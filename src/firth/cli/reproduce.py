@@ -10,6 +10,7 @@ from firth.cli.options import (
     DataDir,
     Force,
     OptionalOutFolder,
+    PresetOption,
     Quiet,
     Seed,
     Settings,
@@ -19,7 +20,7 @@ from firth.cli.options import (
 )
 from firth.cli.show import show_json
 from firth.run.errors import ConfigError
-from firth.run.screen import say
+from firth.run.screen import tell
 
 
 def reproduce(
@@ -94,6 +95,7 @@ def reproduce(
     ] = None,
     as_json: AsJson = False,
     force: Force = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -121,7 +123,7 @@ def reproduce(
         train_pairs=train_pairs,
     )
     asked.check(name, find_experiment(name).takes)
-    changes = parse_settings(settings)
+    changes = parse_settings(settings, preset=preset)
     if folder is None and changes:
         raise ConfigError("--set", ["got no --run; expected the run whose settings change"])
     run = None if folder is None else changed_run(folder, changes)
@@ -129,4 +131,4 @@ def reproduce(
     if as_json:
         show_json(report.to_dict())
     else:
-        say(report.markdown().rstrip())
+        tell(report.text())

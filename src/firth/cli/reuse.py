@@ -1,14 +1,29 @@
 """The commands that find what stands in several documents."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Force, OptionalOutFile, Quiet, Seed, start
+from firth.cli.options import (
+    AsJson,
+    Force,
+    OptionalOutFile,
+    PresetOption,
+    Quiet,
+    Seed,
+    asked_run,
+    start,
+)
 from firth.cli.show import show_json
 from firth.reuse.kinds import Kind, Order, Unit
-from firth.run.screen import say
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.run.screen import tell
+
+if TYPE_CHECKING:
+    from firth.reuse.duplicates import Duplicates
+    from firth.reuse.mine import Mined
 
 RunArgument = Annotated[
     Path,
@@ -70,10 +85,8 @@ def duplicates(
     )  # fmt: skip
     if out is not None:
         found.write(out)
-    if as_json:
-        show_json(found.as_dict(top))
-    else:
-        say(found.text(top))
+    of_run = found.threshold if model is None and not documents else None
+    _show(found, top, as_json, folder, of_run)
 
 
 def mine(
@@ -105,10 +118,7 @@ def mine(
     )  # fmt: skip
     if out is not None:
         found.write(out)
-    if as_json:
-        show_json(found.as_dict(top))
-    else:
-        say(found.text(top))
+    _show(found, top, as_json, folder, found.threshold if model is None else None)
 
 
 def compare_documents(
@@ -134,6 +144,7 @@ def compare_documents(
     out: OptionalOutFile = None,
     as_json: AsJson = False,
     force: Force = False,
+    preset: PresetOption = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
@@ -145,8 +156,11 @@ def compare_documents(
     from firth.evaluate.results import write_document
     from firth.reuse.compare import compare_documents as compare
 
+    if preset is not None and not origin:
+        raise InputError(f"--preset {preset}: got no --origin; only Origin follows it")
+    run = None if folder is None else asked_run(folder, preset)
     found = compare(
-        a, b, folder, model=model, origin=origin, order=order, threshold=threshold, rate=rate,
+        a, b, run, model=model, origin=origin, order=order, threshold=threshold, rate=rate,
         seed=seed,
     )  # fmt: skip
     if out is not None:
@@ -154,4 +168,28 @@ def compare_documents(
     if as_json:
         show_json(found.as_dict())
     else:
-        say(found.text())
+        tell(found.text())
+
+
+def _show(
+    found: "Duplicates | Mined", top: int, as_json: bool, folder: Path, threshold: float | None
+) -> None:
+    """Print what was found, and what its least similarity means.
+
+    Args:
+        found: What.
+        top: Groups or pairs to show.
+        as_json: As JSON.
+        folder: Of the run.
+        threshold: Cosine of the run's Surrogate; None where it is not one.
+    """
+    from firth.scale.scale import Scale, Scorer
+
+    scale = None if threshold is None else Scale.current(Run.open(folder), Scorer.VECTORS)
+    if as_json:
+        more = {"scale": scale.shares(threshold)} if scale and threshold is not None else {}
+        show_json({**found.as_dict(top), **more})
+        return
+    tell(found.text(top))
+    if scale and threshold is not None:
+        tell(f"\nA similarity of {threshold:.2f} is {scale.describe(threshold)}.")

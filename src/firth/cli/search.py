@@ -11,19 +11,21 @@ from firth.cli.options import (
     Force,
     OptionalOutFile,
     OutFile,
+    PresetOption,
     Quiet,
     RunFolder,
     Seed,
     Settings,
+    asked_run,
     changed_run,
     parse_settings,
     start,
 )
-from firth.cli.show import show_explanation, show_json, show_summary
+from firth.cli.show import show_built, show_explanation, show_json
 from firth.run.errors import InputError
 from firth.run.files import write_json
-from firth.run.run import Run
-from firth.run.screen import say
+from firth.run.progress import note
+from firth.run.screen import say, tell
 
 if TYPE_CHECKING:
     from firth.search.search import Hit, Search
@@ -43,6 +45,8 @@ _REASONS = 3
 def index(
     folder: RunFolder,
     model: Model = None,
+    as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -52,9 +56,8 @@ def index(
     from firth.index import INDEX
     from firth.pipeline import bring_up_to_date
 
-    run = changed_run(folder, parse_settings(settings, seed, index={"model": model}))
-    for name, outcome in bring_up_to_date(run, INDEX).items():
-        show_summary(name, outcome.manifest.summary)
+    run = changed_run(folder, parse_settings(settings, seed, preset, index={"model": model}))
+    show_built(bring_up_to_date(run, INDEX), as_json)
 
 
 def encode(
@@ -75,6 +78,7 @@ def encode(
     id_field: Annotated[
         str | None, typer.Option(help="Field of their names. Default: id, if there is one.")
     ] = None,
+    as_json: AsJson = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -97,9 +101,16 @@ def encode(
         id_field=id_field,
         force=force,
     )
-    say(f"{done.vectors}: {done.rows:,} vectors of {done.dimensions:,} dimensions, {format}")
+    if as_json:
+        ids = str(done.ids) if done.ids else None
+        show_json(
+            {"vectors": str(done.vectors), "ids": ids, "rows": done.rows,
+             "dimensions": done.dimensions, "format": format}
+        )  # fmt: skip
+        return
+    tell(f"{done.vectors}: {done.rows:,} vectors of {done.dimensions:,} dimensions, {format}")
     if done.ids is not None:
-        say(f"{done.ids}: their names")
+        tell(f"{done.ids}: their names")
 
 
 def scale(
@@ -111,6 +122,8 @@ def scale(
             show_default=False,
         ),
     ] = None,
+    as_json: AsJson = False,
+    preset: PresetOption = None,
     settings: Settings = None,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -121,9 +134,8 @@ def scale(
     from firth.scale import SCALE
 
     named: Changes = {"labels": str(labels) if labels else None}
-    run = changed_run(folder, parse_settings(settings, seed, scale=named))
-    for name, outcome in bring_up_to_date(run, SCALE).items():
-        show_summary(name, outcome.manifest.summary)
+    run = changed_run(folder, parse_settings(settings, seed, preset, scale=named))
+    show_built(bring_up_to_date(run, SCALE), as_json)
 
 
 def search(
@@ -154,6 +166,13 @@ def search(
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Only documents of such files; may be repeated."),
     ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Only documents of which a field is so: author=Ann, 'date>=2020'. Repeatable.",
+        ),
+    ] = None,
     rerank: Annotated[
         bool, typer.Option("--rerank", help="Rank the best hits anew, by Origin.")
     ] = False,
@@ -171,6 +190,7 @@ def search(
     out: OptionalOutFile = None,
     as_json: AsJson = False,
     force: Force = False,
+    preset: PresetOption = None,
     quiet: Quiet = False,
 ) -> None:
     """Find sentences or documents by what they mean and by their words.
@@ -178,7 +198,8 @@ def search(
     --out is a file of JSON.
     """
     start(quiet, out, force)
-    from firth.search.search import Among, By, Search
+    from firth.search.among import Among
+    from firth.search.search import By, Search
     from firth.surrogate.cross_scorer import CrossScorer
 
     if rerank and rerank_by is not None:
@@ -188,9 +209,13 @@ def search(
     queries = [query] if query is not None else _read_queries(Path(str(file)))
     if by not in [each.value for each in By]:
         raise InputError(f"--by {by}: expected {', '.join(By)}")
-    found = Search.open(Run.open(folder))
+    if preset is not None and not (rerank or why):
+        raise InputError(f"--preset {preset}: got neither --rerank nor --why, which ask Origin")
+    found = Search.open(asked_run(folder, preset))
     scorer = CrossScorer.open(rerank_by) if rerank_by is not None else rerank
-    among = Among(tuple(document or ()), tuple(source or ())) if document or source else None
+    among = Among(tuple(document or ()), tuple(source or ()), tuple(where or ()))
+    if remark := found.index.library.remark():
+        note(remark)
     results = [
         (
             asked,
@@ -209,7 +234,7 @@ def search(
         return
     for number, (asked, hits) in enumerate(results):
         if len(results) > 1:
-            say(f"{'' if not number else chr(10)}? {asked}")
+            tell(f"{'' if not number else chr(10)}? {asked}")
         _show_hits(found, asked, hits, why)
 
 
@@ -218,12 +243,12 @@ def _show_hits(found: "Search", query: str, hits: "list[Hit]", why: bool) -> Non
         say("nothing found: no sentence shares a word with the query")
     for rank, hit in enumerate(hits, start=1):
         dated = f"  {hit.date[:10]}" if hit.date else ""
-        say(f"{rank:>3}  {hit.score:.3f}  {hit.document}{dated}")
-        say(f"     {hit.text}")
+        tell(f"{rank:>3}  {hit.score:.3f}  {hit.document}{dated}", "bold")
+        tell(f"     {hit.text}")
         if hit.meaning:
             by = "Origin" if hit.origin is not None else "cosine"
             value = hit.origin if hit.origin is not None else hit.cosine
-            say(f"     {by} {value:.3f}: {hit.meaning}")
+            tell(f"     {by} {value:.3f}: {hit.meaning}", "dim")
         if why:
             show_explanation(found.why(query, hit), _REASONS)
             say()

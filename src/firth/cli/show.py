@@ -1,13 +1,16 @@
-"""How results look on the screen: plain text on standard output, nothing else."""
+"""How results look on the screen, or as JSON: on standard output, nothing else."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from firth.run.screen import say
+from firth.cli.summaries import sentences_of
+from firth.run.screen import say, say_styled, tell, wrapped
 
 if TYPE_CHECKING:
     from firth.lexical.scorer import Explanation
+    from firth.run.stage import Outcome
+    from firth.scale.scale import Scale
 
 
 def show_json(value: object) -> None:
@@ -15,47 +18,46 @@ def show_json(value: object) -> None:
     say(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def show_summary(title: str, summary: Mapping[str, Any]) -> None:
-    """Print a stage's summary, one figure a line, nested names joined by dots."""
-    say(title)
-    for name, value in _flat("", summary):
-        say(f"  {name:<36} {_shown(value)}")
+def show_built(outcomes: "Mapping[str, Outcome]", as_json: bool) -> None:
+    """Print what each stage did: in sentences, or by the keys of its summary.
+
+    Args:
+        outcomes: Name of a stage → its outcome.
+        as_json: Print name → `reused` (whether it was up to date) and `summary`.
+    """
+    if as_json:
+        show_json(
+            {
+                name: {"reused": one.reused, "summary": dict(one.manifest.summary)}
+                for name, one in outcomes.items()
+            }
+        )
+        return
+    for name, one in outcomes.items():
+        show_summary(name, one.manifest.summary, one.reused)
 
 
-def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns, each as wide as its longest cell; the last one is not padded."""
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    for row in (header, *rows):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        say("  ".join(cells).rstrip())
+def show_summary(name: str, summary: Mapping[str, Any], reused: bool = False) -> None:
+    """Print what a stage did, in sentences that begin with its name."""
+    head = f"{name} (up to date)" if reused else name
+    lines = wrapped(f"{head}: {sentences_of(name, summary)}").split("\n")
+    say_styled((head, "bold"), (lines[0][len(head) :], ""))
+    for line in lines[1:]:
+        say(line)
 
 
-def show_explanation(found: "Explanation", top: int) -> None:
-    """Print a score and its weightiest evidence."""
+def show_explanation(found: "Explanation", top: int, scale: "Scale | None" = None) -> None:
+    """Print a score, what it means where its scale is known, and its weightiest evidence."""
     from firth.origin.reasons import Reasons
 
+    meaning = "" if scale is None else scale.describe(found.similarity)
     if isinstance(found, Reasons):
         from firth.cli.show_reasons import show_reasons
 
-        show_reasons(found, top)
+        show_reasons(found, top, meaning)
         return
-    say(f"1: {found.sentence1}\n2: {found.sentence2}")
-    say(found.summary)
+    tell(f"1: {found.sentence1}\n2: {found.sentence2}\n{found.summary}")
+    if meaning:
+        tell(meaning)
     for item in found.shown(top):
-        say(f"\n{item.amount:+.4f}   {item.note}\n    {item.text}")
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_shown, value)) or "none"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-def _flat(prefix: str, value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, item in value.items():
-        if isinstance(item, Mapping):
-            yield from _flat(f"{prefix}{name}.", item)
-        else:
-            yield f"{prefix}{name}", item
+        tell(f"\n{item.amount:+.4g}   {item.note}\n    {item.text}")

@@ -20,12 +20,13 @@ _BAR, _LABEL = 20, 34
 _STYLES = {True: "green", False: "red"}
 
 
-def show_reasons(found: Reasons, top: int) -> None:
+def show_reasons(found: Reasons, top: int, meaning: str = "") -> None:
     """Print a score, what it is the sum of, and what has no counterpart.
 
     Args:
         found: The reasons.
         top: Themes and words of each part to show.
+        meaning: Of the score, in words; "" if it is not known.
     """
     width = min(shutil.get_terminal_size().columns, 100)
     for number, sentence in (("1: ", found.sentence1), ("2: ", found.sentence2)):
@@ -33,7 +34,9 @@ def show_reasons(found: Reasons, top: int) -> None:
     say()
     _wrapped(found.told, width)
     say()
-    say_styled((found.summary, "bold"))
+    _wrapped(found.summary, width, style="bold")
+    if meaning:
+        _wrapped(meaning, width, style="dim")
     if found.knowledge is Knowledge.NONE:
         return
     for name, part in found.parts.items():
@@ -45,7 +48,9 @@ def show_reasons(found: Reasons, top: int) -> None:
         if name == THEMES:
             for share in found.themes[:top]:
                 listed += share.added
-                _row(found, named(share.theme, 4), share.added)
+                _row(found, _head(share), share.added)
+                if words := found.carried(share):
+                    _wrapped(f"by {', '.join(words)}", width, " " * 6)
                 if share.contexts:
                     context = share.contexts[0]
                     _wrapped(f"{context.sentence} ({context.document})", width, " " * 6, "dim")
@@ -61,6 +66,12 @@ def show_reasons(found: Reasons, top: int) -> None:
 
 
 _HEADS = {THEMES: "Where both would stand", WORDS: "Words that meet"}
+
+
+def _head(share: ThemeShare) -> str:
+    """As many of a theme's words as there is room for."""
+    heads = [named(share.theme, count) for count in (4, 3, 2, 1)]
+    return next((head for head in heads if len(head) <= _LABEL - 3), heads[-1])
 
 
 def _by_word(found: Reasons, top: int) -> None:
@@ -86,7 +97,7 @@ def _show_alone(shares: Sequence[ThemeShare], which: str, width: int) -> None:
         say()
         say_styled((f"Only the {which} would stand where", "bold"))
         for share in shares:
-            say(f"  {named(share.theme, 4)}")
+            _wrapped(named(share.theme, 4), width, "  ")
             for typical in share.theme.typical[:1]:
                 _wrapped(typical, width, " " * 6, "dim")
 

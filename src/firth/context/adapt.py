@@ -25,6 +25,7 @@ from firth.run.results import claim_folder
 from firth.run.run import Run
 from firth.run.section import Pooling
 from firth.run.stage import SCRATCH, Outcome, copy_stage
+from firth.run.table import table
 
 REPORT, CARD = "report.json", "README.md"
 _WAYS = ("pooling", "references", "scale", "tune")
@@ -57,8 +58,8 @@ class AdaptedFolder:
 
     def text(self) -> str:
         """Both tables, the verdicts, and what was kept."""
-        tables = (accuracy_rows(self.report), ahead_rows(self.report))
-        shown = [_aligned(rows) for rows in tables if len(rows) > 1]
+        both = (accuracy_rows(self.report), ahead_rows(self.report))
+        shown = [table(rows) for rows in both if len(rows) > 1]
         return "\n\n".join([*shown, *filter(None, [_verdicts(self.report)]), self._last()])
 
     def _last(self) -> str:
@@ -270,11 +271,3 @@ def _markdown(rows: Sequence[Sequence[str]]) -> str:
         return "(No items.)"
     lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )

@@ -7,4 +7,5 @@ CORPUS = Stage(
     "firth corpus build INPUT... --run",
     libraries=("markdown-it-py", "nupunkt", "pyarrow"),
 )
+ADDED = Stage("added/corpus", "firth corpus add FILE... --run", libraries=CORPUS.libraries)
 TOKENIZER = Stage("tokenizer", "firth corpus build INPUT... --run", libraries=("tokenizers",))

@@ -24,6 +24,7 @@ class _Rows:
     def __init__(self, path: Path) -> None:
         # The map is kept alive by the batches that point into it.
         file = pa.ipc.open_file(pa.memory_map(str(path)))
+        self.columns: tuple[str, ...] = tuple(file.schema.names)
         self._batches = [file.get_batch(number) for number in range(file.num_record_batches)]
         self._starts = np.cumsum([0] + [batch.num_rows for batch in self._batches])
 
@@ -56,7 +57,11 @@ class _Rows:
         return gathered
 
     def has(self, column: str) -> bool:
-        return all(column in batch.schema.names for batch in self._batches)
+        return column in self.columns
+
+    def rows(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        for batch in self._batches:
+            yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
 
     def batches(self, column: str, stride: int) -> Iterator[list[Any]]:
         for batch in self._batches[::stride]:
@@ -72,6 +77,7 @@ class Corpus:
         folder: Folder of a finished corpus stage. Use `Corpus.open` or `Corpus.build`.
 
     Attributes:
+        folder: As given.
         document_bounds: int64, (n_documents+1,): document d is sentences[bounds[d]:bounds[d+1]].
         paragraph_bounds: int64, (n_paragraphs+1,), likewise.
         chunk_bounds: int64, (n_chunks+1,), likewise; chunks tile the sentences and never cross a
@@ -92,8 +98,11 @@ class Corpus:
     """
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._sentences = _Rows(folder / store.SENTENCES)
         self._documents = _Rows(folder / store.DOCUMENTS)
+        fields = folder / store.FIELDS
+        self._fields = _Rows(fields) if fields.is_file() else None
         self.document_bounds: Bounds = np.load(folder / store.DOCUMENT_BOUNDS, mmap_mode="r")
         self.paragraph_bounds: Bounds = np.load(folder / store.PARAGRAPH_BOUNDS, mmap_mode="r")
         self.chunk_bounds: Bounds = np.load(folder / store.CHUNK_BOUNDS, mmap_mode="r")
@@ -224,6 +233,39 @@ class Corpus:
         if not self._documents.has(store.DATE):  # built by an earlier firth
             return [""] * len(rows)
         return self._documents.many(rows, store.DATE)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the fields that are kept of each document."""
+        return self._fields.columns if self._fields is not None else ()
+
+    def document_field(
+        self, name: str, documents: npt.ArrayLike | None = None
+    ) -> list[tuple[str, ...]]:
+        """Values of a field, as text, in some documents, or in all, in order; () where it is not
+        kept."""
+        rows = np.arange(self.n_documents) if documents is None else np.asarray(documents, np.int64)
+        if self._fields is None or name not in self.fields:
+            return [()] * len(rows)
+        return [tuple(values) for values in self._fields.many(rows, name)]
+
+    def document_rows(self) -> Iterator[tuple[bytes, str, str, int]]:
+        """Of each document, in order, the digest of its text (`firth.corpus.seen`), its name, its
+        file, and the line there on which it starts.
+
+        Raises:
+            InputError: The corpus is of an earlier firth, which kept no digests.
+        """
+        if not self._documents.has(store.DIGEST):
+            raise InputError(
+                f"{self.folder}: built by an earlier firth, which kept nothing to know a document "
+                f"again by. Build it again: {CORPUS.command} RUN"
+            )
+        return self._documents.rows((store.DIGEST, "id", "source", "line"))
+
+    def document_titles(self) -> list[str]:
+        """Titles of all documents, in order; "" of those that have none."""
+        return self._documents.many(np.arange(self.n_documents), "title")
 
     def document_ids(self) -> list[str]:
         """Names of all documents, in order."""

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 
@@ -28,7 +28,8 @@ def read_grouped(
     All sources are read first, into a database file, so that memory holds one document at a time.
     A document stands where the first of its records was read, in whatever source the others are.
     Its records follow each other by date, those without one last, and else as they were read; each
-    begins a paragraph. It is called as the first of them, and has the first title there is. One
+    begins a paragraph. It is called as the first of them, has the first title there is, and all
+    values of the fields that are kept. One
     that would be longer than `max_record_bytes` ends before, and another begins. Records without
     the field stay documents of their own.
 
@@ -108,6 +109,7 @@ def _restored(stored: str) -> Item:
     if "reason" in fields:
         return _problem(fields)
     flaw = fields.pop("flaw")
+    fields["fields"] = tuple(map(tuple, fields["fields"]))
     return Record(**fields, flaw=_problem(flaw) if flaw else None)
 
 
@@ -118,8 +120,10 @@ def _problem(fields: dict[str, str]) -> Problem:
 def _joined(records: Sequence[Record]) -> Record:
     if len(records) == 1:
         return records[0]
+    values = zip(*(record.fields for record in records), strict=True)
     return replace(
         records[0],
+        fields=tuple(tuple(dict.fromkeys(chain.from_iterable(each))) for each in values),
         title=next((record.title for record in records if record.title), ""),
         text="\n\n".join(record.text for record in records),
         date=next((record.date for record in records if record.date), ""),

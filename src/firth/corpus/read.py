@@ -33,6 +33,7 @@ class Record:
         date: Its date as `iso_date` has it, or "".
         group: What records of one document have in common (`corpus.group_by`), or "".
         flaw: What is wrong with its date, where that cannot be read.
+        fields: Values of each of `corpus.fields`, in that order; () where none are kept.
     """
 
     source: str
@@ -43,6 +44,7 @@ class Record:
     date: str = ""
     group: str = ""
     flaw: Problem | None = None
+    fields: tuple[tuple[str, ...], ...] = ()
 
 
 Item = Record | Problem
@@ -94,7 +96,8 @@ def _record(fields: Mapping[str, object], source: str, line: int, config: Corpus
     when = iso_date(said)
     flaw = Problem(source, line, Reason.BAD_DATE, repr(said[:40])) if said and not when else None
     group = _name(fields, config.group_by) if config.group_by else ""
-    record = Record(source, line, given or name, title, text, when, group, flaw)
+    kept = tuple(_values(fields.get(field)) for field in config.fields)
+    record = Record(source, line, given or name, title, text, when, group, flaw, kept)
     return _checked(record, config.max_record_bytes)
 
 
@@ -103,6 +106,18 @@ def _name(fields: Mapping[str, object], field: str) -> str:
     value = fields.get(field)
     named = isinstance(value, str | int) and not isinstance(value, bool)
     return _clean(str(value)) if named else ""
+
+
+def _values(value: object) -> tuple[str, ...]:
+    """What a field of a record holds, as text: one value, those of a list, or none."""
+    if isinstance(value, list):
+        return tuple(dict.fromkeys(text for each in value for text in _values(each)))
+    if isinstance(value, bool):
+        return (str(value).lower(),)
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    known = isinstance(value, str | int | float)
+    return (text,) if known and (text := _clean(str(value))) else ()
 
 
 def iso_date(text: str) -> str:
@@ -447,7 +462,7 @@ def _read_parquet(source: Source, config: CorpusConfig, advance: Advance) -> Ite
             yield problem
             return
         fields = {config.text_field, config.id_field or "id", "title", config.date_field or "date"}
-        fields |= {config.group_by} if config.group_by else set()
+        fields |= {*config.fields, *([config.group_by] if config.group_by else [])}
         wanted = sorted(fields & set(schema.names))
         for group in range(file.num_row_groups):
             start, rows = row, file.metadata.row_group(group).num_rows
@@ -498,8 +513,31 @@ def _usable(kind: pa.DataType) -> bool:
     return bool(text or raw or types.is_integer(kind) or types.is_null(kind))
 
 
+def _keepable(kind: pa.DataType) -> bool:
+    """Whether values of a column can be those of a field that is kept, beside texts and whole
+    numbers, which `_usable` knows."""
+    types = pa.types
+    if types.is_list(kind) or types.is_large_list(kind):
+        inner = kind.value_type
+        return bool(_textual(inner) or _numeric(inner))
+    return bool(_numeric(kind) or types.is_date(kind) or types.is_timestamp(kind))
+
+
+def _textual(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _numeric(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
 def _spelled(column: pa.Array) -> pa.Array:
-    """Dates and times as text, which may be of any year; other columns as they are."""
+    """Dates and times as text, which may be of any year; lists of texts as lists of bytes; other
+    columns as they are."""
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        raw = pa.large_list(pa.large_binary())
+        return column.cast(raw) if _textual(column.type.value_type) else column
     if pa.types.is_timestamp(column.type):
         zone = "UTC" if column.type.tz else None
         return column.cast(pa.timestamp(column.type.unit, zone)).cast(pa.string())
@@ -514,6 +552,9 @@ def _from_batch(
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if name == (config.date_field or "date"):
             column = _spelled(column)
+        if name in config.fields and _keepable(column.type):
+            columns[name] = _spelled(column).to_pylist()
+            continue
         if not _usable(column.type):
             continue
         if pa.types.is_dictionary(column.type):

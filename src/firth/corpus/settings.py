@@ -11,6 +11,18 @@ LIMITS = ("corpus.max_words", "corpus.min_words")
 """Settings of the sentences that models learn from and contexts are made of."""
 
 
+KEPT_ANYWAY = ("id", "title", "date")
+"""What every document has of its own accord; no field can be called so."""
+
+
+def _own_names(fields: tuple[str, ...]) -> tuple[str, ...]:
+    if kept := [name for name in fields if name in KEPT_ANYWAY]:
+        raise ValueError(f"{kept[0]!r} is kept anyway; expected names of other fields")
+    if "" in fields or len({*fields}) < len(fields):
+        raise ValueError("expected different names, none of them empty")
+    return fields
+
+
 def _not_all(held_out: int) -> int:
     if held_out == 1:
         raise ValueError("1 would hold out every document; expected 0 (none), or 2 or more")
@@ -29,6 +41,8 @@ class CorpusConfig(Section):
     """Field of a document's date (ISO 8601); by default `date` where a record has it."""
     group_by: str | None = None
     """Records with one value of this field (a thread, a question's id) form one document."""
+    fields: Annotated[tuple[str, ...], AfterValidator(_own_names)] = ()
+    """Further fields of records that are kept, to choose documents by in a search."""
     strict: bool = False
     """Stop at the first bad record instead of skipping and counting it."""
     max_record_bytes: Count = 32 << 20
@@ -36,7 +50,7 @@ class CorpusConfig(Section):
     chunk_sentences: Count = 8
     """Longest chunk, the unit of retrieval; a paragraph border ends a chunk that is half full."""
     window: Count = 1
-    """Sentences on each side of a position that make its context (the paper: 1)."""
+    """Sentences on each side of a position that make its context (the paper gives no number)."""
     min_words: Count = 3
     max_words: Count = 60
     """Shorter and longer sentences are stored, but are neither positions nor training centres."""

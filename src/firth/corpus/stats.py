@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from firth.corpus import CORPUS
+from firth.corpus import ADDED, CORPUS
 from firth.corpus.build import SOURCES
 from firth.corpus.corpus import Corpus
 from firth.run.run import Run
@@ -44,6 +44,8 @@ class CorpusStats:
         skipped: Reason → number of bad records.
         sentence_words: Quantile ("0.5" is the median) → words of a sentence.
         sources: What each file gave, in reading order.
+        fields: Field that is kept → documents that have it, those held out included.
+        added: Documents that were added later (`firth corpus add`), and are in no other figure.
     """
 
     documents: int
@@ -59,6 +61,8 @@ class CorpusStats:
     sources: tuple[SourceStats, ...]
     dated: int = 0
     bad_dates: int = 0
+    fields: Mapping[str, int] = field(default_factory=dict)
+    added: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -80,4 +84,5 @@ def corpus_stats(run: str | Path | Run) -> CorpusStats:
         **{name: value for name, value in counts.items() if name != "note"},
         sentence_words={str(q): int(v) for q, v in zip(QUANTILES, quantiles, strict=True)},
         sources=sources,
+        added=run.manifest(ADDED).summary["documents"] if run.has(ADDED) else 0,
     )

@@ -1,7 +1,8 @@
 """The corpus on disk, written as a stream: Arrow files for texts, .npy files for borders.
 
 sentences.arrow      text
-documents.arrow      id, title, source, line, date
+documents.arrow      id, title, source, line, date, digest (of its text)
+fields.arrow         lists of strings: the values of each field kept (only where some are)
 word_counts.npy      int32, (n_sentences,)
 paragraph_bounds.npy int64, (n_paragraphs+1,): paragraph p = sentences[bounds[p]:bounds[p+1]]
 chunk_bounds.npy     int64, (n_chunks+1,)
@@ -20,17 +21,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from firth.corpus.read import Record
+from firth.corpus.seen import DIGEST_BYTES
 from firth.lexical.words import words
 
 SENTENCES = "sentences.arrow"
 DOCUMENTS = "documents.arrow"
+FIELDS = "fields.arrow"
 WORD_COUNTS = "word_counts.npy"
 PARAGRAPH_BOUNDS = "paragraph_bounds.npy"
 CHUNK_BOUNDS = "chunk_bounds.npy"
 DOCUMENT_BOUNDS = "document_bounds.npy"
 SETTINGS = "settings.json"
 HELD_OUT = "held_out"
-DATE = "date"
+DATE, DIGEST = "date", "digest"
 
 BATCH_ROWS = 8_192
 _TEXT = {"text": pa.string()}
@@ -40,7 +43,9 @@ _DOCUMENT = {
     "source": pa.string(),
     "line": pa.int64(),
     DATE: pa.string(),
+    DIGEST: pa.binary(DIGEST_BYTES),
 }
+_VALUES = pa.list_(pa.field("item", pa.string(), nullable=False))
 
 
 class ArrowWriter:
@@ -112,17 +117,30 @@ class CorpusWriter(ExitStack):
         folder: Where the files are written.
         chunk_sentences: Longest chunk.
         position_words: Fewest and most words of a position.
+        fields: Names of the fields that are kept.
 
     Attributes:
         documents, paragraphs, sentences, words, chunks, positions: What has been written so far.
         dated: Documents with a date.
+        having: Field → documents that have it.
     """
 
-    def __init__(self, folder: Path, chunk_sentences: int, position_words: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        chunk_sentences: int,
+        position_words: tuple[int, int],
+        fields: Sequence[str] = (),
+    ) -> None:
         super().__init__()
         self._longest, self._position_words = chunk_sentences, position_words
         self._sentences = self.enter_context(closing(ArrowWriter(folder / SENTENCES, _TEXT)))
         self._documents = self.enter_context(closing(ArrowWriter(folder / DOCUMENTS, _DOCUMENT)))
+        self.having = dict.fromkeys(fields, 0)
+        self._fields: ArrowWriter | None = None
+        if fields:
+            columns = dict.fromkeys(fields, _VALUES)
+            self._fields = self.enter_context(closing(ArrowWriter(folder / FIELDS, columns)))
         self._word_counts, self._paragraph_bounds, self._chunk_bounds, self._document_bounds = (
             self.enter_context(closing(ArrayWriter(folder / name, dtype)))
             for name, dtype in (
@@ -137,8 +155,9 @@ class CorpusWriter(ExitStack):
         self.documents = self.paragraphs = self.sentences = 0
         self.words = self.chunks = self.positions = self.dated = 0
 
-    def append(self, record: Record, paragraphs: Sequence[Sequence[str]]) -> None:
-        """Add a document: its record, and the sentences of its paragraphs, none empty."""
+    def append(self, record: Record, paragraphs: Sequence[Sequence[str]], digest: bytes) -> None:
+        """Add a document: its record, the sentences of its paragraphs, none empty, and the digest
+        of its text (`firth.corpus.seen`)."""
         start = self.sentences
         counts = []
         for sentences in paragraphs:
@@ -150,8 +169,13 @@ class CorpusWriter(ExitStack):
         self._word_counts.extend(counts)
         self._paragraph_bounds.extend((start + np.cumsum(lengths)).tolist())
         self._chunk_bounds.extend(start + end for end in chunk_ends)
-        row = (record.id, record.title, record.source, record.line, record.date)
-        self._documents.append(row)
+        named = (record.id, record.title, record.source, record.line, record.date)
+        self._documents.append((*named, digest))
+        if self._fields is not None:
+            values = record.fields or ((),) * len(self.having)
+            self._fields.append(values)
+            for name, those in zip(self.having, values, strict=True):
+                self.having[name] += bool(those)
         self.sentences += len(counts)
         self._document_bounds.extend([self.sentences])
         self.documents += 1

@@ -16,6 +16,7 @@ from firth.run.errors import FirthError
 from firth.run.hub import hub_is_reachable
 from firth.run.progress import note
 from firth.run.run import Run
+from firth.run.table import table
 
 if TYPE_CHECKING:
     from firth.demo.report import DemoReport
@@ -57,12 +58,33 @@ class Demo:
     path: Path
     table: str
 
+    def as_dict(self) -> dict[str, Any]:
+        """What was found, as plain values for JSON; the whole is on the page."""
+        found = self.report
+        return {
+            "report": str(self.path),
+            "corpus": dict(found.facts),
+            "pairs": [
+                {"sentence1": one, "sentence2": two, "origin": origin, "surrogate": surrogate}
+                for one, two, origin, surrogate in found.pairs
+            ],
+            "explanations": [dict(item.as_dict()) for item in found.explanations],
+            "query": found.query,
+            "hits": [
+                {"cosine": cosine, "text": text, "document": title}
+                for cosine, text, title in found.hits
+            ],
+            "results": list(found.results),
+            "notes": list(found.notes),
+        }
+
     def text(self) -> str:
         """What the screen shows."""
         found = self.report
-        lines = ["", "Pairs                                   (Origin, Surrogate)"]
-        lines += [f"  {origin:6.3f}  {surrogate:6.3f}   {first}  |  {second}"
+        pairs = [["Origin", "Surrogate", "pair"]]
+        pairs += [[f"{origin:.3f}", f"{surrogate:.3f}", f"{first}  |  {second}"]
                   for first, second, origin, surrogate in found.pairs]  # fmt: skip
+        lines = ["", table(pairs)]
         for item in found.explanations:
             lines += ["", f"Why: {item.sentence1}  |  {item.sentence2}", f"  {item.summary}"]
             for evidence in item.shown(_SHOWN_EVIDENCE):

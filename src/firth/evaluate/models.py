@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 ALL_BASELINES = PREFIX + EVERYTHING
-Model = str | Path | Scorer
+Named = str | Path | Run
+"""What `resolve_model` takes."""
+Model = Named | Scorer
 """What an evaluation takes: what `resolve_model` takes, or an object that compares pairs."""
 
 _LIBRARIES = "numpy scipy scikit-learn torch transformers tokenizers sentence-transformers gensim"
@@ -46,8 +48,9 @@ class OriginScorer:
     """Origin similarity over a run; raise `MissingStageError` if a stage of it is not built."""
 
     def __init__(self, run: str | Path | Run) -> None:
-        self.name = f"Origin of {run.path if isinstance(run, Run) else run}"
         self._origin = Origin.open(run)
+        where = run.path if isinstance(run, Run) else run
+        self.name = f"Origin of {where} ({self._origin.name})"
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Origin similarities of `pairs`, shape (n,)."""
@@ -81,11 +84,11 @@ class EncoderScorer:
         return np.clip(cosines, -1.0, 1.0)
 
 
-def resolve_model(spec: str | Path) -> Scorer:
+def resolve_model(spec: Named) -> Scorer:
     """Open what `spec` names.
 
     Args:
-        spec: `baseline:NAME[+OPTION…][@SOURCE]`; the folder of a run (Origin); a folder that
+        spec: `baseline:NAME[+OPTION…][@SOURCE]`; a run, or its folder (Origin); a folder that
             sentence-transformers opens, such as `RUN/surrogate`, as sentence encoder or
             cross-encoder; or a model's name on the hub.
 
@@ -94,6 +97,8 @@ def resolve_model(spec: str | Path) -> Scorer:
             encoder, a classifier of something else), or cannot be loaded.
         MissingStageError: It is a run, or a run's surrogate, that is not built.
     """
+    if isinstance(spec, Run):
+        return OriginScorer(spec)
     text = str(spec)
     if text.startswith(PREFIX):
         return open_baseline(text)
@@ -130,12 +135,14 @@ def resolve_model(spec: str | Path) -> Scorer:
         raise InputError(f"{error}. Or, of firth: a run, or {PREFIX}NAME") from error
 
 
-def fingerprint_model(spec: str | Path) -> str | None:
+def fingerprint_model(spec: Named) -> str | None:
     """What identifies the model behind `spec` whatever it is called; None where that is unknown.
 
     A baseline by its code and the bytes of what it reads, a run by all that its Origin reads, any
     other folder by the paths and bytes of its files, a hub name by the commit it stands for.
     """
+    if isinstance(spec, Run):
+        return Origin.identity(spec)
     text, folder = str(spec), Path(spec)
     if text.startswith(PREFIX):
         identity = identify_baseline(text)
@@ -196,6 +203,8 @@ class System:
 
 def label_of(model: Model) -> str:
     """What a model is called."""
+    if isinstance(model, Run):
+        return str(model.path)
     return str(model) if isinstance(model, str | Path) else model.name
 
 
@@ -205,8 +214,9 @@ def system_of(model: Model, *, optional: bool = False) -> System:
     Raises:
         InputError: No such baseline, a run that cannot be read, or an object that is no scorer.
     """
-    if isinstance(model, str | Path):
-        return System(str(model), fingerprint_model(model), lambda: resolve_model(model), optional)
+    if isinstance(model, Named):
+        label, known = label_of(model), fingerprint_model(model)
+        return System(label, known, lambda: resolve_model(model), optional)
     if not (hasattr(model, "name") and hasattr(model, "similarities")):
         kind = type(model).__name__
         raise InputError(
@@ -233,7 +243,7 @@ def select_systems(models: Sequence[Model]) -> tuple[list[System], list[LeftOut]
         else:
             found, missing = [system_of(model)], []
         for system in found:
-            if system.label in systems and not isinstance(model, str | Path):
+            if system.label in systems and not isinstance(model, Named):
                 raise InputError(f"{system.label}: two models of this name; give each its own")
             systems.setdefault(system.label, system)
         left_out += missing

@@ -11,7 +11,6 @@ import importlib.metadata
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,14 @@ import numpy as np
 from firth.baselines.registry import BASELINES
 from firth.baselines.spec import PREFIX
 from firth.evaluate.metrics import Floats
-from firth.evaluate.models import EncoderScorer, fingerprint_model, resolve_model
+from firth.evaluate.models import (
+    EncoderScorer,
+    Model,
+    Named,
+    fingerprint_model,
+    label_of,
+    resolve_model,
+)
 from firth.lexical.scorer import Scorer
 from firth.run.errors import FirthError, InputError, MissingExtraError
 from firth.run.hub import hub_is_reachable
@@ -88,7 +94,7 @@ class PairModel:
         return cosines
 
 
-def mteb_model(spec: str | Path) -> Any:
+def mteb_model(spec: Named) -> Any:
     """What `resolve_model` opens, as `mteb.evaluate` takes it; raises as that, and
     `MissingExtraError` where mteb is not installed.
 
@@ -101,9 +107,9 @@ def mteb_model(spec: str | Path) -> Any:
         from mteb.models import SentenceTransformerEncoderWrapper
 
         wrapped = SentenceTransformerEncoderWrapper(scorer.model)
-        wrapped.mteb_model_meta = _meta_of(str(spec), fingerprint_model(spec))
+        wrapped.mteb_model_meta = _meta_of(label_of(spec), fingerprint_model(spec))
         return wrapped
-    return PairModel(scorer, str(spec), fingerprint_model(spec))
+    return PairModel(scorer, label_of(spec), fingerprint_model(spec))
 
 
 def register(*specs: str) -> list[str]:
@@ -152,7 +158,7 @@ class MtebFigure:
         return asdict(self)
 
 
-def evaluate_mteb(model: str | Path | Scorer, tasks: Sequence[Any]) -> list[MtebFigure]:
+def evaluate_mteb(model: Model, tasks: Sequence[Any]) -> list[MtebFigure]:
     """Evaluate a model on tasks of type STS, by MTEB's own code and metrics; nothing is cached.
 
     Args:
@@ -169,8 +175,8 @@ def evaluate_mteb(model: str | Path | Scorer, tasks: Sequence[Any]) -> list[Mteb
         name, kind = task.metadata.name, task.metadata.type
         if kind != "STS":
             raise InputError(f"{name}: of type {kind}; only tasks of type STS run here")
-    if isinstance(model, str | Path):
-        wrapped, label = mteb_model(model), str(model)
+    if isinstance(model, Named):
+        wrapped, label = mteb_model(model), label_of(model)
     else:
         wrapped, label = PairModel(model, model.name), model.name
     figures = []

@@ -16,6 +16,7 @@ from firth.evaluate.rows import Scored
 from firth.evaluate.task import ALL
 from firth.run.errors import InputError
 from firth.run.files import write_json
+from firth.run.table import table
 
 SCHEMA = 2
 """Version of the JSON; it changes when a key changes its meaning or goes."""
@@ -231,11 +232,6 @@ def tabulate(evaluations: Sequence[Evaluation], *, subtasks: bool = False) -> st
         rows.append([*map(str, key), *cells])
     if all(key[2] == ALL for key in shown) and not subtasks:
         rows = [[*row[:2], *row[3:]] for row in rows]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
     notes = dict.fromkeys(note for one in evaluations for note in one.notes)
-    return "\n".join([*lines, *(f"({note})" for note in notes)])
+    shown_rows = table(rows, keys=len(rows[0]) - len(evaluations))
+    return "\n".join([shown_rows, *(f"({note})" for note in notes)])

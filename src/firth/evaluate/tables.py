@@ -12,6 +12,7 @@ from firth.evaluate.metrics import Metric
 from firth.evaluate.results import Comparison, Evaluation, GroupResult, Result
 from firth.evaluate.task import ALL, TASKS
 from firth.run.screen import escaped
+from firth.run.table import table
 
 AVERAGED = ("sts12", "sts13", "sts14", "sts15", "sts16", "sts-b", "sick-r")
 """The sets of Table 1, in its order: `Avg.` is over those of them that are there."""
@@ -177,27 +178,24 @@ def _heading(found: _Set) -> str:
 
 
 def to_text(layout: Layout) -> str:
-    """Columns for a screen, intervals below their values, then the caption."""
+    """Columns for a screen, then the caption."""
     rows = [["system", *layout.headings]]
-    for name, cells in layout.rows:
-        rows += [[name, *map(str, cells)], ["", *(cell.interval for cell in cells)]]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-        for row in rows
-    ]
-    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:], " ".join(layout.caption)])
+    rows += [[name, *map(_figure, cells)] for name, cells in layout.rows]
+    return "\n".join([table(rows), " ".join(layout.caption)])
 
 
 def to_markdown(layout: Layout) -> str:
     """A Markdown table of values with intervals, its caption, and its remarks as a list."""
     rows = [["system", *layout.headings], ["---", *["---:"] * len(layout.headings)]]
-    for name, cells in layout.rows:
-        rows.append([_plain(name), *(f"{cell} {cell.interval}".rstrip() for cell in cells)])
-    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    rows += [[_plain(name), *map(_figure, cells)] for name, cells in layout.rows]
+    lines = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     caption = " ".join(map(_plain, layout.caption))
     remarks = "".join(f"- {_plain(text)}\n" for text in layout.remarks)
-    return escaped(f"{table}\n{caption}\n\n{remarks}")
+    return escaped(f"{lines}\n{caption}\n\n{remarks}")
+
+
+def _figure(cell: Cell) -> str:
+    return f"{cell} {cell.interval}".rstrip()
 
 
 def _plain(text: str) -> str:

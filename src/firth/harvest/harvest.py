@@ -35,7 +35,7 @@ SCHEMA = pa.schema(
     [
         ("sentence1", pa.string()),
         ("sentence2", pa.string()),
-        ("score", pa.float32()),
+        ("score", pa.float64()),
         ("kind", pa.string()),
         ("index1", pa.int64()),
         ("index2", pa.int64()),
@@ -46,7 +46,10 @@ SCHEMA = pa.schema(
 )
 """`index*` and `contexts*` are numbers of corpus sentences: with the manifest's configuration they
 are all that is needed to compute the row again. `contexts*` are empty where Origin compares the
-fits into all contexts (method `ensemble`)."""
+fits into all contexts (method `ensemble`). Scores are float64: Eq. 4 as printed lies so near 1 that
+in float32 different scores are one."""
+_DECIMALS = 12
+"""Of a distribution's figures: those of raw cosines differ in the last ones."""
 ROW_GROUP_BYTES = 16 << 20
 """Of a table, held in memory while it is written."""
 
@@ -92,6 +95,7 @@ def harvest(run: str | Path | Run, pairs: int | None = None) -> Harvest:
 
 def build_harvest(run: Run) -> Outcome:
     """Bring the stage up to date with the run's configuration; see `harvest`."""
+    Origin.need(run)
     files = [Path(name) for name in run.config.harvest.blocklist]
     blocklist = Blocklist.load(files)
     count, asked = len(Corpus.open(run)), run.config.harvest.pairs
@@ -261,7 +265,7 @@ def _joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _distribution(
-    scores: npt.NDArray[np.float32], kinds: npt.NDArray[np.int8]
+    scores: npt.NDArray[np.float64], kinds: npt.NDArray[np.int8]
 ) -> dict[str, dict[str, Any]]:
     chosen = {"all": scores} | {
         kind.value: scores[kinds == number] for number, kind in enumerate(Kind)
@@ -269,10 +273,11 @@ def _distribution(
     return {
         kind: {
             "n": len(values),
-            "mean": round(float(values.mean()), 6),
-            "deviation": round(float(values.std()), 6),
+            "distinct": len(np.unique(values)),
+            "mean": round(float(values.mean()), _DECIMALS),
+            "deviation": round(float(values.std()), _DECIMALS),
             "quantiles": {
-                str(q): round(float(np.quantile(values, q / 100)), 6)
+                str(q): round(float(np.quantile(values, q / 100)), _DECIMALS)
                 for q in (0, 5, 25, 50, 75, 95, 100)
             },
         }

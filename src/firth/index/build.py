@@ -22,6 +22,7 @@ from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH, Outcome
 from firth.surrogate import SURROGATE
 
+ROWS = "rows.json"
 _SAMPLE = 50_000
 """Vectors whose mean the codes are centred on."""
 
@@ -66,14 +67,18 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
     )
     write_vectors(
         workspace / VECTORS,
-        scratch / "rows.json",
+        scratch / ROWS,
         encoder,
         texts,
         len(library),
         "Index: sentences",
     )
+    vectors = Stacked([open_array(workspace / VECTORS)])
+    chosen = np.linspace(0, len(vectors) - 1, min(_SAMPLE, len(vectors))).astype(np.int64)
     seed = derive_seed(run.config.seed, "index", "codes")
-    write_codes(workspace, Stacked([open_array(workspace / VECTORS)]), seed)
+    turn = Turn.fit(vectors[chosen].astype(np.float32), seed)
+    turn.save(workspace)
+    write_codes(workspace, vectors, turn)
     batches = track(library.batches(), "Index: words")
     write_lists(workspace, (text for batch in batches for text in batch))
     return {
@@ -84,11 +89,8 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
     }
 
 
-def write_codes(folder: Path, vectors: Stacked, seed: int) -> None:
-    """Write how vectors are turned, and their codes by column, into a folder."""
-    chosen = np.linspace(0, len(vectors) - 1, min(_SAMPLE, len(vectors))).astype(np.int64)
-    turn = Turn.fit(vectors[chosen].astype(np.float32), seed)
-    turn.save(folder)
+def write_codes(folder: Path, vectors: Stacked, turn: Turn) -> None:
+    """Write the codes of vectors, by column, into a folder."""
     words = turn.codes(np.zeros((1, vectors.shape[1]), np.float32)).shape[1]
     codes = create(folder / CODES, np.uint64, (words, len(vectors)))
     for start, block in vectors.blocks(SHARD):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from firth.corpus import CORPUS
+from firth.corpus import ADDED, CORPUS
 from firth.corpus.inputs import Format as Kind
 from firth.corpus.inputs import Problem, resolve_inputs
 from firth.corpus.library import Library
@@ -169,7 +169,8 @@ def encode(
 
 def _fingerprint(source: Path, is_run: bool) -> object:
     if is_run:
-        return Run.open(source).inputs(CORPUS)
+        run = Run.open(source)
+        return run.inputs(CORPUS, *([ADDED] if run.has(ADDED) else []))
     return [each.fingerprint() for each in resolve_inputs([source])]
 
 

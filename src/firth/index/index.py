@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from os import cpu_count
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from firth.corpus import CORPUS
+from firth.corpus import ADDED, CORPUS
 from firth.corpus.library import Library
-from firth.index import INDEX
+from firth.index import ADDED_INDEX, INDEX
 from firth.index.codes import Codes, Turn, candidates
 from firth.index.encoder import TextEncoder, Vectors, to_unit
 from firth.index.vectors import Numbers, Stacked, open_array
@@ -22,11 +23,15 @@ from firth.run.errors import DamagedError
 from firth.run.files import read_json
 from firth.run.pretrained import PretrainedFiles
 from firth.run.run import Run
+from firth.run.stage import Stage
 from firth.surrogate import SURROGATE
 
 VECTORS, CODES, ENCODER = "vectors.npy", "codes.npy", "encoder.json"
-APPROXIMATE_FROM = 100_000
-"""Vectors from which on codes are counted before any vector is looked at."""
+BASE_LENGTHS = "base_lengths.npy"
+"""Beside the vectors of added documents: lengths of the others, by the idf of all."""
+APPROXIMATE_FROM = 40_000
+"""Vectors from which on codes are counted before any vector is looked at: to compare so many takes
+longer than that (docs/search.md)."""
 LOOKED_AT = 2_000
 """Vectors that are compared exactly then, for a query."""
 _ROWS, _QUERIES = 16_384, 1_024
@@ -49,7 +54,7 @@ class Index:
     """Unit vectors of all sentences of a run, memory-mapped.
 
     Use `Index.open`. Sentences are numbered as in `library`: first those of the run's corpus, with
-    its numbers, then those of the documents held out from learning.
+    its numbers, then those of the documents held out from learning, and of those added later.
 
     Attributes:
         library: The sentences.
@@ -78,27 +83,26 @@ class Index:
         """Open the index of a run; nothing of it is read yet.
 
         Raises:
-            MissingStageError: It is not built; the message names the command.
+            MissingStageError: It is not built, or not of documents that were added; the message
+                names the command.
             DamagedError: The corpus, the Surrogate or the model is no longer that of the index.
         """
         run = Run.open(run)
-        folder, known = run.folder(INDEX), run.manifest(INDEX).inputs
-        for stage in (CORPUS, SURROGATE):
-            if stage.name in known and run.manifest(stage).digest != known[stage.name]:
-                raise DamagedError(
-                    f"{folder}: the vectors are of another {stage.name} than the run's. Build them "
-                    f"again: {INDEX.command} {run.path}"
-                )
-        named = read_json(folder / ENCODER)
-        if named["model"] is not None:
-            PretrainedFiles(named["model"], None, named["files"]).check()
+        check_index(run)
+        folders, lists = [run.folder(INDEX)], [Lists.open(run.folder(INDEX))]
+        library = Library.open(run)
+        if run.has(ADDED):
+            _check(run, ADDED_INDEX, (INDEX, ADDED))
+            folders.append(run.folder(ADDED_INDEX))
+            lengths = open_array(folders[1] / BASE_LENGTHS)
+            lists = [replace(lists[0], lengths=lengths), Lists.open(folders[1])]
         return cls(
-            Library.open(run),
-            Stacked([open_array(folder / VECTORS)]),
-            [open_array(folder / CODES)],
-            Turn.load(folder),
-            WordIndex([Lists.open(folder)]),
-            named["model"] or str(run.folder(SURROGATE)),
+            library,
+            Stacked([open_array(folder / VECTORS) for folder in folders]),
+            [open_array(folder / CODES) for folder in folders],
+            Turn.load(folders[0]),
+            WordIndex(lists),
+            model_of(run),
         )
 
     def __repr__(self) -> str:
@@ -134,14 +138,15 @@ class Index:
             exact: Compare all; by default up to `APPROXIMATE_FROM` vectors. Otherwise the most
                 similar by codes are compared (docs/search.md says how many of the nearest are
                 found).
-            within: Numbers, ascending, of the only sentences that may be found; compared exactly.
+            within: Numbers, ascending, of the only sentences that may be found.
         """
         wanted = to_unit(np.array(vectors, np.float32, ndmin=2))
+        size = len(self) if within is None else len(within)
         if exact is None:
-            exact = len(self) <= APPROXIMATE_FROM
-        if within is None and not exact:
-            k = min(k, len(self))
-            pieces = [self._near(vector, k) for vector in wanted]
+            exact = size <= APPROXIMATE_FROM
+        if not exact:
+            k = min(k, size)
+            pieces = [self._near(vector, k, within) for vector in wanted]
             numbers = np.array([one for one, _ in pieces], np.int64).reshape(len(wanted), k)
             scores = np.array([two for _, two in pieces], np.float32).reshape(len(wanted), k)
             return Nearest(numbers, scores)
@@ -163,33 +168,73 @@ class Index:
         numbers = np.empty((len(wanted), 0), np.int64)
         scores = np.empty((len(wanted), 0), np.float32)
         for rows, block in self._blocks(within):
-            found = np.clip(wanted @ block.astype(np.float32).T, -1.0, 1.0)
+            found = np.clip(wanted @ block.astype(np.float32, copy=False).T, -1.0, 1.0)
             here = np.broadcast_to(rows, found.shape)
             numbers, scores = _best(np.hstack([numbers, here]), np.hstack([scores, found]), k)
         order = np.lexsort((numbers, -scores))
         return np.take_along_axis(numbers, order, 1), np.take_along_axis(scores, order, 1)
 
+    @cached_property
+    def _compared(self) -> Stacked:
+        """The vectors; where they are few, in memory as float32: converting takes longer than
+        comparing."""
+        if len(self) > APPROXIMATE_FROM:
+            return self.vectors
+        return Stacked([part.astype(np.float32) for part in self.vectors.parts])
+
     def _blocks(self, within: Ints | None) -> Iterator[tuple[Ints, Numbers]]:
         if within is None:
-            for start, block in self.vectors.blocks(_ROWS):
+            for start, block in self._compared.blocks(_ROWS):
                 yield np.arange(start, start + len(block)), block
             return
         for start in range(0, len(within), _ROWS):
             rows = within[start : start + _ROWS]
-            yield rows, self.vectors[rows]
+            yield rows, self._compared[rows]
 
-    def _near(self, vector: Vectors, k: int) -> tuple[Ints, Vectors]:
+    def _near(self, vector: Vectors, k: int, within: Ints | None) -> tuple[Ints, Vectors]:
         code = self.turn.codes(vector[None])[0]
         most = max(LOOKED_AT, 10 * k)
-        numbers = np.concatenate(
-            [
-                start + candidates(codes, code, most, self._threads)
-                for codes, start in zip(self._codes, self.vectors.starts.tolist(), strict=False)
-            ]
-        )
+        pieces = []
+        for codes, (start, end) in zip(
+            self._codes, pairwise(self.vectors.starts.tolist()), strict=True
+        ):
+            if within is None:
+                pieces.append(start + candidates(codes, code, most, self._threads))
+            else:
+                low, high = within.searchsorted([start, end])
+                chosen = within[low:high]
+                few = candidates(codes[:, chosen - start], code, most, self._threads)
+                pieces.append(chosen[few])
+        numbers = np.concatenate(pieces)
         scores = self.cosines(vector, numbers)
         order = np.lexsort((numbers, -scores))[:k]
         return numbers[order], scores[order]
+
+
+def model_of(run: Run) -> str:
+    """Folder or hub name of the encoder of a run's index."""
+    named = read_json(run.folder(INDEX) / ENCODER)["model"]
+    return str(named) if named is not None else str(run.folder(SURROGATE))
+
+
+def check_index(run: Run) -> None:
+    """Raise an error where the index of a run is not that of its corpus and model; see
+    `Index.open`."""
+    known = run.manifest(INDEX).inputs
+    _check(run, INDEX, [stage for stage in (CORPUS, SURROGATE) if stage.name in known])
+    named = read_json(run.folder(INDEX) / ENCODER)
+    if named["model"] is not None:
+        PretrainedFiles(named["model"], None, named["files"]).check()
+
+
+def _check(run: Run, index: Stage, stages: Sequence[Stage]) -> None:
+    folder, known = run.folder(index), run.manifest(index).inputs
+    for stage in stages:
+        if run.manifest(stage).digest != known[stage.name]:
+            raise DamagedError(
+                f"{folder}: the vectors are of another {stage.name} than the run's. Build them "
+                f"again: {index.command} {run.path}"
+            )
 
 
 def _best(numbers: Ints, scores: Vectors, k: int) -> tuple[Ints, Vectors]:

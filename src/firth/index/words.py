@@ -6,9 +6,10 @@ Stems are kept as hashes of 64 bits, sorted, so that a search reads no list of w
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -61,15 +62,12 @@ class Lists:
         return self.sentences[int(self.bounds[place]) : int(self.bounds[place + 1])]
 
 
-def write_lists(
-    folder: Path, texts: Iterable[str], weigh: "Callable[[int], float] | None" = None
-) -> None:
-    """Write the lists of some texts.
+def write_lists(folder: Path, texts: Iterable[str]) -> None:
+    """Write the lists of some texts, and the lengths they have by their own idf.
 
     Args:
         folder: Where the four files go.
         texts: Sentences, read once.
-        weigh: idf of a stem by its hash; None: that of these texts themselves.
     """
     rows, ends = array("Q"), array("q", [0])
     for text in texts:
@@ -80,15 +78,30 @@ def write_lists(
     sentence_of = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     order = np.argsort(numbers, kind="stable")
     frequencies = np.bincount(numbers, minlength=len(terms))
-    if weigh is None:
-        weights = np.log((1 + len(counts)) / (1 + frequencies))
-    else:
-        weights = np.array([weigh(term) for term in terms.tolist()], np.float64)
-    squares = np.bincount(sentence_of, weights[numbers] ** 2, minlength=len(counts))
+    bounds: Ints = np.concatenate(([0], np.cumsum(frequencies))).astype(np.int64)
+    lists = Lists(terms, bounds, sentence_of[order], np.zeros(len(counts), np.float32))
     np.save(folder / TERMS, terms)
-    np.save(folder / BOUNDS, np.concatenate(([0], np.cumsum(frequencies))).astype(np.int64))
-    np.save(folder / SENTENCES, sentence_of[order])
-    np.save(folder / LENGTHS, np.sqrt(squares).astype(np.float32))
+    np.save(folder / BOUNDS, bounds)
+    np.save(folder / SENTENCES, lists.sentences)
+    np.save(folder / LENGTHS, joint_lengths([lists])[0])
+
+
+def joint_lengths(parts: Sequence[Lists]) -> list[npt.NDArray[np.float32]]:
+    """Lengths of the sentences of each part by the idf of all together: those that one list of all
+    their sentences would have."""
+    terms = np.unique(np.concatenate([part.terms for part in parts]))
+    places = [terms.searchsorted(part.terms) for part in parts]
+    frequencies = np.zeros(len(terms), np.int64)
+    for part, at in zip(parts, places, strict=True):
+        frequencies[at] += np.diff(part.bounds)
+    n = sum(len(part.lengths) for part in parts)
+    squares = np.log((1 + n) / (1 + frequencies)) ** 2
+    found = []
+    for part, at in zip(parts, places, strict=True):
+        entries = np.repeat(squares[at], np.diff(part.bounds))
+        sums = np.bincount(part.sentences, entries, minlength=len(part.lengths))
+        found.append(np.sqrt(sums).astype(np.float32))
+    return found
 
 
 def hashes(text: str) -> list[int]:
@@ -106,7 +119,8 @@ class WordIndex:
     """tf-idf cosines of a text with stored sentences: those of `firth.lexical.tfidf.TfIdf`.
 
     Args:
-        parts: Lists of one part of the sentences each; the idf is that of the first.
+        parts: Lists of one part of the sentences each, with `joint_lengths`; the idf is that of
+            all together.
     """
 
     def __init__(self, parts: Sequence[Lists]) -> None:
@@ -116,8 +130,8 @@ class WordIndex:
 
     def weight(self, term: int) -> float:
         """idf of a stem by its hash: ln((1 + N) / (1 + n))."""
-        first = self._parts[0]
-        return math.log((1 + len(first.lengths)) / (1 + len(first.of(term))))
+        having = sum(len(part.of(term)) for part in self._parts)
+        return math.log((1 + int(self._starts[-1])) / (1 + having))
 
     def best(self, text: str, most: int, within: Ints | None = None) -> Ints:
         """Numbers of at most `most` sentences with the highest cosines above 0, best first.
@@ -127,8 +141,12 @@ class WordIndex:
         are the numbers, ascending, of the only ones that may be found.
         """
         found = []
-        for place, start in enumerate(self._starts[:-1].tolist()):
-            among = None if within is None else within - start
+        for place, (start, end) in enumerate(pairwise(self._starts.tolist())):
+            among = None
+            if within is not None:
+                among = np.zeros(end - start, bool)
+                low, high = within.searchsorted([start, end])
+                among[within[low:high] - start] = True
             found.append(start + self._candidates(text, place, _TIMES * most, among))
         numbers = np.concatenate(found)
         scores = self.scores(text, numbers)
@@ -159,9 +177,13 @@ class WordIndex:
         terms = dict.fromkeys(hashes(text))
         return [(self.weight(term) ** 2, [part.of(term) for part in self._parts]) for term in terms]
 
-    def _candidates(self, text: str, place: int, most: int, among: Ints | None) -> Ints:
-        """Sentences of a part that may be among the best, in no order."""
+    def _candidates(
+        self, text: str, place: int, most: int, among: npt.NDArray[np.bool_] | None
+    ) -> Ints:
+        """Sentences of a part, or of some of it, that may be among the best, in no order."""
         lists = [(weight, found[place]) for weight, found in self._found(text)]
+        if among is not None:
+            lists = [(weight, sentences[among[sentences]]) for weight, sentences in lists]
         lengths = self._parts[place].lengths
         scores = np.zeros(len(lengths), np.float32)
         scanned = 0
@@ -171,8 +193,6 @@ class WordIndex:
             scores[sentences] += np.float32(weight)
             scanned += len(sentences)
         touched = np.flatnonzero(scores > 0)
-        if among is not None:
-            touched = np.intersect1d(touched, among, assume_unique=True)
         if len(touched) > most:
             ratio = scores[touched] / lengths[touched]
             touched = touched[np.argpartition(-ratio, most)[:most]]

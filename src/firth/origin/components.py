@@ -25,12 +25,14 @@ class Taken:
             `WordSpace.stems`; None where vectors are not sums of words.
         words: What else stems add, (n, m): the similarity is the sum of both.
         matches: How far stems match, (n, m), in [0, 1]; None where that is not asked.
+        summands: By stem, what sums to `vectors`: (n, d) and (m, d); None where nothing does.
     """
 
     vectors: tuple[Floats, Floats] | None = None
     learned: Floats | None = None
     words: Floats | None = None
     matches: Floats | None = None
+    summands: tuple[Floats, Floats] | None = None
 
 
 class Component(Protocol):
@@ -178,6 +180,7 @@ class SummedWords:
                 (sums[a].learned / lengths[a], sums[b].learned / lengths[b]),
                 learned[a] @ learned[b].T,
                 alike(sums[a].stems, sums[b].stems) * np.outer(own[a], own[b]),
+                summands=(learned[a], learned[b]),
             )
 
 

@@ -130,7 +130,9 @@ class EnsembleOrigin(Explainer):
             np.array([each.vectors[side] for each in sentences if each.vectors is not None])
             for side in (0, 1)
         )
-        explained = self._fits.explained(ones, twos, np.full(len(pairs), weight))
+        explained = self._fits.explained(
+            ones, twos, np.full(len(pairs), weight), lambda i: sentences[i].summands
+        )
         words = self.components["words"].taken(pairs)
         for (one, two), score, summed, fits, met in zip(
             pairs, scores.tolist(), sentences, explained, words, strict=True
@@ -177,7 +179,7 @@ class EnsembleOrigin(Explainer):
 
     @cached_property
     def _reader(self) -> WordReader:
-        return WordReader(self._space)
+        return WordReader(self._space, self._fits.names)
 
 
 def _given(matrix: Floats | None) -> Floats:

@@ -71,6 +71,9 @@ class ThemeShare:
         share2: That of s2.
         usual: Share of all contexts that is here: what a text without any leaning would have.
         contexts: Those of its contexts that add most.
+        by1: What each of the distinct words of s1 adds of it, half of its products with s2; empty
+            where vectors are no sums of words. With `by2` it sums to `added`.
+        by2: The same of s2.
     """
 
     theme: Theme
@@ -79,6 +82,8 @@ class ThemeShare:
     share2: float
     usual: float
     contexts: tuple[ContextShare, ...] = ()
+    by1: tuple[float, ...] = ()
+    by2: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

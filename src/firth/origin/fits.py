@@ -1,8 +1,8 @@
 """What contexts add to the products of vectors, theme by theme: Eq. 4 with decorrelated fits."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from firth.context.contexts import Contexts
 from firth.context.themes import Themes
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
+from firth.lexical.marks import names_in
 from firth.origin.evidence import ContextShare, ThemeShare
 
 SHOWN_THEMES, SHOWN_CONTEXTS, SHOWN_ALONE = 10, 2, 2
@@ -19,6 +20,7 @@ _LEANING, _TIMES, _MUCH = 2.0, 3.0, 0.03
 """A text stands alone in a theme that has so many times its usual share of it, so many times the
 other text's, and at least the last."""
 _NONE = 1e-12
+Summands = Callable[[int], tuple[Floats, Floats] | None]
 
 
 @dataclass(frozen=True)
@@ -58,19 +60,29 @@ class ThemeFits:
         self._usual: Floats = sizes / len(order)
         self._starts = np.concatenate(([0], np.cumsum(sizes)))
 
-    def explained(self, ones: Floats, twos: Floats, scales: Floats) -> Iterator[Explained]:
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Words that contexts write as names (`firth.lexical.marks.names_in`)."""
+        return names_in(self._texts)
+
+    def explained(
+        self, ones: Floats, twos: Floats, scales: Floats, summands: Summands
+    ) -> Iterator[Explained]:
         """Take scales[i] · (ones[i] · twos[i]) apart, for each i.
 
         Args:
             ones: First vectors, (n, d).
             twos: Second vectors, (n, d).
             scales: What each product counts, (n,).
+            summands: i → what ones[i] and twos[i] are the sums of, word by word; or None.
         """
         for start in range(0, len(ones), _AT_ONCE):
             block = slice(start, start + _AT_ONCE)
-            yield from self._block(ones[block], twos[block], scales[block])
+            yield from self._block(ones[block], twos[block], scales[block], start, summands)
 
-    def _block(self, ones: Floats, twos: Floats, scales: Floats) -> Iterator[Explained]:
+    def _block(
+        self, ones: Floats, twos: Floats, scales: Floats, first_pair: int, summands: Summands
+    ) -> Iterator[Explained]:
         products = np.einsum("nd,nd->n", ones, twos) * scales
         fits1, fits2 = self._rows @ ones.T, self._rows @ twos.T
         added = fits1 * fits2 * (scales / len(self._rows))
@@ -82,7 +94,14 @@ class ThemeFits:
         )
         for i, product in enumerate(products.tolist()):
             here = _Pair(
-                adds[:, i], shares1[:, i], shares2[:, i], fits1[:, i], fits2[:, i], added[:, i]
+                adds[:, i],
+                shares1[:, i],
+                shares2[:, i],
+                fits1[:, i],
+                fits2[:, i],
+                added[:, i],
+                float(scales[i]),
+                summands(first_pair + i),
             )
             # In a theme that both only brush against, no more is added than its size lets expect.
             expected = self._usual * max(0.0, float(here.adds.sum()))
@@ -111,7 +130,19 @@ class ThemeFits:
             float(pair.share2[theme]),
             float(self._usual[theme]),
             tuple(self._context(pair, int(c)) for c in heaviest),
+            *(self._by_word(pair, start, end) if contexts else ((), ())),
         )
+
+    def _by_word(self, pair: "_Pair", start: int, end: int) -> tuple[tuple[float, ...], ...]:
+        """What each word adds in a theme: the fits of a text are the sums of its words' fits."""
+        if pair.summands is None:
+            return (), ()
+        rows, half = self._rows[start:end], pair.scale / (2 * len(self._rows))
+        sides = zip(pair.summands, (pair.fits2, pair.fits1), strict=True)
+        one, two = (
+            tuple((half * (words @ (other[start:end] @ rows))).tolist()) for words, other in sides
+        )
+        return one, two
 
     def _context(self, pair: "_Pair", c: int) -> ContextShare:
         return ContextShare(
@@ -126,7 +157,8 @@ class ThemeFits:
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """Of one pair: by theme, what is added and the shares; by context, fits and what is added."""
+    """Of one pair: by theme, what is added and the shares; by context, fits and what is added; what
+    the product counts, and what its vectors are the sums of."""
 
     adds: Floats
     share1: Floats
@@ -134,3 +166,5 @@ class _Pair:
     fits1: Floats
     fits2: Floats
     added: Floats
+    scale: float
+    summands: tuple[Floats, Floats] | None

@@ -96,10 +96,26 @@ class Reasons:
             for each in self.meetings[:top]
         ]
 
+    def carried(self, share: ThemeShare) -> list[str]:
+        """The words of either text, no stop words, that add most in a theme; at most two of each.
+
+        None where vectors are no sums of words, and none that adds less than a tenth.
+        """
+        found: dict[str, str] = {}
+        for words, amounts in ((self.words1, share.by1), (self.words2, share.by2)):
+            told = [
+                (-round(amount, 6), word.text)
+                for word, amount in zip(words, amounts, strict=False)
+                if not word.empty and amount > max(0.0, share.added / 10)
+            ]
+            for _, text in sorted(told)[:2]:
+                found.setdefault(text.lower(), text)
+        return list(found.values())
+
     def _both(self) -> str:
         alone = [each.theme for each in (*self.alone1, *self.alone2)]
         reasons = [
-            f"both stand where {named(each.theme)} are spoken of ({each.added:.2f})"
+            f"both stand where {named(each.theme)} are spoken of ({each.added:.2f}{self._by(each)})"
             for each in [each for each in self.themes if each.theme not in alone][:3]
             if each.added >= max(SMALL, 0.03 * self.similarity)
         ]
@@ -110,6 +126,10 @@ class Reasons:
         if not reasons:
             return f"{self.similarity:.2f}: no single theme or word stands out."
         return f"{self.similarity:.2f}: {'; '.join(reasons)}."
+
+    def _by(self, share: ThemeShare) -> str:
+        words = self.carried(share)
+        return f", by {', '.join(words)}" if words else ""
 
     def _unknown(self) -> str:
         if self.sentence1 == self.sentence2:

@@ -51,10 +51,11 @@ class WordReader:
 
     Args:
         space: Which words the corpus has, and how rare they are.
+        names: Words that are names also where a sentence begins with them.
     """
 
-    def __init__(self, space: WordSpace) -> None:
-        self._space, self._empty = space, stop_words(space.idf)
+    def __init__(self, space: WordSpace, names: frozenset[str] = frozenset()) -> None:
+        self._space, self._empty, self._names = space, stop_words(space.idf), names
         self._read = lru_cache(1 << 12)(self._read_text)
 
     def wording(
@@ -106,7 +107,7 @@ class WordReader:
         )
 
     def _read_text(self, text: str) -> tuple[_Read, ...]:
-        stemmer, marks = self._space.bag.stemmer, marks_of(text)
+        stemmer, marks = self._space.bag.stemmer, marks_of(text, self._names)
         said = as_written(text)
         found: dict[str, _Read] = {}
         for word, stem in zip(said, stems([word.lower() for word in said], stemmer), strict=True):

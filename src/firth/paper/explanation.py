@@ -10,7 +10,7 @@ from firth.corpus.context import Context
 from firth.corpus.corpus import Corpus
 from firth.lexical.scorer import Shown
 from firth.paper.context_fit import TERMS, Terms
-from firth.paper.settings import PaperConfig
+from firth.paper.settings import Measure, PaperConfig
 from firth.paper.similarity import PairProfile, influence
 
 
@@ -62,9 +62,8 @@ class PaperExplanation:
     @property
     def summary(self) -> str:
         """The score, its measure, and the number of contexts."""
-        return (
-            f"similarity {self.similarity:.4f} ({self.measure}), over {len(self.evidence)} contexts"
-        )
+        shown = f"{self.similarity:.{Measure(self.measure).decimals}f}"
+        return f"similarity {shown} ({self.measure}), over {len(self.evidence)} contexts"
 
     def shown(self, top: int) -> list[Shown]:
         """The `top` contexts that moved the score most."""

@@ -23,7 +23,8 @@ class Interaction(StrEnum):
     BILINEAR = "bilinear"
     """Sentence and context vectors multiply: a context's rank depends on the sentence."""
     ADDITIVE = "additive"
-    """Eq. 1 as printed: the order of contexts is the same for every sentence."""
+    """Eq. 1 as printed: the order of contexts is the same for every sentence, and no accuracy above
+    chance can be learned."""
 
 
 class CoherenceConfig(Section):
@@ -77,6 +78,8 @@ class GeneratorConfig(Section):
     """seq2seq: size of the hidden states ("Transformer-large": 1024)."""
     heads: Count = 4
     feedforward: Count = 1024
+    pointer: bool = True
+    """seq2seq: words of the neighbours can be pointed at; false is the plain Transformer."""
     dropout: Fraction = 0.1
     drop_neighbour: Fraction = 0.15
     """seq2seq: how often one input sentence is left out in training, for the baseline terms."""
@@ -119,6 +122,11 @@ class Measure(StrEnum):
     """Eq. 4 as printed."""
     CENTRED = "centred"
     """The same after subtracting each vector's mean: Pearson's correlation."""
+
+    @property
+    def decimals(self) -> int:
+        """Decimals of a score that is shown: raw cosines differ in the last ones."""
+        return 12 if self is Measure.COSINE else 6
 
 
 class Weights(Section):

@@ -11,6 +11,7 @@ from firth.evaluate.metrics import CONFIDENCE, Estimate
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.tables import escape
 from firth.run.files import write_atomically, write_json
+from firth.run.table import table
 
 NONE = "\u2013"
 SCHEMA = 1
@@ -31,24 +32,17 @@ class TextTable:
 
     def text(self) -> str:
         """Columns for a screen, numbers to the right, then caption and remarks."""
-        rows = (self.headings, *self.rows)
-        widths = [max(map(len, column)) for column in zip(*(r for r in rows if r[1:]), strict=True)]
-        rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-            for row in rows
-        ]
         remarks = [f"({remark})" for remark in self.remarks]
-        return "\n".join([lines[0], rule, *lines[1:], self.caption, *remarks])
+        return "\n".join([table((self.headings, *self.rows)), self.caption, *remarks])
 
     def markdown(self) -> str:
         """A Markdown table, its caption, and its remarks as a list."""
         empty = ("",) * (len(self.headings) - 1)
         rows = [self.headings, ("---", *["---:"] * len(empty))]
         rows += [row if len(row) > 1 else (f"**{row[0]}**", *empty) for row in self.rows]
-        table = "".join(f"| {' | '.join(map(_plain, row))} |\n" for row in rows)
+        lines = "".join(f"| {' | '.join(map(_plain, row))} |\n" for row in rows)
         remarks = "".join(f"- {_plain(remark)}\n" for remark in self.remarks)
-        return f"{table}\n{_plain(self.caption)}\n" + (f"\n{remarks}" if remarks else "")
+        return f"{lines}\n{_plain(self.caption)}\n" + (f"\n{remarks}" if remarks else "")
 
     def latex(self) -> str:
         r"""A `table` with booktabs rules; remarks stand in it as comments."""
@@ -103,8 +97,8 @@ def write_results(
     """Write `results.json` (the document, what was asked, versions, the command line), and each
     table as Markdown and as LaTeX under its name.
     """
-    for name, table in tables.items():
-        for ending, text in (("md", table.markdown()), ("tex", table.latex())):
+    for name, found in tables.items():
+        for ending, text in (("md", found.markdown()), ("tex", found.latex())):
             with write_atomically(folder / f"{name}.{ending}") as partial:
                 partial.write_text(text, encoding="utf-8")
     whole = {

@@ -1,6 +1,8 @@
 """Fine-tuning on scored pairs, measured on pairs that were held out (§6.2).
 
-A Siamese encoder learns cosines by mean squared error, as SBERT does. Each fold is a stage of its
+A Siamese encoder learns cosines by mean squared error, as SBERT does. (The paper says
+"cross-encoder", and mean-pooled sentence embeddings compared by cosine, which a cross-encoder does
+not have.) Each fold is a stage of its
 own in the folder of results: a call that was stopped continues with the fold it was in.
 """
 

@@ -10,6 +10,7 @@ import firth
 from firth.evaluate.metrics import Difference, Estimate
 from firth.run.files import write_atomically, write_json, write_text
 from firth.run.results import publish
+from firth.run.table import table
 
 RESULTS, TABLE = "results.json", "table.md"
 PLOTS = ("plot.png", "plot.svg")
@@ -100,6 +101,11 @@ class Report:
         lines += [_line([one.name, *map(_cell, one.cells)]) for one in self.rows]
         lines += ["", *(f"- {note}" for note in self.notes)]
         return "\n".join(lines) + "\n"
+
+    def text(self) -> str:
+        """The table and the notes for a screen."""
+        rows = [self.columns, *([one.name, *map(_cell, one.cells)] for one in self.rows)]
+        return "\n".join([self.title, "", table(rows), "", *self.notes])
 
     def save(self, folder: Path, *, force: bool = False) -> None:
         """Write `results.json`, `table.md`, `plot.png` and `plot.svg`; `firth.run.results.publish`.

@@ -86,8 +86,8 @@ def str_table3(request: Request) -> Report:
         row(f"scores that are multiples of 1/{steps} (%)", 100 * whole, None),
         row("annotations, two a tuple", answers * len(tuples), printed.annotations),
         row("annotators", None, printed.annotators),
-        row("split-half reliability, simulated", 100 * float(np.mean(halves.spearman)),
-            printed.reliability),
+        row("split-half reliability, simulated to be the printed one",
+            100 * float(np.mean(halves.spearman)), printed.reliability),
     )  # fmt: skip
     plot = Lines.compared("", "count", [
         ("pairs", float(len(scores)), float(printed.pairs)),
@@ -100,9 +100,9 @@ def str_table3(request: Request) -> Report:
         f"A score by counting of {steps // 2} judgements is a multiple of 1/{steps}: that so many "
         "scores are shows two answers to each of eight tuples, the 8 under annotations per tuple "
         "being tuples a pair.",
-        f"Simulated annotators see the released scores with normal noise of {noise:.3f}, chosen so "
-        "that the reliability is the printed one: it shows what noise that means, not that the "
-        "figure is right.",
+        "The reliability is circular: simulated annotators see the released scores with normal "
+        f"noise of {noise:.3f}, chosen so that it is the printed one. It shows what noise that is, "
+        "and confirms nothing.",
         *data.notes,
     )
     details = _known(data) | {

@@ -150,7 +150,8 @@ def _tuning_notes(study: Study, base: str | None) -> list[str]:
     return [
         f"Fine-tuned: {Path(base).name}, one pass over {pairs} training pairs of a "
         f"fold, batches of {recipe['batch']}. The paper fine-tuned BERT-base and RoBERTa-base and "
-        "does not say for how long.",
+        "does not say for how long; it names a cross-encoder, and mean pooling and a cosine, which "
+        "only a Siamese encoder has: that is what is tuned here.",
         *(
             f"{one.label}: {one.shared:,} test pairs have a sentence that a training pair of their "
             f"fold has too; without them {one.apart}"

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from firth.corpus.drawn import Pairs
 from firth.lexical.arrays import Floats, Ints
 from firth.reuse.neighbours import Rows
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
-from firth.scale.scale import Pairs, Scale, Scorer
+from firth.scale.scale import Scale, Scorer
 
 ENOUGH = 1_000
 """Pairs of sentences of one document that say what chance is; with fewer, other pairs are asked."""

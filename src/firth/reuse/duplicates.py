@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from textwrap import shorten
+from textwrap import fill, shorten
 from typing import Any
 
 import numpy as np
 
-from firth.corpus import CORPUS
+from firth.corpus import ADDED, CORPUS
 from firth.corpus.build import DUPLICATES
 from firth.corpus.library import Library
 from firth.corpus.store import DATE
@@ -122,7 +122,8 @@ class Duplicates:
         yield "copies: " + ", ".join(f"{counts[kind]:,} {kind}" for kind in Kind)
         if self.threshold is not None:
             yield f"reworded: at least {self.threshold:.2f} by {self.model}"
-        yield from self.remarks
+        for remark in self.remarks:
+            yield fill(remark, _WIDTH)
         for number, group in enumerate(self.groups[:top], start=1):
             yield ""
             dated = f" ({group.original.date[:10]})" if group.original.date else ""
@@ -222,7 +223,7 @@ class _Search:
         texts = (library.texts(block) for block in track(blocks, "Reading sentences"))
         forms = Forms(texts, self.min_words)
         near = NONE if self.kind is Kind.EXACT else forms.near()
-        alike, name, remarks = NONE, "", [EARLIEST if any(dates) else READ_FIRST]
+        alike, name, remarks = NONE, "", _remarks(library, dates)
         if self.kind is Kind.REWORDED:
             chosen = forms.distinct()
             with sentence_vectors(self.model, self.run, library, order[chosen]) as (vectors, name):
@@ -294,7 +295,7 @@ class _Search:
         groups = tuple(map(_oldest_first, _assemble(near.joined(alike), repeats, item, whole)))
         compared = library.n_documents + len(dropped)
         threshold = alike.threshold if self.kind is Kind.REWORDED else None
-        remarks = (EARLIEST if any(dates) else READ_FIRST,)
+        remarks = tuple(_remarks(library, dates))
         return Duplicates(Unit.DOCUMENTS, compared, groups, threshold, name, remarks)
 
     def _ranks(self, library: Library, dates: Sequence[str]) -> Ints:
@@ -304,6 +305,11 @@ class _Search:
         ranks = np.empty(len(read), np.int64)
         ranks[oldest_first] = np.arange(len(read))
         return ranks
+
+
+def _remarks(library: Library, dates: Sequence[str]) -> list[str]:
+    later = library.remark()
+    return [EARLIEST if any(dates) else READ_FIRST, *([later] if later else [])]
 
 
 _BLOCK = 8_192
@@ -357,7 +363,7 @@ def reading_ranks(library: Library, every: int) -> Ints:
     """When each document was read, (n_documents,): ascending, and different.
 
     Args:
-        library: Its second part is what was held out, if there is any.
+        library: Its second part is what was held out, if there is any; what was added follows.
         every: Every so-manieth document was held out.
     """
     ranks = np.arange(library.n_documents)
@@ -369,6 +375,9 @@ def reading_ranks(library: Library, every: int) -> Ints:
 
 
 def _dropped(run: Run) -> list[dict[str, Any]]:
-    """What `firth corpus build` dropped as a repetition of an earlier document."""
-    with (run.folder(CORPUS) / DUPLICATES).open(encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+    """What `firth corpus build` and `add` dropped as a repetition of an earlier document."""
+    found = []
+    for stage in (CORPUS, ADDED) if run.has(ADDED) else (CORPUS,):
+        with (run.folder(stage) / DUPLICATES).open(encoding="utf-8") as lines:
+            found += [json.loads(line) for line in lines]
+    return found

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from textwrap import shorten
+from textwrap import fill, shorten
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,7 @@ class Mined:
         documents: How many there are.
         threshold: Least similarity of aligned sentences.
         model, order: What was asked, and whether sentences may have moved.
+        remark: What else a reader must know, or "".
     """
 
     pairs: tuple[DocumentPair, ...]
@@ -66,6 +67,7 @@ class Mined:
     threshold: float
     model: str
     order: Order
+    remark: str = ""
 
     def between(self) -> Pairs:
         """The pairs by numbers of documents, with their scores."""
@@ -75,7 +77,7 @@ class Mined:
 
     def as_dict(self, top: int | None = None) -> dict[str, Any]:
         """Plain values, for JSON; of the first `top` pairs only, where given."""
-        names = ("documents", "threshold", "model", "order")
+        names = ("documents", "threshold", "model", "order", "remark")
         summary = {name: getattr(self, name) for name in names}
         return {**summary, "found": len(self.pairs), "pairs": [*map(_plain, self.pairs[:top])]}
 
@@ -86,6 +88,8 @@ class Mined:
     def _lines(self, top: int) -> Iterator[str]:
         yield f"{self.documents:,} documents: {len(self.pairs):,} pairs have something in common"
         yield shorten(f"similarity at least {self.threshold:.2f} by {self.model}", _WIDTH)
+        if self.remark:
+            yield fill(self.remark, _WIDTH)
         if self.pairs:
             yield "\n both  A in B  B in A  score  documents"
         for pair in self.pairs[:top]:
@@ -170,7 +174,7 @@ def mine(
                 (one, two),
             ))  # fmt: skip
     found.sort(key=lambda pair: (-pair.coverage, -pair.score, pair.numbers))
-    return Mined(tuple(found), library.n_documents, threshold, name, order)
+    return Mined(tuple(found), library.n_documents, threshold, name, order, library.remark())
 
 
 def _candidates(library: Library, alike: Pairs, most: int) -> Ints:

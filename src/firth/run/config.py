@@ -84,7 +84,7 @@ class Config(Section):
             ConfigError: The result is not a configuration; `source` is named as its origin.
         """
         tree = self.model_dump(mode="json")
-        _lay_over(tree, changes)
+        lay_over(tree, changes)
         return self.parse(tree, source)
 
     def values(self, paths: Sequence[str]) -> dict[str, Any]:
@@ -149,10 +149,11 @@ def read_yaml(text: str) -> Any:
         raise ValueError(str(error) or type(error).__name__) from error
 
 
-def _lay_over(tree: dict[str, Any], changes: dict[str, Any]) -> None:
+def lay_over(tree: dict[str, Any], changes: dict[str, Any]) -> None:
+    """Put `changes` into `tree`, section by section; None changes nothing."""
     for name, change in changes.items():
         if isinstance(change, dict) and isinstance(tree.get(name), dict):
-            _lay_over(tree[name], change)
+            lay_over(tree[name], change)
         elif change is not None:
             tree[name] = change
 

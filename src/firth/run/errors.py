@@ -28,6 +28,11 @@ class MissingStageError(FirthError):
     def __init__(self, run: str, stage: str, command: str) -> None:
         super().__init__(f"{run} has no {stage!r} yet. Build it first: {command}")
 
+    def adding(self, more: str) -> "MissingStageError":
+        """The same error, with something else to do."""
+        self.args = (f"{self}. {more}",)
+        return self
+
 
 class DamagedError(FirthError):
     """An artefact that firth wrote is not as it was written."""

@@ -2,7 +2,14 @@
 
 import re
 import sys
+import textwrap
 
+WIDTH = 80
+"""Columns that everything printed fits, whatever the terminal: what is written is equal to it."""
+_HANG = "  "
+_TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=,) (?=[^\[\]]{1,8}\])")
+"""Spaces at which no line is broken: before a per cent sign, and within an interval."""
+_RULE = re.compile(r"-{2,}(  -+)*")
 _COMMANDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -32,6 +39,42 @@ def say(text: str = "") -> None:
     """Print a result, a line, on standard output."""
     sys.stdout.write(escaped(text) + "\n")
     sys.stdout.flush()
+
+
+def tell(text: str = "", style: str = "") -> None:
+    """Print a result of several lines: those longer than `WIDTH` are wrapped, headings bold.
+
+    Args:
+        text: What continues a line of it stands further in, or as far in as an indented line.
+        style: Of all lines, as for `say_styled`. A heading is what has a rule of dashes below.
+    """
+    lines = text.split("\n")
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        heading = line and _RULE.fullmatch(below)
+        for part in wrapped(line).split("\n"):
+            say_styled((part, "bold" if heading else style))
+
+
+def wrapped(line: str, width: int = WIDTH) -> str:
+    """A line in as many as it needs, broken between words; a longer word stands alone.
+
+    Example:
+        >>> print(wrapped("a: 60.1 [52.3, 66.8], b: 40.0 [31.5, 48.8]", 22))
+        a: 60.1 [52.3, 66.8],
+          b: 40.0
+          [31.5, 48.8]
+    """
+    if len(line) <= width:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(
+        _TOGETHER.sub("\u00a0", line.strip()),
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent or _HANG,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ).replace("\u00a0", " ")
 
 
 def say_styled(*spans: tuple[str, str]) -> None:

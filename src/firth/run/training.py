@@ -20,6 +20,8 @@ from firth.run.files import write_atomically
 from firth.run.progress import bar
 from firth.run.seeds import derive_seed
 
+BETAS = (0.9, 0.999)
+"""Adam's (Sun et al., §3.2.2)."""
 Batch = TypeVar("Batch")
 History = list[dict[str, float]]
 """One entry each `report_steps`: {"step", "loss"}, and what the evaluation added."""
@@ -65,7 +67,7 @@ def train(
     title: str,
     evaluate: Callable[[], dict[str, float]] | None = None,
 ) -> History:
-    """Train `model` in place with Adam (0.9, 0.999), continuing from `scratch` if it can.
+    """Train `model` in place with Adam, continuing from `scratch` if it can.
 
     Args:
         model: Trained in place, but for what needs no gradient; left in evaluation mode.
@@ -80,7 +82,7 @@ def train(
         The history, checkpointed together with the weights.
     """
     parameters = [parameter for _, parameter in learning(model)]
-    optimiser = torch.optim.Adam(parameters, lr=schedule.learning_rate)
+    optimiser = torch.optim.Adam(parameters, lr=schedule.learning_rate, betas=BETAS)
     scratch.mkdir(parents=True, exist_ok=True)
     checkpoint = scratch / "checkpoint.safetensors"
     start, history, running = resume(checkpoint, model, optimiser)

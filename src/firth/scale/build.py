@@ -8,9 +8,11 @@ import numpy as np
 
 from firth.corpus import CORPUS
 from firth.corpus.corpus import Corpus
+from firth.corpus.drawn import Pairs, draw
 from firth.index import INDEX
 from firth.index.index import Index
 from firth.lexical.arrays import Floats, Ints
+from firth.lexical.levels import Levels
 from firth.lexical.scorer import TextPair
 from firth.origin.origin import Origin
 from firth.origin.settings import Method
@@ -20,7 +22,7 @@ from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome
 from firth.scale import SCALE
-from firth.scale.scale import FILE, Levels, Pairs, Probability, Scale, Scorer
+from firth.scale.scale import FILE, Probability, Scale, Scorer
 from firth.surrogate import SURROGATE
 
 _ROWS = 8_192
@@ -148,37 +150,6 @@ def pair_cosines(index: Index, one: Ints, two: Ints) -> Floats:
         left, right = (index.vectors[side[at]].astype(np.float32) for side in (one, two))
         scores[at] = np.einsum("nd,nd->n", left, right)
     return np.clip(scores, -1.0, 1.0)
-
-
-def draw(corpus: Corpus, kind: Pairs, most: int, seed: int) -> tuple[Ints, Ints]:
-    """Numbers of the two sentences of each pair of a kind; never a sentence with itself.
-
-    Args:
-        corpus: Where they come from.
-        kind: Neighbours are drawn without repetition, the others independently of each other.
-        most: How many; fewer where the corpus has fewer such pairs.
-        seed: The draw.
-    """
-    rng = np.random.default_rng(derive_seed(seed, kind.value))
-    bounds, n = corpus.document_bounds, len(corpus)
-    if kind is Pairs.NEIGHBOURS:
-        first = np.ones(n, bool)
-        first[bounds[1:] - 1] = False
-        places = np.flatnonzero(first)
-        chosen = np.sort(rng.choice(places, min(most, len(places)), replace=False))
-        return chosen.astype(np.int64), (chosen + 1).astype(np.int64)
-    if kind is Pairs.RANDOM:
-        one = rng.integers(0, n, min(most, n * (n - 1) // 2))
-        two = rng.integers(0, n - 1, len(one))
-        return one, two + (two >= one)
-    # Every sentence is as likely; a document of k has k(k - 1) / 2 pairs.
-    lengths = np.diff(bounds)
-    several = np.flatnonzero(np.repeat(lengths, lengths) > 1)
-    there = int((lengths * (lengths - 1) // 2).sum())
-    one = rng.choice(several, min(most, there)) if len(several) else np.empty(0, np.int64)
-    documents = np.searchsorted(bounds, one, side="right") - 1
-    two = bounds[documents] + (rng.random(len(one)) * (lengths[documents] - 1)).astype(np.int64)
-    return one.astype(np.int64), two + (two >= one)
 
 
 def read_labels(path: Path) -> tuple[list[TextPair], Ints]:

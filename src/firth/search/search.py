@@ -5,16 +5,15 @@ in other words is found by the first, names and numbers by the second (docs/sear
 measurement that chose the weight, beside reciprocal ranks).
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from firth.index.encoder import Vectors
 from firth.index.index import Index
 from firth.lexical.arrays import Floats, Ints
 from firth.lexical.scorer import Explainer, Explanation
@@ -22,6 +21,7 @@ from firth.lexical.scorer import Scorer as PairScorer
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.scale.scale import Scale, Scorer
+from firth.search.among import Among
 
 WEIGHT = 0.3
 """Of the vectors' cosine; the words' has the rest."""
@@ -64,6 +64,7 @@ class Hit:
         source: File of the document.
         line: On which the document begins there.
         date: Of the document, or "".
+        fields: Name → values of the fields that are kept of the document.
     """
 
     score: float
@@ -79,24 +80,12 @@ class Hit:
     date: str = ""
     meaning: str = ""
     shares: dict[str, float] = field(default_factory=dict)
+    fields: dict[str, tuple[str, ...]] = field(default_factory=dict)
     reranked: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class Among:
-    """Which documents are searched: patterns with `*` and `?`, matched as a whole.
-
-    Attributes:
-        documents: Names of documents; empty: all.
-        sources: Files.
-    """
-
-    documents: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
 
 
 class Search:
@@ -143,12 +132,13 @@ class Search:
             top: How many at most.
             by: What is compared.
             documents: One hit a document, for its best sentence; else every sentence is a hit.
-            among: Which documents.
+            among: Which documents; as many hits come of them as of all.
             rerank: Rank the best of them anew, by Origin; or by what is given here, such as a
                 `firth.surrogate.cross_scorer.CrossScorer`.
 
         Raises:
-            InputError: The query is empty, or no document is `among` those asked for.
+            InputError: The query is empty, a condition is none, or no document is `among` those
+                asked for.
         """
         if not query.strip():
             raise InputError("got an empty query; expected some words")
@@ -156,12 +146,12 @@ class Search:
         vector = self.index.encode([query])[0]
         pool = max(top, _RERANKED) if rerank else top
         depth = max(_DEPTH, _PER_HIT * pool)
-        proposed = []
-        if by is not By.WORDS:
-            proposed.append(self.index.nearest(vector, depth, within=within).numbers[0])
-        if by is not By.VECTORS:
-            proposed.append(self.index.words.best(query, depth, within))
-        numbers = np.unique(np.concatenate(proposed))
+        numbers = self._proposed(query, vector, by, depth, within)
+        while documents and len(np.unique(self.index.library.document_of(numbers))) < pool:
+            depth *= 4
+            before, numbers = numbers, self._proposed(query, vector, by, depth, within)
+            if len(numbers) == len(before):  # there are no more
+                break
         cosines = self.index.cosines(vector, numbers).astype(np.float64)
         words = self.index.words.scores(query, numbers)
         weight = {By.BOTH: WEIGHT, By.VECTORS: 1.0, By.WORDS: 0.0}[by]
@@ -185,6 +175,17 @@ class Search:
             replace(hit, score=float(one), reranked=float(one))
             for hit, one in zip(hits, asked, strict=True)
         ]
+
+    def _proposed(
+        self, query: str, vector: Vectors, by: By, most: int, within: Ints | None
+    ) -> Ints:
+        """Numbers, ascending, of the sentences that each way finds best."""
+        proposed = []
+        if by is not By.WORDS:
+            proposed.append(self.index.nearest(vector, most, within=within).numbers[0])
+        if by is not By.VECTORS:
+            proposed.append(self.index.words.best(query, most, within))
+        return np.unique(np.concatenate(proposed))
 
     def why(self, query: str, hit: Hit) -> Explanation:
         """What Origin's similarity of a query and a hit comes from.
@@ -227,6 +228,7 @@ class Search:
                     date=library.document_date(document),
                     meaning=scale.describe(asked) if scale else "",
                     shares=scale.shares(asked) if scale else {},
+                    fields=library.document_fields(document),
                 )
             )
         return hits
@@ -241,22 +243,7 @@ class Search:
 
     def _within(self, among: Among) -> Ints:
         library = self.index.library
-        chosen = np.ones(library.n_documents, bool)
-        if among.documents:
-            chosen &= _matching(library.document_ids(), among.documents)
-        if among.sources:
-            chosen &= _matching(library.document_sources(), among.sources)
+        chosen = among.chosen(library)
         if not chosen.any():
-            asked = ", ".join((*among.documents, *among.sources))
-            raise InputError(f"no document of {self._run.path} matches {asked}")
-        bounds = library.document_bounds
-        mask = np.repeat(chosen, np.diff(bounds))
-        return np.flatnonzero(mask)
-
-
-def _matching(names: Sequence[str], patterns: Sequence[str]) -> "np.ndarray[Any, np.dtype[Any]]":
-    known: dict[str, bool] = {}
-    for name in names:
-        if name not in known:
-            known[name] = any(fnmatchcase(name, pattern) for pattern in patterns)
-    return np.array([known[name] for name in names], bool)
+            raise InputError(f"no document of {self._run.path} matches {among}")
+        return np.flatnonzero(np.repeat(chosen, np.diff(library.document_bounds)))

@@ -20,6 +20,7 @@ from firth.surrogate.matrices import (
     train_student,
     with_dense,
 )
+from firth.surrogate.meaning import meaning
 from firth.surrogate.report import (
     ALL,
     CARD,
@@ -31,7 +32,7 @@ from firth.surrogate.report import (
     settings_shown,
 )
 from firth.surrogate.settings import Architecture, BaseKind, Way
-from firth.surrogate.smaller import sizes, turn
+from firth.surrogate.smaller import halve, save, sizes, turn
 from firth.surrogate.start import build_start
 from firth.surrogate.teacher import Teacher
 
@@ -58,15 +59,18 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         )
         usual = [teacher.texts[n] for n in parts["train"][:FITTED].tolist()]
         turn(model, usual)
+        halve(model)
         after = {split: one.figures(encode(model, one.texts)) for split, one in held.items()}
         smaller = sizes(model, held["test"])
-        model.save(str(workspace), create_model_card=False)
+        corpus = Corpus.open(run)
+        scale = meaning(model, corpus, seed)
+        save(model, workspace)
 
     report: dict[str, Any] = {
         "architecture": Architecture.BI_ENCODER.value,
         "way": Way.MATRICES.value,
         "settings": settings_shown(config, Way.MATRICES, run.config.seed),
-        "corpus": counted(Corpus.open(run)),
+        "corpus": counted(corpus),
         "teacher": teacher.name,
         "model": {
             "dimensions": model.get_embedding_dimension(),
@@ -77,6 +81,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         "after": after,
         "chosen": chosen,
         "sizes": smaller,
+        "scale": scale,
         "history": {"start": learned, "distillation": history},
     }
     report["notes"] = notes(report)

@@ -20,6 +20,7 @@ from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH
 from firth.surrogate.calibration import LabelMap, Values, checked_scores
+from firth.surrogate.meaning import meaning, paired_cosines
 from firth.surrogate.report import (
     ALL,
     CARD,
@@ -94,6 +95,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         best = Best(model, lambda: rank_correlation(cosines(model, dev), raw), scratch)
         history = train_siamese(model, pairs, config, seed, scratch, best)
         after = harvest.figures(lambda table: cosines(model, table), labels)
+        scale = meaning(model, Corpus.open(run), seed)
         model.cpu().save(str(workspace), create_model_card=False)
 
     report: dict[str, Any] = {
@@ -109,6 +111,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         "before": before,
         "after": after,
         "chosen": {"step": best.step, "steps": config.steps(len(pairs)), "seen": best.seen},
+        "scale": scale,
         "history": {"start": learned, "distillation": history},
     }
     return write_report(run, workspace, report, labels)
@@ -135,11 +138,4 @@ def write_report(
 
 def cosines(model: "SentenceTransformer", table: pa.Table) -> Values:
     """Cosine of sentence1 and sentence2 in each row of a table, shape (rows,)."""
-    texts = [*table["sentence1"].to_pylist(), *table["sentence2"].to_pylist()]
-    distinct = list(dict.fromkeys(texts))
-    vectors = np.asarray(model.encode(distinct, show_progress_bar=False), np.float64)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    place = {text: row for row, text in enumerate(distinct)}
-    rows = np.array([place[text] for text in texts]).reshape(2, -1)
-    found: Values = np.einsum("nd,nd->n", vectors[rows[0]], vectors[rows[1]])
-    return found
+    return paired_cosines(model, *(table[name].to_pylist() for name in ("sentence1", "sentence2")))

@@ -1,6 +1,7 @@
 """Distilling matrices: a batch's sentences, and how alike the teacher finds each two of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,11 +13,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
 from torch import Tensor, nn
 
+from firth.context.encoder import unit
 from firth.lexical.arrays import Floats, Ints, Singles
 from firth.run.precision import device, number_format
 from firth.run.seeds import derive_seed
 from firth.run.training import History, Schedule, train
 from firth.surrogate.losses import apart, listwise
+from firth.surrogate.near import near_groups
 from firth.surrogate.report import rank_correlation
 from firth.surrogate.settings import BaseKind, SurrogateConfig, Way
 from firth.surrogate.teacher import Teacher
@@ -29,7 +32,9 @@ NEAREST = 10
 NEAR, RANDOM = "near", "random"
 _BATCH = 128
 _RIDGE = 1e-3
-_SORTED = 16
+_COUNTED = 1_024
+"""Texts whose tokens are counted at once."""
+_SORTED = 64
 """Batches of sentences that are sorted by length together."""
 
 
@@ -99,20 +104,30 @@ def encode(model: SentenceTransformer, texts: list[str]) -> Singles:
     return np.asarray(found, np.float32)
 
 
+def token_counts(model: SentenceTransformer, texts: list[str]) -> Ints:
+    """Tokens that a Transformer reads of each text, (n,)."""
+    blocks = [texts[start : start + _COUNTED] for start in range(0, len(texts), _COUNTED)]
+    masks = (model.preprocess(block)["attention_mask"] for block in blocks)
+    counts: Ints = np.concatenate([mask.sum(dim=1).numpy() for mask in masks])
+    return counts
+
+
 class Batches:
     """Numbers of the sentences of a step, a function of the step alone.
 
     Args:
-        numbers: Of all sentences; what an epoch leaves over is dropped.
-        lengths: Of each of them: those of a batch are similar, so that little of it is padding.
-        size: Of a batch.
+        groups: Numbers of sentences that come in one batch, (g, s); what an epoch leaves over is
+            dropped.
+        lengths: Of the longest sentence of each group: those of a batch are similar, so that
+            little of it is padding.
+        size: Of a batch; a group at least.
         seed: Decides the order, a new one for each epoch.
     """
 
-    def __init__(self, numbers: Ints, lengths: Ints, size: int, seed: int) -> None:
-        self._numbers, self._lengths, self._seed = numbers, lengths, seed
-        self._size = min(size, len(numbers))
-        self.steps = len(numbers) // self._size
+    def __init__(self, groups: Ints, lengths: Ints, size: int, seed: int) -> None:
+        self._groups, self._lengths, self._seed = groups, lengths, seed
+        self._size = min(max(size // groups.shape[1], 1), len(groups))
+        self.steps = len(groups) // self._size
         """Steps of an epoch."""
         self.asked = -1
         """The last step that was asked for."""
@@ -122,19 +137,37 @@ class Batches:
         """Those of a step."""
         self.asked = step
         epoch, place = divmod(step, self.steps)
-        chosen: Ints = self._order(epoch)[place]
+        chosen: Ints = self._groups[self._order(epoch)[place]].ravel()
         return chosen
 
     def _shuffled(self, epoch: int) -> Ints:
-        """The batches of an epoch, (steps, size)."""
+        """The groups of the batches of an epoch, (steps, groups)."""
         rng = np.random.default_rng(derive_seed(self._seed, epoch))
-        places = rng.permutation(len(self._numbers))[: self.steps * self._size]
+        places = rng.permutation(len(self._groups))[: self.steps * self._size]
         block = _SORTED * self._size
         for start in range(0, len(places), block):
             some = places[start : start + block]
             places[start : start + block] = some[np.argsort(self._lengths[some], kind="stable")]
-        batches: Ints = self._numbers[places].reshape(self.steps, self._size)
-        return rng.permutation(batches)
+        return rng.permutation(places.reshape(self.steps, self._size))
+
+
+def grouped(
+    model: SentenceTransformer, teacher: Teacher, numbers: Ints, lengths: Ints, size: int, seed: int
+) -> Ints:
+    """Sentences that the teacher (where it has no vectors, the student) finds alike.
+
+    Returns:
+        Their places in `numbers`, (g, `size`), or one group of all where there are fewer.
+    """
+    size = min(size, len(numbers))
+    if size == 1:
+        return np.arange(len(numbers))[:, None]
+    if teacher.vectors is not None:
+        vectors = teacher.vectors[numbers]
+    else:
+        found = encode(model, [teacher.texts[n] for n in numbers.tolist()])
+        vectors = unit(found.astype(np.float64)).astype(np.float32)
+    return near_groups(vectors, lengths, size, seed)
 
 
 def linear_fit(states: Singles, wanted: Singles) -> nn.Linear:
@@ -182,6 +215,22 @@ class _Learning(nn.Module):
         return found
 
 
+@contextmanager
+def _explicit_attention(model: SentenceTransformer, where: torch.device) -> Iterator[None]:
+    """Attention product by product, on a processor: the way back through torch's fused kernel takes
+    as long there as that through all other products together."""
+    network: Any = model.transformers_model
+    if network is None or where.type != "cpu":
+        yield
+        return
+    usual = network.config._attn_implementation
+    network.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        network.set_attn_implementation(usual)
+
+
 def train_student(
     model: SentenceTransformer,
     teacher: Teacher,
@@ -209,8 +258,14 @@ def train_student(
     best = Best(model, lambda: dev.figures(encode(model, dev.texts))["all"]["spearman"], scratch)
     lengths = np.zeros(len(numbers), np.int64)  # a static student has no padding
     if config.kind is not BaseKind.STATIC:
-        lengths[:] = [len(teacher.texts[n]) for n in numbers.tolist()]
-    batches = Batches(numbers, lengths, config.chosen_batch, derive_seed(seed, "order"))
+        lengths = token_counts(model, [teacher.texts[n] for n in numbers.tolist()])
+    passes = config.passes(Way.MATRICES)
+    size = config.near if passes else 1
+    groups = grouped(model, teacher, numbers, lengths, size, derive_seed(seed, "near"))
+    longest = lengths[groups].max(axis=1)
+    order = derive_seed(seed, "order")
+    batches = Batches(numbers[groups], longest, config.chosen_batch, order)
+    steps = passes * batches.steps
     mapped: nn.Module | None = None
     if teacher.vectors is not None and config.vector_weight:
         wide = teacher.vectors[numbers[:1]].shape[1]
@@ -235,7 +290,6 @@ def train_student(
         figure = best.look(batches.asked + 1)
         return {} if figure is None else {"spearman": figure}
 
-    steps = config.passes(Way.MATRICES) * batches.steps
     seen = [{"step": 0, "spearman": best.first}]
     if not steps:
         return [], {"step": 0, "steps": 0, "seen": seen}
@@ -249,7 +303,8 @@ def train_student(
         report_steps=-(-steps // config.looks),
         bfloat16=half and config.kind is not BaseKind.STATIC,
     )
-    history = train(learning, batches, loss, schedule, scratch, "Surrogate: distilling", look)
+    with _explicit_attention(model, where):
+        history = train(learning, batches, loss, schedule, scratch, "Surrogate: distilling", look)
     best.restore()
     model.cpu().eval()
     seen += [{"step": int(one["step"]), "spearman": one.get("spearman")} for one in history]

@@ -66,7 +66,8 @@ class EncoderReasons(Explainer):
         most = run.config.context.themes
         themes = Themes.of(contexts, corpus, self._space.idf, most, seed)
         self._fits = ThemeFits(contexts, themes, corpus)
-        self._aligned, self._reader = AlignedWords(self._space), WordReader(self._space)
+        self._aligned = AlignedWords(self._space)
+        self._reader = WordReader(self._space, self._fits.names)
 
     @classmethod
     def open(cls, run: str | Path | Run, model: str | Path) -> "EncoderReasons":
@@ -102,7 +103,13 @@ class EncoderReasons(Explainer):
         texts, left, right = numbered(checked(pairs))
         vectors = self._encode(texts)
         ones, twos = vectors[left], vectors[right]
-        explained = self._fits.explained(ones, twos, np.ones(len(pairs)))
+
+        def summands(i: int) -> tuple[Floats, Floats] | None:
+            if self._static is None:
+                return None
+            return self._summed(pairs[i][0]), self._summed(pairs[i][1])
+
+        explained = self._fits.explained(ones, twos, np.ones(len(pairs)), summands)
         met, hanging = self._aligned.taken(pairs), self._hangs(pairs)
         for (one, two), fits, words, (added, hangs) in zip(
             pairs, explained, met, hanging, strict=True

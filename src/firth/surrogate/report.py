@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import norm, rankdata
 
 from firth.corpus.corpus import Corpus
+from firth.corpus.drawn import Pairs
 from firth.surrogate.calibration import Values
 from firth.surrogate.settings import Architecture, BaseKind, Calibration, SurrogateConfig, Way
 
@@ -38,6 +39,7 @@ _OF_ORIGIN = (
 _OF_ANOTHER = (
     "It repeats, fast, the\nsimilarities of another encoder, $teacher. It was made with firth."
 )
+_KINDS = {Pairs.RANDOM: "random pairs", Pairs.NEIGHBOURS: "neighbours"}
 _CALIBRATIONS = {
     Calibration.QUANTILE: "the score's quantile among the training scores",
     Calibration.ZSCORE: "the normal distribution function of the standardised score",
@@ -71,8 +73,8 @@ def measure(cosines: Values, labels: Values, scores: Values, constant: float) ->
         low, high = (round(float(np.tanh(z + side * reach)), 6) for side in (-1, 1))
     return {
         "n": n,
-        "l2": round(float(np.mean((cosines - labels) ** 2)), 6),
-        "constant_l2": round(float(np.mean((constant - labels) ** 2)), 6),
+        "l2": float(f"{np.mean((cosines - labels) ** 2):.6g}"),
+        "constant_l2": float(f"{np.mean((constant - labels) ** 2):.6g}"),
         "spearman": None if spearman is None else round(spearman, 6),
         "low": low,
         "high": high,
@@ -134,8 +136,8 @@ def notes(report: Mapping[str, Any]) -> list[str]:
         one, two = report["before"][split][ALL], report["after"][split][ALL]
         if pairs and two["l2"] >= two["constant_l2"]:
             said.append(
-                f"On {split} the Surrogate's L2 ({two['l2']:.4f}) is not below that of a constant "
-                f"({two['constant_l2']:.4f})."
+                f"On {split} the Surrogate's L2 ({two['l2']:.4g}) is not below that of a constant "
+                f"({two['constant_l2']:.4g})."
             )
         # Where the start was kept, only the turned space's rounding is in between.
         worse = (two["spearman"] or 0.0) - (one["spearman"] or 0.0) < -5e-5
@@ -180,6 +182,9 @@ def model_card(report: Mapping[str, Any]) -> str:
         "seed": settings["seed"],
         "notes": "".join(f"\n\n{note}" for note in report["notes"]),
     }
+    if not cross:
+        known["drawn"] = _drawn(report["scale"]["pairs"])
+        known["scale"] = _levels(report["scale"]["levels"])
     if paper:
         known["pairs"] = f"{report['pairs']['train']:,}"
         known["label"] = _CALIBRATIONS[Calibration(settings["calibration"])]
@@ -222,6 +227,21 @@ def _agreement(report: Mapping[str, Any]) -> str:
     return "\n".join(rows)
 
 
+def _drawn(pairs: Mapping[str, int]) -> str:
+    return " and ".join(f"{n:,} {_KINDS[Pairs(kind)]}" for kind, n in pairs.items())
+
+
+def _levels(levels: Sequence[Mapping[str, Any]]) -> str:
+    if not levels:
+        return "(Too few pairs to say.)"
+    rows = ["| cosine of at least | random pairs | neighbouring sentences |", "|---|---|---|"]
+    for one in levels:
+        near = one["neighbours"]
+        shown = "-" if near is None else f"{100 * near:.1f} %"
+        rows.append(f"| {one['cosine']:.2f} | {100 * one['rate']:g} % | {shown} |")
+    return "\n".join(rows)
+
+
 def _sizes(report: Mapping[str, Any]) -> str:
     rows = ["| dimensions | numbers | bytes a vector | rho |", "|---|---|---|---|"]
     rows += [
@@ -242,8 +262,8 @@ def _table(report: Mapping[str, Any]) -> str:
             one, two = before[kind], after[kind]
             interval = "" if two["low"] is None else f" ({two['low']:.3f} to {two['high']:.3f})"
             rows.append(
-                f"| {split}, {kind} | {two['n']} | {one['l2']:.4f} | {two['l2']:.4f} | "
-                f"{two['constant_l2']:.4f} | {_rho(one)} | {_rho(two)}{interval} |"
+                f"| {split}, {kind} | {two['n']} | {one['l2']:.4g} | {two['l2']:.4g} | "
+                f"{two['constant_l2']:.4g} | {_rho(one)} | {_rho(two)}{interval} |"
             )
     return "\n".join(rows)
 

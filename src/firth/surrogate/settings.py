@@ -74,6 +74,8 @@ class SurrogateConfig(Section):
     """matrices: corpus sentences that the teacher reads, at most."""
     learned: Count | None = None
     """matrices: how many of those that are not held out are learned from; None takes all."""
+    near: Count = 8
+    """matrices: sentences of a batch that the teacher finds alike; 1 leaves it to chance."""
     temperature: Rate = 0.05
     """matrices: of the softmax over the other sentences of a batch."""
     spread: Rate = 0.1

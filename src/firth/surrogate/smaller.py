@@ -1,14 +1,18 @@
 """Shorter vectors and smaller numbers: made possible, and what they cost."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, StaticEmbedding
+from torch import Tensor
 
 from firth.lexical.arrays import Singles, to_int8
+from firth.run.files import read_json, write_atomically
 from firth.surrogate.matrices import HeldOut, encode
 
 _SIZES = tuple(2**power for power in range(5, 14))
@@ -39,6 +43,42 @@ def turn(model: SentenceTransformer, texts: Sequence[str]) -> None:
         else:
             last.linear.weight.copy_((turned.T @ last.linear.weight.double()).float())
             last.linear.bias.copy_((last.linear.bias.double() @ turned).float())
+
+
+def halve(model: SentenceTransformer) -> None:
+    """Round a network's weights, in place, to numbers that have a float16.
+
+    A static model's stay: sentence-transformers opens those in the format they lie in.
+    """
+    if isinstance(model[0], StaticEmbedding):
+        return
+    with torch.no_grad():
+        for weight in model.state_dict().values():
+            rounded = weight.to(torch.float16)
+            if weight.is_floating_point() and rounded.isfinite().all():
+                weight.copy_(rounded)
+
+
+def save(model: SentenceTransformer, folder: Path) -> None:
+    """Save a model, with weights as float16 wherever that loses nothing (`halve`).
+
+    It opens in float32 all the same: this is what its configuration says.
+    """
+    model.save(str(folder), create_model_card=False)
+    if isinstance(model[0], StaticEmbedding):
+        return
+    for module in read_json(folder / "modules.json"):
+        path = folder / module["path"] / "model.safetensors"
+        if path.is_file():
+            weights = {name: _halved(weight) for name, weight in load_file(path).items()}
+            with write_atomically(path) as partial:
+                save_file(weights, partial, metadata={"format": "pt"})
+
+
+def _halved(weight: Tensor) -> Tensor:
+    half = weight.to(torch.float16)
+    lossless = weight.is_floating_point() and torch.equal(half.to(weight.dtype), weight)
+    return half if lossless else weight
 
 
 def sizes(model: SentenceTransformer, held: HeldOut) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from sentence_transformers.sentence_transformer.modules import (
     StaticEmbedding,
     Transformer,
 )
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
@@ -43,11 +43,7 @@ from firth.run.seeds import derive_seed
 from firth.run.training import History
 from firth.surrogate.layers import pruned
 from firth.surrogate.settings import BaseKind, SurrogateConfig
-
-UNKNOWN = "<unk>"
-"""Token 0: a word that no pieces can spell. It counts as nothing."""
-CONTINUED = "##"
-"""Before a piece that is not the first of its word."""
+from firth.surrogate.tokens import CONTINUED, word_tokenizer
 
 Vectors = npt.NDArray[np.float32]
 
@@ -203,21 +199,6 @@ def learned_vectors(space: WordSpace, stemmed: Sequence[str], dimensions: int) -
     vectors = np.zeros((len(stemmed), dimensions), np.float32)
     vectors[:, : found.shape[1]] = found
     return vectors
-
-
-def word_tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
-    r"""Lowercased runs of `\w` (as `firth.lexical.words.words`), numbered from 1.
-
-    A word that is not in the vocabulary is spelled, always with the longest piece that fits; 0 if
-    that cannot be.
-    """
-    numbers = {UNKNOWN: 0} | {word: number for number, word in enumerate(vocabulary, 1)}
-    tokenizer = Tokenizer(
-        models.WordPiece(numbers, unk_token=UNKNOWN, continuing_subword_prefix=CONTINUED)
-    )
-    tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\w+"), behavior="removed", invert=True)
-    return tokenizer
 
 
 def _space(run: Run, scratch: Path, seed: int, has_context: bool) -> tuple[WordSpace, History]:

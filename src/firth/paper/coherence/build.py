@@ -33,15 +33,22 @@ from firth.paper.coherence.reading import (
     encode_corpus,
     tokenize_corpus,
 )
+from firth.paper.settings import Interaction
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
 from firth.run.precision import number_format
+from firth.run.progress import note
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH, Outcome
 from firth.run.training import History, Schedule, train
 
 HISTORY = "history.json"
+ADDITIVE = (
+    "coherence.interaction additive, Eq. 1 as printed, cannot rank: it adds a score of the "
+    "sentence to one of the context, so that contexts have the same order for every sentence, and "
+    "accuracy stays at chance. bilinear can (docs/coherence.md)"
+)
 REPORTS = 20
 """Entries of the history, at most."""
 TESTED = 2_000
@@ -77,6 +84,8 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
             max_tokens=config.max_tokens,
             window=corpus.window,
         )
+        if config.interaction is Interaction.ADDITIVE:
+            note(ADDITIVE)
         model, history = _learned(run, corpus, tokens, settings, scratch)
         write_json(workspace / HISTORY, history)
         save_model(workspace, model, settings)

@@ -65,6 +65,7 @@ def train_seq2seq(
         heads=config.heads,
         feedforward=config.feedforward,
         max_tokens=config.max_tokens,
+        pointer=config.pointer,
     )
     longest = store.sizes(positions).max(axis=1)
     plan = BatchPlan(positions, longest, config.batch_tokens, seed)

@@ -104,7 +104,10 @@ class Packed:
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes: of vocabulary, hidden states, attention and longest part; layers of both halves."""
+    """Sizes: of vocabulary, hidden states, attention and longest part; layers of both halves.
+
+    Without `pointer` all probability is that of the softmax over the vocabulary.
+    """
 
     vocabulary: int
     width: int
@@ -112,6 +115,7 @@ class Shape:
     heads: int
     feedforward: int
     max_tokens: int
+    pointer: bool = True
 
 
 @dataclass(frozen=True)
@@ -119,8 +123,8 @@ class Memory:
     """What the decoder attends to: one row for each sentence it generates.
 
     Attributes:
-        layers: For each decoder layer, keys and values, (n, m, 2 · width); last, the keys of the
-            pointer, (n, m, width / heads).
+        layers: For each decoder layer, keys and values, (n, m, 2 · width); last, where the shape
+            has one, the keys of the pointer, (n, m, width / heads).
         tokens: (n, m) which tokens they are; the first in each row is `<mask>`.
         real: (n, m) which of them are no padding.
     """
@@ -240,9 +244,10 @@ class ContextTransformer(nn.Module):
         self.encoder = nn.ModuleList(_Layer(shape, dropout, crosses=False) for _ in layers)
         self.decoder = nn.ModuleList(_Layer(shape, dropout, crosses=True) for _ in layers)
         self.keys_values = nn.ModuleList(nn.Linear(width, 2 * width) for _ in layers)
-        self.pointer_query = nn.Linear(width, small, bias=False)
-        self.pointer_key = nn.Linear(width, small, bias=False)
-        self.sentinel = nn.Parameter(torch.tensor(_SENTINEL))
+        if shape.pointer:
+            self.pointer_query = nn.Linear(width, small, bias=False)
+            self.pointer_key = nn.Linear(width, small, bias=False)
+            self.sentinel = nn.Parameter(torch.tensor(_SENTINEL))
         self.bias = nn.Parameter(torch.zeros(shape.vocabulary))
         self.encoder_norm = nn.LayerNorm(width)
         self.decoder_norm = nn.LayerNorm(width)
@@ -254,7 +259,8 @@ class ContextTransformer(nn.Module):
                     nn.init.zeros_(module.bias)
             elif isinstance(module, nn.Embedding):
                 nn.init.normal_(module.weight, std=width**-0.5)
-        nn.init.zeros_(self.pointer_query.weight)
+        if shape.pointer:
+            nn.init.zeros_(self.pointer_query.weight)
 
     def _embed(self, packed: Packed) -> Tensor:
         word = self.word(packed.tokens)
@@ -268,7 +274,8 @@ class ContextTransformer(nn.Module):
         for layer in self.encoder:
             x = layer(x, packed, mask)
         x = self.encoder_norm(x)
-        return [*(project(x) for project in self.keys_values), self.pointer_key(x)]
+        known = [project(x) for project in self.keys_values]
+        return [*known, self.pointer_key(x)] if self.shape.pointer else known
 
     def decode(self, given: Packed, memory: Memory, targets: Tensor) -> Prediction:
         """Predict the next tokens.
@@ -285,6 +292,9 @@ class ContextTransformer(nn.Module):
         for layer, known in zip(self.decoder, memory.layers, strict=False):
             x = layer(x, given, causal, known, mask)
         x = self.decoder_norm(x)
+        if not self.shape.pointer:
+            nothing = torch.zeros(len(targets), device=x.device)
+            return Prediction(x, nothing, nothing)
 
         keys = memory.layers[-1]
         query = given.spread(self.pointer_query(x))

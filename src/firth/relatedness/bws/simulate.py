@@ -33,6 +33,7 @@ from firth.run.results import write_folder
 from firth.run.rows import write_rows
 from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome
+from firth.run.table import table
 
 STR_ITEMS, STR_FACTOR, STR_ANSWERS, STR_SHR, STR_ANNOTATORS = 5_500, 2.0, 2, 0.84, 389
 """STR-2021: pairs, tuples a pair, answers to a tuple, split-half reliability, annotators (Abdalla
@@ -455,15 +456,13 @@ class Plan:
             line = [cells[factor, n] for n in answers]
             head = f"{factor:g} ({line[0].tuples:,})"
             rows.append([head, *(f"{one.judgements:,}" for one in line)])
-            rows.append(["", *(f"{one.shr.mean:.3f} / {one.truth:.3f}" for one in line)])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        rows.insert(1, ["-" * width for width in widths])
+            rows.append(["", *(f"{one.shr.mean:.3f}\u00a0/\u00a0{one.truth:.3f}" for one in line)])
         careless = f", {self.crowd.careless:.0%} careless" if self.crowd.careless else ""
         lines = [
             f"{self.items:,} items in tuples of {self.size}; noise {self.crowd.noise:.3f} "
             f"({self.crowd.kind}{careless}; {self.source})",
             "judgements; below them split-half reliability / correlation with the truth",
-            *("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows),
+            table(rows),
         ]
         best, nearest = self.cheapest, self.nearest
         if best is None or nearest is None:
