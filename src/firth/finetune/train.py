@@ -33,7 +33,7 @@ from firth.run.progress import Bar, bar
 from firth.run.quiet import quiet_libraries
 from firth.run.section import Precision
 from firth.run.seeds import derive_seed
-from firth.run.training import History, Schedule, learning, resume, save_checkpoint
+from firth.run.training import BETAS, History, Schedule, learning, resume, save_checkpoint
 from firth.surrogate.training import Best, PlainTrainer
 
 MARGIN = 1.0
@@ -225,7 +225,7 @@ def _train(
     title: str,
 ) -> History:
     optimiser = torch.optim.Adam(
-        [parameter for _, parameter in learning(loss)], lr=schedule.learning_rate
+        [parameter for _, parameter in learning(loss)], lr=schedule.learning_rate, betas=BETAS
     )
     start, history, running = resume(scratch / "checkpoint.safetensors", loss, optimiser)
     scheduler = torch.optim.lr_scheduler.LambdaLR(
