@@ -58,6 +58,7 @@ COMMANDS = commands()
 SEEDLESS = {
     ("mteb",),
     ("bws", "export"),
+    ("corpus", "add"),
     ("corpus", "stats"),
     ("check-run",),
     ("leakage",),
