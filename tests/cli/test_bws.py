@@ -71,7 +71,8 @@ def test_the_whole_way(bws: Command, items: Path, tmp_path: Path) -> None:
     for command, before in zip(commands, printed, strict=True):
         status, again, _ = bws(*command, "--quiet")
         assert status == 0
-        assert again == before.replace(": written", ": up to date")
+        # Lines may be broken elsewhere.
+        assert again.split() == before.replace(": written", ": up to date").split()
 
 
 def test_plan(bws: Command) -> None:

@@ -159,7 +159,7 @@ def test_the_command(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, (result.output, result.exception)
     assert {path.name for path in (tmp_path / "reproduce" / "str-bins").iterdir()} == FILES
-    assert "| (1, 2] |" in result.output
+    assert "\n(1, 2] " in result.output
     for wrong, message in (
         (["cbos-k"], "expected --run RUN"),
         (["cbos-k", "--vectors", "glove"], "takes no --vectors"),

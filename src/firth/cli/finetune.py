@@ -18,7 +18,7 @@ from firth.cli.options import (
 from firth.cli.show import show_json
 from firth.finetune.recipe import Kind, Objective
 from firth.run.errors import InputError
-from firth.run.screen import say
+from firth.run.screen import tell
 
 
 def finetune(
@@ -162,7 +162,7 @@ def finetune(
     if as_json:
         show_json(dict(shown))
     else:
-        say(text)
+        tell(text)
 
 
 def _refuse(

@@ -74,9 +74,8 @@ class Server:
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self._process.stdout is not None
-        lines = [self._process.stdout.readline() for _ in range(2)]
-        assert "Questionnaire at http://127.0.0.1:" in lines[1], lines
-        self.address = lines[1].split()[2]
+        told = next(line for line in self._process.stdout if line.startswith("Questionnaire at "))
+        self.address = told.split()[2]
 
     def stop(self, how: signal.Signals) -> int:
         """End it with a signal; its exit status."""
