@@ -5,8 +5,8 @@ tests are skipped; with FIRTH_REQUIRE_BROWSER=1, as in continuous integration, t
 """
 
 import os
-import shutil
 import re
+import shutil
 import signal
 import subprocess
 import sys
