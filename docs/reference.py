@@ -1,7 +1,7 @@
 """Pages of the site that are made from code: commands, settings, the Python API, the notebook.
 
-A hook of mkdocs (`mkdocs.yml`): the pages are never written into the repository, so that they cannot
-be out of date.
+A hook of mkdocs (`mkdocs.yml`): the pages are never written into the repository, so that they
+cannot be out of date.
 """
 
 import ast
@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
+import griffe
 import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -22,6 +23,7 @@ from firth.run.config import Config
 from firth.run.section import Section
 
 ROOT = Path(__file__).parents[1]
+_KINDS = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false"}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -29,6 +31,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, made in PAGES.items():
         files.append(File.generated(config, name, content=made()))
     return files
+
+
+class Examples(griffe.Extension):
+    """Docstrings say `Example:`; the reader of docstrings calls that section `Examples:`."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Change the heading before the docstring is parsed."""
+        if obj.docstring:
+            obj.docstring.value = re.sub(r"(?m)^Example:$", "Examples:", obj.docstring.value)
 
 
 def commands() -> str:
@@ -144,9 +155,7 @@ def _settings(section: type[Section], prefix: str) -> Iterator[str]:
         if not _section(field.annotation):
             default = field.get_default(call_default_factory=True, validated_data={})
             shown = "" if default is None else f"`{_plain(default)}`"
-            yield _row(
-                f"`{prefix}{name}`", _kind(field.annotation), shown, field.description or ""
-            )
+            yield _row(f"`{prefix}{name}`", _kind(field.annotation), shown, field.description or "")
 
 
 def _section(kind: Any) -> type[Section] | None:
@@ -164,9 +173,7 @@ def _kind(kind: Any) -> str:
     if isinstance(kind, type) and issubclass(kind, Enum):
         return " / ".join(f"`{one.value}`" for one in kind)
     if isinstance(kind, type) and not get_args(kind):
-        return {"str": "text", "int": "whole number", "float": "number", "bool": "true or false"}.get(
-            kind.__name__, kind.__name__
-        )
+        return _KINDS.get(kind.__name__, kind.__name__)
     return " or ".join(_kind(one) for one in get_args(kind))
 
 

@@ -50,7 +50,7 @@ def test_texts_are_prose_and_the_same_each_time(tmp_path: Path) -> None:
 
 
 def test_the_texts_that_firth_carries_are_speeches(tmp_path: Path) -> None:
-    """Nothing else is needed: each has a name, a title, a date and prose, and no editor's remark."""
+    """Nothing else is needed: each has a name, a title, a date and prose, no editor's remark."""
     assert write_example(tmp_path / "new" / "speeches.jsonl") == 29
     lines = (tmp_path / "new" / "speeches.jsonl").read_text("utf-8").splitlines()
     records = [json.loads(line) for line in lines]

@@ -1,4 +1,4 @@
-"""The container file: slim, without rights, without CUDA where it is told to; what it starts is there."""
+"""The container file: slim, without rights, PyTorch from where it is told; it starts a command."""
 
 import json
 from pathlib import Path
@@ -35,9 +35,9 @@ def test_the_image_is_slim_and_has_no_rights() -> None:
 
 def test_what_it_copies_is_there() -> None:
     """Each source of a copy from outside exists."""
-    outside = [rest.split()[:-1] for word, rest in steps() if word == "COPY" and "--from" not in rest]
-    assert outside
-    assert all((ROOT / name).exists() for names in outside for name in names)
+    copies = [rest.split() for word, rest in steps() if word == "COPY" and "--from" not in rest]
+    assert copies
+    assert all((ROOT / name).exists() for *names, _ in copies for name in names)
 
 
 def test_what_it_starts_is_a_command() -> None:

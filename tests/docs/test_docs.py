@@ -3,8 +3,8 @@
 Blocks fenced as ```console are run line by line (lines that begin with `$ `), blocks fenced as
 ```python are executed; both in a folder that holds `docs/`, `examples/`, `README.md`, `texts/`,
 `pairs.tsv` and a finished tiny run `run/`; where a page names the speeches that firth carries, also
-the run `mine/` of them, so that they are learned from once. A block that cannot run here (it needs a hub, a large
-corpus, minutes) is fenced as ```text.
+the run `mine/` of them, so that they are learned from once. A block that cannot run here (it needs
+a hub, a large corpus, minutes) is fenced as ```text.
 """
 
 import json
