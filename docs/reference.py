@@ -36,7 +36,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 class Examples(griffe.Extension):
     """Docstrings say `Example:`; the reader of docstrings calls that section `Examples:`."""
 
-    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+    def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
         """Change the heading before the docstring is parsed."""
         if obj.docstring:
             obj.docstring.value = re.sub(r"(?m)^Example:$", "Examples:", obj.docstring.value)
