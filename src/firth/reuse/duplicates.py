@@ -12,6 +12,7 @@ import numpy as np
 
 from firth.corpus import ADDED, CORPUS
 from firth.corpus.build import DUPLICATES
+from firth.corpus.drawn import Pairs as Drawn
 from firth.corpus.library import Library
 from firth.corpus.store import DATE
 from firth.lexical.arrays import Ints
@@ -27,6 +28,7 @@ from firth.reuse.vectors import sentence_vectors
 from firth.run.files import write_atomically
 from firth.run.progress import track
 from firth.run.run import Run
+from firth.scale.scale import Scale, Scorer
 
 RATE = 0.001
 """Share of the pairs of sentences of one document that may be taken for alike."""
@@ -53,6 +55,8 @@ class Item:
         other_numbers: Whether a sentence has other numbers than the original, which models hardly
             see.
         date: Of the document, or "".
+        above: Share of random pairs of the run that score lower; None where `score` is no cosine of
+            the run's own vectors, or these have no scale.
     """
 
     document: str
@@ -63,6 +67,7 @@ class Item:
     score: float
     other_numbers: bool = False
     date: str = ""
+    above: float | None = None
 
     @property
     def place(self) -> str:
@@ -158,7 +163,7 @@ def _write_parquet(path: Path, groups: Sequence[Group]) -> None:
     text, number = pa.string(), pa.int64()
     columns = {"group": number, "original": pa.bool_(), "document": text, "title": text,
                "sentence": number, "text": text, "kind": text, "score": pa.float64(),
-               "other_numbers": pa.bool_(), "date": text}  # fmt: skip
+               "other_numbers": pa.bool_(), "date": text, "above": pa.float64()}  # fmt: skip
     rows = [
         {"group": n, "original": item is group.original, **asdict(item)}
         for n, group in enumerate(groups, start=1)
@@ -224,6 +229,7 @@ class _Search:
         forms = Forms(texts, self.min_words)
         near = NONE if self.kind is Kind.EXACT else forms.near()
         alike, name, remarks = NONE, "", _remarks(library, dates)
+        scale = Scale.current(self.run, Scorer.VECTORS) if self.model is None else None
         if self.kind is Kind.REWORDED:
             chosen = forms.distinct()
             with sentence_vectors(self.model, self.run, library, order[chosen]) as (vectors, name):
@@ -242,7 +248,8 @@ class _Search:
             inner = place - int(library.document_bounds[d]) + 1
             names = library.document_id(d), library.document_title(d)
             other = numbers_of(text(number)) != numbers_of(text(original))
-            return Item(*names, inner, text(number), kind, score, other, dates[d])
+            above = scale.shares(score)[Drawn.RANDOM] if scale and kind is Kind.REWORDED else None
+            return Item(*names, inner, text(number), kind, score, other, dates[d], above)
 
         def text(number: int) -> str:
             return library.text(int(order[number]))
