@@ -15,8 +15,8 @@ DOCUMENTS = ["tiny-texts/court-10.txt", "tiny-texts/court-14.txt"]
     "command",
     [
         ["duplicates", "RUN", "--kind", "near", "--min-words", "4"],
-        ["duplicates", "RUN", "--documents", "--threshold", "0.9"],
-        ["mine", "RUN", "--order", "kept", "--rate", "0.2"],
+        ["duplicates", "RUN", "--documents", "--threshold", "0.9", "--where", "id=*court*"],
+        ["mine", "RUN", "--order", "kept", "--rate", "0.2", "--source", "*court*"],
         ["compare-documents", *DOCUMENTS, "--run", "RUN", "--rate", "0.2"],
     ],
     ids=lambda command: " ".join(command[:4]),

@@ -13,6 +13,7 @@ from firth.reuse.duplicates import Duplicates, duplicates, numbers_of, reading_r
 from firth.reuse.kinds import Kind, Unit
 from firth.run.errors import InputError, MissingStageError
 from firth.scale.scale import Scale
+from firth.search.among import Among
 
 PLANTED = "The captain never knew who had opened the old gate at night."
 NEARLY = "The captain never knew who had opened the old gate at midnight."
@@ -51,6 +52,19 @@ def test_planted_duplicates_are_one_group(run: Path, tiny_run: Path) -> None:
     found = duplicates(run, model=tiny_run / "surrogate", threshold=0.9)
     assert {*near} <= {*planted(found)}
     assert found.compared <= len(Library.open(run))
+
+
+def test_some_documents(run: Path, tiny_run: Path) -> None:
+    """Only those are compared; what was dropped goes with what it repeats."""
+    asked = Among(where=("title=T3", "title=T30", "title=T7"))
+    found = duplicates(run, kind="near", among=asked)
+    assert planted(found) == [("T3", Kind.EXACT), ("T30", Kind.EXACT)]
+    assert found.compared < duplicates(run, kind="near").compared
+    whole = duplicates(run, unit="documents", model=tiny_run / "surrogate", among=asked)
+    assert whole.compared == 4
+    assert ("T7", "again-7") in [
+        (group.original.title, item.document) for group in whole.groups for item in group.copies
+    ]
 
 
 def test_reworded_items_say_what_their_scores_mean(tiny_run: Path) -> None:

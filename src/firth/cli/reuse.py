@@ -7,12 +7,16 @@ import typer
 
 from firth.cli.options import (
     AsJson,
+    Conditions,
+    DocumentPatterns,
     Force,
     OptionalOutFile,
     PresetOption,
     Quiet,
     Seed,
+    SourcePatterns,
     asked_run,
+    parse_among,
     start,
 )
 from firth.cli.show import show_json
@@ -64,6 +68,9 @@ def duplicates(
     threshold: Threshold = None,
     rate: Rate = 0.001,
     min_words: Annotated[int, typer.Option(min=2, help="Shorter sentences are passed over.")] = 6,
+    document: DocumentPatterns = None,
+    source: SourcePatterns = None,
+    where: Conditions = None,
     top: Annotated[int, typer.Option(min=0, help="Groups to show.")] = 10,
     out: OptionalOutFile = None,
     as_json: AsJson = False,
@@ -81,7 +88,7 @@ def duplicates(
     unit = Unit.DOCUMENTS if documents else Unit.SENTENCES
     found = find(
         folder, unit=unit, kind=kind, model=model, threshold=threshold, rate=rate,
-        min_words=min_words, seed=seed,
+        min_words=min_words, among=parse_among(document, source, where), seed=seed,
     )  # fmt: skip
     if out is not None:
         found.write(out)
@@ -98,6 +105,9 @@ def mine(
     candidates: Annotated[
         int, typer.Option(min=1, help="Documents that each is aligned with, at most.")
     ] = 10,
+    document: DocumentPatterns = None,
+    source: SourcePatterns = None,
+    where: Conditions = None,
     top: Annotated[int, typer.Option(min=0, help="Pairs to show.")] = 20,
     out: OptionalOutFile = None,
     as_json: AsJson = False,
@@ -114,7 +124,7 @@ def mine(
 
     found = find(
         folder, model=model, order=order, threshold=threshold, rate=rate, candidates=candidates,
-        seed=seed,
+        among=parse_among(document, source, where), seed=seed,
     )  # fmt: skip
     if out is not None:
         found.write(out)

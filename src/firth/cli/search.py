@@ -8,6 +8,8 @@ import typer
 from firth.cli.options import (
     AsJson,
     Changes,
+    Conditions,
+    DocumentPatterns,
     Force,
     OptionalOutFile,
     OutFile,
@@ -16,8 +18,10 @@ from firth.cli.options import (
     RunFolder,
     Seed,
     Settings,
+    SourcePatterns,
     asked_run,
     changed_run,
+    parse_among,
     parse_settings,
     start,
 )
@@ -156,23 +160,9 @@ def search(
     by: Annotated[
         str, typer.Option(help="`both`, `vectors` or `words`: what is compared.")
     ] = "both",
-    document: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN", help="Only documents of such names, as news-*; may be repeated."
-        ),
-    ] = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATTERN", help="Only documents of such files; may be repeated."),
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CONDITION",
-            help="Only documents of which a field is so: author=Ann, 'date>=2020'. Repeatable.",
-        ),
-    ] = None,
+    document: DocumentPatterns = None,
+    source: SourcePatterns = None,
+    where: Conditions = None,
     rerank: Annotated[
         bool, typer.Option("--rerank", help="Rank the best hits anew, by Origin.")
     ] = False,
@@ -198,7 +188,6 @@ def search(
     --out is a file of JSON.
     """
     start(quiet, out, force)
-    from firth.search.among import Among
     from firth.search.search import By, Search
     from firth.surrogate.cross_scorer import CrossScorer
 
@@ -213,7 +202,7 @@ def search(
         raise InputError(f"--preset {preset}: got neither --rerank nor --why, which ask Origin")
     found = Search.open(asked_run(folder, preset))
     scorer = CrossScorer.open(rerank_by) if rerank_by is not None else rerank
-    among = Among(tuple(document or ()), tuple(source or ()), tuple(where or ()))
+    among = parse_among(document, source, where)
     if remark := found.index.library.remark():
         note(remark)
     results = [
