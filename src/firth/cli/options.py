@@ -1,6 +1,7 @@
 """Options that several commands share, each declared once, and what they do."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -151,6 +152,21 @@ def parse_settings(
     whole: Changes = preset.settings if preset else {}
     lay_over(whole, changes)
     return whole
+
+
+@dataclass(frozen=True)
+class Building:
+    """What every command that builds stages of a run takes beside what is its own."""
+
+    as_json: AsJson = False
+    preset: PresetOption = None
+    settings: Settings = None
+    seed: Seed = None
+    quiet: Quiet = False
+
+    def changes(self, **named: Changes) -> Changes:
+        """What is to differ in the configuration; arguments and errors as in `parse_settings`."""
+        return parse_settings(self.settings, self.seed, self.preset, **named)
 
 
 def asked_run(folder: Path, preset: Preset | None, settings: Sequence[str] | None = None) -> Run:

@@ -299,9 +299,7 @@ def _write_explanations(found: Iterable["Explanation"], out: Path, scale: "Scale
             file.write(json.dumps(plain, indent=indent, ensure_ascii=False) + "\n")
 
 
-def _cells(
-    score: float, one: str, two: str, decimals: int, scale: "Scale | None"
-) -> Iterator[str]:
+def _cells(score: float, one: str, two: str, decimals: int, scale: "Scale | None") -> Iterator[str]:
     """A row of a table: the score, the sentences, and what the score means as JSON has it."""
     yield from (f"{score:.{decimals}f}", one, two)
     if scale:

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from firth.cli.fields import options_of
 from firth.cli.options import (
     AsJson,
+    Building,
     Changes,
     Conditions,
     DocumentPatterns,
@@ -16,13 +18,10 @@ from firth.cli.options import (
     PresetOption,
     Quiet,
     RunFolder,
-    Seed,
-    Settings,
     SourcePatterns,
     asked_run,
     changed_run,
     parse_among,
-    parse_settings,
     start,
 )
 from firth.cli.show import show_built, show_explanation, show_json
@@ -46,22 +45,20 @@ _REASONS = 3
 """Pieces of evidence of each part that `--why` shows."""
 
 
+@options_of(Building)
 def index(
     folder: RunFolder,
     model: Model = None,
-    as_json: AsJson = False,
-    preset: PresetOption = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """Store the vectors of all sentences of a run, to be searched and compared."""
-    start(quiet)
+    start(settings.quiet)
     from firth.index import INDEX
     from firth.pipeline import bring_up_to_date
 
-    run = changed_run(folder, parse_settings(settings, seed, preset, index={"model": model}))
-    show_built(bring_up_to_date(run, INDEX), as_json)
+    run = changed_run(folder, settings.changes(index={"model": model}))
+    show_built(bring_up_to_date(run, INDEX), settings.as_json)
 
 
 def encode(
@@ -117,6 +114,7 @@ def encode(
         tell(f"{done.ids}: their names")
 
 
+@options_of(Building)
 def scale(
     folder: RunFolder,
     labels: Annotated[
@@ -126,20 +124,17 @@ def scale(
             show_default=False,
         ),
     ] = None,
-    as_json: AsJson = False,
-    preset: PresetOption = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """Learn what scores mean in this corpus: how high random pairs and neighbours score."""
-    start(quiet)
+    start(settings.quiet)
     from firth.pipeline import bring_up_to_date
     from firth.scale import SCALE
 
     named: Changes = {"labels": str(labels) if labels else None}
-    run = changed_run(folder, parse_settings(settings, seed, preset, scale=named))
-    show_built(bring_up_to_date(run, SCALE), as_json)
+    run = changed_run(folder, settings.changes(scale=named))
+    show_built(bring_up_to_date(run, SCALE), settings.as_json)
 
 
 def search(
