@@ -29,7 +29,9 @@ def test_commands_print_and_write(command: list[str], tiny_run: Path, tmp_path: 
     assert max(map(len, text.output.splitlines())) <= 80
     out = ["--out", str(tmp_path / "found.jsonl")]
     found = CliRunner().invoke(app, [*given, "--json", *out])
-    assert isinstance(json.loads(found.output), dict)
+    told = json.loads(found.output)
+    of_the_run = command[0] in ("mine", "compare-documents")  # the others ask no vectors of it
+    assert ("scale" in told) == ("A similarity of" in text.output) == of_the_run
     assert (tmp_path / "found.jsonl").is_file()
     assert CliRunner().invoke(app, [*given, *out]).exit_code == 1
     assert CliRunner().invoke(app, [*given, *out, "--force"]).exit_code == 0
