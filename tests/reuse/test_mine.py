@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,7 +58,9 @@ def test_of_some_documents_the_pairs_are_those_among_all(
     """Of the same threshold; with as many candidates as documents, none is crowded out."""
     asked = ("again", "s*", "w*", "c*")
     some = Among(documents=asked)
-    given = {"model": tiny_run / "surrogate", "threshold": mined.threshold, "candidates": 30}
+    given: dict[str, Any] = {
+        "model": tiny_run / "surrogate", "threshold": mined.threshold, "candidates": 30,
+    }  # fmt: skip
     found, whole = mine(run, among=some, **given), mine(run, **given)
     names = [*np.array(Library.open(run).document_ids())[some.chosen(Library.open(run))]]
     inside = [pair for pair in whole.pairs if {pair.a, pair.b} <= set(names)]
