@@ -1,6 +1,6 @@
 """Reasons: a score, what it is the sum of, which words it hangs on, and what has no counterpart."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,6 +19,9 @@ from firth.origin.evidence import (
     named,
 )
 from firth.origin.page import coloured, document, drawn_theme, safe, table
+
+Meaning = Callable[[float], str]
+"""A score → what it means, in words: `Scale.describe`."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,9 @@ class Reasons:
         """The whole explanation as plain values, for JSON."""
         return {**asdict(self), "told": self.told}
 
-    def html(self) -> str:
+    def html(self, meaning: Meaning | None = None) -> str:
         """A page of its own: no file, script or address is needed beside it."""
-        return page([self])
+        return page([self], meaning=meaning)
 
     @property
     def summary(self) -> str:
@@ -177,12 +180,20 @@ class Reasons:
         return f"Mind: {'; '.join(found)}." if found else ""
 
 
-def page(found: Iterable[Explanation], title: str = "Reasons for similarity") -> str:
-    """A page of explanations, in order."""
-    return document(title, map(_article, found))
+def page(
+    found: Iterable[Explanation],
+    title: str = "Reasons for similarity",
+    meaning: Meaning | None = None,
+) -> str:
+    """A page of explanations, in order; and what each score means, where that is known."""
+
+    def meant(score: float) -> str:
+        return f'<p class="faint">{safe(meaning(score))}</p>' if meaning else ""
+
+    return document(title, (_article(each, meant(each.similarity)) for each in found))
 
 
-def _article(found: Explanation) -> str:
+def _article(found: Explanation, meant: str) -> str:
     if not isinstance(found, Reasons):
         rows = "".join(
             f'<tr><td class="n">{item.amount:+.4f}</td><td>{safe(item.text)}'
@@ -191,7 +202,7 @@ def _article(found: Explanation) -> str:
         )
         return (
             f'<p class="text">{safe(found.sentence1)}</p><p class="text">{safe(found.sentence2)}'
-            f"</p><p>{safe(found.summary)}</p><table>{rows}</table>"
+            f"</p><p>{safe(found.summary)}</p>{meant}<table>{rows}</table>"
         )
     score = found.similarity
     most = max((abs(w.added or 0.0) for w in (*found.words1, *found.words2)), default=0.0)
@@ -200,6 +211,7 @@ def _article(found: Explanation) -> str:
         f'<p class="text">{coloured(found.sentence2, found.words2, most)}</p>',
         f"<p>{safe(found.told)}</p>",
         f'<p class="faint">{safe(found.summary)}</p>',
+        meant,
     ]
     if found.knowledge is Knowledge.NONE:
         return "".join(parts)

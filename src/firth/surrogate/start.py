@@ -135,13 +135,14 @@ def static_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTr
     words = frequent_words(frequencies, config.vocabulary, config.min_sentences)
     pieces = word_pieces(words, open_tokenizer(run))
     space, history = _space(run, scratch, seed, has_context)
-    own = Blend.of(run, run.config.origin).own if has_context else DEFAULT.own
+    blend = Blend.of(run, run.config.origin) if has_context else DEFAULT
+    space = blend.known(space)
     stemmed = stems(words, space.bag.stemmer)
     lengths = np.array([space.rarity(stem) for stem in stemmed], np.float32)
     piece_lengths = np.full(len(pieces), config.piece_length * lengths.max(initial=0.0), np.float32)
     grams = [ngrams(stem) for stem in stemmed] + [runs(_framed(piece)) for piece in pieces]
     vectors = own_directions(grams, dimensions, derive_seed(seed, "n-grams"))
-    vectors *= np.float32(own) * np.concatenate((lengths, piece_lengths))[:, None]
+    vectors *= np.float32(blend.length) * np.concatenate((lengths, piece_lengths))[:, None]
     vectors[: len(words)] += learned_vectors(space, stemmed, dimensions)
     unknown = np.zeros((1, dimensions), np.float32)
     module = StaticEmbedding(word_tokenizer([*words, *pieces]), np.concatenate((unknown, vectors)))
