@@ -64,6 +64,10 @@ for (const tab of tabs) {
   });
 }
 addEventListener("hashchange", route);
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address bar has what is asked
+  document.getElementById("content").focus();
+});
 
 async function start() {
   const status = document.getElementById("opening");

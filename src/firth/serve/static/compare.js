@@ -31,29 +31,88 @@ export function compare(panel, run, go) {
     h("div", { class: "two" }, fields.map((field) => field.label)),
     h("div", { class: "actions" }, h("button", { class: "main" }, "Compare")),
   );
-  panel.append(form, ...examples(run.examples ?? [], go));
-  const work = worker(panel);
+  const place = h("div");
+  panel.append(form, ...examples(run.examples, go), place);
+  const work = worker(place);
 
   return {
     heading: "Compare",
     show(asked) {
       first.value = asked.get("a") ?? first.value;
       second.value = asked.get("b") ?? second.value;
-      if (!asked.get("a") || !asked.get("b")) return;
-      const question = { first: asked.get("a"), second: asked.get("b") };
-      work("Comparing", (signal) => ask("/api/explain", question, signal), draw);
+      const texts = [asked.get("a"), asked.get("b")];
+      if (!texts.every((text) => text?.trim())) return;
+      if (run.has.reasons) work("Comparing", (signal) => explained(texts, signal), drawReasons);
+      else work("Comparing", (signal) => scored(texts, run.has, signal), drawScores);
     },
   };
 }
 
-function draw(found) {
-  const score = found.similarity;
-  const cards = [scale("Origin", score, found.scale)];
-  if (found.surrogate) cards.push(scale("Surrogate", found.surrogate.score, found.surrogate.scale));
+const explained = ([first, second], signal, components = null) =>
+  ask("/api/explain", { first, second, components }, signal);
+
+/** Where nothing tells reasons: the scores of those that are there. */
+async function scored(texts, has, signal) {
+  const models = ["origin", "surrogate"].filter((model) => has[model]);
+  const found = models.map(async (model) => {
+    const { scores, scale } = await ask("/api/similarity", { pairs: [texts], model }, signal);
+    return { model, score: scores[0], scale: scale[0] };
+  });
+  return Promise.all(found);
+}
+
+function drawScores(found) {
+  const named = ({ model, score, scale: shares }) =>
+    scale(model === "origin" ? "Origin" : "Surrogate", score, shares);
   return {
-    node: [h("div", { class: "scales" }, cards), h("h2", {}, "Why"), reasons(found)],
-    told: [`Origin ${fixed(score)}`, meaning(found.scale)].filter(Boolean).join(", "),
+    node: h("div", { class: "scales" }, found.map(named)),
+    told: found.map(({ model, score }) => `${model} ${fixed(score)}`).join(", "),
   };
+}
+
+function drawReasons(found) {
+  const cards = [scale("Origin", found.similarity, found.scale)];
+  if (found.surrogate) cards.push(scale("Surrogate", found.surrogate.score, found.surrogate.scale));
+  const place = h("div");
+  const work = worker(place);
+  const shown = h("div", {}, reasons(found));
+  const told = [`Origin ${fixed(found.similarity)}`, meaning(found.scale)];
+  return {
+    node: [
+      h("div", { class: "scales" }, cards),
+      h("h2", {}, "Why"),
+      components(found, shown, work),
+      place,
+      shown,
+    ],
+    told: told.filter(Boolean).join(", "),
+  };
+}
+
+/** Which components count; another choice asks again at once. */
+function components(found, shown, work) {
+  if (found.components.length < 2) return null;
+  const texts = [found.sentence1, found.sentence2];
+  const boxes = found.components.map((name) =>
+    h("input", { type: "checkbox", value: name, checked: true, on: { change: () => again() } }),
+  );
+  const again = () => {
+    const kept = boxes.filter((box) => box.checked).map((box) => box.value);
+    // One has to stay: without any there is no score.
+    for (const box of boxes) box.disabled = kept.length === 1 && box.checked;
+    const all = kept.length === boxes.length;
+    work(
+      "Comparing",
+      (signal) => explained(texts, signal, all ? null : kept),
+      (other) => {
+        shown.replaceChildren(reasons(other));
+        const score = fixed(other.similarity, 3);
+        return { node: null, told: all ? "" : `By ${kept.join(" and ")} alone: ${score}.` };
+      },
+    );
+  };
+  const labels = boxes.map((box) => h("label", {}, box, box.value));
+  return h("fieldset", {}, h("legend", {}, "What counts"), labels);
 }
 
 function examples(pairs, go) {

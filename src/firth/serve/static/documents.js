@@ -6,6 +6,7 @@ import { pages } from "./pages.js";
 import { why } from "./search.js";
 import { worker } from "./work.js";
 
+const MINED = 1000; // pairs of documents that are asked for, at most
 const PAUSE = 200; // milliseconds without a key before names are looked up
 
 export function documents(panel, run, go) {
@@ -37,7 +38,7 @@ export function documents(panel, run, go) {
   const mined = () =>
     mine(
       "Comparing all documents",
-      (signal, told) => stream("/api/mine", {}, signal, told),
+      (signal, told) => stream("/api/mine", { top: MINED }, signal, told),
       drawMined,
     );
 
@@ -49,18 +50,14 @@ export function documents(panel, run, go) {
       first.input.value = a;
       second.input.value = b;
       if (!a || !b) work("Opening the document", (signal) => open(a || b, signal), drawOne);
-      else work("Comparing documents", (signal, told) => both(a, b, signal, told), drawBoth);
+      else work("Comparing documents", (signal) => both(a, b, signal), (found) => drawBoth(found, run));
     },
   };
 }
 
 const open = (id, signal) => ask(`/api/document/${encodeURIComponent(id)}`, undefined, signal);
 
-async function both(a, b, signal, told) {
-  const [one, two] = await Promise.all([open(a, signal), open(b, signal)]);
-  const question = { first: a, second: b };
-  return { one, two, found: await stream("/api/documents/compare", question, signal, told) };
-}
+const both = (first, second, signal) => ask("/api/documents/compare", { first, second }, signal);
 
 /** A field for the name of a document, with those that fit what is typed. */
 function chooser(name, id) {
@@ -84,24 +81,24 @@ function chooser(name, id) {
 }
 
 function drawOne(found) {
-  const list = found.sentences.map((text) => h("li", { value: null }, said("p", text)));
+  const list = found.sentences.map((text) => h("li", {}, said("p", text)));
   return {
-    node: [h("h2", {}, h("bdi", {}, titleOf(found))), h("ol", {}, list)],
+    node: [h("h2", {}, h("bdi", {}, found.title || found.id)), h("ol", {}, list)],
     told: `${plural(found.sentences.length, "sentence")}. Name another document to compare it with.`,
   };
 }
 
-function drawBoth({ one, two, found }) {
+function drawBoth(found, run) {
   const shares = [
     ["First in the second", found.coverage_a, found.reused_a],
     ["Second in the first", found.coverage_b, found.reused_b],
   ];
-  const rows = aligned(one.sentences, two.sentences, found.matches);
-  const told = `${plural(found.matches.length, "match")
-    .replace("matchs", "matches")} at ${fixed(found.threshold)} or more; score ${fixed(found.score)}.`;
+  const rows = aligned(found.texts_a, found.texts_b, found.matches);
+  const alike = plural(found.matches.length, "pair");
+  const told = `${alike} of sentences are alike, by ${fixed(found.threshold)} or more.`;
   return {
     node: [
-      h("h2", {}, h("bdi", {}, titleOf(one)), " | ", h("bdi", {}, titleOf(two))),
+      h("h2", {}, h("bdi", {}, found.a), " | ", h("bdi", {}, found.b)),
       h(
         "dl",
         { class: "facts" },
@@ -117,7 +114,7 @@ function drawBoth({ one, two, found }) {
         h("div", {}, h("dt", {}, "Score"), h("dd", {}, fixed(found.score))),
       ),
       found.remarks.map((remark) => h("p", { class: "soft" }, remark)),
-      pages(rows, drawRow, "aligned"),
+      pages(rows, (row) => drawRow(row, run), "aligned"),
     ],
     told,
   };
@@ -149,7 +146,7 @@ function aligned(first, second, matches) {
   return rows.map((row) => ({ ...row, one: texts(first, row.a), two: texts(second, row.b) }));
 }
 
-function drawRow({ a, b, one, two, score, kind }) {
+function drawRow({ a, b, one, two, score, kind }, run) {
   const shade = score === undefined ? 0 : (0.12 + 0.4 * score ** 2).toFixed(2);
   const cell = (side, numbers, text) =>
     text
@@ -157,12 +154,12 @@ function drawRow({ a, b, one, two, score, kind }) {
           style: { "--strength": shade },
         })
       : h("p", {});
-  const [button, place] = score === undefined ? [h("span", {}), null] : why(one, two, fixed(score));
-  if (score !== undefined) {
-    button.setAttribute("aria-label", `Similarity ${fixed(score)}, ${kind}: why?`);
-    button.title = `${kind}: why?`;
-  }
-  return h("li", {}, h("div", { class: "pair" }, cell("A", a, one), cell("B", b, two), button), place);
+  const cells = [cell("A", a, one), cell("B", b, two)];
+  if (score === undefined) return h("li", {}, h("div", { class: "pair" }, cells));
+  const alike = `${fixed(score)} ${kind}`;
+  const [button, place] = run.has.reasons ? why(one, two, alike) : [h("span", {}, alike), null];
+  button.title = "Why?";
+  return h("li", {}, h("div", { class: "pair" }, cells, button), place);
 }
 
 function drawMined(found) {
@@ -188,9 +185,11 @@ function drawMined(found) {
       ),
     );
   return {
-    node: [h("h2", {}, "The most re-used"), pages(found.pairs, line, "mined")],
-    told: `${plural(found.found ?? found.pairs.length, "pair")} of documents have something in common.`,
+    node: [
+      h("h2", {}, "The most re-used"),
+      found.remark ? h("p", { class: "soft" }, found.remark) : null,
+      pages(found.pairs, line, "mined"),
+    ],
+    told: `${plural(found.found, "pair")} of documents have something in common.`,
   };
 }
-
-const titleOf = (document) => document.title || document.fields?.title?.[0] || document.id;

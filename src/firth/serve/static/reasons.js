@@ -84,71 +84,33 @@ function lighting(sentences) {
   return light;
 }
 
-/** What the score is the sum of, as one bar; each component can be left out. */
+/** What the score is the sum of, as one bar with its legend. */
 function stack(found) {
-  const parts = Object.entries(found.parts).map(([name, { added, rest }]) =>
-    name === "equal" ? { name, added } : { name, added: added - rest },
-  );
-  const rest = Object.entries(found.parts).reduce(
-    (sum, [name, part]) => sum + (name === "equal" ? 0 : part.rest),
-    0,
-  );
-  parts.sort((one, two) => Object.keys(PARTS).indexOf(one.name) - Object.keys(PARTS).indexOf(two.name));
-  parts.push({ name: "rest", added: rest });
+  const rest = (name, part) => (name === "equal" ? 0 : part.rest);
+  const parts = Object.entries(found.parts).map(([name, part]) => ({
+    name,
+    added: part.added - rest(name, part),
+  }));
+  const left = Object.entries(found.parts).reduce((sum, [name, part]) => sum + rest(name, part), 0);
+  const order = Object.keys(PARTS);
+  parts.sort((one, two) => order.indexOf(one.name) - order.indexOf(two.name));
+  parts.push({ name: "rest", added: left });
   const whole = parts.reduce((sum, part) => sum + Math.abs(part.added), 0) || 1;
-  const kept = new Set(parts.map((part) => part.name));
-  const sum = h("output", { class: "small" });
   const bars = parts.map(({ name, added }) =>
     h("i", {
       class: `${name}${added < 0 ? " less" : ""}`,
       style: { "--size": ((100 * Math.abs(added)) / whole).toFixed(3) },
     }),
   );
-  const tell = () => {
-    const left = parts.filter((part) => kept.has(part.name));
-    const score = left.reduce((total, part) => total + part.added, 0);
-    parts.forEach((part, n) => bars[n].classList.toggle("off", !kept.has(part.name)));
-    sum.textContent =
-      left.length === parts.length
-        ? `All together ${fixed(found.similarity, 3)}.`
-        : `Without ${listed(parts, kept)}: ${fixed(score, 3)} of ${fixed(found.similarity, 3)}.`;
-  };
-  const toggles = parts.map(({ name, added }) =>
-    h(
-      "li",
-      { class: name },
-      h(
-        "label",
-        {},
-        h("input", {
-          type: "checkbox",
-          checked: true,
-          on: {
-            change: (event) => {
-              if (event.target.checked) kept.add(name);
-              else kept.delete(name);
-              tell();
-            },
-          },
-        }),
-        h("i", { class: "key", "aria-hidden": "true" }),
-        `${PARTS[name] ?? name} ${signed(added)}`,
-      ),
-    ),
+  const keys = parts.map(({ name, added }) =>
+    h("li", { class: name }, h("i", { class: "key" }), `${PARTS[name] ?? name} ${signed(added)}`),
   );
-  tell();
   return h(
     "section",
-    { class: "sum", "aria-label": "What the score is the sum of" },
+    { "aria-label": "What the score is the sum of" },
     h("div", { class: "stack", "aria-hidden": "true" }, bars),
-    h("ul", { class: "legend" }, toggles),
-    sum,
+    h("ul", { class: "legend" }, keys),
   );
-}
-
-function listed(parts, kept) {
-  const names = parts.filter((part) => !kept.has(part.name)).map((part) => PARTS[part.name]);
-  return names.map((name) => name.toLowerCase()).join(" and ");
 }
 
 /** A line of an amount: label, amount, its share of the score, a bar as long as that. */

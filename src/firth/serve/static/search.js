@@ -8,7 +8,7 @@ import { meaning } from "./scale.js";
 import { worker } from "./work.js";
 
 const BY = { both: "meaning and words", vectors: "meaning", words: "words" };
-const TOPS = [10, 50, 100, 1000, 10000, 100000];
+const TOPS = [10, 50, 100, 1000];
 
 export function search(panel, run, go) {
   const query = h("input", { type: "search", dir: "auto", required: true, maxlength: 20000 });
@@ -20,12 +20,19 @@ export function search(panel, run, go) {
   const top = h("select", {}, TOPS.map((n) => h("option", { value: n }, plural(n, "hit"))));
   const documents = h("input", { type: "checkbox" });
   const rerank = h("input", { type: "checkbox", disabled: !run.has.origin });
-  const where = h("textarea", { rows: 2, placeholder: "author=Ann\ndate>=2020" });
+  const area = (placeholder) => h("textarea", { rows: 2, placeholder, dir: "auto" });
+  const [names, where] = [area("news-*"), area("author=Ann\ndate>=2020")];
+  const known = run.fields.length ? ` (${run.fields.join(", ")})` : "";
   const filters = h(
     "details",
     {},
     h("summary", {}, "Filters"),
-    h("label", {}, h("span", {}, "Only documents of which this is so, a condition a line"), where),
+    h(
+      "div",
+      { class: "two" },
+      h("label", {}, h("span", {}, "Only documents of these names, a pattern a line"), names),
+      h("label", {}, h("span", {}, `And of which this is so, a condition a line${known}`), where),
+    ),
   );
   const form = h(
     "form",
@@ -40,6 +47,7 @@ export function search(panel, run, go) {
           if (top.value !== String(TOPS[0])) asked.top = top.value;
           if (documents.checked) asked.documents = "1";
           if (rerank.checked) asked.rerank = "1";
+          if (names.value.trim()) asked.document = names.value.trim();
           if (where.value.trim()) asked.where = where.value.trim();
           go("search", asked);
         },
@@ -69,15 +77,17 @@ export function search(panel, run, go) {
       top.value = TOPS.includes(Number(asked.get("top"))) ? asked.get("top") : String(TOPS[0]);
       documents.checked = asked.has("documents");
       rerank.checked = asked.has("rerank");
+      names.value = asked.get("document") ?? "";
       where.value = asked.get("where") ?? "";
-      filters.open = Boolean(where.value);
+      filters.open = Boolean(names.value || where.value);
       const question = {
         query: query.value,
         by: by.find((each) => each.box.checked)?.value ?? "both",
         top: Number(top.value),
         documents: documents.checked,
         rerank: rerank.checked,
-        where: where.value.split("\n").map((each) => each.trim()).filter(Boolean),
+        document: lines(names.value),
+        where: lines(where.value),
       };
       work(
         "Searching",
@@ -87,6 +97,8 @@ export function search(panel, run, go) {
     },
   };
 }
+
+const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 
 function draw(found, question, run) {
   const hits = found.hits;
@@ -98,14 +110,17 @@ function draw(found, question, run) {
     return { node: h("p", { class: "notice" }, hint), told: "Nothing found." };
   }
   return {
-    node: pages(hits, (hit, rank) => drawHit(hit, rank, question.query, run), "hits"),
+    node: [
+      found.remark ? h("p", { class: "notice" }, found.remark) : null,
+      pages(hits, (hit, rank) => drawHit(hit, rank, question.query, run), "hits"),
+    ],
     told: `${plural(hits.length, "hit")}.`,
   };
 }
 
 function drawHit(hit, rank, query, run) {
   const titled = hit.title && hit.title !== hit.document;
-  const fields = Object.entries(hit.fields ?? {}).map(([name, values]) => `${name}: ${values.join(", ")}`);
+  const fields = Object.entries(hit.fields).map(([name, values]) => `${name}: ${values.join(", ")}`);
   return h(
     "li",
     {},
@@ -126,7 +141,7 @@ function drawHit(hit, rank, query, run) {
         fields.map((field) => [" · ", h("bdi", {}, field)]),
       ),
       h("p", { class: "small" }, scored(hit)),
-      run.has.origin ? why(query, hit.text) : null,
+      run.has.reasons ? why(query, hit.text) : null,
     ),
   );
 }
