@@ -15,9 +15,9 @@ from firth.run.code import _imported
 
 ROOT = Path(firth.__file__).parent
 PACKAGES = (
-    "run", "lexical", "corpus", "check", "context", "paper", "origin", "harvest", "surrogate",
+    "run", "web", "lexical", "corpus", "check", "context", "paper", "origin", "harvest", "surrogate",
     "index", "scale", "search", "baselines", "evaluate", "finetune", "reuse", "relatedness",
-    "pipeline", "searchable", "demo", "reproduce", "cli", "__main__",
+    "pipeline", "summaries", "searchable", "serve", "demo", "reproduce", "cli", "__main__",
 )  # fmt: skip
 """From left to right, as the data flows: each imports from those to its left only."""
 SETTINGS = "settings"

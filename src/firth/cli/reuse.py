@@ -183,12 +183,11 @@ def _show(
         folder: Of the run.
         threshold: Cosine of the run's Surrogate; None where it is not one.
     """
-    from firth.scale.scale import Scale, Scorer
+    from firth.scale.scale import Scale, Scorer, with_shares
 
     scale = None if threshold is None else Scale.current(Run.open(folder), Scorer.VECTORS)
     if as_json:
-        more = {"scale": scale.shares(threshold)} if scale and threshold is not None else {}
-        show_json({**found.as_dict(top), **more})
+        show_json(with_shares(found.as_dict(top), scale, threshold or 0.0))
         return
     tell(found.text(top))
     if scale and threshold is not None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from firth.cli.summaries import sentences_of
+from firth.summaries import sentences_of
 from firth.run.screen import say, say_styled, tell, wrapped
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Reasons: a score, what it is the sum of, which words it hangs on, and what has no counterpart."""
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from firth.lexical.marks import Mark
@@ -68,6 +69,19 @@ class Reasons:
     def as_dict(self) -> dict[str, Any]:
         """The whole explanation as plain values, for JSON."""
         return {**asdict(self), "told": self.told}
+
+    def cut(self, top: int) -> "Reasons":
+        """The same with the `top` weightiest themes and meetings; what the others add is rest."""
+        themes, meetings = self.themes[:top], self.meetings[:top]
+        listed = {
+            THEMES: [each.added for each in themes],
+            WORDS: [each.added for each in meetings],
+        }
+        parts = {
+            name: Part(part.added, part.added - math.fsum(listed[name])) if name in listed else part
+            for name, part in self.parts.items()
+        }
+        return replace(self, parts=parts, themes=themes, meetings=meetings)
 
     def html(self) -> str:
         """A page of its own: no file, script or address is needed beside it."""
