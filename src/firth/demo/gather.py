@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
-from firth.context import CONTEXT
-from firth.context.build import HISTORY
 from firth.corpus import CORPUS
 from firth.corpus.statistics import evenly_spaced, fit_idf_on_run
+from firth.curves import training_curves
 from firth.demo.beside import Beside, beside
-from firth.demo.report import Curve, DemoReport, Searched
+from firth.demo.report import DemoReport, Searched
 from firth.evaluate import EVALUATION
-from firth.evaluate.task import Kind
 from firth.evaluate.load import find_named
+from firth.evaluate.task import Kind
 from firth.lexical.scorer import Scorer
 from firth.lexical.tfidf import TfIdf
 from firth.origin.origin import Origin
@@ -57,7 +56,7 @@ def gather_report(
     scored = zip(pairs, origin.similarities(pairs), _cosines(surrogate, pairs), strict=True)
     return DemoReport(
         facts={name: f"{counts[name]:,}" for name in _FACTS} | {"seed": str(run.config.seed)},
-        curves=_curves(run, recorded),
+        curves=training_curves(run),
         scores=_by_kind(told),
         distilled=([score for _, score in told], _cosines(surrogate, asked)),
         pairs=[(*pair, float(score), cosine) for pair, score, cosine in scored],
@@ -68,25 +67,6 @@ def gather_report(
         notes=_notes(recorded),
         settings=run.config.to_yaml(),
     )
-
-
-def _curves(run: Run, recorded: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Curve]]]:
-    learned: Mapping[str, Any] = read_json(run.folder(CONTEXT) / HISTORY)
-    distilled = {"distillation": recorded["history"]["distillation"]}
-    return {
-        title: (
-            label,
-            {
-                name: [(entry["step"], entry["loss"]) for entry in entries if "loss" in entry]
-                for name, entries in histories.items()
-            },
-        )
-        for title, label, histories in (
-            ("Context fit: training loss", "nats", learned),
-            ("Surrogate: training loss", "divergence from Origin", distilled),
-        )
-        if any(histories.values())
-    }
 
 
 def _held_out(run: Run) -> tuple[list[tuple[str, str]], list[tuple[str, float]]]:

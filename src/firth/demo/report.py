@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from firth.curves import Curve
 from firth.demo.beside import Beside
 from firth.lexical.scorer import Explanation
 from firth.origin.page import style
@@ -30,8 +31,6 @@ except ImportError as error:
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Curve = Sequence[tuple[float, float]]
-"""Points of a line: (step, value)."""
 _COLOURS = ("#2a6f97", "#bc6c25", "#606c38", "#9d4edd")
 # The size and the font belong to the page; colours of text and lines follow it, so that the plots
 # can be read in light and in dark. Equal data give equal bytes.

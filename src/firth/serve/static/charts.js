@@ -41,7 +41,7 @@ function line({ name, value, low, high }, at) {
 
 /** Curves of training: title → {label, lines: name → [[step, value], …]}; a figure each. */
 export function curves(found) {
-  const drawn = Object.entries(found ?? {}).map(([title, { label, lines }]) =>
+  const drawn = Object.entries(found).map(([title, { label, lines }]) =>
     h(
       "figure",
       {},

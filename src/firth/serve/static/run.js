@@ -1,44 +1,64 @@
 /** Run: how good it is, what was read, skipped and dropped, and what each stage did. */
 
+import { stream } from "./api.js";
 import { curves, intervals } from "./charts.js";
 import { count, h, said } from "./dom.js";
+import { worker } from "./work.js";
 
 const CHECK = "Which sentence follows another, in documents that were kept apart (%; 50 is chance)";
 const RATED = "Against human ratings (× 100, with 95 % intervals)";
-const FACTS = ["documents", "sentences", "words"];
+const FACTS = [
+  ["documents", "documents"],
+  ["sentences", "sentences"],
+  ["words", "words"],
+  ["held_out", "documents kept apart"],
+];
 
 export function run(panel, run) {
-  const facts = FACTS.filter((name) => typeof run[name] === "number");
+  const place = h("div");
+  const work = worker(place);
   panel.append(
-    h("p", { class: "verdict" }, verdict(run)),
-    ...[run.check ? intervals(CHECK, [checked(run.check)]) : []].flat(),
+    place,
     ...evaluated(run.evaluation),
     h("h2", {}, "What was read"),
     h(
       "dl",
       { class: "facts" },
-      facts.map((name) => h("div", {}, h("dt", {}, name), h("dd", {}, count(run[name])))),
+      FACTS.map(([name, plain]) =>
+        h("div", {}, h("dt", {}, plain), h("dd", {}, count(run[name]))),
+      ),
     ),
     left(run.skipped),
     h("h2", {}, "Stages"),
-    stages(run.stages ?? []),
+    stages(run.stages),
     ...curves(run.curves),
   );
-  return { heading: "Run", show() {} };
+  return {
+    heading: "Run",
+    show() {
+      if (run.has.check && run.has.surrogate) {
+        work(
+          "Asking the model about documents that were kept apart",
+          (signal, told) => stream("/api/check", {}, signal, told),
+          drawCheck,
+        );
+      } else {
+        place.replaceChildren(h("p", { class: "verdict" }, "Nothing says yet how good this run's model is."));
+      }
+    },
+  };
 }
 
-/** What the run is worth, in a sentence or two. */
-function verdict({ check }) {
-  const found = check?.verdicts ?? [];
-  if (!found.length) return "Nothing says yet how good this run's model is.";
-  return found.map((each) => `${each[0].toUpperCase()}${each.slice(1).replace(/\.$/, "")}.`).join(" ");
-}
-
-function checked(check) {
-  const rows = check.systems
-    .filter((system) => system.accuracy.next)
-    .map((system) => ({ name: system.model, ...system.accuracy.next }));
-  return { name: "", rows };
+/** What the run is worth: a chart on top, and a plain verdict. */
+function drawCheck({ verdict, systems }) {
+  const told = `${verdict[0].toUpperCase()}${verdict.slice(1)}`;
+  return {
+    node: [
+      systems.length ? intervals(CHECK, [{ name: "", rows: systems }]) : null,
+      h("p", { class: "verdict" }, told),
+    ],
+    told: "",
+  };
 }
 
 function evaluated(evaluation) {
@@ -55,7 +75,7 @@ function evaluated(evaluation) {
 
 /** What was left out, and why. */
 function left(skipped) {
-  const reasons = Object.entries(skipped ?? {});
+  const reasons = Object.entries(skipped);
   if (!reasons.length) return h("p", {}, "Nothing was skipped.");
   return h(
     "table",
