@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firth.demo.beside import beside
@@ -42,10 +42,12 @@ def test_who_is_right_is_listed_and_counted() -> None:
     assert (found.nearer, found.farther) == (N, 0)
     assert "Origin beats tf-idf" in found.verdict
     assert found.hurt == ()
-    assert {each.sentence1 for each in found.helped} <= {"one 0", "one 1", f"one {N - 1}", f"one {N - 2}"}
+    ends = {0, 1, N - 2, N - 1}
+    assert {each.sentence1 for each in found.helped} <= {f"one {number}" for number in ends}
     assert all(each.rated == each.model for each in found.helped)
 
 
+@settings(max_examples=15)
 @given(st.lists(st.floats(0, 1), min_size=2 * N, max_size=2 * N))
 def test_turned_round_it_tells_the_same(scores: list[float]) -> None:
     """What the one has right and the other wrong, changes sides with them; scales do not matter."""

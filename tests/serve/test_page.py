@@ -143,11 +143,11 @@ def test_compare(page: Any) -> None:
     theme.locator("summary").click()
     assert theme.locator("li").count() >= 1
     whole = page.locator("#compare .legend").inner_text()
-    page.get_by_label("words", exact=True).uncheck()
+    page.locator("#compare").get_by_label("words", exact=True).uncheck()
     page.wait_for_selector("text=By sentences alone")
     assert page.locator("#compare .legend").inner_text() != whole
-    assert page.get_by_label("sentences", exact=True).is_disabled()
-    page.get_by_label("words", exact=True).check()
+    assert page.locator("#compare").get_by_label("sentences", exact=True).is_disabled()
+    page.locator("#compare").get_by_label("words", exact=True).check()
     page.wait_for_function("!document.body.innerText.includes('By sentences alone')")
     settle(page)
     assert page.locator("#compare .legend").inner_text() == whole
@@ -283,7 +283,9 @@ def test_a_narrow_screen(page: Any) -> None:
         assert page.evaluate(NAMELESS) == []
 
 
-@pytest.mark.parametrize("page", [{"color_scheme": "light"}, {"color_scheme": "dark"}], indirect=True)
+@pytest.mark.parametrize(
+    "page", [{"color_scheme": "light"}, {"color_scheme": "dark"}], indirect=True
+)
 def test_light_and_dark(page: Any) -> None:
     """Every text stands out from its ground as WCAG 2 asks (AA), whichever the reader prefers."""
     show(page, "compare", a=A, b=B)
@@ -300,8 +302,8 @@ def test_very_many_hits(page: Any) -> None:
     show(page, "search", q="x")
     assert page.locator(".hits li").count() == 50
     assert "100,000 hits" in page.locator("#search").inner_text()
-    page.get_by_label("Page").fill("2000")
-    page.get_by_label("Page").press("Enter")
+    page.get_by_label("Page", exact=True).fill("2000")
+    page.get_by_label("Page", exact=True).press("Enter")
     page.wait_for_selector("text=Sentence 100000.")
     assert page.get_by_role("button", name="Next").is_disabled()
     page.get_by_role("button", name="Previous").click()
@@ -351,8 +353,9 @@ def test_by_keyboard_alone(page: Any) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Tab")
-    for key, tab in (("ArrowRight", "search"), ("End", "run"), ("ArrowRight", "compare"),
-                     ("ArrowLeft", "run"), ("Home", "compare"), ("ArrowRight", "search")):  # fmt: skip
+    keys = ("ArrowRight", "End", "ArrowRight", "ArrowLeft", "Home", "ArrowRight")
+    lead = ("search", "run", "compare", "run", "compare", "search")
+    for key, tab in zip(keys, lead, strict=True):
         page.keyboard.press(key)
         page.wait_for_selector(f"#{tab}:visible")
         assert page.evaluate("document.activeElement.dataset.tab") == tab

@@ -127,10 +127,10 @@ class Reasons:
         None where vectors are no sums of words, and none that adds less than a tenth.
         """
         found: dict[str, str] = {}
-        for words, amounts in ((self.words1, share.by1), (self.words2, share.by2)):
+        for words, added in ((self.words1, share.by1), (self.words2, share.by2)):
             told = [
                 (-round(amount, 6), word.text)
-                for word, amount in zip(words, amounts, strict=False)
+                for word, amount in zip(words, added, strict=False)
                 if not word.empty and amount > max(0.0, share.added / 10)
             ]
             for _, text in sorted(told)[:2]:

@@ -45,8 +45,10 @@ def about(opened: Opened) -> dict[str, Any]:
         "curves": {
             title: {
                 "label": label,
-                "lines": {name: [*map(list, line[:: 1 + len(line) // _POINTS])]
-                          for name, line in lines.items()},
+                "lines": {
+                    name: [*map(list, line[:: 1 + len(line) // _POINTS])]
+                    for name, line in lines.items()
+                },
             }
             for title, (label, lines) in training_curves(run).items()
         },

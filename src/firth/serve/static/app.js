@@ -32,11 +32,13 @@ function go(tab, asked = {}) {
 function route() {
   const [name, text = ""] = location.hash.slice(1).split(/\?(.*)/s);
   const tab = name in MAKE ? name : "compare";
+  const left = document.activeElement?.closest('[role="tabpanel"]');
   for (const each of tabs) {
     const chosen = each.dataset.tab === tab;
     each.setAttribute("aria-selected", String(chosen));
     each.tabIndex = chosen ? 0 : -1;
     panels[each.dataset.tab].hidden = !chosen;
+    if (chosen && left && left.id !== tab) each.focus(); // a link led here, and is gone
   }
   if (!made[tab]) return;
   document.title = `${made[tab].heading} · firth`;

@@ -49,6 +49,7 @@ export function documents(panel, run, go) {
       if (!a && !b) return;
       first.input.value = a;
       second.input.value = b;
+      form.scrollIntoView({ block: "nearest" }); // a link far below may have asked
       if (!a || !b) work("Opening the document", (signal) => open(a || b, signal), drawOne);
       else work("Comparing documents", (signal) => both(a, b, signal), (found) => drawBoth(found, run));
     },
@@ -150,7 +151,7 @@ function drawRow({ a, b, one, two, score, kind }, run) {
   const shade = score === undefined ? 0 : (0.12 + 0.4 * score ** 2).toFixed(2);
   const cell = (side, numbers, text) =>
     text
-      ? said("p", [h("span", { class: "side" }, `${side}${numbers.join("+")}`), text], {
+      ? said("p", [h("span", { class: "side" }, `${side}${numbers.join("+")} `), text], {
           style: { "--strength": shade },
         })
       : h("p", {});

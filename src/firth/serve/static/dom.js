@@ -39,9 +39,10 @@ export const fixed = (value, digits = 2) => value.toFixed(digits).replace("-", "
 /** Share, in [0, 1], in per cent, with as many digits as tell it from 0 and 100. */
 export function percent(share) {
   const value = 100 * share;
-  const digits = value > 99 || (value < 1 && value > 0) ? (value > 99.9 ? 2 : 1) : 0;
-  const most = value < 100 && Number(value.toFixed(digits)) >= 100 ? ">99.99" : value.toFixed(digits);
-  return `${most} %`;
+  if (value > 0 && value < 0.01) return "<0.01 %";
+  if (value > 99.99 && value < 100) return ">99.99 %";
+  const near = Math.min(value, 100 - value); // to either end
+  return `${value.toFixed(near <= 0 || near >= 1 ? 0 : near >= 0.1 ? 1 : 2)} %`;
 }
 
 /** `1 thing`, `2 things` */

@@ -46,7 +46,7 @@ export function worker(place) {
       const answer = await question(own.signal, told);
       if (own !== running) return;
       const drawn = draw(answer);
-      result.replaceChildren(...[drawn.node].flat().filter(Boolean));
+      result.replaceChildren(...[drawn.node].flat(Infinity).filter(Boolean));
       line.textContent = drawn.told;
     } catch (error) {
       if (own !== running || error.name === "AbortError") return;
