@@ -8,6 +8,7 @@ import numpy as np
 
 from firth.corpus import CORPUS
 from firth.corpus.library import Library
+from firth.curves import training_curves
 from firth.evaluate import EVALUATION
 from firth.pipeline import STEPS
 from firth.run.files import read_json
@@ -19,6 +20,8 @@ from firth.summaries import sentences_of
 _EXAMPLES = 6
 _LENGTHS = (6, 20)
 """Words of a sentence that is an example."""
+_POINTS = 300
+"""Of a curve, at most about."""
 _LOOKED_AT = 200
 """Documents among which examples are looked for."""
 
@@ -39,6 +42,16 @@ def about(opened: Opened) -> dict[str, Any]:
         "components": list(opened.reasons.weights) if opened.has["reasons"] else [],
         "fields": list(opened.library.fields),
         "examples": [list(pair) for pair in islice(_pairs(opened.library), _EXAMPLES)],
+        "curves": {
+            title: {
+                "label": label,
+                "lines": {
+                    name: [*map(list, line[:: 1 + len(line) // _POINTS])]
+                    for name, line in lines.items()
+                },
+            }
+            for title, (label, lines) in training_curves(run).items()
+        },
     }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from firth.check.items import Kind
 from firth.index.encoder import Vectors, to_unit
 from firth.lexical.scorer import CosineScorer
 from firth.lexical.words import words
@@ -14,6 +15,7 @@ from firth.reuse.kinds import Unit
 from firth.reuse.mine import mine
 from firth.scale.scale import Scale, with_shares
 from firth.search.among import Among
+from firth.searchable import checked, verdict
 from firth.serve import schemas
 from firth.serve.about import about
 from firth.serve.bounds import PAGE
@@ -148,6 +150,20 @@ def document(opened: Opened, asked: schemas.AskedDocument) -> Plain:
 def tell_run(opened: Opened, _: schemas.Nothing) -> Plain:
     """What the run is, and which parts of it are there."""
     return about(opened)
+
+
+def check(opened: Opened, _: schemas.Nothing) -> Plain:
+    """How good the Surrogate is here, beside tf-idf."""
+    found = checked(opened.run)
+    systems = zip(("Surrogate", "tf-idf"), found.systems, strict=True) if found else ()
+    return {
+        "verdict": verdict(found),
+        "systems": [
+            {"name": name, "value": at.value, "low": at.low, "high": at.high}
+            for name, one in systems
+            if (at := one.accuracy.get(Kind.NEXT))
+        ],
+    }
 
 
 def encode(vectors: Vectors, _: schemas.AskedVectors) -> Plain:

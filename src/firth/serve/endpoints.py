@@ -57,6 +57,8 @@ ASKED = (
              schemas.AskedHits, schemas.Hits, answers.search),
     Endpoint("POST", "/api/duplicates", "What says the same, in groups",
              schemas.AskedDuplicates, schemas.Duplicates, answers.find_duplicates, Manner.LONG),
+    Endpoint("POST", "/api/check", "How good the Surrogate is here, beside tf-idf",
+             schemas.Nothing, schemas.Checked, answers.check, Manner.LONG),
     Endpoint("POST", "/api/mine", "Documents that re-tell one another",
              schemas.AskedMining, schemas.Mined, answers.find_pairs, Manner.LONG),
     Endpoint("POST", "/api/documents/compare", "Two documents, side by side",

@@ -302,6 +302,13 @@ class Has(BaseModel):
     reasons: bool = Field(description="Whether Origin's scores are explained here.")
 
 
+class Curves(BaseModel):
+    """Losses of a training."""
+
+    label: str
+    lines: dict[str, list[tuple[float, float]]] = Field(description="Name → (step, loss) …")
+
+
 class StageTold(BaseModel):
     """A finished stage."""
 
@@ -326,6 +333,23 @@ class About(BaseModel):
     components: list[str]
     fields: list[str] = Field(description="What documents can be chosen by.")
     examples: list[list[str]]
+    curves: dict[str, Curves]
+
+
+class System(BaseModel):
+    """A system of the check: share of right answers in per cent, with its 95 % interval."""
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+
+
+class Checked(BaseModel):
+    """The Surrogate beside tf-idf, on documents that were kept apart (`firth check`)."""
+
+    verdict: str
+    systems: list[System]
 
 
 class AskedEmbeddings(BaseModel):
