@@ -211,7 +211,7 @@ async def _read(endpoint: Endpoint, request: Request) -> BaseModel:
     if kind != "application/json":
         told = f"Got {kind!r:.100}; expected JSON."
         raise Problem(415, "no_json", told, "Content-Type: application/json")
-    return endpoint.takes.model_validate_json(await request.body())
+    return endpoint.takes.model_validate_json(await request.body(), strict=True)
 
 
 def _invalid(error: ValidationError) -> Problem:

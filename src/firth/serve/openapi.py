@@ -36,11 +36,13 @@ def description(asks_token: bool) -> dict[str, Any]:
         asks_token: What tells something of the run needs a token.
     """
     models: list[tuple[type[BaseModel], _Mode]] = [
-        *((one.takes, "validation") for one in ASKED if one.method == "POST"),
-        *((one.gives, "serialization") for one in ASKED),
         (schemas.ProgressLine, "serialization"),
         (schemas.Failure, "serialization"),
     ]
+    for one in ASKED:
+        models.append((one.gives, "serialization"))
+        if one.method == "POST":
+            models.append((one.takes, "validation"))
     named, defined = models_json_schema(
         [*dict.fromkeys(models)], ref_template=f"{_SCHEMA}{{model}}"
     )
