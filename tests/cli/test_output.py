@@ -12,11 +12,11 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from firth.cli.main import app
-from firth.summaries import _TOLD, many, sentences_of
 from firth.pipeline import STEPS
 from firth.run.run import Run
 from firth.run.screen import WIDTH
 from firth.scale import SCALE
+from firth.summaries import _TOLD, many, sentences_of
 
 A, B = "The ship reached the harbour.", "The sailor found the island."
 

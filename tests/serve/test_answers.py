@@ -30,6 +30,7 @@ def asked_for(opened: Opened) -> dict[str, dict[str, Any]]:
         "/api/search": {"query": A, "top": 3, "where": ["id=*sea*"], "rerank": True},
         "/api/duplicates": {"unit": "documents", "top": 2},
         "/api/mine": {"top": 2},
+        "/api/check": {},
         "/api/documents/compare": {"first": one, "second": {"text": f"{A} {B}"}},
         "/api/documents": {"query": "SEA"},
         "/api/document/{id:path}": {"id": two},

@@ -226,7 +226,9 @@ def _number(opened: Opened, name: str) -> int:
 
 
 def _cosines(opened: Opened, pairs: list[tuple[str, str]]) -> list[float]:
-    return CosineScorer("surrogate", opened.encoder.encode).similarities(pairs).tolist()
+    scorer = CosineScorer("surrogate", opened.encoder.encode)
+    found: list[float] = scorer.similarities(pairs).tolist()
+    return found
 
 
 def _shares(scale: Scale | None, score: float) -> dict[str, float]:

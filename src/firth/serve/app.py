@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -36,6 +36,8 @@ from firth.web.guard import LOCAL, Guard
 _STATIC = Path(__file__).parent / "static"
 _KEPT = 8
 """Results of long work that are kept: a page that is opened again asks the same again."""
+_TOLD = 5
+"""Problems of a request that are told."""
 _GUARDED = ("/api/", "/v1/", "/metrics")
 """What needs the token: all that tells something of the run."""
 
@@ -79,7 +81,7 @@ class Service:
             routes=[
                 *asked,
                 Route("/metrics", self._metrics),
-                Route("/openapi.json", _describe),
+                Route("/openapi.json", self._describe),
                 Route("/", _index),
                 Mount("/static", StaticFiles(directory=_STATIC, check_dir=False)),
             ],
@@ -158,6 +160,9 @@ class Service:
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
 
+    async def _describe(self, _: Request) -> Response:
+        return _json(description(self._token is not None))
+
     async def _metrics(self, _: Request) -> Response:
         text = self.metrics.text(self.desk.under_way)
         return Response(text, headers={"content-type": TYPE})
@@ -204,18 +209,19 @@ async def _read(endpoint: Endpoint, request: Request) -> BaseModel:
         return endpoint.takes.model_validate({**request.query_params, **request.path_params})
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise Problem(
-            415, "bad_request", f"Got {kind!r:.100}; expected JSON.", "Content-Type: application/json"
-        )
-    return endpoint.takes.model_validate_json(await request.body())
+        told = f"Got {kind!r:.100}; expected JSON."
+        raise Problem(415, "no_json", told, "Content-Type: application/json")
+    return endpoint.takes.model_validate_json(await request.body(), strict=True)
 
 
 def _invalid(error: ValidationError) -> Problem:
     problems = error.errors(include_url=False, include_context=False, include_input=False)
-    told = "; ".join(
-        ": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"]))) for one in problems[:5]
-    )
-    return Problem(422, "invalid", told, "GET /openapi.json describes what can be asked")
+    told = [
+        ": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"])))
+        for one in problems[:_TOLD]
+    ]
+    hint = "GET /openapi.json describes what can be asked"
+    return Problem(422, "invalid", "; ".join(told), hint)
 
 
 def _json(value: object, status: int = 200) -> Response:
@@ -246,10 +252,6 @@ def _http_problem(_: Request, error: Exception) -> Response:
     response = _refuse(f"{getattr(error, 'detail', error)}.", status)
     response.headers.update(getattr(error, "headers", None) or {})
     return response
-
-
-async def _describe(_: Request) -> Response:
-    return _json(description())
 
 
 async def _index(_: Request) -> Response:

@@ -146,7 +146,8 @@ class Batcher:
 
     def _next(self) -> list[tuple[Sequence[str], "asyncio.Future[Vectors]"]]:
         """Requests that still wait, of as many texts as a batch has; one at least."""
-        batch, size = [], 0
+        batch: list[tuple[Sequence[str], asyncio.Future[Vectors]]] = []
+        size = 0
         while self._waiting:
             texts, answer = self._waiting[0]
             if batch and size + len(texts) > self._desk.load.batch:

@@ -17,7 +17,7 @@ class Metrics:
     def __init__(self) -> None:
         self._answers: Counter[tuple[str, int]] = Counter()
         self._times: dict[str, Counter[float]] = {}
-        self._seconds: Counter[str] = Counter()
+        self._seconds: dict[str, float] = {}
         self._batches, self._texts = 0, 0
 
     def answered(self, path: str, status: int, seconds: float) -> None:
@@ -29,7 +29,7 @@ class Metrics:
             seconds: From request to answer.
         """
         self._answers[path, status] += 1
-        self._seconds[path] += seconds  # type: ignore[assignment]
+        self._seconds[path] = self._seconds.get(path, 0.0) + seconds
         times = self._times.setdefault(path, Counter())
         for most in _SECONDS:
             times[most] += seconds <= most

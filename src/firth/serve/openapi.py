@@ -29,14 +29,20 @@ _Mode = Literal["validation", "serialization"]
 
 
 @cache
-def description() -> dict[str, Any]:
-    """The description, as plain values."""
+def description(asks_token: bool) -> dict[str, Any]:
+    """The description, as plain values.
+
+    Args:
+        asks_token: What tells something of the run needs a token.
+    """
     models: list[tuple[type[BaseModel], _Mode]] = [
-        *((one.takes, "validation") for one in ASKED if one.method == "POST"),
-        *((one.gives, "serialization") for one in ASKED),
         (schemas.ProgressLine, "serialization"),
         (schemas.Failure, "serialization"),
     ]
+    for one in ASKED:
+        models.append((one.gives, "serialization"))
+        if one.method == "POST":
+            models.append((one.takes, "validation"))
     named, defined = models_json_schema(
         [*dict.fromkeys(models)], ref_template=f"{_SCHEMA}{{model}}"
     )
@@ -66,10 +72,10 @@ def description() -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
-            **{"schemas": defined.get("$defs", {})},
+            "schemas": defined["$defs"],
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
-        "security": [{}, {"token": []}],
+        "security": [{"token": []}] if asks_token else [],
     }
 
 
@@ -79,6 +85,8 @@ def _operation(one: Endpoint, named: dict[Any, Any]) -> dict[str, Any]:
         "operationId": one.path.strip("/").replace("/", "_").partition("_{")[0],
     }
     statuses = [400, 401, 403, 404, 409, 421, 422, 429, 500, 504]
+    if one.path == "/health":
+        found["security"] = []
     if one.method == "POST":
         body = named[one.takes, "validation"]
         found["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}

@@ -14,9 +14,7 @@ from firth.reuse.kinds import Kind, Order, Unit
 from firth.search.search import By
 from firth.serve import bounds
 
-Text = Annotated[
-    str, StringConstraints(min_length=1, max_length=bounds.CHARACTERS, pattern=r"\S")
-]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=bounds.CHARACTERS, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 Condition = Annotated[str, StringConstraints(max_length=300)]
 Share = Annotated[float, Field(gt=0, lt=1)]

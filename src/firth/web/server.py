@@ -22,13 +22,15 @@ LOOPBACK = "127.0.0.1"
 class Limits:
     """What connections may take: seconds until a request has arrived, headers and body; seconds
     until its answer has been taken (what lasts longer is cut off); seconds of a connection between
-    two requests; and how many connections at once (further ones are closed at once).
+    two requests; how many connections at once (further ones are closed at once); and seconds in
+    which a server that is told to stop finishes what has begun.
     """
 
     seconds: float = 30.0
     answer_seconds: float = 30.0
     idle_seconds: int = 5
     connections: int = 200
+    stop_seconds: int = 30
 
 
 def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
@@ -95,6 +97,7 @@ def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
             access_log=False,
             server_header=False,
             timeout_keep_alive=bounds.idle_seconds,
+            timeout_graceful_shutdown=bounds.stop_seconds,
         )
     )
 
