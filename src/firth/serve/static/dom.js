@@ -33,14 +33,15 @@ export const count = (value) => value.toLocaleString("en");
 /** 0.1234 → +0.123 */
 export const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(3);
 
-/** A number with a true minus. */
-export const fixed = (value, digits = 2) => value.toFixed(digits).replace("-", "−");
+/** A number with a true minus, which 0 has not. */
+export const fixed = (value, digits = 2) =>
+  value.toFixed(digits).replace(/^-(?=0\.?0*$)/, "").replace("-", "−");
 
 /** Share, in [0, 1], in per cent, with as many digits as tell it from 0 and 100. */
 export function percent(share) {
   const value = 100 * share;
-  if (value > 0 && value < 0.01) return "<0.01 %";
-  if (value > 99.99 && value < 100) return ">99.99 %";
+  if (value > 0 && value < 0.01) return "under 0.01 %";
+  if (value > 99.99 && value < 100) return "over 99.99 %";
   const near = Math.min(value, 100 - value); // to either end
   return `${value.toFixed(near <= 0 || near >= 1 ? 0 : near >= 0.1 ? 1 : 2)} %`;
 }
