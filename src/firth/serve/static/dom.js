@@ -41,7 +41,7 @@ export const fixed = (value, digits = 2) =>
 export function percent(share) {
   const value = 100 * share;
   if (value > 0 && value < 0.01) return "under 0.01 %";
-  if (value > 99.99 && value < 100) return "over 99.99 %";
+  if (value > 99.99 && value < 100) return "99.99 %"; // as much can be claimed
   const near = Math.min(value, 100 - value); // to either end
   return `${value.toFixed(near <= 0 || near >= 1 ? 0 : near >= 0.1 ? 1 : 2)} %`;
 }
