@@ -4,11 +4,9 @@ Ratings and scores are on scales of their own, so each pair's place among all pa
 compared: the share of pairs that are rated, or score, lower.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata
 
 from firth.evaluate.metrics import Metric, paired_difference
@@ -92,7 +90,7 @@ def beside(data: EvaluationSet, model: Scorer, words: Scorer, top: int, seed: in
     )
 
 
-def _places(values: Sequence[float] | npt.NDArray[np.float64]) -> Floats:
+def _places(values: Floats) -> Floats:
     """Share of the others that are lower, in [0, 1]; equal ones share their mean place."""
     places: Floats = (rankdata(values) - 1) / max(1, len(values) - 1)
     return places

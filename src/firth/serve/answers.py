@@ -155,7 +155,8 @@ def tell_run(opened: Opened, _: schemas.Nothing) -> Plain:
 def check(opened: Opened, _: schemas.Nothing) -> Plain:
     """How good the Surrogate is here, beside tf-idf."""
     found = checked(opened.run)
-    systems = zip(("Surrogate", "tf-idf"), found.systems, strict=True) if found else ()
+    names = "Surrogate", "tf-idf"
+    systems = [*zip(names, found.systems, strict=True)] if found else []
     return {
         "verdict": verdict(found),
         "systems": [
