@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 import firth
+from firth.corpus.library import Library
 from firth.run.run import Run
 
 from .conftest import A, B, running
@@ -74,6 +75,14 @@ def address(ensemble_run: Run) -> Iterator[str]:
         yield f"{found}/"
 
 
+@pytest.fixture(scope="module")
+def names(ensemble_run: Run) -> list[str]:
+    """Documents of the tiny run that are about the sea."""
+    found = [name for name in Library.open(ensemble_run).document_ids() if "sea-" in name]
+    assert len(found) > 3  # the premise
+    return found
+
+
 @pytest.fixture
 def page(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A page that asks nobody but the service, in which nothing goes wrong unseen; its window and
@@ -107,7 +116,7 @@ def page(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator
 def show(page: Any, tab: str, **asked: str) -> None:
     """Open the page on a tab, as a link does, and wait for what it asks."""
     page.goto("about:blank")
-    page.goto(f"{page.address}#{tab}" + (f"?{urlencode(asked)}" if asked else ""))
+    page.goto(f"{page.address}#/{tab}" + (f"?{urlencode(asked)}" if asked else ""))
     page.wait_for_selector("html[data-ready]")
     settle(page)
 
@@ -197,30 +206,29 @@ def test_search(page: Any) -> None:
     assert page.get_by_label("And of which this is so").is_visible()
 
 
-def test_documents(page: Any) -> None:
+def test_documents(page: Any, names: list[str]) -> None:
     """Names are offered, two documents stand side by side, alike sentences say why; the most
     re-used pairs lead to them."""
     show(page, "documents")
-    page.get_by_label("First document").fill("sea")
-    page.wait_for_selector("#document-a option[value^=sea]", state="attached")
-    assert page.locator("#document-a option[value^=sea]").count() > 3
-    show(page, "documents", a="sea-0", b="sea-0")
+    page.get_by_label("First document").fill("sea-")
+    page.wait_for_selector(f"#document-a option[value='{names[0]}']", state="attached")
+    show(page, "documents", a=names[0], b=names[0])
     rows = page.locator(".aligned li")
     assert rows.count() > 5
     assert "exact" in rows.first.inner_text()
     rows.first.locator("button").click()
     page.wait_for_selector(".aligned .why p")
-    show(page, "documents", a="sea-0")
+    show(page, "documents", a=names[0])
     assert page.locator("#documents ol li").count() > 5
     page.get_by_role("button", name="Find the most re-used pairs").click()
     page.wait_for_selector(".mined, .notice")
-    show(page, "documents", a="nowhere", b="sea-0")
+    show(page, "documents", a="nowhere", b=names[0])
     assert "nowhere" in page.locator("#documents [role=alert]").inner_text()
 
 
-def test_mined_pairs_lead_to_documents(page: Any) -> None:
+def test_mined_pairs_lead_to_documents(page: Any, names: list[str]) -> None:
     """A pair is a link; progress is told on the way; what ends without a result is an error."""
-    pair = {"a": "sea-0", "b": "sea-4", "a_title": "", "b_title": "", "coverage": 0.5,
+    pair = {"a": names[0], "b": names[1], "a_title": "", "b_title": "", "coverage": 0.5,
             "coverage_a": 0.5, "coverage_b": 0.5, "score": 0.5}  # fmt: skip
     result = {"pairs": [pair], "found": 1, "remark": ""}
     steps = [{"progress": {"done": 1, "of": 2, "what": "Aligning"}}, {"result": result}]
@@ -229,7 +237,7 @@ def test_mined_pairs_lead_to_documents(page: Any) -> None:
     find = page.get_by_role("button", name="Find the most re-used pairs")
     find.click()
     page.locator(".mined a").click()
-    page.wait_for_selector("#documents h2:has-text('sea-4')")
+    page.wait_for_selector(f"#documents h2:has-text('{names[1]}')")
     answer(page, "/api/mine", json.dumps(steps[0]) + "\n")
     find.click()
     page.wait_for_selector("#documents .error:has-text('broke off')")
@@ -273,13 +281,13 @@ def test_odd_texts(page: Any, texts: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("page", [{"viewport": PHONE}], indirect=True)
-def test_a_narrow_screen(page: Any) -> None:
+def test_a_narrow_screen(page: Any, names: list[str]) -> None:
     """Nothing of any tab is wider than a phone; every field has a name."""
     page.add_init_script(HITS.replace("COUNT", "200"))
     asked = {
         "compare": {"a": A, "b": B},
         "search": {"q": A},
-        "documents": {"a": "sea-0", "b": "sea-0"},
+        "documents": {"a": names[0], "b": names[1]},
     }
     for tab in TABS:
         show(page, tab, **asked.get(tab, {}))
@@ -320,7 +328,7 @@ def test_what_goes_wrong_is_told(page: Any) -> None:
     problem = {"error": {"code": "missing", "message": "No scale.", "hint": "firth scale --run"}}
     answer(page, "/api/explain", problem, 409)
     show(page, "compare", a=A, b=B)
-    alert = page.locator("#compare [role=alert]")
+    alert = page.locator("#compare [role=alert]").first
     assert "No scale." in alert.inner_text()
     assert "firth scale --run" in alert.inner_text()
     page.unroute("**/api/explain")
@@ -338,9 +346,9 @@ def test_what_goes_wrong_is_told(page: Any) -> None:
 
 def test_a_wait_is_told(page: Any) -> None:
     """What takes long shows that it goes on; a later question ends the one before."""
-    waiting = []
-    page.route("**/api/explain", waiting.append)
-    page.goto(f"{page.address}#compare?{urlencode({'a': A, 'b': B})}")
+    waiting: list[Any] = []
+    page.route("**/api/explain", lambda route: waiting.append(route))
+    page.goto(f"{page.address}#/compare?{urlencode({'a': A, 'b': B})}")
     page.wait_for_selector("#compare progress:visible")
     assert "Comparing" in page.locator("#compare [role=status]").first.inner_text()
     page.unroute("**/api/explain")

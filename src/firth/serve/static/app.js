@@ -22,7 +22,7 @@ let made = {};
 /** Show a tab that asks something; the address bar says so, and going back undoes it. */
 function go(tab, asked = {}) {
   const text = new URLSearchParams(asked).toString();
-  const hash = `#${tab}${text ? `?${text}` : ""}`;
+  const hash = `#/${tab}${text ? `?${text}` : ""}`; // the slash: of no element, to scroll to
   if (hash === location.hash) {
     delete last[tab]; // asked again
     route();
@@ -30,7 +30,7 @@ function go(tab, asked = {}) {
 }
 
 function route() {
-  const [name, text = ""] = location.hash.slice(1).split(/\?(.*)/s);
+  const [name, text = ""] = location.hash.slice(2).split(/\?(.*)/s);
   const tab = name in MAKE ? name : "compare";
   const left = document.activeElement?.closest('[role="tabpanel"]');
   for (const each of tabs) {

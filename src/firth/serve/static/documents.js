@@ -173,7 +173,7 @@ function drawMined(found) {
       {},
       h(
         "a",
-        { href: `#documents?${new URLSearchParams({ a: pair.a, b: pair.b })}` },
+        { href: `#/documents?${new URLSearchParams({ a: pair.a, b: pair.b })}` },
         h("bdi", {}, pair.a_title || pair.a),
         " | ",
         h("bdi", {}, pair.b_title || pair.b),

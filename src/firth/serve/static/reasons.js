@@ -192,7 +192,7 @@ function behind(share) {
     " ",
     h(
       "a",
-      { href: `#documents?${new URLSearchParams({ a: context.document })}` },
+      { href: `#/documents?${new URLSearchParams({ a: context.document })}` },
       h("bdi", {}, context.document),
     ),
     ` ${signed(context.added)}`,

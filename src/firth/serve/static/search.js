@@ -134,7 +134,7 @@ function drawHit(hit, rank, query, run) {
         { class: "small soft" },
         h(
           "a",
-          { href: `#documents?${new URLSearchParams({ a: hit.document })}` },
+          { href: `#/documents?${new URLSearchParams({ a: hit.document })}` },
           h("bdi", {}, titled ? hit.title : hit.document),
         ),
         hit.date ? ` · ${hit.date.slice(0, 10)}` : "",
