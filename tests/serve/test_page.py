@@ -53,6 +53,20 @@ NAMELESS = """() => [...document.querySelectorAll("input, textarea, select, butt
 """Fields and buttons that a screen reader could not name."""
 
 
+HITS = """(() => {
+  const asked = window.fetch;
+  const hit = (n) => ({ score: 0.5, cosine: 0.5, words: 0.5, origin: null, sentence: n,
+    text: `Sentence ${n}.`, document: "d", title: "", source: "s", line: 1, date: "2020-01-02",
+    meaning: "", shares: {}, fields: { author: ["Ann"] }, reranked: null });
+  const hits = () => Array.from({ length: COUNT }, (_, n) => hit(n + 1));
+  window.fetch = async (path, options) =>
+    path === "/api/search"
+      ? new Response(JSON.stringify({ query: "x", hits: hits(), calibrated: false, remark: "" }))
+      : asked(path, options);
+})()"""
+"""Answers every search with so many sentences; made in the browser, for they are megabytes."""
+
+
 @pytest.fixture(scope="module")
 def address(ensemble_run: Run) -> Iterator[str]:
     """A service of the tiny run."""
@@ -100,7 +114,7 @@ def show(page: Any, tab: str, **asked: str) -> None:
 
 def settle(page: Any) -> None:
     """Wait until nothing is asked any more."""
-    page.wait_for_function("!document.querySelector('[aria-busy]')")
+    page.wait_for_selector("[aria-busy]", state="detached")
 
 
 def answer(page: Any, path: str, value: Any, status: int = 200) -> None:
@@ -110,17 +124,6 @@ def answer(page: Any, path: str, value: Any, status: int = 200) -> None:
         f"**{path}",
         lambda route: route.fulfill(status=status, content_type="application/json", body=body),
     )
-
-
-def hits(page: Any, n: int) -> None:
-    """Have the service find so many sentences."""
-    hit = {
-        "score": 0.5, "cosine": 0.5, "words": 0.5, "origin": None, "sentence": 1, "document": "d",
-        "title": "", "source": "s", "line": 1, "date": "2020-01-02", "meaning": "", "shares": {},
-        "fields": {"author": ["Ann"]}, "reranked": None,
-    }  # fmt: skip
-    found = [hit | {"text": f"Sentence {number}."} for number in range(1, n + 1)]
-    answer(page, "/api/search", {"query": "x", "hits": found, "calibrated": False, "remark": ""})
 
 
 def test_compare(page: Any) -> None:
@@ -148,7 +151,7 @@ def test_compare(page: Any) -> None:
     assert page.locator("#compare .legend").inner_text() != whole
     assert page.locator("#compare").get_by_label("sentences", exact=True).is_disabled()
     page.locator("#compare").get_by_label("words", exact=True).check()
-    page.wait_for_function("!document.body.innerText.includes('By sentences alone')")
+    page.wait_for_selector("text=By sentences alone", state="detached")
     settle(page)
     assert page.locator("#compare .legend").inner_text() == whole
     page.reload()
@@ -199,7 +202,8 @@ def test_documents(page: Any) -> None:
     re-used pairs lead to them."""
     show(page, "documents")
     page.get_by_label("First document").fill("sea")
-    page.wait_for_function("document.querySelectorAll('#document-a option[value^=sea]').length > 3")
+    page.wait_for_selector("#document-a option[value^=sea]", state="attached")
+    assert page.locator("#document-a option[value^=sea]").count() > 3
     show(page, "documents", a="sea-0", b="sea-0")
     rows = page.locator(".aligned li")
     assert rows.count() > 5
@@ -271,7 +275,7 @@ def test_odd_texts(page: Any, texts: tuple[str, str]) -> None:
 @pytest.mark.parametrize("page", [{"viewport": PHONE}], indirect=True)
 def test_a_narrow_screen(page: Any) -> None:
     """Nothing of any tab is wider than a phone; every field has a name."""
-    hits(page, 200)
+    page.add_init_script(HITS.replace("COUNT", "200"))
     asked = {
         "compare": {"a": A, "b": B},
         "search": {"q": A},
@@ -298,7 +302,7 @@ def test_light_and_dark(page: Any) -> None:
 
 def test_very_many_hits(page: Any) -> None:
     """100,000 hits are shown a page at a time."""
-    hits(page, 100_000)
+    page.add_init_script(HITS.replace("COUNT", "100000"))
     show(page, "search", q="x")
     assert page.locator(".hits li").count() == 50
     assert "100,000 hits" in page.locator("#search").inner_text()
@@ -369,7 +373,7 @@ def test_by_keyboard_alone(page: Any) -> None:
     page.keyboard.press("Space")
     page.wait_for_selector(".hits .why .stack")
     page.go_back()
-    page.wait_for_function("!location.hash.includes('captain')")
+    page.wait_for_url(lambda url: "captain" not in url)
 
 
 def test_a_token_is_asked_for(page: Any) -> None:

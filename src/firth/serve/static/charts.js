@@ -65,7 +65,8 @@ function curve(name, points) {
     points: points.map(place).join(" "),
     fill: "none",
     stroke: "currentColor",
-    "stroke-width": "1.5",
+    "stroke-width": "2",
+    "vector-effect": "non-scaling-stroke",
   });
   const told = `${name}: from ${ys[0].toFixed(3)} to ${ys.at(-1).toFixed(3)} in ${count(xs.at(-1))} steps`;
   const picture = draw("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": told });

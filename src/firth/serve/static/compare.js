@@ -32,7 +32,8 @@ export function compare(panel, run, go) {
     h("div", { class: "actions" }, h("button", { class: "main" }, "Compare")),
   );
   const place = h("div");
-  panel.append(form, ...examples(run.examples, go), place);
+  const shown = examples(run.examples, go);
+  panel.append(form, shown, place);
   const work = worker(place);
 
   return {
@@ -42,6 +43,7 @@ export function compare(panel, run, go) {
       second.value = asked.get("b") ?? second.value;
       const texts = [asked.get("a"), asked.get("b")];
       if (!texts.every((text) => text?.trim())) return;
+      shown.open = false; // the result stands below
       if (run.has.reasons) work("Comparing", (signal) => explained(texts, signal), drawReasons);
       else work("Comparing", (signal) => scored(texts, run.has, signal), drawScores);
     },
@@ -116,20 +118,14 @@ function components(found, shown, work) {
 }
 
 function examples(pairs, go) {
-  if (!pairs.length) return [];
-  const buttons = pairs.map(([a, b]) =>
-    h(
-      "li",
-      {},
-      h(
-        "button",
-        { type: "button", on: { click: () => go("compare", { a, b }) } },
-        h("bdi", {}, a),
-        h("br"),
-        h("bdi", {}, b),
-      ),
-    ),
+  const button = ([a, b]) => {
+    const texts = [h("bdi", {}, a), h("br"), h("bdi", {}, b)];
+    return h("button", { type: "button", on: { click: () => go("compare", { a, b }) } }, texts);
+  };
+  return h(
+    "details",
+    { open: true, hidden: !pairs.length },
+    h("summary", {}, "Examples"),
+    h("ul", { class: "examples" }, pairs.map((pair) => h("li", {}, button(pair)))),
   );
-  const list = h("ul", { class: "examples" }, buttons);
-  return [h("details", { open: true }, h("summary", {}, "Examples"), list)];
 }

@@ -45,5 +45,8 @@ export function percent(share) {
   return `${value.toFixed(near <= 0 || near >= 1 ? 0 : near >= 0.1 ? 1 : 2)} %`;
 }
 
+/** `93 % of pairs`; of those that are all lower, `all pairs` */
+export const shareOf = (share, pairs) => (share === 1 ? `all ${pairs}` : `${percent(share)} of ${pairs}`);
+
 /** `1 thing`, `2 things` */
 export const plural = (n, thing) => `${count(n)} ${thing}${n === 1 ? "" : "s"}`;

@@ -121,7 +121,7 @@ function row(label, added, score, name = "div") {
     { class: "row" },
     label,
     h("span", { class: "number" }, signed(added)),
-    h("span", { class: "number soft" }, share === null ? "" : `${Math.round(100 * share)} %`),
+    h("span", { class: "number soft" }, share === null ? "" : `${fixed(100 * share, 0)} %`),
     h("i", {
       class: `bar${added < 0 ? " less" : ""}`,
       "aria-hidden": "true",

@@ -1,6 +1,6 @@
 /** What a score means: where it lies among random pairs and neighbours of the corpus. */
 
-import { fixed, h, percent } from "./dom.js";
+import { fixed, h, shareOf } from "./dom.js";
 
 const KINDS = {
   random: "random pairs",
@@ -30,7 +30,7 @@ export function scale(name, score, shares) {
 export function meaning(shares) {
   const told = ["random", "neighbours"]
     .filter((kind) => typeof shares?.[kind] === "number")
-    .map((kind) => `${percent(shares[kind])} of ${KINDS[kind]}`);
+    .map((kind) => shareOf(shares[kind], KINDS[kind]));
   return told.length ? `higher than ${told.join(", ")}` : "";
 }
 
@@ -38,7 +38,7 @@ function lying(plain, share) {
   return h(
     "li",
     {},
-    h("span", { class: "small" }, `higher than ${percent(share)} of ${plain}`),
+    h("span", { class: "small" }, `higher than ${shareOf(share, plain)}`),
     h(
       "div",
       { class: "track", "aria-hidden": "true" },
