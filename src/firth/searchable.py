@@ -171,11 +171,17 @@ def _threshold(scale: Scale | None) -> float | None:
     return None
 
 
-def checked(run: Run) -> CheckReport | None:
-    """The Surrogate beside tf-idf, of a run that has questions of the kind that counts."""
+def checked(run: Run, items: int | None = None) -> CheckReport | None:
+    """The Surrogate beside tf-idf, of a run that has questions of the kind that counts.
+
+    Args:
+        run: The run.
+        items: Most questions of a kind, which are made for this call, and nothing is written; None:
+            those of the stage `check`, which is brought up to date.
+    """
     if not run.manifest(CHECK).summary["items"][Kind.NEXT]:
         return None
-    return run_check([str(run.folder(SURROGATE)), BASELINE], run, against=BASELINE)
+    return run_check([str(run.folder(SURROGATE)), BASELINE], run, items=items, against=BASELINE)
 
 
 def verdict(check: CheckReport | None) -> str:

@@ -41,11 +41,18 @@ def asked_for(opened: Opened) -> dict[str, dict[str, Any]]:
     }
 
 
+def files_of(opened: Opened) -> dict[str, int]:
+    """Each file of the run → when it was written."""
+    return {str(path): path.stat().st_mtime_ns for path in opened.run.path.rglob("*")}
+
+
 @pytest.mark.parametrize("endpoint", ASKED, ids=lambda one: one.path)
 def test_answers_have_the_shape_that_is_described(
     endpoint: Any, client: TestClient, opened: Opened
 ) -> None:
-    """Every endpoint answers, and its answer is what its schema says, no key more or less."""
+    """Every endpoint answers, and its answer is what its schema says, no key more or less; the run
+    stays as it is, though it is asked with another setting than its own."""
+    before = files_of(opened)
     request = asked_for(opened)[endpoint.path]
     if endpoint.method == "GET":
         path = endpoint.path.replace("{id:path}", request.pop("id", ""))
@@ -62,6 +69,7 @@ def test_answers_have_the_shape_that_is_described(
     told = endpoint.gives.model_validate(plain)
     assert {*plain} <= {*endpoint.gives.model_fields}
     assert json.loads(told.model_dump_json(exclude_unset=True)) == plain
+    assert files_of(opened) == before
 
 
 def test_scores_are_those_of_the_library(client: TestClient, opened: Opened) -> None:

@@ -14,6 +14,7 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.serve import bounds
 from firth.serve.app import Service
+from firth.serve.bounds import Load
 from firth.serve.opened import Opened
 from firth.serve.server import make_server, serve
 from firth.serve.token import VARIABLE, read_token
@@ -130,6 +131,7 @@ def test_there_is_room_for_so_many(opened: Opened) -> None:
         error_of(one)
         assert (one.headers.get("retry-after") == "1") == (one.status_code == 429)
     assert service.desk.under_way == 0
+    service.desk.load = Load()  # time enough on any machine
     assert client.post(ASK, json={"pairs": [[A, B]]}).status_code == 200
 
 
@@ -262,4 +264,4 @@ def test_long_work_is_one_at_a_time_and_ends(opened: Opened) -> None:
     assert done == sorted(done)
     assert {line["progress"]["what"] for line in seen} == {"Working"}
     service.desk._long.submit(lambda: None).result()  # behind the work
-    assert 10 < len(steps) < 500
+    assert 1 < len(steps) < 1_000

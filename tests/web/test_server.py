@@ -4,7 +4,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from threading import Thread
 
@@ -18,7 +17,8 @@ import asyncio
 from firth.web.server import make_server, run
 
 async def app(scope, receive, send):
-    await asyncio.sleep(1)
+    print("begun", flush=True)
+    await asyncio.sleep(0.5)
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"whole"})
 
@@ -36,16 +36,16 @@ def test_what_has_begun_is_finished(told: signal.Signals) -> None:
         found: list[bytes] = []
 
         def ask() -> None:
-            with urllib.request.urlopen(address, timeout=20) as answer:
+            with urllib.request.urlopen(address, timeout=60) as answer:
                 found.append(answer.read())
 
         asking = Thread(target=ask)
         asking.start()
-        time.sleep(0.4)
+        assert it.stdout.readline() == "begun\n"
         it.send_signal(told)
         asking.join()
         assert it.stdout.read() == "ended\n"
-        assert it.wait(timeout=20) == 0
+        assert it.wait(timeout=60) == 0
     assert found == [b"whole"]
 
 

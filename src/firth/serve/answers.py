@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from firth.check.items import Kind
+from firth.check.items import Kind as Question
 from firth.index.encoder import Vectors, to_unit
 from firth.lexical.scorer import CosineScorer
 from firth.lexical.words import words
 from firth.reuse.compare import Document, compare_documents, document_of
 from firth.reuse.duplicates import duplicates
-from firth.reuse.kinds import Unit
+from firth.reuse.kinds import Kind, Unit
 from firth.reuse.mine import mine
 from firth.scale.scale import Scale, with_shares
 from firth.search.among import Among
@@ -21,6 +21,7 @@ from firth.serve.about import about
 from firth.serve.bounds import PAGE
 from firth.serve.opened import Opened
 from firth.serve.problems import Problem
+from firth.surrogate import SURROGATE
 
 Plain = dict[str, Any]
 MODEL = "surrogate"
@@ -73,6 +74,8 @@ def search(opened: Opened, asked: schemas.AskedHits) -> Plain:
 
 def find_duplicates(opened: Opened, asked: schemas.AskedDuplicates) -> Plain:
     """Sentences, or documents, that say the same."""
+    if asked.kind is Kind.REWORDED:
+        _need_vectors(opened)
     found = duplicates(
         opened.run, unit=asked.unit, kind=asked.kind, threshold=asked.threshold, rate=asked.rate,
         min_words=asked.min_words,
@@ -83,6 +86,7 @@ def find_duplicates(opened: Opened, asked: schemas.AskedDuplicates) -> Plain:
 
 def find_pairs(opened: Opened, asked: schemas.AskedMining) -> Plain:
     """Documents that re-tell one another."""
+    _need_vectors(opened)
     found = mine(
         opened.run, order=asked.order, threshold=asked.threshold, rate=asked.rate,
         candidates=asked.candidates,
@@ -154,7 +158,7 @@ def tell_run(opened: Opened, _: schemas.Nothing) -> Plain:
 
 def check(opened: Opened, _: schemas.Nothing) -> Plain:
     """How good the Surrogate is here, beside tf-idf."""
-    found = checked(opened.run)
+    found = checked(opened.run, opened.run.config.check.items)
     names = "Surrogate", "tf-idf"
     systems = [*zip(names, found.systems, strict=True)] if found else []
     return {
@@ -162,7 +166,7 @@ def check(opened: Opened, _: schemas.Nothing) -> Plain:
         "systems": [
             {"name": name, "value": at.value, "low": at.low, "high": at.high}
             for name, one in systems
-            if (at := one.accuracy.get(Kind.NEXT))
+            if (at := one.accuracy.get(Question.NEXT))
         ],
     }
 
@@ -175,7 +179,7 @@ def encode(vectors: Vectors, _: schemas.AskedVectors) -> Plain:
 def embed(vectors: Vectors, asked: schemas.AskedEmbeddings) -> Plain:
     """Unit vectors, as OpenAI's clients read them."""
     if asked.model != MODEL:
-        raise Problem(404, "not_found", f"No model {asked.model!r:.100}.", f"Ask for {MODEL!r}")
+        raise Problem(404, "not_found", f"No model {asked.model!r:.100}; expected {MODEL!r}.")
     if asked.dimensions is not None:
         if asked.dimensions > vectors.shape[1]:
             raise Problem(
@@ -214,6 +218,12 @@ def _numbers(vectors: Vectors) -> list[list[float]]:
     """As plain numbers; eight decimals tell float32 below 1 apart."""
     found: list[list[float]] = vectors.astype(np.float64).round(8).tolist()
     return found
+
+
+def _need_vectors(opened: Opened) -> None:
+    """Raise `MissingStageError` before the work begins: it has a status of its own."""
+    if not opened.has["index"]:
+        opened.run.folder(SURROGATE)
 
 
 def _number(opened: Opened, name: str) -> int:
