@@ -92,7 +92,7 @@ def test_the_evaluation_compares_all_systems_on_the_same_pairs(evaluated: Run) -
 
 def test_the_report_shows_everything_and_escapes_it(evaluated: Run) -> None:
     """Pairs, contexts, results, table and plots are in one page without outside resources."""
-    report = gather_report(evaluated, PAIRS, (0,), "Where is the ship?")
+    report = gather_report(evaluated, PAIRS, (0,), ("Where is the ship?",))
     path = evaluated.path / REPORT
     write_report(path, report)
     page = path.read_text(encoding="utf-8")
@@ -101,8 +101,8 @@ def test_the_report_shows_everything_and_escapes_it(evaluated: Run) -> None:
     assert page.count("<svg") == len(report.curves) + 2
     for outside in ("<script", "src=", "@import", "url(http"):
         assert outside not in page
-    assert len(report.hits) == 5
-    assert len({sentence for _, sentence, _ in report.hits}) == 5
+    assert [each.query for each in report.searches] == ["Where is the ship?"]
+    assert [each.n for each in report.beside] == [1225]
     first = path.read_bytes()
     write_report(path, report)
     assert path.read_bytes() == first

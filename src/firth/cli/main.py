@@ -20,6 +20,7 @@ from firth.cli import (
     reproduce,
     reuse,
     search,
+    serve,
 )
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
@@ -48,6 +49,7 @@ app.command(rich_help_panel=_USE)(query.similarity)
 app.command(rich_help_panel=_USE)(reuse.compare_documents)
 app.command(rich_help_panel=_USE)(reuse.mine)
 app.command(rich_help_panel=_USE)(search.encode)
+app.command(rich_help_panel=_USE)(serve.serve)
 app.command(rich_help_panel=_USE)(build.demo)
 app.add_typer(corpus, name="corpus", rich_help_panel=_USE)
 corpus.command("build")(build.corpus_build)

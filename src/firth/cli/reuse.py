@@ -194,14 +194,13 @@ def _show(
         threshold: The least similarity; None where no model of the run's gave it.
         origin: Whether the run's Origin did, and not its Surrogate.
     """
-    from firth.scale.scale import Scale, Scorer
+    from firth.scale.scale import Scale, Scorer, with_shares
 
     scale = None
     if folder is not None and threshold is not None:
         scale = Scale.current(Run.open(folder), Scorer.ORIGIN if origin else Scorer.VECTORS)
     if as_json:
-        more = {"scale": scale.shares(threshold)} if scale and threshold is not None else {}
-        show_json({**plain, **more})
+        show_json(with_shares(plain, scale, threshold or 0.0))
         return
     tell(text)
     if scale and threshold is not None:

@@ -1,7 +1,7 @@
 """Commands that use what was learned: vectors of all sentences, what scores mean, and search."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -210,7 +210,7 @@ def search(
         for asked in queries
     ]
     if as_json or out is not None:
-        plain = [_as_dict(found, asked, hits, why) for asked, hits in results]
+        plain = [found.as_dict(asked, hits, why) for asked, hits in results]
         if out is not None:
             write_json(out, plain)
         if as_json:
@@ -236,16 +236,6 @@ def _show_hits(found: "Search", query: str, hits: "list[Hit]", why: bool) -> Non
         if why:
             show_explanation(found.why(query, hit), _REASONS)
             say()
-
-
-def _as_dict(found: "Search", query: str, hits: "list[Hit]", why: bool) -> dict[str, Any]:
-    rows = []
-    for hit in hits:
-        row = hit.as_dict()
-        if why:
-            row["why"] = dict(found.why(query, hit).as_dict())
-        rows.append(row)
-    return {"query": query, "hits": rows}
 
 
 def _read_queries(path: Path) -> list[str]:

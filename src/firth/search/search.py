@@ -5,6 +5,7 @@ in other words is found by the first, names and numbers by the second (docs/sear
 measurement that chose the weight, beside reciprocal ranks).
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -194,6 +195,14 @@ class Search:
             MissingStageError: The run has no Origin.
         """
         return self.origin.explain(query, hit.text)
+
+    def as_dict(self, query: str, hits: Sequence[Hit], why: bool = False) -> dict[str, Any]:
+        """A query and its hits as plain values, for JSON; with what each score comes from."""
+        rows = [hit.as_dict() for hit in hits]
+        if why:
+            for row, hit in zip(rows, hits, strict=True):
+                row["why"] = dict(self.why(query, hit).as_dict())
+        return {"query": query, "hits": rows}
 
     def _hits(
         self,
