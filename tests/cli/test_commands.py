@@ -56,6 +56,7 @@ def commands(of: Any = None, path: tuple[str, ...] = ()) -> dict[tuple[str, ...]
 
 COMMANDS = commands()
 SEEDLESS = {
+    ("example",),
     ("mteb",),
     ("bws", "export"),
     ("corpus", "add"),

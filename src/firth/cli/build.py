@@ -1,5 +1,6 @@
 """Commands that build: each brings stages of a run up to date."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from firth.cli.options import (
     DataDir,
     Force,
     OptionalOutFolder,
+    OutFile,
     PresetOption,
     Quiet,
     RunFolder,
@@ -62,6 +64,27 @@ def demo(
         show_json(found.as_dict())
     else:
         tell(found.text())
+
+
+def example(
+    out: OutFile = Path("speeches.jsonl"),
+    as_json: AsJson = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write texts to try firth on: 29 speeches on the state of the Union, 134,000 words.
+
+    They come with firth. A line is a speech: its id, title, date and text as JSON.
+    """
+    start(quiet, out, force)
+    from firth.demo.texts import write_example
+
+    documents = write_example(out)
+    command = f"firth build {shlex.quote(str(out))} --run mine"
+    if as_json:
+        show_json({"path": str(out), "documents": documents, "next": command})
+    else:
+        tell(f"{out}: {documents} speeches. Next:\n  {command}")
 
 
 def run(
