@@ -52,7 +52,7 @@ def test_answers_have_the_shape_that_is_described(
 ) -> None:
     """Every endpoint answers, and its answer is what its schema says, no key more or less; the run
     stays as it is, though it is asked with another setting than its own."""
-    before = files_of(opened)
+    files = files_of(opened)
     request = asked_for(opened)[endpoint.path]
     if endpoint.method == "GET":
         path = endpoint.path.replace("{id:path}", request.pop("id", ""))
@@ -69,7 +69,7 @@ def test_answers_have_the_shape_that_is_described(
     told = endpoint.gives.model_validate(plain)
     assert {*plain} <= {*endpoint.gives.model_fields}
     assert json.loads(told.model_dump_json(exclude_unset=True)) == plain
-    assert files_of(opened) == before
+    assert files_of(opened) == files
 
 
 def test_scores_are_those_of_the_library(client: TestClient, opened: Opened) -> None:

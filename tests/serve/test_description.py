@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
-from schemathesis.checks import CHECKS
 from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import positive_data_acceptance
 from starlette.testclient import TestClient
 
 from firth.serve.app import Service
@@ -25,7 +25,7 @@ def described(opened: Opened) -> Any:
 
 # Conditions on fields that are not kept, components without a weight: the schema allows, the run
 # does not have them, and 422 says so.
-UNKNOWN = [check for check in CHECKS.get_all() if check.__name__ == "positive_data_acceptance"]
+UNKNOWN = [positive_data_acceptance]
 CASES = [
     (one.method, one.path.replace(":path", ""), mode)
     for one in ASKED
@@ -39,7 +39,6 @@ def test_schemathesis_finds_nothing(
     described: Any, method: str, path: str, mode: GenerationMode
 ) -> None:
     """No server error, no answer that is not described, nothing accepted that is not allowed."""
-    assert UNKNOWN
 
     @given(case=described[path][method].as_strategy(generation_mode=mode))
     @settings(
