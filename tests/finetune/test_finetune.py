@@ -65,16 +65,19 @@ def test_a_transformer_learns(tiny_bert: Path, write: Write, tmp_path: Path) -> 
     assert one["dev"] >= one["looks"][0]["figure"]
 
 
-@pytest.mark.parametrize(("kind", "start"), [("pairs", "static"), ("nli", "tiny_bert")])
+@pytest.mark.parametrize(
+    ("kind", "objective", "start"), [("pairs", "l2", "static"), ("nli", "softmax", "tiny_bert")]
+)
 def test_what_stopped_ends_with_the_same_bytes(
-    kind: str, start: str, request: pytest.FixtureRequest, write: Write, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    kind: str, objective: str, start: str, request: pytest.FixtureRequest, write: Write,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """Interrupted twice, before and after a checkpoint and within the second seed, a call continues
     where it was; and once it is done, the same call finds it there."""
     base, file = request.getfixturevalue(start), write(ROWS[kind]())
     monkeypatch.setattr(module, "recipe_of", lambda *a, **k: recipe_of(*a, **k, checkpoint_steps=3))
-    options: dict[str, Any] = {"data": [file], "epochs": 1, "seeds": (5, 6), "resamples": 10}
+    options: dict[str, Any] = {"data": [file], "epochs": 1, "seeds": (5, 6), "resamples": 10,
+                               "objective": objective}  # fmt: skip
     quiet = finetune(kind, base, tmp_path / "quiet", **options)
     assert quiet.report["seeds"][0]["steps"] >= 5  # the premise: there is a checkpoint
     step, steps = _Watch.on_step_end, [0]

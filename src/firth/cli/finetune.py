@@ -76,8 +76,8 @@ def finetune(
     objective: Annotated[
         Objective | None,
         typer.Option(
-            help="nli: softmax, in-batch; sts, pairs: l2, cosent, angle; triplets: triplet, "
-            "in-batch. Default: the first, the paper's.",
+            help="nli: in-batch, softmax (the paper's); sts, pairs: l2, cosent, angle; triplets: "
+            "triplet, in-batch. Default: the first.",
             show_default=False,
         ),
     ] = None,

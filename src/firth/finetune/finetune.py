@@ -84,8 +84,8 @@ def finetune(
             `negative`, `split`) → the file's.
         score_range: Lowest and highest score of files; None: as found.
         share: Of the rows, drawn for each of dev and test where the data has none; 0: neither.
-        objective: nli: `softmax`, `in-batch`; sts and pairs: `l2`, `cosent`, `angle`; triplets:
-            `triplet`, `in-batch`. None takes the first, the paper's.
+        objective: nli: `in-batch`, `softmax` (the paper's); sts and pairs: `l2`, `cosent`,
+            `angle`; triplets: `triplet`, `in-batch`. None takes the first.
         epochs: Passes over the rows.
         batch: Rows a step.
         learning_rate: Adam's, at its peak.

@@ -41,12 +41,13 @@ class Objective(StrEnum):
 
 
 OBJECTIVES: Mapping[Kind, tuple[Objective, ...]] = {
-    Kind.NLI: (Objective.SOFTMAX, Objective.IN_BATCH),
+    Kind.NLI: (Objective.IN_BATCH, Objective.SOFTMAX),
     Kind.STS: (Objective.L2, Objective.COSENT, Objective.ANGLE),
     Kind.TRIPLETS: (Objective.TRIPLET, Objective.IN_BATCH),
     Kind.PAIRS: (Objective.L2, Objective.COSENT, Objective.ANGLE),
 }
-"""Kind → what it can be learned by, the paper's first."""
+"""Kind → what it can be learned by; the first unless told otherwise, which is the paper's but for
+inference: its softmax ruins word vectors (docs/reproduce.md)."""
 _EPOCHS = {Kind.NLI: 1, Kind.STS: 4, Kind.TRIPLETS: 1, Kind.PAIRS: 4}
 _PRETRAINED, _RANDOM, _STATIC = 2e-5, 5e-4, 2e-3
 
@@ -97,7 +98,7 @@ class Recipe:
 
     @property
     def chosen(self) -> Objective:
-        """The objective: as given, else the paper's."""
+        """The objective: as given, else the first of its kind."""
         return self.objective or OBJECTIVES[self.kind][0]
 
     @property

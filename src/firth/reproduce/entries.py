@@ -17,7 +17,7 @@ from firth.evaluate.results import Evaluation
 from firth.evaluate.rows import EvaluationSet, Sample
 from firth.evaluate.task import ALL, find_task
 from firth.finetune.finetune import Finetuned, finetune
-from firth.finetune.recipe import Kind
+from firth.finetune.recipe import Kind, Objective
 from firth.finetune.sets import INFERENCE, TRAIN, Places, read_sets
 from firth.finetune.start import Start
 from firth.reproduce.options import Request
@@ -223,11 +223,12 @@ class Trial:
             resamples=RESAMPLES, force=True, **given,
         )  # fmt: skip
 
-    def after_nli(self, start: Start) -> Finetuned:
+    def after_nli(self, start: Start, objective: Objective) -> Finetuned:
         """A start that learned from natural language inference; errors as in `tune`."""
         options = self.request.options
         sets = options.learn_from or inference_sets(self.request.data_dir)
-        return self.tune(Kind.NLI, start, "nli", sets, options.train_pairs)
+        what = "nli" if objective is Objective.SOFTMAX else f"nli-{objective}"
+        return self.tune(Kind.NLI, start, what, sets, options.train_pairs, objective=objective)
 
     def place(self, start: Start, what: str, limit: int | None = None) -> Path:
         """Folder of a model that is trained from a start."""

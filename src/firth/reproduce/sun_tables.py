@@ -7,6 +7,7 @@ trained models in the run, so that a call that was stopped, or asks for one more
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any, TypeVar
 
 from firth.evaluate.figures import Aggregate
@@ -16,7 +17,7 @@ from firth.evaluate.task import find_task
 from firth.finetune.data import FEWEST
 from firth.finetune.finetune import Finetuned
 from firth.finetune.folds import OVER_FOLDS, cross_validate
-from firth.finetune.recipe import Kind
+from firth.finetune.recipe import Kind, Objective
 from firth.finetune.report import TUNED
 from firth.finetune.start import Start
 from firth.reproduce.entries import RESAMPLES, Entry, Peer, Trial
@@ -103,15 +104,16 @@ _STARTS = (
 
 def table1(request: Request) -> Report:
     """Spearman on STS12 to 16, STSb and SICK-R, of models as they are, and of the starts after
-    natural language inference; errors as of `Trial`."""
+    natural language inference, by the paper's objective and by in-batch; errors as of `Trial`."""
     trial = Trial(request, _TASKS1, _PEERS1)
     entries = [*trial.peers(), trial.origin(), trial.tfidf(), *trial.untrained()]
     plain = {entry.name: entry for entry in entries}
     notes = []
     for start in trial.starts:
-        entry = _after_nli(trial, start, trial.beside(start, BASE_NLI))
-        entries.append(entry)
-        for other in (plain[start.shown], plain["tf-idf"]):
+        beside = trial.beside(start, BASE_NLI)
+        learned = [_after_nli(trial, start, beside), _after_nli_in_batch(trial, start)]
+        entries += learned
+        for entry, other in product(learned, (plain[start.shown], plain["tf-idf"])):
             if entry.found and other.found:
                 said = trial.ahead(entry, other).sentence(entry.name, other.name)
                 notes.append(f"mean over sets: {said}")
@@ -277,11 +279,17 @@ def table4(request: Request) -> Report:
 
 
 def _after_nli(trial: Trial, start: Start, beside: str = "") -> Entry:
-    return trial.trained(f"{start.shown}-NLI", beside, lambda: trial.after_nli(start))
+    learn = partial(trial.after_nli, start, Objective.SOFTMAX)
+    return trial.trained(f"{start.shown}-NLI", beside, learn)
+
+
+def _after_nli_in_batch(trial: Trial, start: Start) -> Entry:
+    learn = partial(trial.after_nli, start, Objective.IN_BATCH)
+    return trial.trained(f"{start.shown}-NLI, in-batch", "", learn)
 
 
 def _on_stsb(trial: Trial, start: Start, after: bool, what: str, limit: int | None) -> Finetuned:
-    begin = trial.after_nli(start).path if after else None
+    begin = trial.after_nli(start, Objective.SOFTMAX).path if after else None
     return trial.tune(Kind.STS, start, what, ["sts-b:train"], limit, begin,
                       dev="sts-b:dev", test="sts-b:test")  # fmt: skip
 
