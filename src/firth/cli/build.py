@@ -383,6 +383,18 @@ def train_baseline(
 def harvest(
     folder: RunFolder,
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to score.")] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Score the I-th of N parts only, beside other machines; then --merge.",
+            show_default=False,
+        ),
+    ] = None,
+    merge: Annotated[
+        bool,
+        typer.Option("--merge", help="Score nothing: put together what parts have scored."),
+    ] = False,
     as_json: AsJson = False,
     preset: PresetOption = None,
     settings: Settings = None,
@@ -391,11 +403,22 @@ def harvest(
 ) -> None:
     """Score pairs of corpus sentences with Origin: training data for the Surrogate."""
     start(quiet)
-    _build(
-        changed_run(folder, parse_settings(settings, seed, preset, harvest={"pairs": pairs})),
-        HARVEST,
-        as_json=as_json,
-    )
+    changes = parse_settings(settings, seed, preset, harvest={"pairs": pairs})
+    if part is None and not merge:
+        _build(changed_run(folder, changes), HARVEST, as_json=as_json)
+        return
+    from firth.harvest.harvest import Part, build_harvest, harvest_part
+
+    if part is None:
+        show_built({HARVEST.name: build_harvest(changed_run(folder, changes), merge)}, as_json)
+        return
+    if merge:
+        raise InputError("got --part and --merge; expected the parts first, then --merge alone")
+    done = harvest_part(changed_run(folder, changes), Part.parse(part))
+    if as_json:
+        show_json(done.as_dict())
+    else:
+        tell(done.text())
 
 
 def distill(
