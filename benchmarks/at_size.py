@@ -4,7 +4,7 @@
     python benchmarks/at_size.py mining RUN [--sizes …] [--threshold 0.8]
     python benchmarks/at_size.py encode RUN [--sizes …]
 
-    [--queries 100] [--limit 3600] [--out FILE]
+    [--queries 100] [--only NAME …] [--limit 3600] [--out FILE]
 
 RUN needs a Surrogate, whose vectors all ways take. Sentences are RUN's own, drawn at random; where
 more are wanted than it has, others are made of them, with a word in seven replaced by one of
@@ -16,7 +16,8 @@ so that the machine should do nothing else: seconds from the start of the proces
 to the first answer; milliseconds of a query, one after the other, the median, by the clock and by
 the processor; the share of the exact ten nearest that are found, and of queries that find the
 sentence they were made of among ten; seconds to build, and bytes on disk; the most memory a process
-had. A way that takes longer than `--limit` seconds is stopped. JSON of everything goes to `--out`.
+had. A way that takes longer than `--limit` seconds is stopped; `--only` measures
+those whose names hold one of some words. JSON of everything goes to `--out`.
 """
 
 import argparse
@@ -26,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -457,30 +458,49 @@ def megabytes(value: float) -> str:
     return f"{value / 1e6:,.0f}"
 
 
-def measure_search(folder: Path, model: str, limit: float) -> dict[str, Measured]:
+class Child:
+    """Runs ways in processes of their own.
+
+    Args:
+        folder: What `prepare` made.
+        model: Folder of the Surrogate.
+        limit: Seconds that one may take.
+        only: Words, of which a way's name must hold one; none: all.
+    """
+
+    def __init__(self, folder: Path, model: str, limit: float, only: Sequence[str]) -> None:
+        self.folder = folder
+        self._given, self._only = (folder, model, limit), only
+
+    def each(self, ways: Mapping[str, Any], what: str = "") -> Iterator[tuple[str, Measured]]:
+        """The name of each, and what was measured."""
+        for name in ways:
+            if not self._only or any(word in name for word in self._only):
+                yield name, child(f"{what}{name}", *self._given)
+
+
+def measure_search(run: Child) -> dict[str, Measured]:
     """Build each index, then ask each way."""
-    built = {name: child(f"build {name}", folder, model, limit) for name in BUILDS}
-    rows = {f"build {name}": found for name, found in built.items()}
-    for name in ASKS:
-        row = child(f"ask {name}", folder, model, limit)
+    rows = {f"build {name}": found for name, found in run.each(BUILDS, "build ")}
+    for name, row in run.each(ASKS, "ask "):
         rows[name] = row | ({"queries/s": 1_000 / row["query ms"]} if "query ms" in row else {})
     return rows
 
 
-def measure_mining(folder: Path, model: str, limit: float) -> dict[str, Measured]:
+def measure_mining(run: Child) -> dict[str, Measured]:
     """Each way, its ratio to `paraphrase_mining`, and which of its pairs firth finds."""
-    rows = {name: child(name, folder, model, limit) for name in MINING}
-    both = [folder / f"{name}.npy" for name in ("firth", "library")]
+    rows = dict(run.each(MINING))
+    both = [run.folder / f"{name}.npy" for name in ("firth", "library")]
     if all(path.is_file() for path in both):
         own, theirs = ({*map(tuple, np.load(path).tolist())} for path in both)
         rows["firth, pairs"]["of theirs"] = len(own & theirs) / max(1, len(theirs))
     return compared(rows, "paraphrase_mining")
 
 
-def measure_encode(folder: Path, model: str, limit: float) -> dict[str, Measured]:
+def measure_encode(run: Child) -> dict[str, Measured]:
     """Each way, and its ratio to the library's own."""
-    rows = {name: child(name, folder, model, limit) for name in ENCODING}
-    size = len(lines(folder))
+    rows = dict(run.each(ENCODING))
+    size = len(lines(run.folder))
     for row in rows.values():
         row |= {"a second": size / row["seconds"]} if "seconds" in row else {}
     return compared(rows, "library, batches of 32")
@@ -489,7 +509,7 @@ def measure_encode(folder: Path, model: str, limit: float) -> dict[str, Measured
 def compared(rows: dict[str, Measured], to: str) -> dict[str, Measured]:
     """With how many times as fast each is."""
     for row in rows.values():
-        if "seconds" in row and "seconds" in rows[to]:
+        if "seconds" in row and "seconds" in rows.get(to, {}):
             row["times"] = rows[to]["seconds"] / row["seconds"]
     return rows
 
@@ -528,6 +548,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[10**4, 10**5, 10**6])
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--threshold", type=float, default=0.8)
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--limit", type=float, default=3_600)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
@@ -539,7 +560,7 @@ def main() -> None:
             here = Path(place)
             (here / "threshold").write_text(str(given.threshold))
             prepare(given.run, size, given.queries, here)
-            rows = measure(here, model, given.limit)
+            rows = measure(Child(here, model, given.limit, given.only))
             size = len(lines(here))
         table(f"{given.what}: {size:,} sentences", rows, columns)
         result[str(size)] = rows

@@ -2,6 +2,7 @@
 later."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -112,7 +113,7 @@ class Library:
         for part in self.parts:
             yield from part.batches()
 
-    @property
+    @cached_property
     def word_counts(self) -> npt.NDArray[np.int32]:
         """int32, (n_sentences,): words of each sentence."""
         return np.concatenate([part.word_counts for part in self.parts])

@@ -29,6 +29,7 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 from firth.context import CONTEXT
 from firth.context.bag import learn
 from firth.context.open import open_encoder as open_own_encoder
+from firth.context.references import reference_texts
 from firth.corpus.statistics import fit_idf_on_run
 from firth.corpus.tokenizer import open_tokenizer
 from firth.lexical.spelling import ngrams, runs
@@ -45,6 +46,8 @@ from firth.surrogate.layers import pruned
 from firth.surrogate.settings import BaseKind, SurrogateConfig
 from firth.surrogate.tokens import CONTINUED, word_tokenizer
 
+COUNTED = 100_000
+"""Sentences by which a language model's tokens are rare."""
 Vectors = npt.NDArray[np.float32]
 
 
@@ -68,7 +71,9 @@ def build_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTra
     if config.kind is BaseKind.TRANSFORMER:
         return scratch_encoder(run, scratch, config), []
     if config.kind is BaseKind.LAYERS:
-        return pruned(open_own_encoder(run), config.keep_layers, config.max_tokens, scratch), []
+        texts = reference_texts(run, COUNTED)
+        encoder = open_own_encoder(run)
+        return pruned(encoder, texts, config.keep_layers, config.max_tokens, scratch), []
     return open_encoder(config.base), []
 
 
