@@ -3,6 +3,7 @@
     python benchmarks/memory.py stages CORPUS.jsonl WORK [--sizes 100000 1000000]
         [--stages corpus tokenizer retrieve context]
     python benchmarks/memory.py splits WORK [--sizes 100000 1000000]
+    python benchmarks/memory.py parts [--sizes 1000000 4000000]
 
     [--out FILE]
 
@@ -12,6 +13,11 @@ there are so many sentences. Each stage is built in a process of its own.
 
 `splits`: shards of so many made-up pairs, one in ten of them drawn before, become train, dev and
 test (`firth.harvest.splits`); beside it, a set of all texts alone, as it was once done.
+
+`parts`: single steps on made-up data, a second each, by what Python and NumPy allocate
+(tracemalloc): the words of a corpus numbered and cut (`words`), the file of each document
+(`files`, a tenth as many, names of 120 characters), repeated pairs (`pairs`), and their scores
+described (`scores`).
 
 Measured of each process, beside seconds of processor: the most memory the system counted for it
 (VmHWM), pages of mapped files included, which the system takes back when it needs them; and the
@@ -27,7 +33,10 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import time
+import tracemalloc
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -102,6 +111,91 @@ def write_shards(size: int, folder: Path) -> None:
             }
         )
         Shard("made up", number, _SHARD).write(table.cast(SCHEMA), folder)
+
+
+# Steps
+
+
+def number_words(size: int) -> Callable[[], object]:
+    """Sentences of twenty words, of 5,000 different ones."""
+    from array import array
+
+    import numpy as np
+
+    from firth.corpus.numbered import _cut, _vocabulary
+
+    drawn = np.random.default_rng(0).zipf(1.5, size) % 5_000
+    pieces = array("i")
+    pieces.frombytes(drawn.astype(np.int32).tobytes())
+    types, lengths = np.frombuffer(pieces, np.int32), np.full(size // 20, 20, np.int32)
+    names = [f"w{number}" for number in range(5_000)]
+    return lambda: _cut(types, lengths, _vocabulary(names, types, 2)[2], 120)
+
+
+def number_files(size: int) -> Callable[[], object]:
+    """Documents of 50 files."""
+    import pyarrow as pa
+
+    from firth.corpus.corpus import _Rows
+    from firth.corpus.store import ArrowWriter
+
+    path = Path(tempfile.mkdtemp()) / "documents.arrow"
+    writer = ArrowWriter(path, {"source": pa.string()})
+    for number in range(size // 10):
+        writer.append((f"reports/{'x' * 100}/{number * 500 // size:05}.jsonl",))
+    writer.close()
+    rows = _Rows(path)
+    return lambda: rows.numbers("source")
+
+
+def know_pairs(size: int) -> Callable[[], object]:
+    """Keys of pairs, in blocks of 10,000, one in ten of them drawn before."""
+    import numpy as np
+
+    from firth.harvest.splits import first_of_each
+
+    rng = np.random.default_rng(0)
+
+    def blocks() -> Iterator[Any]:
+        for start in range(0, size, _SHARD):
+            first = np.arange(start, start + _SHARD, dtype=np.uint64)
+            again = rng.random(_SHARD) < 0.1
+            first[again] = rng.integers(0, start + 1, int(again.sum()), dtype=np.uint64)
+            yield np.stack((first * np.uint64(0x9E3779B97F4A7C15), first), axis=1)
+
+    return lambda: first_of_each(blocks(), size, Path(tempfile.mkdtemp()) / "seen")
+
+
+def describe_scores(size: int) -> Callable[[], object]:
+    """Scores of three kinds; they and the kinds, nine bytes a pair, are there before."""
+    import numpy as np
+
+    from firth.harvest.splits import _distribution
+
+    rng = np.random.default_rng(0)
+    scores, kinds = rng.random(size), rng.integers(0, 3, size).astype(np.int8)
+    return lambda: _distribution(scores, kinds)
+
+
+STEPS = {
+    "words": number_words,
+    "files": number_files,
+    "pairs": know_pairs,
+    "scores": describe_scores,
+}
+
+
+def parts(sizes: list[int]) -> None:
+    """A line for each step and size: the most that was allocated."""
+    for name, prepare in STEPS.items():
+        for size in sizes:
+            step = prepare(size)
+            tracemalloc.start()
+            step()
+            most = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            count = size // 10 if name == "files" else size
+            say(f"{name:7} {count:>11,}  {most / 2**20:7,.1f} MiB  {most / count:7.1f} B each")
 
 
 # Processes of their own
@@ -226,6 +320,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     of_stages, of_splits = commands.add_parser("stages"), commands.add_parser("splits")
+    of_parts = commands.add_parser("parts")
+    of_parts.add_argument("--sizes", nargs="+", type=int, default=[1_000_000, 4_000_000])
     of_stages.add_argument("corpus", type=Path)
     of_stages.add_argument("--stages", nargs="+", default=list(STAGES))
     for one in (of_stages, of_splits):
@@ -233,6 +329,9 @@ def main() -> None:
         one.add_argument("--sizes", nargs="+", type=int, default=[100_000, 1_000_000])
         one.add_argument("--out", type=Path)
     given = parser.parse_args()
+    if given.command == "parts":
+        parts(given.sizes)
+        return
     found = []
     for size in (
         min(given.sizes) // 100 if given.command == "stages" else _SHARD * 3,

@@ -51,7 +51,7 @@ def test_sentence_vectors_are_sums_of_the_saved_word_vectors(trained_run: Path) 
         np.testing.assert_allclose(row, total / np.linalg.norm(total), atol=1e-6)
 
 
-@pytest.mark.parametrize("block", [3, 1 << 16])
+@pytest.mark.parametrize("block", [3, 1 << 13])
 def test_weights_start_as_inverse_document_frequencies(
     trained_run: Path, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

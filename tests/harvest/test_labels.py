@@ -40,7 +40,7 @@ def test_good_labels_are_not_warned_of() -> None:
     assert report["tfidf"] > 0.3
     assert report["length"]["explained"] < 0.5
     assert report["components"]["words"] == 1.0
-    assert 0.5 < report["components"]["sentences, words"] < 1
+    assert 0.5 < report["agreement"]["sentences and words"] < 1
     assert sum(report["histogram"]["counts"]) == report["pairs"] == 400
     assert report["near_copies"] < 0.02
     assert told(report)["length"] == report["length"]["explained"]

@@ -89,7 +89,7 @@ def test_tables_hold_the_same_rows_as_the_plain_way(
         assert found["quantiles"]["50"] == pytest.approx(np.median(scores), abs=2e-6)
 
 
-@pytest.mark.parametrize("held", [1, 4, 1 << 20])
+@pytest.mark.parametrize("held", [1, 4, 1 << 18])
 @settings(deadline=None)  # files are made
 @given(
     st.lists(

@@ -159,6 +159,11 @@ def _labels(found: Summary) -> Iterator[str]:
     figures = {"tf-idf": found["tfidf"], "length": found["length"]} | found["components"]
     told = (f"{name} {value:.2f}" for name, value in figures.items() if value is not None)
     yield f"Labels rank as: {', '.join(told) or 'nothing'}."
+    known = {name: value for name, value in found["agreement"].items() if value is not None}
+    if known:
+        least = min(known, key=lambda name: known[name])
+        how = "agree least" if len(known) > 1 else "agree"
+        yield f"Of the parts of Origin {least} {how}: {known[least]:.2f}."
     if copies := found["near_copies"]:
         yield f"{100 * copies:.1f} % of the pairs are near copies."
     held = {name: one["both"] for name, one in found["leakage"].items() if name != "blocked"}

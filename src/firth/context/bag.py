@@ -29,7 +29,7 @@ from firth.run.training import History, Schedule, train
 
 _Words = tuple[Tensor, Tensor]
 _Numbers = tuple[Ints, Ints]
-_BLOCK = 1 << 16
+_BLOCK = 1 << 13
 """Sentences whose words are counted at once."""
 STEPS, MOST_EPOCHS = 200, 10
 """Where the configuration names no number of epochs: enough steps, but no text learned by heart."""

@@ -15,7 +15,7 @@ from firth.lexical.words import stems, words
 from firth.run.errors import InputError
 from firth.run.run import Run
 
-_WORDS, _SENTENCES = 1 << 22, 1 << 16
+_WORDS, _SENTENCES = 1 << 20, 1 << 13
 """Of the corpus, that are worked on at once."""
 
 

@@ -49,12 +49,13 @@ def label_report(
 
     Returns:
         `pairs`: n; `histogram`: `edges` and `counts`; `distinct`: share of labels that are no
-        repetition; `components`: name → rank correlation with the label, and for each two of them
-        with each other; `near_copies`: share of pairs whose sentences share most of their bigrams;
-        `tfidf`: rank correlation with tf-idf over stems, idf from these sentences; `length`: that
-        with the words of the `shorter` sentence, of `both`, and with the `difference`, and
-        `explained`, the multiple correlation with all three; `leakage`, as given; `warnings`, in
-        words, empty where nothing is wrong. A correlation is None where it is undefined.
+        repetition; `components`: name → rank correlation with the label; `agreement`: that of each
+        two of them with each other; `near_copies`: share of pairs whose sentences share most of
+        their bigrams; `tfidf`: rank correlation with tf-idf over stems, idf from these sentences;
+        `length`: that with the words of the `shorter` sentence, of `both`, and with the
+        `difference`, and `explained`, the multiple correlation with all three; `leakage`, as given;
+        `warnings`, in words, empty where nothing is wrong. A correlation is None where it is
+        undefined.
     """
     counts, edges = np.histogram(labels, BINS)
     sizes = np.array([[len(words(text)) for text in pair] for pair in pairs])
@@ -63,10 +64,6 @@ def label_report(
         "both": sizes.sum(axis=1),
         "difference": np.ptp(sizes, axis=1),
     }
-    components = {name: _correlation(labels, part) for name, part in parts.items()}
-    components |= {
-        f"{one}, {two}": _correlation(parts[one], parts[two]) for one, two in combinations(parts, 2)
-    }
     report: dict[str, Any] = {
         "pairs": len(pairs),
         "histogram": {
@@ -74,7 +71,11 @@ def label_report(
             "counts": counts.tolist(),
         },
         "distinct": _rounded(len(np.unique(labels)) / len(labels)),
-        "components": components,
+        "components": {name: _correlation(labels, part) for name, part in parts.items()},
+        "agreement": {
+            f"{one} and {two}": _correlation(parts[one], parts[two])
+            for one, two in combinations(parts, 2)
+        },
         "near_copies": _rounded(float(np.mean([_is_near_copy(*pair) for pair in pairs]))),
         "tfidf": _correlation(labels, TfIdf().similarities(pairs)),
         "length": {name: _correlation(labels, found) for name, found in lengths.items()}
@@ -86,7 +87,7 @@ def label_report(
 
 def told(report: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of a report that a stage's summary repeats."""
-    kept = ("components", "near_copies", "tfidf", "leakage", "warnings")
+    kept = ("components", "agreement", "near_copies", "tfidf", "leakage", "warnings")
     return {name: report[name] for name in kept} | {"length": report["length"]["explained"]}
 
 
@@ -135,8 +136,8 @@ def _warnings(report: Mapping[str, Any]) -> list[str]:
         )
     if tfidf is not None and tfidf >= ONLY_WORDS:
         said.append(f"The labels are tf-idf's (rank correlation {tfidf:.2f}), which costs nothing.")
-    for name, agreement in report["components"].items():
-        if ", " in name and agreement is not None and agreement < DISAGREEMENT:
+    for name, agreement in report["agreement"].items():
+        if agreement is not None and agreement < DISAGREEMENT:
             said.append(
                 f"The parts of Origin do not agree ({name}: rank correlation {agreement:.2f}): "
                 "one of them is noise."

@@ -29,7 +29,7 @@ from firth.run.stage import SCRATCH
 SPLITS = ("train", "dev", "test")
 ROW_GROUP_BYTES = 16 << 20
 """Of a table, held in memory while it is written."""
-HELD_PAIRS = 1 << 20
+HELD_PAIRS = 1 << 18
 """Pairs whose hashes are held in memory at once."""
 _MOST_FILES = 256
 _DECIMALS = 12
