@@ -43,7 +43,8 @@ def write_splits(
 ) -> Mapping[str, Any]:
     """Write train, dev and test from the shards, and the report of their labels.
 
-    Memory holds ten bytes a pair, sixteen more of each that is held out, and `HELD_PAIRS` pairs.
+    Memory holds about thirteen bytes a pair, sixteen more of each that is held out, and the keys of
+    `HELD_PAIRS` pairs.
 
     Args:
         folder: Where the three tables and `labels.json` are written; `SCRATCH` in it is used.
