@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from firth.harvest.labels import ONLY_LENGTH, label_report, told
+from firth.lexical.arrays import Floats
 from firth.lexical.scorer import TextPair
 from firth.lexical.tfidf import TfIdf
 from firth.lexical.words import words
@@ -51,7 +52,7 @@ def test_good_labels_are_not_warned_of() -> None:
     [LENGTHS + 0.01 * NOISE, -LENGTHS + NOISE, np.exp(LENGTHS / 4) + 0.01 * NOISE],
     ids=["longer", "shorter", "bent"],
 )
-def test_labels_that_are_only_length_are_called_worthless(labels: np.ndarray) -> None:
+def test_labels_that_are_only_length_are_called_worthless(labels: Floats) -> None:
     """Whatever the sign and the shape, and loudly."""
     report = label_report(PAIRS, labels, {})
     assert report["length"]["explained"] >= ONLY_LENGTH

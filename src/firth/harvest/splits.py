@@ -158,7 +158,8 @@ def _repeating(keys: Hashes) -> npt.NDArray[np.int64]:
     for column in keys.T:
         ordered = column[order]
         again &= ordered[1:] == ordered[:-1]
-    return order[1:][again]
+    found: npt.NDArray[np.int64] = order[1:][again]
+    return found
 
 
 def _gathered(blocks: Iterable[Hashes]) -> Iterator[Hashes]:
@@ -204,7 +205,8 @@ class Leaks:
 
     def _places(self, hashes: Hashes) -> npt.NDArray[np.int64]:
         assert self._held is not None
-        return np.minimum(np.searchsorted(self._held, hashes), len(self._held) - 1)
+        found: npt.NDArray[np.int64] = np.searchsorted(self._held, hashes)
+        return found.clip(max=len(self._held) - 1)
 
     def figures(self) -> dict[str, Any]:
         """`blocked`: sentences of pairs that are on the blocklist; of each held-out split the share

@@ -119,8 +119,8 @@ def _quantiles(values: Values) -> tuple[Values, Values]:
         return distinct, (np.cumsum(counts) - counts / 2) / n
 
     def ranks(of: Values) -> Values:
-        sides = (np.searchsorted(ordered, of, side) for side in ("left", "right"))
-        found: Values = sum(sides) / (2 * n)
+        first, last = np.searchsorted(ordered, of), np.searchsorted(ordered, of, "right")
+        found: Values = (first + last) / (2 * n)
         return found
 
     low, high = ranks(ordered[[0, -1]])

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -115,8 +115,7 @@ class PairBatches:
         self.asked = step
         epoch, place = divmod(step, self.steps)
         rows = self._order(epoch)[place * self._size : (place + 1) * self._size]
-        found: Batch = self._pairs[rows.tolist()]
-        return found
+        return cast(Batch, self._pairs[rows.tolist()])
 
     def _shuffled(self, epoch: int) -> Ints:
         rng = np.random.default_rng(derive_seed(self._seed, "order", epoch))
