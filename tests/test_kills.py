@@ -148,7 +148,7 @@ def test_killed_again_and_again_while_distilling(
     for name in ("surrogate", "cross-encoder"):
         shutil.rmtree(run / name)
         lives = 0
-        while drive(run, name, 7 * (lives + 1), [name]) == -signal.SIGKILL:
+        while drive(run, name, 5 * (lives + 1), [name]) == -signal.SIGKILL:
             lives += 1
         assert lives > 2, "the premise"
     assert contents(run) == contents(tiny_run)
