@@ -3,6 +3,8 @@
 import json
 import os
 import random
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,41 @@ def quiet() -> None:
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or fills the cache of the user."""
     monkeypatch.setenv("FIRTH_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="session")
+def missing() -> Callable[[str], None]:
+    """Skips, or fails where a browser is required (FIRTH_REQUIRE_BROWSER=1), for a reason."""
+
+    def stop(reason: str) -> None:
+        required = os.environ.get("FIRTH_REQUIRE_BROWSER", "")
+        if required not in ("", "0"):
+            pytest.fail(f"FIRTH_REQUIRE_BROWSER={required}, but {reason}", pytrace=False)
+        pytest.skip(reason)
+
+    return stop
+
+
+@pytest.fixture(scope="module")
+def browser(missing: Callable[[str], None]) -> Iterator[Any]:
+    """A headless Chromium (or Chrome): on the path, or its path in FIRTH_BROWSER."""
+    named = os.environ.get("FIRTH_BROWSER")
+    found = next(filter(None, map(shutil.which, [named] if named else BROWSERS)), None)
+    if found is None and named:
+        missing(f"FIRTH_BROWSER={named} is not a program")
+    if found is None:
+        missing(f"there is no browser: none of {', '.join(BROWSERS)}, and FIRTH_BROWSER is not set")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright is not installed: pip install 'firth[test]'")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=found)
+        yield opened
+        opened.close()
 
 
 TOPICS = {

@@ -15,9 +15,10 @@ from firth.run.code import _imported
 
 ROOT = Path(firth.__file__).parent
 PACKAGES = (
-    "run", "lexical", "corpus", "check", "context", "paper", "origin", "harvest", "surrogate",
-    "index", "scale", "search", "baselines", "evaluate", "finetune", "reuse", "relatedness",
-    "pipeline", "searchable", "demo", "reproduce", "cli", "__main__",
+    "run", "web", "lexical", "corpus", "check", "context", "paper", "origin", "harvest",
+    "surrogate", "index", "scale", "search", "baselines", "evaluate", "finetune", "reuse",
+    "relatedness", "pipeline", "summaries", "searchable", "curves", "serve", "demo", "reproduce",
+    "cli", "__main__",
 )  # fmt: skip
 """From left to right, as the data flows: each imports from those to its left only."""
 SETTINGS = "settings"

@@ -78,7 +78,7 @@ class Searchable:
 
     def text(self) -> str:
         """All of it in sentences."""
-        told = [*self._read(), self._built(), *self._compared()]
+        told = [*self._read(), self._built(), f"Check: {verdict(self.check)}"]
         if self.threshold is not None:
             told.append(
                 f"Scores: a cosine of {self.threshold:.2f} or more is reached by one random pair "
@@ -102,28 +102,6 @@ class Searchable:
         if not self.built:
             return "Everything was up to date; nothing was built."
         return f"Built in {self.seconds:,.0f} s: {', '.join(self.built)}."
-
-    def _compared(self) -> list[str]:
-        lead = self.check.systems[0].ahead.get(Kind.NEXT) if self.check else None
-        if self.check is None or lead is None:
-            return [
-                "Check: no question can be made of the documents that were kept apart, so nothing "
-                "can be said of how good the model is here. More and longer documents would help."
-            ]
-        ours, theirs = (str(one.accuracy[Kind.NEXT]) for one in self.check.systems)
-        text = (
-            "Check: which sentence of a document that was kept apart follows another? In "
-            f"{plural(self.check.items[Kind.NEXT], 'question')} (50 is chance, 100 all right) "
-            f"tf-idf has {theirs}, the model {ours}. "
-        )
-        if lead.sign > 0:
-            return [text + "It has learned something of your text that words alone do not tell."]
-        if lead.sign < 0:
-            return [
-                text + "Words alone do better here: search with --by words, or adapt an encoder "
-                "that was trained elsewhere (firth adapt)."
-            ]
-        return [text + "That does not tell them apart."]
 
 
 def build(
@@ -169,7 +147,7 @@ def build(
             name for name, done in (outcomes | {CORPUS.name: read}).items() if not done.reused
         ),
         seconds=perf_counter() - start,
-        check=_asked(opened, outcomes[CHECK.name].manifest.summary["items"]),
+        check=checked(opened),
         threshold=_threshold(Scale.current(opened, Scorer.VECTORS)),
         examples=_examples(Corpus.open(opened)),
     )
@@ -193,11 +171,41 @@ def _threshold(scale: Scale | None) -> float | None:
     return None
 
 
-def _asked(run: Run, items: Mapping[str, int]) -> CheckReport | None:
-    """The Surrogate beside tf-idf, of a run that has questions of the kind that counts."""
-    if not items[Kind.NEXT]:
+def checked(run: Run, items: int | None = None) -> CheckReport | None:
+    """The Surrogate beside tf-idf, of a run that has questions of the kind that counts.
+
+    Args:
+        run: The run.
+        items: Most questions of a kind, which are made for this call, and nothing is written; None:
+            those of the stage `check`, which is brought up to date.
+    """
+    if not run.manifest(CHECK).summary["items"][Kind.NEXT]:
         return None
-    return run_check([str(run.folder(SURROGATE)), BASELINE], run, against=BASELINE)
+    return run_check([str(run.folder(SURROGATE)), BASELINE], run, items=items, against=BASELINE)
+
+
+def verdict(check: CheckReport | None) -> str:
+    """What was asked of the Surrogate and of tf-idf, and what it says of the Surrogate."""
+    lead = check.systems[0].ahead.get(Kind.NEXT) if check else None
+    if check is None or lead is None:
+        return (
+            "no question can be made of the documents that were kept apart, so nothing "
+            "can be said of how good the model is here. More and longer documents would help."
+        )
+    ours, theirs = (str(one.accuracy[Kind.NEXT]) for one in check.systems)
+    text = (
+        "which sentence of a document that was kept apart follows another? In "
+        f"{plural(check.items[Kind.NEXT], 'question')} (50 is chance, 100 all right) "
+        f"tf-idf has {theirs}, the model {ours}. "
+    )
+    if lead.sign > 0:
+        return text + "It has learned something of your text that words alone do not tell."
+    if lead.sign < 0:
+        return (
+            text + "Words alone do better here: search with --by words, or adapt an encoder "
+            "that was trained elsewhere (firth adapt)."
+        )
+    return text + "That does not tell them apart."
 
 
 def _examples(corpus: Corpus) -> tuple[str, ...]:

@@ -12,11 +12,11 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from firth.cli.main import app
-from firth.cli.summaries import _TOLD, many, sentences_of
 from firth.pipeline import STEPS
 from firth.run.run import Run
 from firth.run.screen import WIDTH
 from firth.scale import SCALE
+from firth.summaries import _TOLD, many, sentences_of
 
 A, B = "The ship reached the harbour.", "The sailor found the island."
 
@@ -143,7 +143,7 @@ ELSEWHERE = {
     ("build",), ("adapt",), ("evaluate",), ("compare",), ("leakage",), ("relatedness", "features"),
     ("relatedness", "models"), ("bws", "plan"), ("corpus", "add"), ("finetune",),  # tests/docs
     ("demo",), ("mteb",), ("reproduce",), ("relatedness", "bins"),  # their tables are of the kind
-    ("bws", "serve"), ("bws", "export"),  # a line
+    ("serve",), ("bws", "serve"), ("bws", "export"),  # a line
 }  # fmt: skip
 
 

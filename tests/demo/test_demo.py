@@ -1,6 +1,7 @@
 """The demo's parts: its texts, its configuration, what it shows of a finished run."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from firth.demo.demo import Demo, demo_config
 from firth.demo.gather import gather_report
 from firth.demo.preflight import REPORT
 from firth.demo.report import write_report
-from firth.demo.texts import collect_texts
+from firth.demo.texts import collect_texts, write_example
 from firth.evaluate import EVALUATION
 from firth.pipeline import bring_up_to_date
 from firth.run.config import Config
@@ -48,6 +49,18 @@ def test_texts_are_prose_and_the_same_each_time(tmp_path: Path) -> None:
             assert "[[" not in record["text"]
 
 
+def test_the_texts_that_firth_carries_are_speeches(tmp_path: Path) -> None:
+    """Nothing else is needed: each has a name, a title, a date and prose, no editor's remark."""
+    assert write_example(tmp_path / "new" / "speeches.jsonl") == 29
+    lines = (tmp_path / "new" / "speeches.jsonl").read_text("utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    assert len({record["id"] for record in records}) == len(records) == 29
+    for record in records:
+        assert record["title"].endswith(record["date"][:4])
+        assert len(record["text"].split()) > 3_000
+        assert not re.search(r"[\[\]]|laughter\)", record["text"])
+
+
 def test_a_reduced_demo_is_a_valid_one() -> None:
     """Any size gives a configuration that holds together."""
     for size in (0.01, 0.1, 1.0):
@@ -79,7 +92,7 @@ def test_the_evaluation_compares_all_systems_on_the_same_pairs(evaluated: Run) -
 
 def test_the_report_shows_everything_and_escapes_it(evaluated: Run) -> None:
     """Pairs, contexts, results, table and plots are in one page without outside resources."""
-    report = gather_report(evaluated, PAIRS, (0,), "Where is the ship?")
+    report = gather_report(evaluated, PAIRS, (0,), ("Where is the ship?",))
     path = evaluated.path / REPORT
     write_report(path, report)
     page = path.read_text(encoding="utf-8")
@@ -88,8 +101,8 @@ def test_the_report_shows_everything_and_escapes_it(evaluated: Run) -> None:
     assert page.count("<svg") == len(report.curves) + 2
     for outside in ("<script", "src=", "@import", "url(http"):
         assert outside not in page
-    assert len(report.hits) == 5
-    assert len({sentence for _, sentence, _ in report.hits}) == 5
+    assert [each.query for each in report.searches] == ["Where is the ship?"]
+    assert [each.n for each in report.beside] == [1225]
     first = path.read_bytes()
     write_report(path, report)
     assert path.read_bytes() == first

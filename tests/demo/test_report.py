@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from firth.context.themes import Theme
-from firth.demo.report import DemoReport, write_report
+from firth.demo.beside import Beside, Placed
+from firth.demo.report import DemoReport, Searched, write_report
 from firth.origin.evidence import ContextShare, Knowledge, Meeting, Part, ThemeShare, Word
 from firth.origin.reasons import Reasons
+from firth.search.search import Hit
 
 HOSTILE = """<script>alert("x")</script> & 'quoted' </td></table>"""
 
@@ -46,6 +48,8 @@ def report(text: str) -> DemoReport:
         exact=True,
         knowledge=Knowledge.BOTH,
     )
+    hit = Hit(0.75, 0.75, 0.0, None, 3, text, text, text, text, 1, meaning=text)
+    placed = Placed(text, text, 0.9, 0.8, 0.1)
     return DemoReport(
         facts={text: text},
         curves={text: (text, {text: [(1.0, 0.5), (2.0, 0.25)], "other": [(1.0, 0.75)]})},
@@ -53,8 +57,8 @@ def report(text: str) -> DemoReport:
         distilled=([0.1, 0.2], [0.3, 0.5]),
         pairs=[(text, text, 0.25, 0.5)],
         explanations=[explanation],
-        query=text,
-        hits=[(0.75, text, text)],
+        searches=[Searched(text, (hit,), 100), Searched(text, (), 100)],
+        beside=[Beside(text, 1225, text, 700, 500, (placed,), (placed,))],
         results=[
             dict(zip(COLUMNS, (text, text, text, text, 61.25, 58.0, 64.0, 1225), strict=True)),
             dict(zip(COLUMNS, ("m", "t", "dev", "r", None, None, None, 2), strict=True)),
@@ -129,7 +133,8 @@ def test_the_page_shows_the_figures(tmp_path: Path) -> None:
     """What is in the report is on the page; an undefined figure is called so."""
     write_report(tmp_path / "a.html", report("plain words"))
     text = (tmp_path / "a.html").read_text(encoding="utf-8")
-    for figure in ("61.2", "58.0", "64.0", "1,225", "undefined", "0.250", "0.500", "0.750"):
+    for figure in ("61.2", "58.0", "64.0", "1,225", "undefined", "0.250", "0.500", "0.750",
+                   "90 %", "80 %", "10 %", "nearer to people's for 700"):  # fmt: skip
         assert figure in text
     assert text.count("<svg") == 3
 

@@ -20,6 +20,7 @@ from firth.cli import (
     reproduce,
     reuse,
     search,
+    serve,
 )
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
@@ -29,7 +30,6 @@ app = typer.Typer(
     name="firth",
     help="Sentence similarity from unlabelled documents, with the contexts each score comes from.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 corpus = typer.Typer(help="Read documents; show what was read.", no_args_is_help=True)
@@ -40,6 +40,7 @@ _MEASURE = "Check and compare models"
 _ADAPT = "Adapt, distil, train"
 _RESEARCH = "Research"
 
+app.command(rich_help_panel=_USE)(build.example)
 app.command(rich_help_panel=_USE)(build.build)
 app.command(rich_help_panel=_USE)(search.search)
 app.command(rich_help_panel=_USE)(reuse.duplicates)
@@ -48,6 +49,7 @@ app.command(rich_help_panel=_USE)(query.similarity)
 app.command(rich_help_panel=_USE)(reuse.compare_documents)
 app.command(rich_help_panel=_USE)(reuse.mine)
 app.command(rich_help_panel=_USE)(search.encode)
+app.command(rich_help_panel=_USE)(serve.serve)
 app.command(rich_help_panel=_USE)(build.demo)
 app.add_typer(corpus, name="corpus", rich_help_panel=_USE)
 corpus.command("build")(build.corpus_build)

@@ -2,11 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from os.path import commonprefix
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -159,9 +158,12 @@ def similarity(
 ) -> None:
     """Print the Origin similarity of two sentences, or of every pair in a file.
 
-    --out is a TSV file of the scores of --pairs, which are not printed then.
+    --out is a TSV file of the scores of --pairs, which are not printed then. Where the run's scale
+    is built, each row ends with the shares of random and other pairs that score lower.
     """
     start(quiet, out, force)
+    from firth.scale.scale import with_shares
+
     if pairs is None:
         if a is None or b is None:
             raise InputError("expected two sentences A B, or --pairs FILE")
@@ -173,8 +175,8 @@ def similarity(
         decimals = _decimals(folder, preset, settings)
         scale = _scale(folder, preset, settings, seed)
         if as_json:
-            found = origin.explain(a, b).as_dict()
-            show_json(_with_scale(found, scale))
+            found = origin.explain(a, b)
+            show_json(with_shares(found.as_dict(), scale, found.similarity))
         else:
             score = origin.similarity(a, b)
             say(f"{score:.{decimals}f}")
@@ -189,14 +191,16 @@ def similarity(
     scores = _open_origin(folder, preset, settings, seed).similarities(read).tolist()
     scored = [(score, one, two) for score, (one, two) in zip(scores, read, strict=True)]
     decimals = _decimals(folder, preset, settings)
-    rows = [f"{score:.{decimals}f}\t{one}\t{two}" for score, one, two in scored]
+    scale = _scale(folder, preset, settings, seed)
+    rows = ["\t".join(_cells(*each, decimals, scale)) for each in scored]
+    if scale and not (as_json and out is None):
+        note(f"after the two sentences, of the run's scale: {', '.join(scale.shares(0.0))}")
     if out is not None:
         write_text(out, "".join(f"{row}\n" for row in rows))
     if as_json:
-        scale = _scale(folder, preset, settings, seed)
         show_json(
             [
-                _with_scale({"similarity": score, "a": one, "b": two}, scale)
+                with_shares({"similarity": score, "a": one, "b": two}, scale, score)
                 for score, one, two in scored
             ]
         )
@@ -250,12 +254,15 @@ def explain(
     explainer = _open_explainer(folder, model, preset, settings, seed)
     if pairs is None:
         _note_unknown(explainer, *asked[0])
-    scale = _scale_of(folder, model) if model else _scale(folder, preset, settings, seed)
+    from firth.scale.scale import Scale, with_shares
+
+    run = Run.open(folder)
+    scale = Scale.of_model(run, model) if model else _scale(folder, preset, settings, seed)
     found = track(explainer.explanations(asked), "Reasons", len(asked))
     if out is not None:
         _write_explanations(found, out, scale)
     elif as_json:
-        plain = [_with_scale(each.as_dict(), scale) for each in found]
+        plain = [with_shares(each.as_dict(), scale, each.similarity) for each in found]
         show_json(plain if pairs is not None else plain[0])
     else:
         for number, each in enumerate(found):
@@ -283,23 +290,26 @@ def _open_explainer(
 
 def _write_explanations(found: Iterable["Explanation"], out: Path, scale: "Scale | None") -> None:
     """Write explanations in the format that the file is named for, one after the other."""
+    from firth.scale.scale import with_shares
+
     kind = out.suffix.lower()
     if kind == ".html":
         from firth.origin.reasons import page
 
-        write_text(out, page(found))
+        write_text(out, page(found, meaning=scale.describe if scale else None))
         return
     with write_atomically(out) as partial, partial.open("w", encoding="utf-8") as file:
         for each in found:
             indent = 2 if kind == ".json" else None
-            plain = _with_scale(each.as_dict(), scale)
+            plain = with_shares(each.as_dict(), scale, each.similarity)
             file.write(json.dumps(plain, indent=indent, ensure_ascii=False) + "\n")
 
 
-def _with_scale(found: Mapping[str, Any], scale: "Scale | None") -> dict[str, Any]:
-    """Something with a `similarity`, and with what that means."""
-    more = {"scale": scale.shares(found["similarity"])} if scale else {}
-    return {**found, **more}
+def _cells(score: float, one: str, two: str, decimals: int, scale: "Scale | None") -> Iterator[str]:
+    """A row of a table: the score, the sentences, and what the score means as JSON has it."""
+    yield from (f"{score:.{decimals}f}", one, two)
+    if scale:
+        yield from (f"{share:.6f}" for share in scale.shares(score).values())
 
 
 def read_pairs_file(path: Path) -> list[tuple[str, str]]:
@@ -371,16 +381,3 @@ def _scale(
 
     run = asked_run(folder, preset, settings).changed({"seed": seed})
     return Scale.current(run, Scorer.ORIGIN)
-
-
-def _scale_of(folder: Path, model: str) -> "Scale | None":
-    """The scale of a model's cosines: of the one whose vectors the run's index has."""
-    from firth.index import INDEX
-    from firth.index.index import Index
-    from firth.scale.scale import Scale, Scorer
-
-    run = Run.open(folder)
-    with suppress(DamagedError):
-        if run.has(INDEX) and Path(Index.open(run).model).resolve() == Path(model).resolve():
-            return Scale.current(run, Scorer.VECTORS)
-    return None

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from firth.cli.summaries import sentences_of
 from firth.run.screen import say, say_styled, tell, wrapped
+from firth.summaries import sentences_of
 
 if TYPE_CHECKING:
     from firth.lexical.scorer import Explanation

@@ -1,7 +1,7 @@
 """The demo: from documents to a similarity model in minutes, with everything shown on the way."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,8 +38,12 @@ PAIRS = (
 """What the models are asked, from alike to unrelated, in the words of the demo's corpus."""
 EXPLAINED = (0, 5)
 """Which of the pairs are explained."""
-QUERY = "How can we create more jobs?"
-"""The question of the semantic search."""
+QUERIES = (
+    "How can we create more jobs?",
+    "Who looks after the sick?",
+    "The war is over.",
+)
+"""The questions of the semantic search."""
 _SHOWN_EVIDENCE = 3
 _LONGEST = 110
 
@@ -69,11 +73,17 @@ class Demo:
                 for one, two, origin, surrogate in found.pairs
             ],
             "explanations": [dict(item.as_dict()) for item in found.explanations],
-            "query": found.query,
-            "hits": [
-                {"cosine": cosine, "text": text, "document": title}
-                for cosine, text, title in found.hits
+            "searches": [
+                {
+                    "query": each.query,
+                    "hits": [
+                        {"cosine": hit.cosine, "text": hit.text, "document": hit.title}
+                        for hit in each.hits
+                    ],
+                }
+                for each in found.searches
             ],
+            "beside_tfidf": [asdict(each) for each in found.beside],
             "results": list(found.results),
             "notes": list(found.notes),
         }
@@ -90,9 +100,11 @@ class Demo:
             for evidence in item.shown(_SHOWN_EVIDENCE):
                 lines.append(f"  {evidence.amount:+.4f}  {evidence.note}")
                 lines.append(f"           {_cut(evidence.text)}")
-        lines += ["", f"Search: {found.query}"]
-        lines += [f"  {cosine:.3f}  {text}  ({title})" for cosine, text, title in found.hits]
+        for each in found.searches:
+            lines += ["", f"Search: {each.query} (not among the {each.depth} best by words)"]
+            lines += [f"  {hit.cosine:.3f}  {hit.text}  ({hit.title})" for hit in each.hits]
         lines += ["", "Against human ratings (times 100, with 95 % intervals)", self.table, ""]
+        lines += [f"{each.task}: {each.verdict}" for each in found.beside]
         lines += [*found.notes, "", f"Report: {self.path}"]
         return "\n".join(lines)
 
@@ -132,7 +144,7 @@ def run_demo(
     opened = Run.create(run, demo_config(text_files(texts), size, seed, data_dir))
     collect_texts(texts, size)
     bring_up_to_date(opened)
-    report = gather_report(opened, PAIRS, EXPLAINED, QUERY)
+    report = gather_report(opened, PAIRS, EXPLAINED, QUERIES)
     write_report(run / REPORT, report)
     table = (run / "evaluation" / "table.txt").read_text(encoding="utf-8").rstrip()
     return Demo(report, run / REPORT, table)

@@ -1,36 +1,43 @@
 """Ask a finished run what the report shows."""
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.util import semantic_search
 
-from firth.context import CONTEXT
-from firth.context.build import HISTORY
 from firth.corpus import CORPUS
-from firth.corpus.corpus import Corpus
-from firth.corpus.statistics import evenly_spaced
-from firth.demo.report import Curve, DemoReport
+from firth.corpus.statistics import evenly_spaced, fit_idf_on_run
+from firth.curves import training_curves
+from firth.demo.beside import Beside, beside
+from firth.demo.report import DemoReport, Searched
 from firth.evaluate import EVALUATION
+from firth.evaluate.load import find_named
+from firth.evaluate.task import Kind
+from firth.lexical.scorer import Scorer
+from firth.lexical.tfidf import TfIdf
 from firth.origin.origin import Origin
 from firth.run.files import read_json
 from firth.run.pretrained import open_encoder
 from firth.run.run import Run
+from firth.search.search import By, Search
 from firth.surrogate import SURROGATE
 from firth.surrogate.matrices import NEAR, RANDOM, HeldOut
 from firth.surrogate.teacher import Teacher
 
-_HITS = 5
+_HITS = 3
+_PROPOSED = 100
+"""Hits by meaning that are looked through, and hits by words that do not count as found by meaning
+alone."""
+_BESIDE = 3
+"""Pairs that are shown of each kind, where one of Origin and tf-idf is right."""
 _PAIRS = 2_000
 """Held-out pairs that are shown."""
 _FACTS = ("documents", "sentences", "words", "chunks", "positions")
 
 
 def gather_report(
-    run: Run, pairs: Sequence[tuple[str, str]], explained: Sequence[int], query: str
+    run: Run, pairs: Sequence[tuple[str, str]], explained: Sequence[int], queries: Sequence[str]
 ) -> DemoReport:
     """Score, explain and search with a run's models, and read what its stages recorded.
 
@@ -38,9 +45,9 @@ def gather_report(
         run: A run with all stages, among them the context model of the default Origin.
         pairs: Pairs to compare.
         explained: Which of them to explain.
-        query: What to search the corpus for.
+        queries: What to search the corpus for.
     """
-    origin, corpus = Origin.open(run), Corpus.open(run)
+    origin = Origin.open(run)
     surrogate = open_encoder(str(run.folder(SURROGATE)))
     recorded = read_json(run.folder(SURROGATE) / "report.json")
     evaluated = read_json(run.folder(EVALUATION) / "results.json")
@@ -49,36 +56,17 @@ def gather_report(
     scored = zip(pairs, origin.similarities(pairs), _cosines(surrogate, pairs), strict=True)
     return DemoReport(
         facts={name: f"{counts[name]:,}" for name in _FACTS} | {"seed": str(run.config.seed)},
-        curves=_curves(run, recorded),
+        curves=training_curves(run),
         scores=_by_kind(told),
         distilled=([score for _, score in told], _cosines(surrogate, asked)),
         pairs=[(*pair, float(score), cosine) for pair, score, cosine in scored],
         explanations=[origin.explain(*pairs[i]) for i in explained],
-        query=query,
-        hits=_search(corpus, surrogate, query),
+        searches=_searched(run, queries),
         results=[one for one in evaluated["results"] if one["subtask"] == "all"],
+        beside=_beside(run, origin),
         notes=_notes(recorded),
         settings=run.config.to_yaml(),
     )
-
-
-def _curves(run: Run, recorded: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Curve]]]:
-    learned: Mapping[str, Any] = read_json(run.folder(CONTEXT) / HISTORY)
-    distilled = {"distillation": recorded["history"]["distillation"]}
-    return {
-        title: (
-            label,
-            {
-                name: [(entry["step"], entry["loss"]) for entry in entries if "loss" in entry]
-                for name, entries in histories.items()
-            },
-        )
-        for title, label, histories in (
-            ("Context fit: training loss", "nats", learned),
-            ("Surrogate: training loss", "divergence from Origin", distilled),
-        )
-        if any(histories.values())
-    }
 
 
 def _held_out(run: Run) -> tuple[list[tuple[str, str]], list[tuple[str, float]]]:
@@ -108,18 +96,29 @@ def _cosines(model: SentenceTransformer, pairs: Sequence[tuple[str, str]]) -> li
     return cosines
 
 
-def _search(corpus: Corpus, model: SentenceTransformer, query: str) -> list[tuple[float, str, str]]:
-    texts = corpus.texts(range(len(corpus)))
-    vectors = model.encode(texts, batch_size=1024, show_progress_bar=False, convert_to_tensor=True)
-    asked = model.encode([query], show_progress_bar=False, convert_to_tensor=True)
-    # A sentence that stands more than once in the corpus is one result.
-    hits: dict[str, tuple[float, int]] = {}
-    for found in semantic_search(asked, vectors, top_k=10 * _HITS)[0]:
-        number = int(found["corpus_id"])
-        hits.setdefault(texts[number], (float(found["score"]), number))
+def _searched(run: Run, queries: Sequence[str]) -> list[Searched]:
+    """For each query the best hits by meaning that are not among the best by words."""
+    search, found = Search.open(run), []
+    for query in queries:
+        by_words = search.search(query, top=_PROPOSED, by=By.WORDS)
+        known = {hit.text for hit in by_words if hit.words > 0}
+        hits = search.search(query, top=_PROPOSED, by=By.VECTORS)
+        # A sentence that stands more than once in the corpus is one result.
+        distinct = list({hit.text: hit for hit in reversed(hits)}.values())[::-1]
+        new = [hit for hit in distinct if hit.text not in known]
+        found.append(Searched(query, tuple(new[:_HITS]), _PROPOSED))
+    return found
+
+
+def _beside(run: Run, origin: Scorer) -> list[Beside]:
+    """Origin beside tf-idf on each set of pairs that the run was evaluated on."""
+    config = run.config.evaluate
+    sets = [find_named(name).load(config.data_dir) for name in config.tasks]
+    words = TfIdf(fit_idf_on_run(run.path))
     return [
-        (score, text, corpus.document_title(int(corpus.document_of([number])[0])))
-        for text, (score, number) in islice(hits.items(), _HITS)
+        beside(data, origin, words, _BESIDE, run.config.seed)
+        for data in sets
+        if data.task.kind is Kind.PAIRS
     ]
 
 

@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from firth.curves import Curve
+from firth.demo.beside import Beside
 from firth.lexical.scorer import Explanation
+from firth.origin.page import style
+from firth.origin.reasons import article
 from firth.run.errors import MissingExtraError
 from firth.run.files import write_text
 from firth.run.screen import escaped
+from firth.search.search import Hit
 
 try:
     import matplotlib as mpl
@@ -26,12 +31,19 @@ except ImportError as error:
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Curve = Sequence[tuple[float, float]]
-"""Points of a line: (step, value)."""
 _COLOURS = ("#2a6f97", "#bc6c25", "#606c38", "#9d4edd")
 # The size and the font belong to the page; colours of text and lines follow it, so that the plots
 # can be read in light and in dark. Equal data give equal bytes.
 _STYLE: Any = {"svg.hashsalt": "firth", "svg.fonttype": "none", "font.size": 10}
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A query, and hits by meaning that are not among the `depth` best by words."""
+
+    query: str
+    hits: Sequence[Hit]
+    depth: int
 
 
 @dataclass(frozen=True)
@@ -45,8 +57,8 @@ class DemoReport:
         distilled: Origin similarities and Surrogate cosines of the held-out pairs.
         pairs: Examples: two sentences, and what Origin and Surrogate say of them.
         explanations: Of some of them.
-        query: What was searched for.
-        hits: What was found: cosine, sentence, title of its document.
+        searches: What was searched for, and what word overlap would not have found.
+        beside: Origin beside tf-idf, set by set.
         results: The table: model, task, split, metric, n; value, low and high × 100 or None.
         notes: What the figures mean, a paragraph each.
         settings: The run's configuration as YAML.
@@ -58,8 +70,8 @@ class DemoReport:
     distilled: tuple[Sequence[float], Sequence[float]]
     pairs: Sequence[tuple[str, str, float, float]]
     explanations: Sequence[Explanation]
-    query: str
-    hits: Sequence[tuple[float, str, str]]
+    searches: Sequence[Searched]
+    beside: Sequence[Beside]
     results: Sequence[Mapping[str, Any]]
     notes: Sequence[str]
     settings: str
@@ -74,7 +86,34 @@ def write_report(path: Path, report: DemoReport) -> None:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible
     )
-    write_text(path, environment.from_string(source).render(report=report, plots=plots))
+    page = environment.from_string(source).render(
+        report=report,
+        plots=plots,
+        style=Markup(style()),
+        groups=_groups(report.results),
+        article=lambda found: Markup(article(found)),
+    )
+    write_text(path, page)
+
+
+def _groups(results: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Set and metric → a row a system, with where its interval stands on a track, in per cent."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in results:
+        name = f"{row['task']} {row['split']}, {row['metric']}, {row['n']:,} pairs"
+        groups.setdefault(name, []).append(dict(row))
+    for rows in groups.values():
+        known = [row[end] for row in rows for end in ("low", "value", "high")]
+        known = [value for value in known if value is not None]
+        if not known:
+            continue
+        low, high = min(known) - 1, max(known) + 1
+        for row in rows:
+            row["at"] = {
+                end: None if row[end] is None else f"{100 * (row[end] - low) / (high - low):.1f}"
+                for end in ("low", "value", "high")
+            }
+    return groups
 
 
 def _visible(value: object) -> object:

@@ -1,6 +1,7 @@
 """Origin's default: a sentence vector and an alignment of words, each a sum over its evidence."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from firth.origin.evidence import THEMES, WORDS, parts_of
 from firth.origin.fits import ThemeFits
 from firth.origin.reasons import Reasons
 from firth.origin.wording import WordReader, halves
+from firth.run.errors import InputError
 from firth.run.run import Run
 
 
@@ -77,13 +79,29 @@ class EnsembleOrigin(Explainer):
             blend: Weights of the components.
             encoder: In place of the run's own, which is not opened then.
         """
-        space = WordSpace.load(run.folder(CONTEXT))
+        space = blend.known(WordSpace.load(run.folder(CONTEXT)))
         encoder = encoder or open_encoder(run)
         components = {
-            "sentences": _compare_sentences(encoder, space, blend.own),
+            "sentences": _compare_sentences(encoder, space, blend.length),
             "words": AlignedWords(space, encoder.words),
         }
         return cls(components, blend, space, run)
+
+    def only(self, names: Collection[str]) -> "EnsembleOrigin":
+        """This Origin with some of its components alone, as heavy beside each other as they were.
+
+        Raises:
+            InputError: None of them has a weight.
+        """
+        kept = {name: weight for name, weight in self.weights.items() if name in names}
+        if not kept:
+            raise InputError(
+                f"components {', '.join(names)}: expected some of {', '.join(self.weights)}"
+            )
+        _ = self._reader  # what explains is opened once, for both
+        found = copy(self)
+        found.weights = {name: weight / sum(kept.values()) for name, weight in kept.items()}
+        return found
 
     @property
     def name(self) -> str:

@@ -1,30 +1,30 @@
-"""Reasons as a page of HTML: one file, no script, nothing from elsewhere; light and dark."""
+"""Reasons as a page of HTML: one file, no script, nothing from elsewhere; light and dark.
 
+It looks as the page of `firth serve` does: both are drawn with one style sheet.
+"""
+
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from html import escape
+from importlib import resources
 
 from firth.origin.evidence import ThemeShare, Word, named, percent_of
 from firth.run.screen import escaped
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --faint: #667; --line: #d8dde3;
-  --more: 46, 125, 80; --less: 190, 60, 50; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --paper: #15181c; --faint: #9aa3ad;
-  --line: #343a42; --more: 96, 190, 130; --less: 235, 110, 100; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
-article { border-bottom: 1px solid var(--line); padding: 1rem 0; }
-.text { font-size: 1.1rem; margin: .2rem 0; } .faint { color: var(--faint); font-size: .9rem; }
-mark { color: inherit; border-radius: .2rem; padding: 0 .1rem; }
-mark.alone { text-decoration: underline dotted var(--faint); }
-table { border-collapse: collapse; width: 100%; } caption { text-align: left; font-weight: 600; }
-td, th { padding: .2rem .4rem; vertical-align: top; text-align: left; font-weight: normal; }
-td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-td.b { width: 8rem; } i.bar { display: block; height: .7rem; margin-top: .4rem;
-  border-radius: .2rem; background: rgb(var(--more)); } i.less { background: rgb(var(--less)); }
-"""
+REST = "rest"
+_NAMES = {"words": "Words that meet", "themes": "Themes", "equal": "Equal texts", REST: "Rest"}
 _WORD = re.compile(r"\w+(?:['\u2019]t\b)?")
+_STRONGEST = 0.6
+"""Of the ground of the word on which most hangs, in [0, 1]."""
+_SHOWN_CONTEXTS = 3
+
+
+@cache
+def style() -> str:
+    """The style sheet; a page with it needs no file beside it."""
+    return resources.files("firth").joinpath("serve/static/style.css").read_text(encoding="utf-8")
 
 
 def document(title: str, articles: Iterable[str]) -> str:
@@ -33,53 +33,103 @@ def document(title: str, articles: Iterable[str]) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{safe(title)}</title><style>{_STYLE}</style></head><body>\n"
+        f"<title>{safe(title)}</title><style>{style()}</style></head><body>\n"
         f"<h1>{safe(title)}</h1>\n{inside}</body></html>\n"
     )
 
 
-def coloured(sentence: str, words: Sequence[Word], most: float) -> str:
-    """The text, its words on a ground as strong as what hangs on them; dots under what is left."""
-    known = {word.text.lower().replace("\u2019", "'"): word for word in words}
+def coloured(
+    sentence: str, words: Sequence[Word], met: Mapping[str, Sequence[int]], most: float
+) -> str:
+    """The text, its words on a ground as strong as what hangs on them; dots under what is left.
+
+    Args:
+        sentence: The text.
+        words: Its words.
+        met: Word, as `plain` has it → numbers of the meetings that it has part in.
+        most: The largest amount that hangs on a word.
+    """
+    known = {plain(word.text): word for word in words}
     done, last = "", 0
     for match in _WORD.finditer(sentence):
-        word = known.get(match[0].lower().replace("\u2019", "'"))
+        word = known.get(plain(match[0]))
         if word is None:
             continue
         added = word.added or 0.0
-        kind = "more" if added >= 0 else "less"
-        ground = f"rgba(var(--{kind}), {0.6 * abs(added) / most if most else 0:.2f})"
-        alone = "" if word.met or word.empty else ' class="alone"'
+        kinds = {
+            "less": added < 0,
+            "alone": not (word.met or word.empty),
+            "unknown": not word.known,
+        }
+        kind = " ".join(name for name, holds in kinds.items() if holds)
         about = "" if word.added is None else f' title="{added:+.3f}"'
+        strength = _STRONGEST * abs(added) / most if most else 0.0
+        numbers = ",".join(str(number) for number in met.get(plain(word.text), ()))
         done += safe(sentence[last : match.start()])
-        done += f'<mark{alone}{about} style="background: {ground}">{safe(match[0])}</mark>'
+        done += (
+            f'<mark class="{kind}"{about} style="--strength: {strength:.2f}">{safe(match[0])}'
+            f"{f'<sup>{numbers}</sup>' if numbers else ''}</mark>"
+        )
         last = match.end()
-    return done + safe(sentence[last:])
+    return f'<p class="text" dir="auto">{done}{safe(sentence[last:])}</p>'
 
 
-def drawn_theme(share: ThemeShare) -> str:
-    """The words of a theme, and a sentence of it."""
-    shown = [f"{each.sentence} ({each.document})" for each in share.contexts[:1]]
-    lines = "".join(
-        f'<br><span class="faint">{safe(line)}</span>' for line in shown or share.theme.typical[:1]
+def plain(word: str) -> str:
+    """A word as it is looked up."""
+    return word.lower().replace("\u2019", "'")
+
+
+def stacked(parts: Mapping[str, float]) -> str:
+    """What a score is the sum of, as one bar with its legend: name of a part → amount."""
+    whole = math.fsum(map(abs, parts.values())) or 1.0
+    bars = "".join(
+        f'<i class="{safe(name)}{" less" if added < 0 else ""}" '
+        f'style="--size: {100 * abs(added) / whole:.2f}"></i>'
+        for name, added in parts.items()
     )
-    return f"{safe(named(share.theme, 5))}{lines}"
+    keys = "".join(
+        f'<li class="{safe(name)}"><i class="key"></i>{safe(_NAMES.get(name, name))} '
+        f"{added:+.3f}</li>"
+        for name, added in parts.items()
+    )
+    return f'<div class="stack" aria-hidden="true">{bars}</div><ul class="legend">{keys}</ul>'
 
 
-def table(title: str, rows: Sequence[tuple[str, float]], rest: float, score: float) -> str:
-    """Amounts, each a label in HTML and what it adds, and their rest, in per cent of a score."""
-    cells = []
-    for label, added in [*rows, ("rest", rest)]:
+def theme_inside(share: ThemeShare, by: Sequence[str]) -> str:
+    """What unfolds below a theme: the words it is by, and the corpus sentences behind it."""
+    lines = [
+        f'<span dir="auto">{safe(each.sentence)}</span> ({safe(each.document)}) {each.added:+.3f}'
+        for each in share.contexts[:_SHOWN_CONTEXTS]
+    ] or [f'<span dir="auto">{safe(text)}</span>' for text in share.theme.typical[:1]]
+    words = f"<p>By {safe(', '.join(by))}.</p>" if by else ""
+    return f"{words}<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"
+
+
+def theme_alone(share: ThemeShare) -> str:
+    """A theme of one text: its words, and a typical sentence."""
+    typical = "".join(
+        f'<br><span class="soft small">{safe(text)}</span>' for text in share.theme.typical[:1]
+    )
+    return f"<li>{safe(named(share.theme, 4))}{typical}</li>"
+
+
+def amounts(title: str, rows: Sequence[tuple[str, float, str]], rest: float, score: float) -> str:
+    """Amounts and their rest, in per cent of a score: label and what unfolds below, in HTML."""
+    lines = []
+    for label, added, inside in [*rows, (REST, rest, "")]:
         percent = percent_of(score, added)
         told = "" if percent is None else f"{percent:.0f} %"
-        kind = "bar" if added >= 0 else "bar less"
-        wide = min(100.0, abs(percent or 0.0))
-        cells.append(
-            f'<tr><th scope="row">{label}</th>'
-            f'<td class="n">{added:+.3f}</td><td class="n">{told}</td>'
-            f'<td class="b"><i class="{kind}" style="width: {wide:.0f}%"></i></td></tr>'
+        cells = (
+            f'<span>{label}</span><span class="number">{added:+.3f}</span>'
+            f'<span class="number soft">{told}</span><i class="bar{" less" * (added < 0)}" '
+            f'style="--size: {min(100.0, abs(percent or 0.0)):.1f}"></i>'
         )
-    return f"<table><caption>{safe(title)}</caption>{''.join(cells)}</table>"
+        if inside:
+            line = f'<details><summary class="row">{cells}</summary><div class="inside small">'
+            lines.append(f"<li>{line}{inside}</div></details></li>")
+        else:
+            lines.append(f'<li class="row">{cells}</li>')
+    return f'<h3>{safe(title)}</h3><ul class="amounts">{"".join(lines)}</ul>'
 
 
 def safe(text: str) -> str:

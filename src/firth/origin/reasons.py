@@ -1,12 +1,14 @@
 """Reasons: a score, what it is the sum of, which words it hangs on, and what has no counterpart."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from firth.lexical.marks import Mark
 from firth.lexical.scorer import Explanation, Shown
 from firth.origin.evidence import (
+    EQUAL,
     SMALL,
     THEMES,
     WORDS,
@@ -18,7 +20,20 @@ from firth.origin.evidence import (
     both,
     named,
 )
-from firth.origin.page import coloured, document, drawn_theme, safe, table
+from firth.origin.page import (
+    REST,
+    amounts,
+    coloured,
+    document,
+    plain,
+    safe,
+    stacked,
+    theme_alone,
+    theme_inside,
+)
+
+Meaning = Callable[[float], str]
+"""A score → what it means, in words: `Scale.describe`."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +73,22 @@ class Reasons:
         """The whole explanation as plain values, for JSON."""
         return {**asdict(self), "told": self.told}
 
-    def html(self) -> str:
+    def cut(self, top: int) -> "Reasons":
+        """The same with the `top` weightiest themes and meetings; what the others add is rest."""
+        themes, meetings = self.themes[:top], self.meetings[:top]
+        listed = {
+            THEMES: [each.added for each in themes],
+            WORDS: [each.added for each in meetings],
+        }
+        parts = {
+            name: Part(part.added, part.added - math.fsum(listed[name])) if name in listed else part
+            for name, part in self.parts.items()
+        }
+        return replace(self, parts=parts, themes=themes, meetings=meetings)
+
+    def html(self, meaning: Meaning | None = None) -> str:
         """A page of its own: no file, script or address is needed beside it."""
-        return page([self])
+        return page([self], meaning=meaning)
 
     @property
     def summary(self) -> str:
@@ -102,10 +130,10 @@ class Reasons:
         None where vectors are no sums of words, and none that adds less than a tenth.
         """
         found: dict[str, str] = {}
-        for words, amounts in ((self.words1, share.by1), (self.words2, share.by2)):
+        for words, added in ((self.words1, share.by1), (self.words2, share.by2)):
             told = [
                 (-round(amount, 6), word.text)
-                for word, amount in zip(words, amounts, strict=False)
+                for word, amount in zip(words, added, strict=False)
                 if not word.empty and amount > max(0.0, share.added / 10)
             ]
             for _, text in sorted(told)[:2]:
@@ -177,40 +205,76 @@ class Reasons:
         return f"Mind: {'; '.join(found)}." if found else ""
 
 
-def page(found: Iterable[Explanation], title: str = "Reasons for similarity") -> str:
-    """A page of explanations, in order."""
-    return document(title, map(_article, found))
+def page(
+    found: Iterable[Explanation],
+    title: str = "Reasons for similarity",
+    meaning: Meaning | None = None,
+) -> str:
+    """A page of explanations, in order; and what each score means, where that is known."""
+
+    def meant(score: float) -> str:
+        return f'<p class="soft small">{safe(meaning(score))}</p>' if meaning else ""
+
+    return document(title, (article(each, meant(each.similarity)) for each in found))
 
 
-def _article(found: Explanation) -> str:
+def article(found: Explanation, meant: str = "") -> str:
+    """An explanation as HTML, to stand on a page with `firth.origin.page.style`; `meant`, HTML too,
+    says what its score means.
+    """
     if not isinstance(found, Reasons):
         rows = "".join(
-            f'<tr><td class="n">{item.amount:+.4f}</td><td>{safe(item.text)}'
-            f'<br><span class="faint">{safe(item.note)}</span></td></tr>'
+            f'<tr><td class="number">{item.amount:+.4f}</td><td>{safe(item.text)}'
+            f'<br><span class="soft small">{safe(item.note)}</span></td></tr>'
             for item in found.shown(10)
         )
         return (
             f'<p class="text">{safe(found.sentence1)}</p><p class="text">{safe(found.sentence2)}'
-            f"</p><p>{safe(found.summary)}</p><table>{rows}</table>"
+            f"</p><p>{safe(found.summary)}</p>{meant}<table>{rows}</table>"
         )
     score = found.similarity
     most = max((abs(w.added or 0.0) for w in (*found.words1, *found.words2)), default=0.0)
     parts = [
-        f'<p class="text">{coloured(found.sentence1, found.words1, most)}</p>',
-        f'<p class="text">{coloured(found.sentence2, found.words2, most)}</p>',
+        coloured(found.sentence1, found.words1, _met(found, 0), most),
+        coloured(found.sentence2, found.words2, _met(found, 1), most),
         f"<p>{safe(found.told)}</p>",
-        f'<p class="faint">{safe(found.summary)}</p>',
+        f'<p class="soft small">{safe(found.summary)}</p>',
+        meant,
     ]
     if found.knowledge is Knowledge.NONE:
         return "".join(parts)
-    if THEMES in found.parts:
-        themes = [(drawn_theme(share), share.added) for share in found.themes]
-        parts.append(table("Where both would stand", themes, found.parts[THEMES].rest, score))
+    parts.append(stacked(_summands(found)))
     if WORDS in found.parts:
-        met = [(safe(both(each)), each.added) for each in found.meetings]
-        parts.append(table("Words that meet", met, found.parts[WORDS].rest, score))
+        met = [
+            (f"{safe(both(each))}<sup>{number}</sup>", each.added, "")
+            for number, each in enumerate(found.meetings, start=1)
+        ]
+        parts.append(amounts("Words that meet", met, found.parts[WORDS].rest, score))
+    if THEMES in found.parts:
+        themes = [
+            (safe(named(share.theme, 5)), share.added, theme_inside(share, found.carried(share)))
+            for share in found.themes
+        ]
+        parts.append(amounts("Where both would stand", themes, found.parts[THEMES].rest, score))
     for which, alone in (("first", found.alone1), ("second", found.alone2)):
         if alone:
-            listed = "".join(f"<li>{drawn_theme(share)}</li>" for share in alone)
+            listed = "".join(map(theme_alone, alone))
             parts.append(f"<p>Only the {which} would stand where</p><ul>{listed}</ul>")
     return "".join(parts)
+
+
+def _met(found: Reasons, side: int) -> dict[str, list[int]]:
+    """Word of a text → numbers of its meetings, as they are listed."""
+    numbers: dict[str, list[int]] = {}
+    for number, meeting in enumerate(found.meetings, start=1):
+        word = (meeting.word1, meeting.word2)[side]
+        numbers.setdefault(plain(word), []).append(number)
+    return numbers
+
+
+def _summands(found: Reasons) -> dict[str, float]:
+    """What the score is the sum of: what is listed of each part, and the rest of all."""
+    equal = {name: part.added for name, part in found.parts.items() if name == EQUAL}
+    others = {name: part for name, part in found.parts.items() if name != EQUAL}
+    listed = {name: part.added - part.rest for name, part in others.items()}
+    return listed | equal | {REST: sum(part.rest for part in others.values())}

@@ -41,6 +41,21 @@ class Document:
     name: str
     sentences: tuple[str, ...]
 
+    @classmethod
+    def of(cls, name: str, text: str) -> "Document":
+        """A text, split into sentences."""
+        return cls(name, tuple(one for part in split_paragraphs(text) for one in part))
+
+    @classmethod
+    def named(cls, name: str, library: Library) -> "Document":
+        """A document of a run by its name; raise `InputError` if there is none."""
+        names = library.document_ids()
+        if name not in names:
+            raise InputError(
+                f"{name}: neither a file nor a document of the run, such as {names[0]!r}"
+            )
+        return document_of(library, names.index(name))
+
 
 @dataclass(frozen=True)
 class Match:
@@ -142,8 +157,8 @@ class Comparison:
 
 
 def compare_documents(
-    a: str | Path | Sequence[str],
-    b: str | Path | Sequence[str],
+    a: str | Path | Sequence[str] | Document,
+    b: str | Path | Sequence[str] | Document,
     run: str | Path | Run | None = None,
     *,
     model: str | Path | None = None,
@@ -157,7 +172,7 @@ def compare_documents(
 
     Args:
         a, b: A file that `firth corpus build` reads, with one document; the name of a document of
-            the run; or sentences.
+            the run; or sentences; or what `Document.named` or `Document.of` gives.
         run: Its documents can be named, its Surrogate is asked, and its sentences say what comes
             about by chance.
         model: Folder or hub name of a sentence-transformers model, or `baseline:NAME`, instead.
@@ -302,14 +317,16 @@ def _within(documents: Sequence[Document], run: Run | None, seed: int) -> list[T
     return [found[n] for n in np.sort(chosen)]
 
 
-def _document(given: str | Path | Sequence[str], run: Run | None) -> Document:
+def _document(given: str | Path | Sequence[str] | Document, run: Run | None) -> Document:
+    if isinstance(given, Document):
+        return given
     if not isinstance(given, str | Path):
         return Document("sentences", tuple(given))
     if Path(given).is_file():
         return _read(Path(given))
     if run is None:
         raise InputError(f"{given}: no such file")
-    return _named(str(given), run)
+    return Document.named(str(given), Library.open(run))
 
 
 def _read(path: Path) -> Document:
@@ -324,18 +341,7 @@ def _read(path: Path) -> Document:
             f"{path}: holds {len(records)} documents; expected one. Of a file of many, build a "
             "corpus, and name two by their ids: firth compare-documents ID ID --run RUN"
         )
-    sentences = [text for part in split_paragraphs(records[0].text) for text in part]
-    return Document(records[0].id, tuple(sentences))
-
-
-def _named(name: str, run: Run) -> Document:
-    library = Library.open(run)
-    names = library.document_ids()
-    if name not in names:
-        raise InputError(
-            f"{name}: neither a file nor a document of {run.path}, such as {names[0]!r}"
-        )
-    return document_of(library, names.index(name))
+    return Document.of(records[0].id, records[0].text)
 
 
 def document_of(library: Library, number: int) -> Document:

@@ -1,8 +1,9 @@
 """Progress bars and notes on standard error; silent when quiet. Results never pass through here."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
+from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -16,6 +17,22 @@ SECONDS_BETWEEN_LINES = 15.0
 """In a log, where no bar can move."""
 _quiet = False
 _display: "Progress | None" = None
+
+
+Listener = Callable[[str, float, float | None], None]
+"""Told of a bar's title, how much is done, and of how much, if that is known."""
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def told_to(listener: Listener) -> Iterator[None]:
+    """Tell of bars inside, in this thread, instead of showing them; an error of `listener` ends
+    the work."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
 
 
 def set_quiet(quiet: bool) -> None:
@@ -44,6 +61,16 @@ class Bar(Protocol):
 class _Silent:
     def advance(self, steps: float = 1, status: str = "") -> None:
         pass
+
+
+class _Told:
+    def __init__(self, listener: Listener, title: str, total: float | None) -> None:
+        self._listener, self._title, self._total, self._done = listener, title, total, 0.0
+        listener(title, 0.0, total)
+
+    def advance(self, steps: float = 1, status: str = "") -> None:
+        self._done += steps
+        self._listener(self._title, self._done, self._total)
 
 
 class _Lines:
@@ -83,7 +110,9 @@ def bar(title: str, total: float | None = None) -> Iterator[Bar]:
     standard error is no terminal, a line is written now and then instead.
     """
     global _display
-    if _quiet:
+    if (listener := _listener.get()) is not None:
+        yield _Told(listener, title, total)
+    elif _quiet:
         yield _Silent()
     elif not sys.stderr.isatty():
         yield _Lines(title, total)

@@ -6,6 +6,7 @@ which chance alone would give such a match.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,9 +17,10 @@ import numpy.typing as npt
 
 from firth.corpus.drawn import Pairs
 from firth.index import INDEX
+from firth.index.index import Index
 from firth.lexical.arrays import Floats
 from firth.lexical.levels import Levels, percent
-from firth.run.errors import InputError
+from firth.run.errors import DamagedError, InputError
 from firth.run.files import read_json
 from firth.run.run import Run
 from firth.run.stage import Manifest
@@ -122,6 +124,14 @@ class Scale:
         return cls.parse(stored[scorer]) if scorer in stored else None
 
     @classmethod
+    def of_model(cls, run: Run, model: str | Path) -> "Scale | None":
+        """The scale of a model's cosines: where it is the one whose vectors the index has."""
+        with suppress(DamagedError):
+            if run.has(INDEX) and Path(Index.open(run).model).resolve() == Path(model).resolve():
+                return cls.current(run, Scorer.VECTORS)
+        return None
+
+    @classmethod
     def parse(cls, stored: Mapping[str, Any]) -> "Scale":
         """What `as_dict` gave."""
         levels = {
@@ -167,3 +177,8 @@ class Scale:
         if self.probability:
             text += f"; a match with probability {float(self.probability.of(score)):.2f}"
         return text
+
+
+def with_shares(found: Mapping[str, Any], scale: Scale | None, score: float) -> dict[str, Any]:
+    """Plain values of what has a score, and under `scale`, where it is known, what that means."""
+    return {**found, "scale": scale.shares(score)} if scale else {**found}

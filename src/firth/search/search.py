@@ -5,6 +5,7 @@ in other words is found by the first, names and numbers by the second (docs/sear
 measurement that chose the weight, beside reciprocal ranks).
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -142,7 +143,7 @@ class Search:
         """
         if not query.strip():
             raise InputError("got an empty query; expected some words")
-        within = self._within(among) if among else None
+        within = among.sentences(self.index.library) if among else None
         vector = self.index.encode([query])[0]
         pool = max(top, _RERANKED) if rerank else top
         depth = max(_DEPTH, _PER_HIT * pool)
@@ -195,6 +196,14 @@ class Search:
         """
         return self.origin.explain(query, hit.text)
 
+    def as_dict(self, query: str, hits: Sequence[Hit], why: bool = False) -> dict[str, Any]:
+        """A query and its hits as plain values, for JSON; with what each score comes from."""
+        rows = [hit.as_dict() for hit in hits]
+        if why:
+            for row, hit in zip(rows, hits, strict=True):
+                row["why"] = dict(self.why(query, hit).as_dict())
+        return {"query": query, "hits": rows}
+
     def _hits(
         self,
         numbers: Ints,
@@ -240,10 +249,3 @@ class Search:
             False: Scale.current(self._run, Scorer.VECTORS),
             True: Scale.current(self._run, Scorer.ORIGIN),
         }
-
-    def _within(self, among: Among) -> Ints:
-        library = self.index.library
-        chosen = among.chosen(library)
-        if not chosen.any():
-            raise InputError(f"no document of {self._run.path} matches {among}")
-        return np.flatnonzero(np.repeat(chosen, np.diff(library.document_bounds)))

@@ -4,13 +4,11 @@ Needs Chromium (or Chrome): `chromium` on the path, or its path in FIRTH_BROWSER
 tests are skipped; with FIRTH_REQUIRE_BROWSER=1, as in continuous integration, they fail.
 """
 
-import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +19,14 @@ from firth.relatedness.questionnaire.store import Store
 
 from .conftest import AWKWARD, N_GOLD, N_TUPLES, gold, items, tuples
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 GOLD = {one.tuple: one for one in gold()}
 MEMBERS = {one.id: one.items for one in tuples()}
 
 
-def missing(reason: str) -> None:
-    """Skip, or fail where a browser is required."""
-    required = os.environ.get("FIRTH_REQUIRE_BROWSER", "")
-    if required not in ("", "0"):
-        pytest.fail(f"FIRTH_REQUIRE_BROWSER={required}, but {reason}", pytrace=False)
-    pytest.skip(reason)
-
-
 @pytest.mark.parametrize("required", ["", "0", "1"])
-def test_without_a_browser(monkeypatch: pytest.MonkeyPatch, required: str) -> None:
+def test_without_a_browser(
+    missing: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, required: str
+) -> None:
     """The tests below are skipped, or fail where FIRTH_REQUIRE_BROWSER is set; both say why."""
     monkeypatch.setenv("FIRTH_REQUIRE_BROWSER", required)
     stop = pytest.fail.Exception if required == "1" else pytest.skip.Exception
@@ -44,24 +35,12 @@ def test_without_a_browser(monkeypatch: pytest.MonkeyPatch, required: str) -> No
 
 
 @pytest.fixture
-def page() -> Iterator[Any]:
+def page(browser: Any) -> Iterator[Any]:
     """A page of a headless browser."""
-    named = os.environ.get("FIRTH_BROWSER")
-    found = next(filter(None, map(shutil.which, [named] if named else BROWSERS)), None)
-    if found is None and named:
-        missing(f"FIRTH_BROWSER={named} is not a program")
-    if found is None:
-        missing(f"there is no browser: none of {', '.join(BROWSERS)}, and FIRTH_BROWSER is not set")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("playwright is not installed: pip install 'firth[test]'")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found)
-        opened = browser.new_page()
-        opened.set_default_timeout(30_000)
-        yield opened
-        browser.close()
+    opened = browser.new_page()
+    opened.set_default_timeout(30_000)
+    yield opened
+    opened.close()
 
 
 class Server:

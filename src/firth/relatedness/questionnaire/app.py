@@ -1,19 +1,17 @@
 """The pages of the questionnaire: HTML from the server, forms back to it, an answer a form."""
 
 from pathlib import Path
-from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from firth.relatedness.questionnaire.store import (
     LONGEST_NAME,
@@ -21,22 +19,12 @@ from firth.relatedness.questionnaire.store import (
     Store,
     UnusableAnswerError,
 )
+from firth.web.guard import Guard
 
 COOKIE = "annotator"
-LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 MOST_BYTES = 1 << 16
 _HERE = Path(__file__).parent
 _COOKIE_SECONDS = 90 * 24 * 3600
-_HEADERS = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "referrer-policy": "same-origin",
-    "x-content-type-options": "nosniff",
-    "cache-control": "no-store",
-}
-"""No-store: the browser's Back asks anew, and gets the question that is open."""
 
 
 class Pages:
@@ -67,7 +55,7 @@ class Pages:
                 Route("/pause", self.pause, methods=["POST"]),
                 Mount("/static", StaticFiles(directory=_HERE / "static")),
             ],
-            middleware=[Middleware(Guard)],
+            middleware=[Middleware(Guard, most_bytes=MOST_BYTES)],
         )
 
     def welcome(self, request: Request) -> Response:
@@ -156,80 +144,3 @@ async def _form(request: Request) -> dict[str, str]:
     """Fields of a URL-encoded form, the first of each name; bytes that are not UTF-8 replaced."""
     text = (await request.body()).decode("utf-8", "replace")
     return {name: values[0] for name, values in parse_qs(text, keep_blank_values=True).items()}
-
-
-class Guard:
-    """Refuses foreign and overlong requests, and adds headers to every answer.
-
-    The form has no passwords, so a page of another site must not be able to use it through the
-    annotator's browser. Requests must be addressed to this machine by name (else a foreign name
-    could be pointed at it: DNS rebinding), and forms must come from the questionnaire's own pages:
-    browsers say so in `Sec-Fetch-Site` and `Origin`, which pages cannot forge.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request; the application sees it when all of its body is there."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
-            await send(message)
-
-        refusal = _refusal(str(scope["method"]), Headers(scope=scope))
-        body = b""
-        if refusal is None and scope["method"] not in ("GET", "HEAD"):
-            more = True
-            while more and refusal is None:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return
-                body += message.get("body", b"")
-                more = message.get("more_body", False)
-                if len(body) > MOST_BYTES:
-                    refusal = _TOO_LONG
-        if refusal is not None:
-            await PlainTextResponse(*refusal)(scope, receive, send_with_headers)
-            return
-        messages = iter([{"type": "http.request", "body": body, "more_body": False}])
-
-        async def replay() -> Message:
-            return next(messages, None) or await receive()
-
-        await self._app(scope, replay, send_with_headers)
-
-
-_TOO_LONG = ("Expected a short form.", 413)
-_FOREIGN = ("Expected a form of this questionnaire.", 403)
-
-
-def _refusal(method: str, headers: Headers) -> tuple[str, int] | None:
-    """What to answer to a request that is not served: text and status."""
-    host, length = headers.get("host", ""), headers.get("content-length")
-    try:
-        name = urlsplit(f"//{host}").hostname
-    except ValueError:  # as of `[`, which begins an address and does not end it
-        return "Expected the name of a host.", 400
-    if name not in LOCAL:
-        return "Expected a request to this machine.", 421
-    if length is not None:
-        if "transfer-encoding" in headers:
-            return "Expected one length of the body, not two.", 400
-        if not (length.isascii() and length.isdigit()):
-            return "Expected a length in bytes.", 400
-        if int(length) > MOST_BYTES:
-            return _TOO_LONG
-    if method in ("GET", "HEAD"):
-        return None
-    origin = headers.get("origin")
-    try:
-        own = origin is None or urlsplit(origin).netloc == host
-    except ValueError:
-        own = False
-    site = headers.get("sec-fetch-site", "same-origin")
-    return None if own and site in ("same-origin", "none") else _FOREIGN

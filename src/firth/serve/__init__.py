@@ -1,0 +1,1 @@
+"""A run as a service on this machine: pages for people, JSON for programs."""

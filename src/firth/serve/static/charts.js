@@ -1,0 +1,81 @@
+/** Charts: values with their intervals, and lines over training steps. */
+
+import { count, h } from "./dom.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const [WIDE, HIGH] = [320, 140];
+
+/**
+ * Rows of a value and its interval, on one scale a group.
+ *
+ * `groups` are {name, rows: [{name, value, low, high}]}; a value may be null, or have no interval.
+ */
+export function intervals(title, groups) {
+  return h(
+    "figure",
+    { class: "intervals" },
+    h("figcaption", {}, title),
+    groups.map(({ name, rows }) => [name ? h("h4", {}, name) : null, group(rows)]),
+  );
+}
+
+function group(rows) {
+  const known = rows.flatMap((row) => [row.value, row.low, row.high]).filter(Number.isFinite);
+  const [least, most] = [Math.min(...known), Math.max(...known)];
+  const margin = Math.max(1, (most - least) / 20);
+  const at = (value) => (100 * (value - least + margin)) / (most - least + 2 * margin);
+  return h("ul", {}, rows.map((row) => h("li", {}, line(row, at))));
+}
+
+function line({ name, value, low, high }, at) {
+  if (!Number.isFinite(value)) return [h("span", {}, name), h("span"), h("span", {}, "undefined")];
+  const between = Number.isFinite(low) && Number.isFinite(high);
+  const track = h("div", { class: "track", "aria-hidden": "true" });
+  if (between) {
+    track.append(h("i", { class: "range", style: { "--low": at(low), "--high": at(high) } }));
+  }
+  track.append(h("i", { class: "dot", style: { "--at": at(value) } }));
+  const told = between ? ` [${low.toFixed(1)}, ${high.toFixed(1)}]` : "";
+  return [h("span", {}, name), track, h("span", { class: "number" }, `${value.toFixed(1)}${told}`)];
+}
+
+/** Curves of training: title → {label, lines: name → [[step, value], …]}; a figure each. */
+export function curves(found) {
+  const drawn = Object.entries(found).map(([title, { label, lines }]) =>
+    h(
+      "figure",
+      {},
+      h("figcaption", {}, `${title} (${label})`),
+      Object.entries(lines).map(([name, points]) => curve(name, points)),
+    ),
+  );
+  return drawn.length ? [h("h2", {}, "Training"), h("div", { class: "grid" }, drawn)] : [];
+}
+
+function curve(name, points) {
+  if (points.length < 2) return [];
+  const [xs, ys] = [0, 1].map((axis) => points.map((point) => point[axis]));
+  const scaled = (values, value, size) => {
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    return high > low ? ((value - low) / (high - low)) * size : size / 2;
+  };
+  const place = ([x, y]) =>
+    `${(4 + scaled(xs, x, WIDE - 8)).toFixed(1)},${(HIGH - 4 - scaled(ys, y, HIGH - 8)).toFixed(1)}`;
+  const drawn = draw("polyline", {
+    points: points.map(place).join(" "),
+    fill: "none",
+    stroke: "currentColor",
+    "stroke-width": "2",
+    "vector-effect": "non-scaling-stroke",
+  });
+  const told = `${name}: from ${ys[0].toFixed(3)} to ${ys.at(-1).toFixed(3)} in ${count(xs.at(-1))} steps`;
+  const picture = draw("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": told });
+  picture.append(drawn);
+  return [picture, h("p", { class: "small soft" }, told)];
+}
+
+function draw(name, attributes) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}

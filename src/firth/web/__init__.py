@@ -1,0 +1,1 @@
+"""What firth's two servers stand on: a port of this machine, bounds, and who is answered."""
