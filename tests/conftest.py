@@ -133,8 +133,9 @@ def tiny_settings(folder: Path) -> dict[str, object]:
         "origin": {"method": "paper"},
         "paper": {"contexts": 4, "shortlist": 6},
         "harvest": {"pairs": 60, "shard_pairs": 12, "cluster": 3},
-        "surrogate": {"dimensions": 16, "epochs": 1},
-        "cross_encoder": {"dimensions": 16, "layers": 1, "epochs": 1},
+        "surrogate": {"dimensions": 16, "epochs": 1, "batch": 8, "checkpoint_steps": 2},
+        "cross_encoder": {"dimensions": 16, "layers": 1, "epochs": 1, "batch": 8,
+                          "checkpoint_steps": 2},
     }  # fmt: skip
 
 

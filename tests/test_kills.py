@@ -6,6 +6,7 @@ be cleaned up, as when the machine loses power.
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -136,6 +137,21 @@ def test_killed_in_every_stage_and_resumed(
     assert contents(run) == contents(tiny_run)
     leftovers = [path.name for path in run.iterdir() if path.name.startswith(".")]
     assert set(leftovers) <= {".lock"}
+
+
+def test_killed_again_and_again_while_distilling(
+    tiny_run: Path, tmp_path: Path, drive: Drive
+) -> None:
+    """Each life of a distillation ends a few writes after the one before; between best weights,
+    checkpoints and reports, both kinds of student end as the quiet ones."""
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    for name in ("surrogate", "cross-encoder"):
+        shutil.rmtree(run / name)
+        lives = 0
+        while drive(run, name, 5 * (lives + 1), [name]) == -signal.SIGKILL:
+            lives += 1
+        assert lives > 2, "the premise"
+    assert contents(run) == contents(tiny_run)
 
 
 def test_the_comparison_sees_differences(tiny_run: Path) -> None:

@@ -149,6 +149,26 @@ def _harvest(found: Summary) -> Iterator[str]:
         yield f"Left out {many(dropped, 'pair')} that came twice."
     means = (f"{kind} {one['mean']:.3f} ± {one['deviation']:.3f}" for kind, one in scores.items())
     yield f"Mean scores: {', '.join(means)}."
+    yield from _labels(found["labels"])
+
+
+def _labels(found: Summary) -> Iterator[str]:
+    """What labels are worth (`firth.harvest.labels.told`)."""
+    figures = {"tf-idf": found["tfidf"], "length": found["length"]} | found["components"]
+    told = (f"{name} {value:.2f}" for name, value in figures.items() if value is not None)
+    yield f"Labels rank as: {', '.join(told) or 'nothing'}."
+    known = {name: value for name, value in found["agreement"].items() if value is not None}
+    if known:
+        least = min(known, key=lambda name: known[name])
+        how = "agree least" if len(known) > 1 else "agree"
+        yield f"Of the parts of Origin {least} {how}: {known[least]:.2f}."
+    if copies := found["near_copies"]:
+        yield f"{100 * copies:.1f} % of the pairs are near copies."
+    held = {name: one["both"] for name, one in found["leakage"].items() if name != "blocked"}
+    if any(held.values()):
+        shares = " and ".join(f"{100 * share:.0f} % of {name}" for name, share in held.items())
+        yield f"Both sentences also stand in training shards in {shares}."
+    yield from found["warnings"]
 
 
 def _teacher(found: Summary) -> Iterator[str]:
@@ -167,6 +187,7 @@ def _surrogate(found: Summary) -> Iterator[str]:
             f"On {many(after['n'], 'pair')} kept from training it ranks as its teacher does with "
             f"a Spearman correlation of {after['spearman']:.3f}{start}."
         )
+    yield from _labels(found["labels"])
     yield from found["notes"]
 
 

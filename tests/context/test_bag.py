@@ -51,8 +51,12 @@ def test_sentence_vectors_are_sums_of_the_saved_word_vectors(trained_run: Path) 
         np.testing.assert_allclose(row, total / np.linalg.norm(total), atol=1e-6)
 
 
-def test_weights_start_as_inverse_document_frequencies(trained_run: Path) -> None:
-    """A word counts once a sentence."""
+@pytest.mark.parametrize("block", [3, 1 << 13])
+def test_weights_start_as_inverse_document_frequencies(
+    trained_run: Path, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A word counts once a sentence, however many are counted at once."""
+    monkeypatch.setattr("firth.context.bag._BLOCK", block)
     sentences = read_sentences(Run.open(trained_run), WordSection())
     texts = [set(text) for text in sentences.texts()]
     found = inverse_frequencies(sentences)

@@ -13,9 +13,18 @@ from firth.run.run import Run
 
 
 @pytest.mark.parametrize("max_words", [3, 120])
-@pytest.mark.parametrize("stemmer", [Stemmer.NONE, Stemmer.PORTER])
-def test_equals_the_plain_way(trained_run: Path, max_words: int, stemmer: Stemmer) -> None:
-    """Stem, drop what is rare, cut what is long: the same sentences, in the same order."""
+@pytest.mark.parametrize(("stemmer", "block"), [(Stemmer.NONE, 1 << 13), (Stemmer.PORTER, 7)])
+def test_equals_the_plain_way(
+    trained_run: Path,
+    max_words: int,
+    stemmer: Stemmer,
+    block: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Stem, drop what is rare, cut what is long: the same sentences, in the same order, however
+    many are worked on at once."""
+    monkeypatch.setattr("firth.corpus.numbered._SENTENCES", block)
+    monkeypatch.setattr("firth.corpus.numbered._WORDS", block)
     run, min_count = Run.open(trained_run), 40
     corpus = Corpus.open(run)
     plain = [stems(words(text), stemmer) for text in corpus.texts(np.arange(len(corpus)))]
@@ -44,3 +53,23 @@ def test_gather_is_slicing(trained_run: Path) -> None:
     parts = np.split(pieces, offsets[1:])
     for i, part in zip(chosen, parts, strict=True):
         assert part.tolist() == found.pieces[found.bounds[i] : found.bounds[i + 1]].tolist()
+
+
+def test_files_are_numbered_by_name(tmp_path: Path) -> None:
+    """In the order of names, whatever the order of reading and the length of one name; through
+    several batches of documents."""
+    names = ["b", "a" * 150, "a", "ä", "Z"]
+    for number, name in enumerate(names):
+        lines = (f'{{"text": "A word of {name} says {n}."}}' for n in range(3 + number))
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("firth.corpus.store.BATCH_ROWS", 4)
+        inputs = [tmp_path / f"{name}.jsonl" for name in names]
+        corpus = Corpus.build(inputs, tmp_path / "run", held_out=0)
+    files = corpus.document_sources()
+    assert len(set(files)) == 5
+    expected = [sorted(set(files)).index(file) for file in files]
+    assert expected != sorted(expected), "the premise"
+    sentences = np.arange(len(corpus))[::-1]
+    documents = corpus.document_of(sentences)
+    assert corpus.source_of(sentences).tolist() == [expected[d] for d in documents.tolist()]

@@ -9,8 +9,9 @@ import pytest
 
 from firth.corpus.corpus import Corpus
 from firth.harvest.blocklist import Blocklist, sentence_hashes
-from firth.harvest.harvest import SPLITS, build_harvest, harvest, read_pairs
+from firth.harvest.harvest import build_harvest, harvest, read_pairs
 from firth.harvest.plan import Kind, Planner
+from firth.harvest.splits import SPLITS
 from firth.lexical.words import jaccard, normal_form, words
 from firth.origin.origin import Origin
 from firth.paper.origin import PaperOrigin

@@ -1,5 +1,6 @@
 """From shards to tables: the same rows as with all of them in memory, without all of them there."""
 
+import json
 import random
 import tracemalloc
 from collections.abc import Sequence
@@ -10,15 +11,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.harvest import harvest as module
-from firth.harvest.harvest import SCHEMA, SPLITS, first_of_each, write_splits
+from firth.harvest import splits as module
+from firth.harvest.blocklist import Blocklist, sentence_hashes
+from firth.harvest.labels import LABELS
 from firth.harvest.plan import Kind
 from firth.harvest.settings import HarvestConfig
+from firth.harvest.shards import SCHEMA
+from firth.harvest.splits import SPLITS, first_of_each, pair_keys, write_splits
 from firth.lexical.words import normal_form
 
+NOTHING = Blocklist(sentence_hashes([]))
 Row = dict[str, Any]
 
 
@@ -66,7 +71,7 @@ def test_tables_hold_the_same_rows_as_the_plain_way(
     rng = random.Random(4)
     shards = [drawn(rng, 10, number) for number in range(12)]
     config = HarvestConfig(pairs=120, shard_pairs=10, train=0.7, dev=0.2)
-    summary = write_splits(tmp_path, shard_files(tmp_path, shards), config)
+    summary = write_splits(tmp_path, shard_files(tmp_path, shards), config, NOTHING)
     expected = all_in_memory(shards, config)
     assert all(0 < len(rows) < 70 for rows in expected.values()), "the premise: pairs repeat"
     for split in SPLITS:
@@ -84,11 +89,55 @@ def test_tables_hold_the_same_rows_as_the_plain_way(
         assert found["quantiles"]["50"] == pytest.approx(np.median(scores), abs=2e-6)
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=30))
-def test_first_of_each(rows: list[tuple[int, int]]) -> None:
-    """A row is fresh unless an earlier one is the same in both numbers."""
-    found = first_of_each(np.array(rows, np.uint64).reshape(-1, 2))
+@pytest.mark.parametrize("held", [1, 4, 1 << 18])
+@settings(deadline=None)  # files are made
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=9),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_first_of_each(
+    tmp_path_factory: pytest.TempPathFactory, held: int, blocks: list[list[tuple[int, int]]]
+) -> None:
+    """A row is fresh unless an earlier one is the same in both numbers, however many are held and
+    in however many files; nothing of them is left."""
+    rows = [row for block in blocks for row in block]
+    keys = (np.array(block, np.uint64).reshape(-1, 2) for block in blocks)
+    folder = tmp_path_factory.mktemp("seen")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "HELD_PAIRS", held)
+        found = first_of_each(keys, len(rows) or 1, folder / "seen")
     assert found.tolist() == [row not in rows[:place] for place, row in enumerate(rows)]
+    assert not list(folder.iterdir())
+
+
+def test_pairs_are_known_by_what_they_say() -> None:
+    """In either order, whatever the punctuation; another sentence is another pair."""
+    pairs = [("A cat.", "A dog"), ("a DOG!", "A cat"), ("A cat.", "A cat.")]
+    columns = {name: [pair[side] for pair in pairs] for side, name in
+               enumerate(("sentence1", "sentence2"))}  # fmt: skip
+    one, other, third = pair_keys(pa.table(columns)).tolist()
+    assert one == other != third
+
+
+def test_leakage_is_counted(tmp_path: Path) -> None:
+    """Held-out sentences that training shards have too, and blocked ones, wherever they are."""
+    said = [f"A sentence that says {number}." for number in range(9)]
+    pairs = [[(0, 1), (2, 3)], [(0, 2), (0, 4)], [(5, 1), (6, 7)]]  # train, dev, test
+    rows = drawn(random.Random(1), 6, 0)
+    shards = [[rows[2 * n + k] | {"sentence1": said[a], "sentence2": said[b]} for k, (a, b) in
+               enumerate(some)] for n, some in enumerate(pairs)]  # fmt: skip
+    config = HarvestConfig(pairs=30, shard_pairs=10)
+    assert config.held_out == (1, 1)
+    blocked = Blocklist(sentence_hashes([said[0].upper(), "another one of them"]))
+    summary = write_splits(tmp_path, shard_files(tmp_path, shards), config, blocked)
+    found = json.loads((tmp_path / LABELS).read_text())["leakage"]
+    assert found["blocked"] == 3
+    assert found["dev"] == {"one": 1.0, "both": 0.5}
+    assert found["test"] == {"one": 0.5, "both": 0.0}
+    assert "LEAKAGE: 3 sentences" in " ".join(summary["labels"]["warnings"])
 
 
 def test_memory_holds_no_more_than_a_few_shards(
@@ -96,6 +145,7 @@ def test_memory_holds_no_more_than_a_few_shards(
 ) -> None:
     """Arrow's and Python's memory together stay far below the size of the texts."""
     monkeypatch.setattr(module, "ROW_GROUP_BYTES", 1 << 20)
+    monkeypatch.setattr(module, "SAMPLE", 50)
     rng = random.Random(4)
     shards = [drawn(rng, 20, number, f" {number}" + "x" * 4_000) for number in range(150)]
     paths = shard_files(tmp_path, shards)
@@ -107,7 +157,7 @@ def test_memory_holds_no_more_than_a_few_shards(
     pa.set_memory_pool(pool)
     tracemalloc.start()
     try:
-        write_splits(tmp_path, paths, config)
+        write_splits(tmp_path, paths, config, NOTHING)
         arrow, python = pool.max_memory(), tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -17,9 +17,11 @@ from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import build_tokenizer, open_tokenizer
 from firth.harvest import HARVEST
+from firth.harvest.labels import LABELS, label_report
 from firth.lexical.words import jaccard, words
 from firth.origin.choose import build_origin
 from firth.run.config import Config
+from firth.run.files import write_json
 from firth.run.run import Run
 
 
@@ -54,6 +56,9 @@ def write_pairs(run: Run, sizes: dict[str, int]) -> None:
                 "kind": rng.choice(["near", "random"], size),
             }
             pq.write_table(pa.table(columns), workspace / f"{split}.parquet")
+            if split == "train" and size:
+                pairs = list(zip(*texts, strict=True))
+                write_json(workspace / LABELS, label_report(pairs, np.array(scores), {}))
         return {}
 
     run.build(HARVEST, fill, inputs={"sizes": str(sizes)}, code="firth.harvest.harvest")

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.run.errors import InputError
+from firth.surrogate import calibration
 from firth.surrogate.calibration import KNOTS, LabelMap
 from firth.surrogate.settings import Calibration
 
@@ -88,3 +89,23 @@ def test_unusable_scores_are_refused(scores: list[float], said: str) -> None:
     """Nothing to learn from is an error with a reason."""
     with pytest.raises(InputError, match=said):
         LabelMap.fit(scores, Calibration.QUANTILE)
+
+
+@given(
+    st.lists(st.integers(-9, 9).map(lambda n: n / 7), min_size=2, max_size=80),
+    st.integers(2, 12),
+)
+def test_knots_are_those_of_the_plain_way(scores: list[float], knots: int) -> None:
+    """Equal to counting every distinct score, without holding more than a sorted copy."""
+    values = np.array(scores)
+    distinct, counts = np.unique(values, return_counts=True)
+    ranks = (np.cumsum(counts) - counts / 2) / len(values)
+    kept = np.arange(len(distinct))
+    if len(distinct) > knots:
+        places = np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], knots))
+        kept = np.unique(np.minimum(places, len(distinct) - 1))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(calibration, "KNOTS", knots)
+        found = calibration._quantiles(values)
+    assert found[0].tolist() == distinct[kept].tolist()
+    assert found[1].tolist() == ranks[kept].tolist()

@@ -385,12 +385,39 @@ def train_baseline(
 def harvest(
     folder: RunFolder,
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to score.")] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Score the I-th of N parts only, beside other machines; then --merge.",
+            show_default=False,
+        ),
+    ] = None,
+    merge: Annotated[
+        bool,
+        typer.Option("--merge", help="Score nothing: put together what parts have scored."),
+    ] = False,
     *,
     settings: Building,
 ) -> None:
     """Score pairs of corpus sentences with Origin: training data for the Surrogate."""
     start(settings.quiet)
-    _build(settings, changed_run(folder, settings.changes(harvest={"pairs": pairs})), HARVEST)
+    run = changed_run(folder, settings.changes(harvest={"pairs": pairs}))
+    if part is None and not merge:
+        _build(settings, run, HARVEST)
+        return
+    from firth.harvest.harvest import Part, build_harvest, harvest_part
+
+    if part is None:
+        show_built({HARVEST.name: build_harvest(run, merge)}, settings.as_json)
+        return
+    if merge:
+        raise InputError("got --part and --merge; expected the parts first, then --merge alone")
+    done = harvest_part(run, Part.parse(part))
+    if settings.as_json:
+        show_json(done.as_dict())
+    else:
+        tell(done.text())
 
 
 @options_of(Building)

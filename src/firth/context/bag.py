@@ -29,6 +29,8 @@ from firth.run.training import History, Schedule, train
 
 _Words = tuple[Tensor, Tensor]
 _Numbers = tuple[Ints, Ints]
+_BLOCK = 1 << 13
+"""Sentences whose words are counted at once."""
 STEPS, MOST_EPOCHS = 200, 10
 """Where the configuration names no number of epochs: enough steps, but no text learned by heart."""
 
@@ -175,10 +177,13 @@ def batched(sources: Ints, size: int, rng: np.random.Generator) -> Ints:
 
 def inverse_frequencies(sentences: WordSentences) -> Singles:
     """log((n + 1) / (df + 1)) of each word over n sentences, (V,)."""
-    rows = np.repeat(np.arange(len(sentences)), np.diff(sentences.bounds))
     size = len(sentences.vocabulary)
-    cells = np.unique(rows * size + sentences.pieces)
-    frequencies = np.bincount(cells % size, minlength=size)
+    frequencies = np.zeros(size, np.int64)
+    for first in range(0, len(sentences), _BLOCK):
+        bounds = sentences.bounds[first : first + _BLOCK + 1]
+        rows = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+        cells = np.unique(rows * size + sentences.pieces[bounds[0] : bounds[-1]])
+        frequencies += np.bincount(cells % size, minlength=size)
     found: Singles = np.log((len(sentences) + 1) / (frequencies + 1)).astype("f4")
     return found
 

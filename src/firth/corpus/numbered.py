@@ -15,6 +15,9 @@ from firth.lexical.words import stems, words
 from firth.run.errors import InputError
 from firth.run.run import Run
 
+_WORDS, _SENTENCES = 1 << 20, 1 << 13
+"""Of the corpus, that are worked on at once."""
+
 
 @dataclass(frozen=True)
 class WordSentences:
@@ -67,6 +70,8 @@ class WordSentences:
 def read_sentences(run: Run, section: WordSection) -> WordSentences:
     """Read a run's corpus: lowercased words, stemmed, rare ones dropped, long sentences cut.
 
+    Memory holds four bytes a word of the corpus, and some forty a sentence.
+
     Raises:
         MissingStageError: The run has no corpus yet.
         InputError: No word occurs `min_count` times.
@@ -74,55 +79,84 @@ def read_sentences(run: Run, section: WordSection) -> WordSentences:
     corpus = Corpus.open(run)
     numbers: defaultdict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__
-    pieces, lengths = array("i"), array("q")
+    pieces, lengths = array("i"), array("i")
     for batch in corpus.batches():
         for text in batch:
             found = words(text)
             pieces.extend([numbers[word] for word in found])
             lengths.append(len(found))
-    types = list(numbers)
-    stemmed = stems(types, section.stemmer)
-    vocabulary, counts, renumbered = _vocabulary(
-        stemmed, np.frombuffer(pieces, np.int32), section.min_count
+    types = np.frombuffer(pieces, np.int32)
+    vocabulary, counts, number_of = _vocabulary(
+        stems(list(numbers), section.stemmer), types, section.min_count
     )
     if not vocabulary:
         raise InputError(
             f"{run.path}: no word occurs {section.min_count} times in its corpus; lower min_count "
             "or build a larger corpus"
         )
-    documents = corpus.document_of(np.arange(len(corpus)))
-    sources = corpus.source_of(np.arange(len(corpus)))
-    known = renumbered >= 0
-    rows = np.repeat(np.arange(len(lengths)), np.frombuffer(lengths, np.int64))[known]
-    origin = np.column_stack((documents, sources))
-    return _cut(vocabulary, counts, renumbered[known], rows, origin, section.max_words)
+    kept, bounds, rows = _cut(types, np.frombuffer(lengths, np.int32), number_of, section.max_words)
+    documents, sources = corpus.document_of(rows), corpus.source_of(rows)
+    return WordSentences(vocabulary, counts, kept, bounds, documents, sources)
 
 
 def _vocabulary(
-    stemmed: list[str], pieces: npt.NDArray[np.int32], min_count: int
+    stemmed: list[str], types: npt.NDArray[np.int32], min_count: int
 ) -> tuple[tuple[str, ...], Ints, npt.NDArray[np.int32]]:
-    """Words kept, their counts, and `pieces` in their numbers, -1 where dropped."""
-    names, of_type = np.unique(np.array(stemmed, dtype=str), return_inverse=True)
-    counts = np.bincount(of_type[pieces], minlength=len(names)) if len(names) else np.zeros(0, int)
-    order = np.lexsort((names, -counts))
+    """Words kept, their counts, and the number of each type's word, -1 where it is dropped.
+
+    Args:
+        stemmed: The stem of each type.
+        types: Of all words of the corpus.
+        min_count: Fewest occurrences of a word that is kept.
+    """
+    names = sorted(set(stemmed))
+    if not names:
+        return (), np.empty(0, np.int64), np.empty(0, np.int32)
+    place = {name: number for number, name in enumerate(names)}
+    name_of = np.array([place[stem] for stem in stemmed], np.int64)
+    seen = np.zeros(len(stemmed), np.int64)
+    for start in range(0, len(types), _WORDS):
+        seen += np.bincount(types[start : start + _WORDS], minlength=len(stemmed))
+    counts = np.zeros(len(names), np.int64)
+    np.add.at(counts, name_of, seen)
+    order = np.argsort(-counts, kind="stable")
     order = order[counts[order] >= min_count]
     number = np.full(len(names), -1, np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
-    renumbered = number[of_type][pieces] if len(names) else pieces
-    return tuple(names[order].tolist()), counts[order].astype(np.int64), renumbered
+    return tuple(names[n] for n in order.tolist()), counts[order], number[name_of]
 
 
 def _cut(
-    vocabulary: tuple[str, ...],
-    counts: Ints,
-    pieces: npt.NDArray[np.int32],
-    rows: Ints,
-    origin: Ints,
+    types: npt.NDArray[np.int32],
+    lengths: npt.NDArray[np.int32],
+    number_of: npt.NDArray[np.int32],
     max_words: int,
-) -> WordSentences:
-    starts = np.flatnonzero(np.diff(rows, prepend=-1))
-    inside = np.arange(len(rows)) - np.repeat(starts, np.diff(starts, append=len(rows)))
-    starts = np.flatnonzero(inside % max_words == 0)
-    bounds = np.append(starts, len(rows)).astype(np.int64)
-    documents, sources = origin[rows[starts]].T
-    return WordSentences(vocabulary, counts, pieces, bounds, documents, sources)
+) -> tuple[npt.NDArray[np.int32], Ints, Ints]:
+    """Sentences without the words that are dropped, long ones cut.
+
+    Args:
+        types: Of all words of the corpus; overwritten, for a copy would be as large.
+        lengths: Words of each sentence.
+        number_of: The number of each type's word, -1 where it is dropped.
+        max_words: Longest sentence.
+
+    Returns:
+        `pieces` and `bounds` as in `WordSentences`, and the corpus sentence that each comes from.
+    """
+    starts, rows = [], []
+    read = written = 0
+    for first in range(0, len(lengths), _SENTENCES):
+        block = lengths[first : first + _SENTENCES]
+        numbers = number_of[types[read : read + int(block.sum())]]
+        read += len(numbers)
+        known = numbers >= 0
+        owners = np.repeat(np.arange(first, first + len(block)), block)[known]
+        sentence = np.flatnonzero(np.diff(owners, prepend=-1))
+        inside = np.arange(len(owners)) - np.repeat(sentence, np.diff(sentence, append=len(owners)))
+        begins = np.flatnonzero(inside % max_words == 0)
+        starts.append(begins + written)
+        rows.append(owners[begins])
+        types[written : written + len(owners)] = numbers[known]
+        written += len(owners)
+    bounds = np.concatenate([*starts, [written]]).astype(np.int64)
+    return types[:written], bounds, np.concatenate(rows)

@@ -73,7 +73,10 @@ class Blocklist:
 
     def contains(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Which of `texts` are blocked, shape (n,)."""
-        hashes = sentence_hashes(texts)
+        return self.known(sentence_hashes(texts))
+
+    def known(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
+        """Which of some hashes are those of blocked sentences, shape (n,)."""
         if not len(self._hashes):
             return np.zeros(len(hashes), dtype=np.bool_)
         places = np.searchsorted(self._hashes, hashes)

@@ -114,25 +114,37 @@ class EnsembleOrigin(Explainer):
 
     def similarities(self, pairs: Sequence[TextPair], title: str = "Origin") -> Floats:
         """Weighted means, shape (n,), in [-1, 1]; 1 for two equal texts."""
+        return self.mean(pairs, self.parts(pairs))
+
+    def parts(self, pairs: Sequence[TextPair]) -> dict[str, Floats]:
+        """Name of each component that has a weight → its similarities, shape (n,)."""
         # Sorted, so that swapping the sentences of a pair changes no bit.
         ordered = [(min(pair), max(pair)) for pair in checked(pairs)]
+        return {name: self.components[name].similarities(ordered) for name in self.weights}
+
+    def mean(self, pairs: Sequence[TextPair], parts: Mapping[str, Floats]) -> Floats:
+        """`similarities`, of the `parts` of the same pairs."""
         scores = np.zeros(len(pairs))
         for name, weight in self.weights.items():
-            scores += weight * self.components[name].similarities(ordered)
-        same = np.array([a == b for a, b in ordered], dtype=bool)
+            scores += weight * parts[name]
+        same = np.array([a == b for a, b in pairs], dtype=bool)
         clipped: Floats = np.where(same, 1.0, np.clip(scores, -1.0, 1.0))
         return clipped
 
     def gram(self, texts: Sequence[str]) -> Floats:
         """Similarities of all texts to each other, (n, n): `similarities` of all pairs at once."""
         scores = np.zeros((len(texts), len(texts)))
-        for name, weight in self.weights.items():
-            scores += weight * self.components[name].gram(texts)
+        for name, found in self.grams(texts).items():
+            scores += self.weights[name] * found
         number = {text: n for n, text in enumerate(dict.fromkeys(texts))}
         numbers = np.array([number[text] for text in texts], np.int64)
         same = numbers[:, None] == numbers
         clipped: Floats = np.where(same, 1.0, np.clip(scores, -1.0, 1.0))
         return clipped
+
+    def grams(self, texts: Sequence[str]) -> dict[str, Floats]:
+        """Name of each component that has a weight → its similarities of all texts, (n, n)."""
+        return {name: self.components[name].gram(texts) for name in self.weights}
 
     def explain(self, a: str, b: str) -> Reasons:
         """The score of a pair, taken apart: the parts sum to it, and what they list to them."""

@@ -151,24 +151,47 @@ class Run:
                 write is where the stage would stand.
             DamagedError: A stage of `reads` is not as it was written.
         """
-        wanted = Manifest(
-            stage=stage.name,
-            inputs={**self.inputs(*reads), **(inputs or {})},
-            config=self.config.values(settings),
-            code=fingerprint_code(code or fill.__module__),
-            libraries=stage.versions(),
-        ).requested()
+        wanted = self.wanted(stage, code or fill.__module__, reads, settings, inputs)
         final = self.path / stage.name
         if self._is_saved() and (found := up_to_date(final, wanted)):
             return Outcome(found, reused=True)
         self._claim()
         with self.locked():
-            for read in reads:
-                self._verify(read)
-            handed = _HandedRun(self, stage, reads, (*settings, *places))
+            handed = self.handed(stage, reads, (*settings, *places))
             outcome = execute(final, wanted, lambda workspace: fill(handed, workspace))
             self.save()
         return outcome
+
+    def wanted(
+        self,
+        stage: Stage,
+        code: str,
+        reads: Sequence[Stage],
+        settings: Sequence[str],
+        inputs: Mapping[str, str] | None = None,
+    ) -> Manifest:
+        """What would be asked of `build`: its `request` is the same wherever the run lies.
+
+        Raises:
+            MissingStageError: A stage of `reads` is not built.
+        """
+        return Manifest(
+            stage=stage.name,
+            inputs={**self.inputs(*reads), **(inputs or {})},
+            config=self.config.values(settings),
+            code=fingerprint_code(code),
+            libraries=stage.versions(),
+        ).requested()
+
+    def handed(self, stage: Stage, reads: Sequence[Stage], settings: Sequence[str]) -> "Run":
+        """This run as a stage sees it, of which it can see only `reads` and `settings`.
+
+        Raises:
+            DamagedError: A stage of `reads` is not as it was written.
+        """
+        for read in reads:
+            self._verify(read)
+        return _HandedRun(self, stage, reads, settings)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

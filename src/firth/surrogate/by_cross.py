@@ -21,10 +21,10 @@ from firth.run.stage import SCRATCH
 from firth.surrogate.by_pairs import Harvested, write_report
 from firth.surrogate.calibration import LabelMap, Values
 from firth.surrogate.cross_scorer import CrossScorer
-from firth.surrogate.report import HELD_OUT, rank_correlation, settings_shown
+from firth.surrogate.report import HELD_OUT, settings_shown
 from firth.surrogate.settings import Architecture, BaseKind, CrossEncoderConfig, Way
 from firth.surrogate.start import scratch_encoder
-from firth.surrogate.training import Best, labelled_pairs, train_cross_encoder
+from firth.surrogate.training import Best, labelled_pairs, looks_of, train_cross_encoder
 
 
 def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
@@ -33,20 +33,20 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     scratch = workspace / SCRATCH
     scratch.mkdir(exist_ok=True)
     harvest = Harvested.read(folder)
+    harvest.warn()
     with quiet_libraries():
         model = _start(run, scratch)
         # Read without a sigmoid, its answers are labels.
         model.activation_fn = torch.nn.Identity()
         labels = LabelMap.fit(harvest.scores, config.chosen_calibration)
 
-        def answers(table: pa.Table) -> Values:
-            columns = (table[name].to_pylist() for name in ("sentence1", "sentence2"))
+        def answers(batch: pa.RecordBatch) -> Values:
+            columns = (batch[name].to_pylist() for name in ("sentence1", "sentence2"))
             return CrossScorer(model).similarities(list(zip(*columns, strict=True)))
 
         before = harvest.figures(answers, labels)
         pairs = labelled_pairs(folder / "train.parquet", labels, scratch)
-        dev, raw = harvest.held_out["dev"], harvest.raw("dev")
-        best = Best(model, lambda: rank_correlation(answers(dev), raw), scratch)
+        best = Best(model, lambda: harvest.agreement("dev", answers), scratch)
         seed = derive_seed(run.config.seed, "surrogate", "distillation")
         history = train_cross_encoder(model, pairs, config, seed, scratch, best)
         after = harvest.figures(answers, labels)
@@ -58,10 +58,15 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         "settings": {name: shown[name] for name in (*CrossEncoderConfig.model_fields, "seed")},
         "model": {"parameters": sum(parameter.numel() for parameter in model.parameters())},
         "pairs": {"train": len(harvest.scores)}
-        | {split: len(harvest.held_out[split]) for split in HELD_OUT},
+        | {split: harvest.size(split) for split in HELD_OUT},
+        "labels": harvest.labels,
         "before": before,
         "after": after,
-        "chosen": {"step": best.step, "steps": config.steps(len(pairs)), "seen": best.seen},
+        "chosen": {
+            "step": best.step,
+            "steps": config.steps(len(pairs)),
+            "seen": looks_of(best, history),
+        },
         "history": {"start": [], "distillation": history},
     }
     return write_report(run, workspace, report, labels)

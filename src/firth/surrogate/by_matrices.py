@@ -4,9 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from firth.context import CONTEXT
 from firth.corpus.corpus import Corpus
+from firth.harvest.labels import SAMPLE, label_report, told
 from firth.run.files import write_json, write_text
+from firth.run.progress import note
 from firth.run.quiet import quiet_libraries
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
@@ -47,6 +51,9 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     held = {
         split: HeldOut.of(teacher, parts[split], derive_seed(seed, split)) for split in HELD_OUT
     }
+    worth = _worth(teacher, held["dev"])
+    for warning in worth["warnings"]:
+        note(warning)
     with quiet_libraries():
         model, learned = build_start(run, scratch, run.has(CONTEXT))
         if config.kind is BaseKind.LAYERS:
@@ -77,6 +84,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
         },
         "sentences": {split: len(numbers) for split, numbers in parts.items()},
+        "labels": worth,
         "before": before,
         "after": after,
         "chosen": chosen,
@@ -91,7 +99,17 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         "base": report["settings"]["base"],
         "teacher": teacher.name,
         "sentences": report["sentences"],
+        "labels": told(worth),
         "before": {split: before[split][ALL] for split in HELD_OUT},
         "after": {split: after[split][ALL] for split in HELD_OUT},
         "notes": report["notes"],
     }
+
+
+def _worth(teacher: Teacher, held: HeldOut) -> dict[str, Any]:
+    """What the teacher's similarities are worth as labels, of held-out pairs."""
+    some = np.linspace(0, len(held.scores) - 1, min(SAMPLE, len(held.scores))).astype(np.int64)
+    one, two = held.rows[:, some]
+    parts = {name: found[one, two] for name, found in teacher.parts_of(held.texts).items()}
+    pairs = held.pairs
+    return label_report([pairs[n] for n in some.tolist()], held.scores[some], parts)

@@ -65,14 +65,8 @@ class LabelMap(Section):
         if calibration is Calibration.MATCH:
             known["centre"], known["spread"] = _scale(np.asarray(cosines, np.float64))
         if calibration is Calibration.QUANTILE:
-            # Equal scores share the middle of their ranks.
-            distinct, counts = np.unique(values, return_counts=True)
-            ranks = (np.cumsum(counts) - counts / 2) / len(values)
-            kept = np.arange(len(distinct))
-            if len(distinct) > KNOTS:
-                places = np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], KNOTS))
-                kept = np.unique(np.minimum(places, len(distinct) - 1))
-            known |= {"scores": distinct[kept].tolist(), "labels": ranks[kept].tolist()}
+            scores, ranks = _quantiles(values)
+            known |= {"scores": scores.tolist(), "labels": ranks.tolist()}
         return cls(calibration=calibration, **known)
 
     def apply(self, scores: npt.ArrayLike) -> Values:
@@ -113,6 +107,31 @@ def checked_scores(scores: npt.ArrayLike) -> Values:
         got = "all training scores are equal" if len(values) else "no training pair"
         raise InputError(f"{got}: nothing to distil. Harvest more: firth harvest --run RUN")
     return values
+
+
+def _quantiles(values: Values) -> tuple[Values, Values]:
+    """Distinct values, at most `KNOTS` and about evenly spaced in rank, and the share of values
+    below each, equal ones sharing the middle of their ranks. Memory holds a sorted copy."""
+    ordered = np.sort(values)
+    n = len(ordered)
+    if 1 + np.count_nonzero(ordered[1:] != ordered[:-1]) <= KNOTS:
+        distinct, counts = np.unique(ordered, return_counts=True)
+        return distinct, (np.cumsum(counts) - counts / 2) / n
+
+    def ranks(of: Values) -> Values:
+        first, last = np.searchsorted(ordered, of), np.searchsorted(ordered, of, "right")
+        found: Values = (first + last) / (2 * n)
+        return found
+
+    low, high = ranks(ordered[[0, -1]])
+    wanted = np.linspace(low, high, KNOTS)
+    # The first value whose rank reaches what is wanted: the one that stands there, or the next.
+    reached = ordered[np.minimum((wanted * n).astype(np.int64), n - 1)]
+    after = np.searchsorted(ordered, reached, "right")
+    below = ranks(reached) < wanted
+    reached[below] = ordered[np.minimum(after[below], n - 1)]
+    kept = np.unique(reached)
+    return kept, ranks(kept)
 
 
 def _scale(cosines: Values) -> tuple[float, float]:

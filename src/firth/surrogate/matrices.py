@@ -23,7 +23,7 @@ from firth.surrogate.near import near_groups
 from firth.surrogate.report import rank_correlation
 from firth.surrogate.settings import BaseKind, SurrogateConfig, Way
 from firth.surrogate.teacher import Teacher
-from firth.surrogate.training import Best
+from firth.surrogate.training import Best, looks_of
 
 FITTED = 4_000
 """Sentences by which a linear map into the teacher's space is fitted."""
@@ -55,6 +55,11 @@ class HeldOut:
     near: int
     scores: Floats
     usual: tuple[float, float]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The two texts of each pair, m of them."""
+        return [(self.texts[one], self.texts[two]) for one, two in self.rows.T.tolist()]
 
     @classmethod
     def of(cls, teacher: Teacher, numbers: Ints, seed: int) -> "HeldOut":
@@ -290,9 +295,8 @@ def train_student(
         figure = best.look(batches.asked + 1)
         return {} if figure is None else {"spearman": figure}
 
-    seen = [{"step": 0, "spearman": best.first}]
     if not steps:
-        return [], {"step": 0, "steps": 0, "seen": seen}
+        return [], {"step": 0, "steps": 0, "seen": looks_of(best, [])}
     half = number_format(config.precision, where) is torch.bfloat16
     schedule = Schedule(
         steps=steps,
@@ -307,5 +311,4 @@ def train_student(
         history = train(learning, batches, loss, schedule, scratch, "Surrogate: distilling", look)
     best.restore()
     model.cpu().eval()
-    seen += [{"step": int(one["step"]), "spearman": one.get("spearman")} for one in history]
-    return history, {"step": best.step, "steps": steps, "seen": seen}
+    return history, {"step": best.step, "steps": steps, "seen": looks_of(best, history)}

@@ -85,7 +85,7 @@ class SurrogateConfig(Section):
     precision: Precision = Precision.AUTO
     """matrices: number format of the products of a Transformer in training."""
     checkpoint_steps: Count = 200
-    """matrices."""
+    """Steps between two checkpoints."""
     dimensions: Count | None = None
     """static and transformer: size of the sentence vector. None takes 512 and 256."""
     vocabulary: Count = 100_000
@@ -201,6 +201,7 @@ class CrossEncoderConfig(Section):
     learning_rate: Rate | None = None
     warmup: Fraction = 0.1
     looks: Count = 10
+    checkpoint_steps: Count = 200
 
     @property
     def student(self) -> SurrogateConfig:

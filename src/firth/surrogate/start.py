@@ -207,5 +207,6 @@ def _space(run: Run, scratch: Path, seed: int, has_context: bool) -> tuple[WordS
         return WordSpace.load(run.folder(CONTEXT)), []
     config = run.config.context
     settings = config.bag.model_copy(update={"epochs": run.config.surrogate.start_epochs})
-    bag, _, history = learn(run, settings, seed, scratch, "Surrogate: first vectors")
+    title = "Surrogate: first vectors"
+    bag, _, history = learn(run, settings, seed, scratch / "start", title)
     return WordSpace(bag, fit_idf_on_run(run, bag.stemmer), config.trust), history

@@ -97,12 +97,15 @@ class Teacher:
         texts: The chosen sentences, no two alike.
         vectors: Its vectors of them, if it has any that are kept.
         similarities: Of some texts among them to each other, (n, n), in [-1, 1].
+        parts_of: By name, the similarities that these are the weighted mean of; none, where they
+            are of one piece.
     """
 
     name: str
     texts: list[str]
     vectors: Shards | None
     similarities: Callable[[Sequence[str]], Floats]
+    parts_of: Callable[[Sequence[str]], Mapping[str, Floats]]
 
     @classmethod
     def open(cls, run: Run) -> "Teacher":
@@ -124,12 +127,12 @@ class Teacher:
                 vectors = known.encode(some)
                 return vectors @ vectors.T
 
-            return cls(stored["name"], texts, shards, cosines)
+            return cls(stored["name"], texts, shards, cosines, lambda _: {})
         encoder = None
         if shards is not None:
             encoder = _known(stored, texts, shards, open_own_encoder(source).words)
         origin = EnsembleOrigin.blended(source, Blend.of(source, source.config.origin), encoder)
-        return cls(stored["name"], texts, shards, origin.gram)
+        return cls(stored["name"], texts, shards, origin.gram, origin.grams)
 
     def parts(self, learned: int | None) -> dict[str, Ints]:
         """Numbers of the sentences of `dev`, `test` and `train`, of these at most `learned`."""

@@ -1,40 +1,39 @@
-"""Siamese training: two sentences, one encoder, L2 between cosine and label (§3.4)."""
+"""Training on pairs: two sentences, and L2 between what a model says of them and a label (§3.4).
+
+The losses are sentence-transformers'; the loop is `firth.run.training`, whose checkpoints hold no
+pickles: a distillation that was stopped ends with the bytes of one that was not.
+"""
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
 from datasets import Dataset
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
-from sentence_transformers import (
-    SentenceTransformer,
-    SentenceTransformerTrainer,
-    SentenceTransformerTrainingArguments,
-)
-from sentence_transformers.cross_encoder import (
-    CrossEncoder,
-    CrossEncoderTrainer,
-    CrossEncoderTrainingArguments,
-)
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+from sentence_transformers.cross_encoder import CrossEncoder
 from sentence_transformers.cross_encoder.losses import MSELoss
 from sentence_transformers.sentence_transformer.losses import CosineSimilarityLoss
-from torch import nn
-from transformers import PrinterCallback, Trainer, TrainerCallback
+from torch import Tensor, nn
 
+from firth.lexical.arrays import Ints
 from firth.run.files import write_atomically
-from firth.run.progress import Bar, bar
-from firth.run.training import History
+from firth.run.precision import device
+from firth.run.seeds import derive_seed
+from firth.run.training import History, Schedule, train
 from firth.surrogate.calibration import LabelMap
-from firth.surrogate.settings import SurrogateConfig, Way
+from firth.surrogate.settings import BaseKind, SurrogateConfig
 
-REPORTS = 40
-"""Entries of the history."""
+Batch = Mapping[str, Any]
+"""Columns sentence1, sentence2 (lists of texts) and label."""
 
 
 class Best:
@@ -51,14 +50,12 @@ class Best:
     Attributes:
         first: The start's figure, rounded.
         step: Where the best weights were found; 0 is the start.
-        seen: Each look: `step` and `spearman`, the figure rounded.
     """
 
     def __init__(self, model: nn.Module, figure: Callable[[], float | None], scratch: Path) -> None:
         self._model, self._figure = model, figure
         self._file = scratch / "best.safetensors"
         self.step, self._value = 0, -math.inf
-        self.seen: list[dict[str, Any]] = []
         if self._file.is_file():
             with safe_open(self._file, framework="pt") as stored:
                 known = json.loads(stored.metadata()["best"])
@@ -69,7 +66,6 @@ class Best:
         """Take the figure, and the weights if no earlier ones were as good."""
         value = self._figure()
         rounded = None if value is None else round(value, 6)
-        self.seen.append({"step": step, "spearman": rounded})
         if (value is not None and value > self._value) or not self._file.is_file():
             self.take(step, value)
         return rounded
@@ -90,33 +86,6 @@ class Best:
         self._model.load_state_dict(load_file(self._file))
 
 
-class Progress(TrainerCallback):
-    """Moves a bar on with the last loss beside it, and looks at the model where it is due.
-
-    Args:
-        shown: The bar.
-        best: Looked with after `places`, if given.
-        places: Steps.
-    """
-
-    def __init__(
-        self, shown: Bar, best: Best | None = None, places: frozenset[int] = frozenset()
-    ) -> None:
-        self._shown, self._status = shown, ""
-        self._best, self._places = best, places
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """One step further."""
-        self._shown.advance(1, self._status)
-        if self._best is not None and state.global_step in self._places:
-            self._best.look(state.global_step)
-
-    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Take the loss from the trainer."""
-        if "loss" in kwargs["logs"]:
-            self._status = f"L2 {kwargs['logs']['loss']:.4f}"
-
-
 class PlainTrainer(SentenceTransformerTrainer):
     """The library's, but for its card."""
 
@@ -124,9 +93,34 @@ class PlainTrainer(SentenceTransformerTrainer):
         """The card is our own: nothing is collected for another one."""
 
 
-class _CrossTrainer(CrossEncoderTrainer):
-    def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
-        """As above."""
+class PairBatches:
+    """Pairs of a step, a function of the step alone; memory holds four bytes a pair.
+
+    Args:
+        pairs: Columns sentence1, sentence2, label, memory-mapped.
+        size: Of a batch; the last one of an epoch may be smaller.
+        seed: Decides the order, a new one for each epoch.
+    """
+
+    def __init__(self, pairs: Dataset, size: int, seed: int) -> None:
+        self._pairs, self._size, self._seed = pairs, size, seed
+        self.steps = -(-len(pairs) // size)
+        """Steps of an epoch."""
+        self.asked = -1
+        """The last step that was asked for."""
+        self._order = lru_cache(maxsize=1)(self._shuffled)
+
+    def __call__(self, step: int) -> Batch:
+        """Those of a step."""
+        self.asked = step
+        epoch, place = divmod(step, self.steps)
+        rows = self._order(epoch)[place * self._size : (place + 1) * self._size]
+        return cast(Batch, self._pairs[rows.tolist()])
+
+    def _shuffled(self, epoch: int) -> Ints:
+        rng = np.random.default_rng(derive_seed(self._seed, "order", epoch))
+        wide = np.int32 if len(self._pairs) < 1 << 31 else np.int64
+        return rng.permutation(np.arange(len(self._pairs), dtype=wide))
 
 
 def labelled_pairs(parquet: Path, labels: LabelMap, scratch: Path) -> Dataset:
@@ -156,21 +150,27 @@ def train_siamese(
     """Train `model` in place, and leave it in evaluation mode with the weights that `best` kept.
 
     Args:
-        model: Stays on the device it was trained on.
+        model: Stays on the device it was trained on; a call that continues is given the same.
         pairs: Columns sentence1, sentence2, label.
-        config: Epochs, batch, learning rate, looks.
+        config: Epochs, batch, learning rate, looks, checkpoints.
         seed: Decides the order of pairs and dropout.
-        scratch: Folder the trainer may write to.
+        scratch: Holds checkpoints; an interrupted call continues from what it left there.
         best: Looks at the model at times; without it the last weights stay.
         title: Shown beside the bar.
+
+    Returns:
+        `config.looks` entries: `step`, `loss`, the mean L2 since the entry before, and what `best`
+        saw, `spearman`, unless that is undefined.
     """
-    arguments = SentenceTransformerTrainingArguments(**schedule(config, len(pairs), seed, scratch))
+    where = torch.device("cpu") if config.kind is BaseKind.STATIC else device()
+    measure = CosineSimilarityLoss(model)
 
-    def trainer(progress: Progress) -> Trainer:
-        return PlainTrainer(model=model, args=arguments, train_dataset=pairs,
-                        loss=CosineSimilarityLoss(model), callbacks=[progress])  # fmt: skip
+    def loss(batch: Batch) -> Tensor:
+        read = (model.preprocess(list(batch[name])) for name in ("sentence1", "sentence2"))
+        found: Tensor = measure([_moved(one, where) for one in read], _labels(batch, where))
+        return found
 
-    return _trained(model, trainer, config, len(pairs), best, title)
+    return _trained(model.to(where), pairs, loss, config, seed, scratch, best, title)
 
 
 def train_cross_encoder(
@@ -178,62 +178,59 @@ def train_cross_encoder(
     best: Best,
 ) -> History:  # fmt: skip
     """As `train_siamese`, of a model with one output, which is brought to the label."""
-    arguments = CrossEncoderTrainingArguments(**schedule(config, len(pairs), seed, scratch))
+    where = device()
+    measure = MSELoss(model)
 
-    def trainer(progress: Progress) -> Trainer:
-        return _CrossTrainer(model=model, args=arguments, train_dataset=pairs, loss=MSELoss(model),
-                             callbacks=[progress])  # fmt: skip
+    def loss(batch: Batch) -> Tensor:
+        texts = [list(batch[name]) for name in ("sentence1", "sentence2")]
+        found: Tensor = measure(texts, _labels(batch, where))
+        return found
 
-    return _trained(model, trainer, config, len(pairs), best, "Cross-encoder: distilling")
+    title = "Cross-encoder: distilling"
+    return _trained(model.to(where), pairs, loss, config, seed, scratch, best, title)
+
+
+def _moved(features: Mapping[str, Any], where: torch.device) -> dict[str, Any]:
+    return {k: v.to(where) if isinstance(v, Tensor) else v for k, v in features.items()}
+
+
+def _labels(batch: Batch, where: torch.device) -> Tensor:
+    return torch.tensor(batch["label"], dtype=torch.float32, device=where)
 
 
 def _trained(
     model: nn.Module,
-    make: Callable[[Progress], Trainer],
+    pairs: Dataset,
+    loss: Callable[[Batch], Tensor],
     config: SurrogateConfig,
-    pairs: int,
+    seed: int,
+    scratch: Path,
     best: Best | None,
     title: str,
 ) -> History:
-    steps = config.steps(pairs)
-    places = frozenset(-(-steps * look // config.looks) for look in range(1, config.looks + 1))
-    with bar(title, steps) as shown:
-        trainer = make(Progress(shown, best, places))
-        trainer.remove_callback(PrinterCallback)
-        trainer.train()
+    steps = config.steps(len(pairs))
+    batches = PairBatches(pairs, config.chosen_batch, seed)
+    schedule = Schedule(
+        steps=steps,
+        learning_rate=config.chosen_rate,
+        warmup=int(config.warmup * steps),
+        checkpoint_steps=config.checkpoint_steps,
+        seed=seed,
+        report_steps=-(-steps // config.looks),
+    )
+
+    def look() -> dict[str, float]:
+        figure = None if best is None else best.look(batches.asked + 1)
+        return {} if figure is None else {"spearman": figure}
+
+    history = train(model, batches, loss, schedule, scratch / "pairs", title, look)
     if best is not None:
         best.restore()
     model.eval()
-    return history_of(trainer)
+    return [entry | {"loss": round(entry["loss"], 6)} for entry in history]
 
 
-def schedule(config: SurrogateConfig, pairs: int, seed: int, scratch: Path) -> dict[str, Any]:
-    """Arguments of the trainer, whatever it trains: Adam, warm-up, fall, nothing on the screen."""
-    steps = config.steps(pairs)
-    return {
-        "output_dir": str(scratch / "trainer"),
-        "num_train_epochs": config.passes(Way.PAPER),
-        "per_device_train_batch_size": config.chosen_batch,
-        "learning_rate": config.chosen_rate,
-        "lr_scheduler_type": "linear",
-        "warmup_steps": int(config.warmup * steps),
-        "weight_decay": 0.0,
-        "seed": seed % 2**32,
-        "data_seed": seed % 2**32,
-        "logging_steps": -(-steps // REPORTS),
-        "logging_nan_inf_filter": False,
-        "save_strategy": "no",
-        "eval_strategy": "no",
-        "report_to": "none",
-        "disable_tqdm": True,
-        "dataloader_pin_memory": False,
-    }
-
-
-def history_of(trainer: Trainer) -> History:
-    """Mean L2 since the entry before, at `REPORTS` steps."""
-    return [
-        {"step": float(entry["step"]), "loss": round(float(entry["loss"]), 6)}
-        for entry in trainer.state.log_history
-        if "loss" in entry
-    ]
+def looks_of(best: Best, history: History) -> list[dict[str, Any]]:
+    """What was seen of a model at its start and while it learned: `step` and `spearman`."""
+    seen = [{"step": int(one["step"]), "spearman": one.get("spearman")} for one in history]
+    return [{"step": 0, "spearman": best.first}, *seen]

@@ -1,0 +1,352 @@
+"""How much memory stages take at growing sizes, and what a harvest's tables take.
+
+    python benchmarks/memory.py stages CORPUS.jsonl WORK [--sizes 100000 1000000]
+        [--stages corpus tokenizer retrieve context]
+    python benchmarks/memory.py splits WORK [--sizes 100000 1000000]
+    python benchmarks/memory.py parts [--sizes 1000000 4000000]
+
+    [--out FILE]
+
+`stages`: documents of CORPUS (JSON lines, .gz too) again and again, each time with a word in seven
+of every sentence replaced by another of its document, so that none is dropped as a duplicate, until
+there are so many sentences. Each stage is built in a process of its own.
+
+`splits`: shards of so many made-up pairs, one in ten of them drawn before, become train, dev and
+test (`firth.harvest.splits`); beside it, a set of all texts alone, as it was once done.
+
+`parts`: single steps on made-up data, a second each, by what Python and NumPy allocate
+(tracemalloc): the words of a corpus numbered and cut (`words`), the file of each document
+(`files`, a tenth as many, names of 120 characters), repeated pairs (`pairs`), and their scores
+described (`scores`).
+
+Measured of each process, beside seconds of processor: the most memory the system counted for it
+(VmHWM), pages of mapped files included, which the system takes back when it needs them; and the
+most of its own (RssAnon), looked at every 20 ms. An exponent is the slope of log bytes over log
+size between two sizes, less what the process has for one hundredth of the smallest size.
+"""
+
+import argparse
+import gzip
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from firth.run.screen import say
+
+STAGES = ("corpus", "tokenizer", "retrieve", "context")
+_REPLACED = 1 / 7
+_SHARD = 10_000
+Measured = dict[str, Any]
+
+
+# What is measured on
+
+
+def varied(text: str, rng: random.Random) -> str:
+    """A text with some words replaced by others of it."""
+    words = text.split(" ")
+    return " ".join(
+        rng.choice(words) if word.isalpha() and rng.random() < _REPLACED else word for word in words
+    )
+
+
+def write_corpus(source: Path, size: int, path: Path) -> None:
+    """JSON lines of about `size` sentences."""
+    from firth.corpus.split import split_paragraphs
+
+    opened: Any = gzip.open if source.suffix == ".gz" else open
+    with opened(source, "rt", encoding="utf-8") as lines:
+        texts = [json.loads(line)["text"] for line in lines]
+    counts: dict[int, int] = {}
+    there = 0
+    with path.open("w", encoding="utf-8") as file:
+        for turn in count():
+            for number, text in enumerate(texts):
+                if number not in counts:
+                    counts[number] = sum(map(len, split_paragraphs(text)))
+                there += counts[number]
+                given = varied(text, random.Random(f"{turn} {number}")) if turn else text
+                file.write(json.dumps({"text": given}) + "\n")
+                if there >= size:
+                    return
+
+
+def write_shards(size: int, folder: Path) -> None:
+    """Shards of made-up pairs of twelve words a sentence."""
+    import pyarrow as pa
+
+    from firth.harvest.plan import Kind
+    from firth.harvest.shards import SCHEMA, Shard
+
+    folder.mkdir(parents=True)
+    rng, kinds = random.Random(13), [kind.value for kind in Kind]
+
+    def sentence(number: int) -> str:
+        return f"sentence {number} " + " ".join(f"w{number * k % 9973}" for k in range(3, 13))
+
+    for number in range(size // _SHARD):
+        firsts = [number * _SHARD + n for n in range(_SHARD)]
+        firsts = [rng.randrange(1 + one) if rng.random() < 0.1 else one for one in firsts]
+        table = pa.table(
+            {
+                "sentence1": [sentence(one) for one in firsts],
+                "sentence2": [sentence(one + 7) for one in firsts],
+                "score": [rng.random() for _ in firsts],
+                "kind": [rng.choice(kinds) for _ in firsts],
+                "index1": firsts,
+                "index2": firsts,
+                "contexts1": [[] for _ in firsts],
+                "contexts2": [[] for _ in firsts],
+                "shard": [number] * _SHARD,
+            }
+        )
+        Shard("made up", number, _SHARD).write(table.cast(SCHEMA), folder)
+
+
+# Steps
+
+
+def number_words(size: int) -> Callable[[], object]:
+    """Sentences of twenty words, of 5,000 different ones."""
+    from array import array
+
+    import numpy as np
+
+    from firth.corpus.numbered import _cut, _vocabulary
+
+    drawn = np.random.default_rng(0).zipf(1.5, size) % 5_000
+    pieces = array("i")
+    pieces.frombytes(drawn.astype(np.int32).tobytes())
+    types, lengths = np.frombuffer(pieces, np.int32), np.full(size // 20, 20, np.int32)
+    names = [f"w{number}" for number in range(5_000)]
+    return lambda: _cut(types, lengths, _vocabulary(names, types, 2)[2], 120)
+
+
+def number_files(size: int) -> Callable[[], object]:
+    """Documents of 50 files."""
+    import pyarrow as pa
+
+    from firth.corpus.corpus import _Rows
+    from firth.corpus.store import ArrowWriter
+
+    path = Path(tempfile.mkdtemp()) / "documents.arrow"
+    writer = ArrowWriter(path, {"source": pa.string()})
+    for number in range(size // 10):
+        writer.append((f"reports/{'x' * 100}/{number * 500 // size:05}.jsonl",))
+    writer.close()
+    rows = _Rows(path)
+    return lambda: rows.numbers("source")
+
+
+def know_pairs(size: int) -> Callable[[], object]:
+    """Keys of pairs, in blocks of 10,000, one in ten of them drawn before."""
+    import numpy as np
+
+    from firth.harvest.splits import first_of_each
+
+    rng = np.random.default_rng(0)
+
+    def blocks() -> Iterator[Any]:
+        for start in range(0, size, _SHARD):
+            first = np.arange(start, start + _SHARD, dtype=np.uint64)
+            again = rng.random(_SHARD) < 0.1
+            first[again] = rng.integers(0, start + 1, int(again.sum()), dtype=np.uint64)
+            yield np.stack((first * np.uint64(0x9E3779B97F4A7C15), first), axis=1)
+
+    return lambda: first_of_each(blocks(), size, Path(tempfile.mkdtemp()) / "seen")
+
+
+def describe_scores(size: int) -> Callable[[], object]:
+    """Scores of three kinds; they and the kinds, nine bytes a pair, are there before."""
+    import numpy as np
+
+    from firth.harvest.splits import _distribution
+
+    rng = np.random.default_rng(0)
+    scores, kinds = rng.random(size), rng.integers(0, 3, size).astype(np.int8)
+    return lambda: _distribution(scores, kinds)
+
+
+STEPS = {
+    "words": number_words,
+    "files": number_files,
+    "pairs": know_pairs,
+    "scores": describe_scores,
+}
+
+
+def parts(sizes: list[int]) -> None:
+    """A line for each step and size: the most that was allocated."""
+    for name, prepare in STEPS.items():
+        for size in sizes:
+            step = prepare(size)
+            tracemalloc.start()
+            step()
+            most = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            count = size // 10 if name == "files" else size
+            say(f"{name:7} {count:>11,}  {most / 2**20:7,.1f} MiB  {most / count:7.1f} B each")
+
+
+# Processes of their own
+
+
+def build_stage(folder: str, name: str) -> None:
+    """Build a stage of a run."""
+    from firth.pipeline import STEPS
+    from firth.run.run import Run
+
+    (step,) = (step for step in STEPS if step.stage.name == name)
+    step.build(Run.open(folder))
+
+
+def build_splits(folder: str, size: str) -> None:
+    """Three tables from shards."""
+    from firth.harvest.blocklist import Blocklist
+    from firth.harvest.settings import HarvestConfig
+    from firth.harvest.splits import write_splits
+
+    config = HarvestConfig(pairs=int(size), shard_pairs=_SHARD)
+    out = Path(folder) / "tables"
+    out.mkdir()
+    write_splits(out, sorted(Path(folder).glob("*.parquet")), config, Blocklist.load())
+
+
+def build_set(folder: str, size: str) -> None:
+    """A set of the texts of all pairs, and nothing else of the work."""
+    from firth.harvest.shards import read_shard
+    from firth.lexical.words import normal_form
+
+    seen: set[frozenset[str]] = set()
+    for path in sorted(Path(folder).glob("*.parquet")):
+        table = read_shard(path)
+        columns = (table[name].to_pylist() for name in ("sentence1", "sentence2"))
+        seen |= {frozenset(map(normal_form, pair)) for pair in zip(*columns, strict=True)}
+
+
+CHILDREN = {"stage": build_stage, "splits": build_splits, "set": build_set}
+
+
+def measured(name: str, *arguments: str) -> Measured:
+    """What a process took."""
+    started = time.time()
+    command = [sys.executable, __file__, "child", name, *arguments]
+    process = subprocess.Popen(command)
+    anonymous = peak = 0
+    while True:
+        try:
+            status = Path(f"/proc/{process.pid}/status").read_text()
+        except OSError:
+            break
+        figures = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        if "RssAnon" not in figures:
+            break
+        anonymous = max(anonymous, 1024 * int(figures["RssAnon"].split()[0]))
+        peak = max(peak, 1024 * int(figures["VmHWM"].split()[0]))
+        time.sleep(0.02)
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{name} {arguments}: ended with {os.waitstatus_to_exitcode(status)}")
+    return {
+        "anonymous": anonymous,
+        "peak": peak,
+        "processor": used.ru_utime + used.ru_stime,
+        "clock": time.time() - started,
+    }
+
+
+def stages(source: Path, work: Path, size: int, names: list[str]) -> dict[str, Measured]:
+    """What each stage takes on so many sentences."""
+    from firth.corpus.corpus import Corpus
+    from firth.run.config import Config
+    from firth.run.run import Run
+
+    work.mkdir(parents=True)
+    write_corpus(source, size, work / "documents.jsonl")
+    config = {"corpus": {"inputs": [str(work / "documents.jsonl")]}}
+    run = Run.create(work / "run", Config.parse(config, "memory.py"))
+    found = {name: measured("stage", str(run.path), name) for name in names}
+    for one in found.values():
+        one["size"] = len(Corpus.open(run))
+    return found
+
+
+def splits(work: Path, size: int) -> dict[str, Measured]:
+    """What a harvest's tables take of so many pairs."""
+    write_shards(size, work)
+    found = {name: measured(name, str(work), str(size)) for name in ("splits", "set")}
+    return {name: one | {"size": size} for name, one in found.items()}
+
+
+def show(found: list[dict[str, Measured]]) -> None:
+    """A line for each way and size; `found` begins with a hundredth of the smallest."""
+    base, *rest = found
+    for name in base:
+        before: Measured | None = None
+        for one in (each[name] for each in rest):
+            told = (
+                f"{name:10} {one['size']:>11,}  own {one['anonymous'] / 2**20:7,.0f} MiB  "
+                f"peak {one['peak'] / 2**20:7,.0f} MiB  {one['processor']:7,.0f} s"
+            )
+            if before is not None:
+                grown = math.log(one["size"] / before["size"])
+                over = [
+                    max(each["anonymous"] - base[name]["anonymous"], 1) for each in (before, one)
+                ]
+                added = (one["anonymous"] - before["anonymous"]) / (one["size"] - before["size"])
+                told += f"  exponent {math.log(over[1] / over[0]) / grown:.2f}, {added:.0f} B each"
+            say(told)
+            before = one
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    if sys.argv[1] == "child":
+        from firth.run import progress
+
+        progress.set_quiet(True)
+        CHILDREN[sys.argv[2]](*sys.argv[3:])
+        return
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    of_stages, of_splits = commands.add_parser("stages"), commands.add_parser("splits")
+    of_parts = commands.add_parser("parts")
+    of_parts.add_argument("--sizes", nargs="+", type=int, default=[1_000_000, 4_000_000])
+    of_stages.add_argument("corpus", type=Path)
+    of_stages.add_argument("--stages", nargs="+", default=list(STAGES))
+    for one in (of_stages, of_splits):
+        one.add_argument("work", type=Path)
+        one.add_argument("--sizes", nargs="+", type=int, default=[100_000, 1_000_000])
+        one.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    if given.command == "parts":
+        parts(given.sizes)
+        return
+    found = []
+    for size in (
+        min(given.sizes) // 100 if given.command == "stages" else _SHARD * 3,
+        *given.sizes,
+    ):
+        folder = given.work / f"{given.command}-{size}"
+        found.append(
+            stages(given.corpus, folder, size, given.stages)
+            if given.command == "stages"
+            else splits(folder, size)
+        )
+    show(found)
+    if given.out:
+        given.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
