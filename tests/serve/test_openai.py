@@ -4,6 +4,7 @@ import re
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import openai
@@ -31,8 +32,13 @@ def test_the_client_gets_the_surrogates_vectors(address: str, opened: Opened) ->
     """As floats, in base64 (its default), of one text or of several, cut to fewer dimensions."""
     client, texts = client_at(address), [A, B, "A ship."]
     expected = opened.encoder.encode(texts)
-    for options in ({}, {"encoding_format": "float"}, {"encoding_format": "base64"}):
-        found = client.embeddings.create(input=texts, model="surrogate", **options)  # type: ignore[call-overload]
+    forms: tuple[dict[str, Any], ...] = (
+        {},
+        {"encoding_format": "float"},
+        {"encoding_format": "base64"},
+    )
+    for options in forms:
+        found = client.embeddings.create(input=texts, model="surrogate", **options)
         vectors = [one.embedding for one in found.data]
         if options.get("encoding_format") == "base64":
             assert all(isinstance(one, str) for one in vectors)
@@ -52,9 +58,10 @@ def test_the_client_understands_what_is_refused(address: str) -> None:
     client = client_at(address)
     with pytest.raises(openai.NotFoundError, match="surrogate"):
         client.embeddings.create(input=A, model="another")
-    for wrong in ("", [], [1, 2, 3], [[1, 2], [3]]):
+    wrongs: tuple[Any, ...] = ("", [], [1, 2, 3], [[1, 2], [3]])
+    for wrong in wrongs:
         with pytest.raises(openai.UnprocessableEntityError):
-            client.embeddings.create(input=wrong, model="surrogate")  # type: ignore[arg-type]
+            client.embeddings.create(input=wrong, model="surrogate")
     with pytest.raises(openai.UnprocessableEntityError, match="dimensions"):
         client.embeddings.create(input=A, model="surrogate", dimensions=10_000)
     with pytest.raises(openai.AuthenticationError):
