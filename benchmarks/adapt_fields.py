@@ -11,28 +11,19 @@ the encoder as it is, with the 95 % interval of the paired bootstrap. The rating
 """
 
 import argparse
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from firth.context.adapt import adapt
+from firth.context.settings import Pairs, TuneConfig
 from firth.evaluate.results import write_document
 from firth.run import progress
-from firth.run.files import claim_file, read_json
+from firth.run.files import claim_file
+from firth.run.run import Run
+from own_encoder import measured, plain
 
 SETS = ["sts-b:dev", "sts12", "sts13", "sts14", "str-2021", "afs", "sick-r:trial"]
-
-
-def rated(encoder: str, run: Path, data_dir: str, options: argparse.Namespace) -> Any:
-    """Every candidate's figures, by `own_encoder.py`."""
-    out = run / "ratings.json"
-    command = [sys.executable, str(Path(__file__).with_name("own_encoder.py")), encoder, str(run)]
-    command += [data_dir, "--sets", *options.sets, "--words", "--out", str(out), "--force"]
-    command += ["--steps", str(options.steps), "--resamples", str(options.resamples)]
-    subprocess.run([*command, "--pairs", options.pairs], check=True, stdout=subprocess.DEVNULL)
-    return read_json(out)["cells"]
 
 
 def rows(name: str, report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -78,10 +69,10 @@ def main() -> None:
     for corpus in options.corpora:
         name = corpus.name.partition(".")[0]
         run = options.work / name
-        report = adapt(
-            encoder, run, [corpus], pairs=options.pairs, steps=options.steps
-        ).report  # fmt: skip
-        cells = rated(encoder, run, options.data_dir, options)
+        report = adapt(encoder, run, [corpus], pairs=options.pairs, steps=options.steps).report
+        tuned = TuneConfig(pairs=Pairs(options.pairs), steps=options.steps)
+        cells = plain(measured(encoder, Run.open(run), options.data_dir, options.sets, tuned,
+                               resamples=options.resamples))  # fmt: skip
         everything[name] = {"report": report, "cells": cells}
         titles = list(dict.fromkeys(cell["data"] for cell in cells))
         lines += rows(name, report, cells)

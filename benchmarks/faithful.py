@@ -14,7 +14,8 @@ Of a transformer they are not. What a token of one text adds with all tokens of 
 part in a product with the other's whole vector (Eq. 5, summed over j), so that one gradient a step
 does; references are padding in the places of all tokens but the special ones.
 
-    python benchmarks/faithful.py PAIRS.tsv --run RUN [--model MODEL] [--pairs 300] [--seed 13]
+    python benchmarks/faithful.py PAIRS.tsv --run RUN [--model MODEL] [--pairs 300] [--steps 32]
+        [--seed 13] [--check]
 
 PAIRS.tsv has columns sentence1, sentence2, split; its pairs of split `dev` are sampled.
 """
@@ -24,6 +25,7 @@ import csv
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +38,7 @@ from firth.lexical.words import spans, stems, without
 from firth.origin.ensemble import EnsembleOrigin
 from firth.origin.origin import Origin
 from firth.origin.reasons import Reasons
+from firth.run.progress import track
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 
@@ -114,10 +117,8 @@ def carried_by_themes(found: Reasons) -> list[float] | None:
 class IntegratedGradients:
     """What tokens add to the product of two texts' vectors, by integrated Jacobians."""
 
-    STEPS = 32
-
-    def __init__(self, explainer: "EncoderReasons") -> None:
-        self._explainer = explainer
+    def __init__(self, explainer: "EncoderReasons", steps: int) -> None:
+        self._explainer, self._steps = explainer, steps
         self._first: Any = explainer._encoder[0]
         self._tokenizer: Any = explainer._encoder.tokenizer
         self.missing: list[float] = []
@@ -132,7 +133,7 @@ class IntegratedGradients:
         moved = [(end[1] - end[0]).detach() for end in ends]
         listed: list[float] = []
         for side, (start, end, mask, tokens) in enumerate(read):
-            path = torch.linspace(0, 1, self.STEPS + 1)[1:] - 0.5 / self.STEPS
+            path = torch.linspace(0, 1, self._steps + 1)[1:] - 0.5 / self._steps
             points = start + path[:, None, None] * (end - start)
             points.requires_grad_(True)
             product = self._pooled(points, mask) @ moved[1 - side]
@@ -194,9 +195,9 @@ def falls(
 
 
 def measured(
-    explainer: Explainer, words: Words, pairs: Sequence[TextPair], seed: int
+    explainer: Explainer, words: Words, pairs: Sequence[TextPair], seed: int, steps: int
 ) -> Iterator[tuple[str, Floats, Floats]]:
-    """Name of an order, and its falls."""
+    """Name of an order, and its falls; gradients are integrated in `steps`."""
     found = [each for each in explainer.explanations(pairs) if isinstance(each, Reasons)]
     telling = [words.telling(each) for each in found]
     found = [each for each, some in zip(found, telling, strict=True) if some]
@@ -222,9 +223,14 @@ def measured(
     if None not in carried:
         amounts["themes told of, what words add"] = [each for each in carried if each is not None]
     if not isinstance(explainer, EnsembleOrigin) and explainer._static is None:  # type: ignore[attr-defined]
-        gradients = IntegratedGradients(explainer)  # type: ignore[arg-type]
-        amounts["integrated gradients"] = [gradients.amounts(each) for each in found]
-        print(f"integrated gradients: sums off by {np.median(gradients.missing):.1%} (median)")
+        gradients = IntegratedGradients(explainer, steps)  # type: ignore[arg-type]
+        started = perf_counter()
+        amounts["integrated gradients"] = [
+            gradients.amounts(each) for each in track(found, "Integrating", len(found))
+        ]
+        seconds = perf_counter() - started
+        print(f"integrated gradients: {len(found)} pairs in {seconds:.0f} s, sums off by "
+              f"{np.median(gradients.missing):.1%} (median)", flush=True)  # fmt: skip
     for name, each in amounts.items():
         rng = np.random.default_rng(derive_seed(seed, "ties", name))
         orders = [
@@ -253,9 +259,11 @@ def interval(values: Floats, seed: int) -> str:
     return f"{values.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
-def table(explainer: Explainer, words: Words, pairs: Sequence[TextPair], seed: int) -> None:
+def table(
+    explainer: Explainer, words: Words, pairs: Sequence[TextPair], seed: int, steps: int
+) -> None:
     """Print both measures, and each order against random."""
-    found = list(measured(explainer, words, pairs, seed))
+    found = list(measured(explainer, words, pairs, seed, steps))
     random = found[-1]
     for which, name in (
         (1, "comprehensiveness (more is better)"),
@@ -310,6 +318,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--model")
     parser.add_argument("--pairs", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=32, help="of integrated gradients")
     parser.add_argument("--seed", type=int, default=13)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
@@ -328,7 +337,7 @@ def main() -> None:
         if options.check:
             print(f"largest difference: {largest_difference(encoder, pairs[:20]):.2e}")
             return
-    table(explainer, words, pairs, options.seed)
+    table(explainer, words, pairs, options.seed, options.steps)
 
 
 if __name__ == "__main__":

@@ -186,7 +186,7 @@ def compare_weights(run: Run, sets: Sequence[Rated]) -> None:
         sentences = {own: [found.cosines(own) for found in products] for own in OWN}
     else:
         scorer = CosineScorer(encoder.name, encoder.encode)
-        sentences = {DEFAULT.own: [scorer.similarities(one.pairs) for one in sets]}
+        sentences = {DEFAULT.length: [scorer.similarities(one.pairs) for one in sets]}
     aligned = [AlignedWords(space).similarities(one.pairs) for one in sets]
     show("words alone", sets, [aligned])
     tried = []

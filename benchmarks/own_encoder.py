@@ -122,6 +122,42 @@ def _shown(figure: Estimate, ahead: Difference | None) -> str:
     return f"{value} {ahead.value:+.1f} [{ahead.low:.1f}, {ahead.high:.1f}]"
 
 
+def measured(
+    encoder: str, run: Run, data_dir: str, names: Sequence[str], config: TuneConfig,
+    pooling: Pooling | None = None, words: Sequence[float] = (), resamples: int = 1_000,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Of each system on each set and on their mean: its figure, and how far it is ahead."""
+    sets, _ = select_sets(names, data_dir, None)
+    pairs = list(dict.fromkeys(pair for one in sets for pair in one.pairs))
+    bootstrap = Bootstrap(run.config.seed, resamples, Cache(None))
+    samples: dict[str, list[Sample]] = {}
+    for known in systems(encoder, run, pairs, config, pooling, words):
+        with progress.bar(known.name, len(sets)) as shown:
+            _, scored = score(system_of(known), sets, bootstrap.cache, shown)
+        samples[known.name] = [one.sample for one in scored]
+    groups = {name: [place] for place, name in enumerate(names)}
+    if len(sets) > 1:
+        groups[MEAN] = [*range(len(sets))]
+    cells: list[dict[str, Any]] = []
+    for name, of in samples.items():
+        for title, places in groups.items():
+            mine, theirs = ([one[place] for place in places] for one in (of, samples[ALONE]))
+            ahead = None if name == ALONE else bootstrap.average_difference(
+                mine, theirs, Metric.SPEARMAN
+            )  # fmt: skip
+            figure = bootstrap.average(mine, Metric.SPEARMAN)
+            cells.append({"system": name, "data": title, "figure": figure, "ahead": ahead})
+    return cells
+
+
+def plain(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The same for JSON."""
+    return [
+        {**cell, "figure": asdict(cell["figure"]), "ahead": cell["ahead"] and asdict(cell["ahead"])}
+        for cell in cells
+    ]
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -143,40 +179,19 @@ def main() -> None:
         claim_file(options.out, force=options.force)
     progress.set_quiet(True)
     run = Run.open(options.run)
-    sets, _ = select_sets(options.sets, options.data_dir, None)
-    pairs = list(dict.fromkeys(pair for one in sets for pair in one.pairs))
     config = TuneConfig(
         pairs=options.pairs, steps=options.steps, layers=options.layers,
         learning_rate=options.learning_rate,
     )  # fmt: skip
-    bootstrap = Bootstrap(run.config.seed, options.resamples, Cache(None))
-    samples: dict[str, list[Sample]] = {}
-    for known in systems(options.encoder, run, pairs, config, options.pooling, options.words):
-        with progress.bar(known.name, len(sets)) as shown:
-            _, scored = score(system_of(known), sets, bootstrap.cache, shown)
-        samples[known.name] = [one.sample for one in scored]
-    groups = {name: [place] for place, name in enumerate(options.sets)}
-    if len(sets) > 1:
-        groups[MEAN] = [*range(len(sets))]
-    cells: list[dict[str, Any]] = []
-    for name, of in samples.items():
-        for title, places in groups.items():
-            mine, theirs = ([one[place] for place in places] for one in (of, samples[ALONE]))
-            ahead = None if name == ALONE else bootstrap.average_difference(
-                mine, theirs, Metric.SPEARMAN
-            )  # fmt: skip
-            figure = bootstrap.average(mine, Metric.SPEARMAN)
-            cells.append({"system": name, "data": title, "figure": figure, "ahead": ahead})
+    cells = measured(
+        options.encoder, run, options.data_dir, options.sets, config, options.pooling,
+        options.words, options.resamples,
+    )  # fmt: skip
     print(table(cells))
     if options.out:
-        plain = [
-            cell
-            | {"figure": asdict(cell["figure"]), "ahead": cell["ahead"] and asdict(cell["ahead"])}
-            for cell in cells
-        ]
         settings = {"encoder": Path(options.encoder).name, "tune": config.model_dump(mode="json"),
                     "seed": run.config.seed, "resamples": options.resamples}  # fmt: skip
-        write_document(options.out, {"cells": plain, **settings})
+        write_document(options.out, {"cells": plain(cells), **settings})
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from firth.evaluate import EVALUATION
 from firth.harvest import HARVEST
 from firth.index import ADDED_INDEX, INDEX
 from firth.origin import ORIGIN
+from firth.origin.blend import Blend
 from firth.paper.coherence import COHERENCE
 from firth.paper.generation import GENERATOR
 from firth.paper.retrieve import RETRIEVE
@@ -105,10 +106,7 @@ def _themes(found: Summary) -> Iterator[str]:
 
 
 def _origin(found: Summary) -> Iterator[str]:
-    blend = (
-        f"{found['sentences']:g} sentences + {found['words']:g} words, own directions "
-        f"{found['own']:g}"
-    )
+    blend = Blend(found["sentences"], found["words"], found["own"])
     asked = many(found["held_out_sentences"], "held-out sentence")
     if found["changed"]:
         yield f"Scores weigh {blend}: chosen by {asked}."

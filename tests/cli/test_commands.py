@@ -56,6 +56,7 @@ def commands(of: Any = None, path: tuple[str, ...] = ()) -> dict[tuple[str, ...]
 
 COMMANDS = commands()
 SEEDLESS = {
+    ("example",),
     ("mteb",),
     ("bws", "export"),
     ("corpus", "add"),
@@ -313,6 +314,26 @@ def test_similarity_of_a_file(firth: Command, tiny_run: Path, tmp_path: Path) ->
     assert status == 1
     assert "--force" in err
     assert firth(*written, "--force")[0] == 0
+
+
+def test_rows_and_pages_say_what_scores_mean(firth: Command, run: Path, tmp_path: Path) -> None:
+    """Where the scale is built, a table has the shares that JSON has, and a page the words."""
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text(f"{A}\t{B}\n")
+    ensemble = ("--run", run, "--set", "origin.method=ensemble")
+    asked = ("similarity", "--pairs", pairs, *ensemble)
+    _, plain, _ = firth(*asked)
+    assert plain.count("\t") == 2, "premise: no scale of Origin's scores"
+    assert firth("scale", *ensemble, "--set", "scale.origin_pairs=40")[0] == 0
+    _, out, err = firth(*asked)
+    found = json.loads(firth(*asked, "--json")[1])[0]["scale"]
+    cells = out.rstrip("\n").split("\t")
+    assert [float(cell) for cell in cells[3:]] == pytest.approx([*found.values()], abs=1e-6)
+    assert ", ".join(found) in err
+    page = tmp_path / "why.html"
+    for model in (ensemble, ("--run", run, "--model", run / "surrogate")):
+        assert firth("explain", A, B, *model, "--out", page, "--force")[0] == 0
+        assert "random pairs" in page.read_text()
 
 
 def test_nothing_known_is_not_the_same(firth: Command, run: Path) -> None:

@@ -1,6 +1,7 @@
 """The demo's parts: its texts, its configuration, what it shows of a finished run."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from firth.demo.demo import Demo, demo_config
 from firth.demo.gather import gather_report
 from firth.demo.preflight import REPORT
 from firth.demo.report import write_report
-from firth.demo.texts import collect_texts
+from firth.demo.texts import collect_texts, write_example
 from firth.evaluate import EVALUATION
 from firth.pipeline import bring_up_to_date
 from firth.run.config import Config
@@ -46,6 +47,18 @@ def test_texts_are_prose_and_the_same_each_time(tmp_path: Path) -> None:
             assert len(record["text"].split()) > 20
             assert "'''" not in record["text"]
             assert "[[" not in record["text"]
+
+
+def test_the_texts_that_firth_carries_are_speeches(tmp_path: Path) -> None:
+    """Nothing else is needed: each has a name, a title, a date and prose, no editor's remark."""
+    assert write_example(tmp_path / "new" / "speeches.jsonl") == 29
+    lines = (tmp_path / "new" / "speeches.jsonl").read_text("utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    assert len({record["id"] for record in records}) == len(records) == 29
+    for record in records:
+        assert record["title"].endswith(record["date"][:4])
+        assert len(record["text"].split()) > 3_000
+        assert not re.search(r"[\[\]]|laughter\)", record["text"])
 
 
 def test_a_reduced_demo_is_a_valid_one() -> None:

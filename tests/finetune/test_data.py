@@ -51,6 +51,17 @@ def test_splits_of_a_file_are_taken(write: Write) -> None:
     assert data.drawn == ()
 
 
+@pytest.mark.parametrize("split", ["test", "dev"])
+def test_what_only_measures_is_not_learned_from_unasked(write: Write, split: str) -> None:
+    """A set of which only such a split can be had is refused, with what can be done; by name it is
+    learned from, and what measures is drawn."""
+    path = write([{**row, "split": split} for row in scored_rows(40)])
+    with pytest.raises(InputError, match=rf"(?s)only its split {split}.*{path.name}:{split}"):
+        gather(Kind.PAIRS, [str(path)], None, None, Places(), 0.1, 13)
+    data = gather(Kind.PAIRS, [f"{path}:{split}"], None, None, Places(), 0.1, 13)
+    assert data.drawn == ("test", "dev")
+
+
 def test_scores_of_different_ranges_meet(write: Write) -> None:
     """Of two files with other scales each score is a place between its own lowest and highest."""
     one = write(scored_rows(20), "one.csv")

@@ -15,10 +15,13 @@ from firth.check import CHECK
 from firth.check.build import build_check, open_items
 from firth.check.items import Item, Kind
 from firth.check.measure import accuracies, figures
+from firth.context import CONTEXT
 from firth.context.build import build_context
+from firth.context.open import open_encoder
 from firth.context.settings import Encoder
 from firth.corpus.build import build_corpus
 from firth.lexical.arrays import Floats
+from firth.lexical.word_space import WordSpace
 from firth.origin import ORIGIN, choose
 from firth.origin.blend import BLEND, DEFAULT, Blend, default_blend
 from firth.origin.choose import FEWEST, OWN, WORDS, build_origin
@@ -37,6 +40,23 @@ def measured(rng: np.random.Generator, n: int, ahead: Mapping[Blend, float]) -> 
     """Accuracies with a common part, some blends being so far ahead."""
     common = rng.random(n)
     return {blend: common + 0.05 * rng.random(n) + ahead.get(blend, 0.0) for blend in BLENDS}
+
+
+def test_where_texts_stand_alone_what_was_learned_has_to_show(tiny_run: Path) -> None:
+    """It is left out by default and where nothing tells the candidates apart, but not where the
+    check finds it better."""
+    default, asked = default_blend(Encoder.BAG, alone=True), items(60)
+    assert default.own is None
+    run = Run.open(tiny_run)
+    space, encoder = WordSpace.load(run.folder(CONTEXT)), open_encoder(run)
+    some = [item for item in open_items(run) if item.kind is Kind.NEXT]
+    blends = [*choose._measure(some, encoder, space, alone=True)]
+    assert default in blends
+    assert blends[: len(BLENDS)] == [*choose._measure(some, encoder, space)] == BLENDS
+    equal = {blend: np.ones(len(asked)) for blend in blends}
+    assert choose._choose(asked, equal, 1, default)[0] == default
+    found = {blend: 0.5 * (one if blend != DEFAULT else 2 * one) for blend, one in equal.items()}
+    assert choose._choose(asked, found, 1, default)[0] == DEFAULT
 
 
 def test_the_default_is_a_candidate() -> None:

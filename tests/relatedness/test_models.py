@@ -14,9 +14,10 @@ import firth.relatedness.tune as module
 from firth.baselines.dice import Dice
 from firth.cli.main import app
 from firth.evaluate.figures import Scheme, divide
+from firth.evaluate.models import resolve_model
 from firth.evaluate.rows import EvaluationSet
 from firth.relatedness.models import Setting, study_models
-from firth.relatedness.tune import Recipe, check_recipe, learning_rate, training_pairs, tune
+from firth.relatedness.tune import MODEL, Recipe, check_recipe, training_pairs, tune
 from firth.run.errors import InputError, MissingExtraError
 
 
@@ -113,7 +114,7 @@ def test_a_stopped_call_continues(
     assert len(trained) == 3, "the first fold was kept"
     assert np.array_equal(again.similarities, whole.similarities)
     names = {path.name for path in (tmp_path / "stopped" / "folds" / "cross-validated-1").iterdir()}
-    assert names == {"similarities.parquet", "manifest.json"}, "no model, no checkpoint is left"
+    assert names == {"similarities.parquet", "manifest.json", MODEL}, "no checkpoint is left"
 
 
 def test_the_order_of_the_file_does_not_matter(
@@ -130,21 +131,14 @@ def test_the_order_of_the_file_does_not_matter(
 
 
 def test_only_training_pairs_are_learned_from(scored: EvaluationSet, recipe: Recipe) -> None:
-    """Exactly those of the fold, labels in [0, 1] in the order of the scores; a limit keeps some of
-    them, the same ones each time."""
+    """Exactly those of the fold; a limit keeps some of them, the same ones each time."""
     for fold in divide(scored, Scheme.RANDOM, 13, 3):
         learned = training_pairs(scored, fold, recipe)
-        expected = {scored.pairs[row]: scored.rows[row].score for row in fold.train}
-        found = list(zip(learned["sentence1"], learned["sentence2"], strict=True))
-        assert sorted(found) == sorted(expected)
-        labels = np.array(learned["label"])
-        assert (labels.min(), labels.max()) == (0.0, 1.0)
-        by_score = np.argsort([expected[pair] for pair in found], kind="stable")
-        assert (np.diff(labels[by_score]) >= 0).all()
+        assert sorted(learned.pairs) == sorted(scored.pairs[row] for row in fold.train)
         few = training_pairs(scored, fold, replace(recipe, pairs=5))
-        assert len(few) == 5
-        assert set(few["sentence1"]) <= set(learned["sentence1"])
-        assert training_pairs(scored, fold, replace(recipe, pairs=5))["label"] == few["label"]
+        assert len(few.pairs) == 5
+        assert set(few.pairs) <= set(learned.pairs)
+        assert training_pairs(scored, fold, replace(recipe, pairs=5)).pairs == few.pairs
 
 
 def test_shared_sentences_are_told(scored: EvaluationSet, recipe: Recipe, tmp_path: Path) -> None:
@@ -157,17 +151,28 @@ def test_shared_sentences_are_told(scored: EvaluationSet, recipe: Recipe, tmp_pa
     assert 0 < tuned.shared.sum() < len(scored.rows), "the premise: some are, some are not"
 
 
-def test_rates(tiny_run: Path, tiny_bert: Path) -> None:
-    """Static word vectors bear a higher rate than a Transformer."""
-    static, transformer = (module._open(str(one)) for one in (tiny_run / "surrogate", tiny_bert))
-    assert (learning_rate(static), learning_rate(transformer)) == (2e-3, 2e-5)
+def test_the_models_are_those_that_answered(
+    scored: EvaluationSet, recipe: Recipe, tmp_path: Path
+) -> None:
+    """What is kept of a fold opens, and gives the held-out pairs the similarities written down."""
+    study = study_models(
+        scored, ["baseline:dice"], tmp_path, recipe, setting=Setting(folds=2, resamples=5)
+    )
+    folds = divide(scored, Scheme.RANDOM, 13, 2)
+    tuned = study.models[1]
+    assert [*tuned.kept] == [fold.name for fold in folds]
+    for fold in folds:
+        asked = [scored.pairs[row] for row in fold.test]
+        found = resolve_model(tmp_path / tuned.kept[fold.name]).similarities(asked)
+        assert found == pytest.approx(tuned.similarities[fold.test], abs=1e-5)
+    assert any("folds/cross-validated-1/model" in text for text in study.table().remarks)
 
 
 def test_what_cannot_be_tuned(scored: EvaluationSet, tiny_run: Path) -> None:
     """Baselines, runs, flat scores: found before anything is trained."""
-    with pytest.raises(InputError, match="--finetune baseline:dice: a baseline"):
+    with pytest.raises(InputError, match=r"baseline:dice: .*no encoder"):
         check_recipe(Recipe("baseline:dice"), scored)
-    with pytest.raises(InputError, match=r"Origin of .* cannot be tuned"):
+    with pytest.raises(InputError, match=r"Origin of .* no encoder"):
         check_recipe(Recipe(str(tiny_run)), scored)
     flat = replace(scored, rows=tuple(replace(row, score=1.0) for row in scored.rows))
     with pytest.raises(InputError, match="all scores are alike"):

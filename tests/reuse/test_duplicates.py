@@ -12,6 +12,8 @@ from firth.corpus.library import Library
 from firth.reuse.duplicates import Duplicates, duplicates, numbers_of, reading_ranks
 from firth.reuse.kinds import Kind, Unit
 from firth.run.errors import InputError, MissingStageError
+from firth.scale.scale import Scale
+from firth.search.among import Among
 
 PLANTED = "The captain never knew who had opened the old gate at night."
 NEARLY = "The captain never knew who had opened the old gate at midnight."
@@ -50,6 +52,32 @@ def test_planted_duplicates_are_one_group(run: Path, tiny_run: Path) -> None:
     found = duplicates(run, model=tiny_run / "surrogate", threshold=0.9)
     assert {*near} <= {*planted(found)}
     assert found.compared <= len(Library.open(run))
+
+
+def test_some_documents(run: Path, tiny_run: Path) -> None:
+    """Only those are compared; what was dropped goes with what it repeats."""
+    asked = Among(where=("title=T3", "title=T30", "title=T7"))
+    found = duplicates(run, kind="near", among=asked)
+    assert planted(found) == [("T3", Kind.EXACT), ("T30", Kind.EXACT)]
+    assert found.compared < duplicates(run, kind="near").compared
+    whole = duplicates(run, unit="documents", model=tiny_run / "surrogate", among=asked)
+    assert whole.compared == 4
+    assert ("T7", "again-7") in [
+        (group.original.title, item.document) for group in whole.groups for item in group.copies
+    ]
+
+
+def test_reworded_items_say_what_their_scores_mean(tiny_run: Path) -> None:
+    """By the run's scale, of the cosines of its own vectors and of nothing else."""
+    scale = Scale.open(tiny_run)
+    found = duplicates(tiny_run, threshold=0.3, min_words=4)
+    items = [item for group in found.groups for item in group.copies]
+    reworded = [item for item in items if item.kind is Kind.REWORDED]
+    assert reworded, "premise"
+    assert [item.above for item in reworded] == [scale.shares(i.score)["random"] for i in reworded]
+    assert all(item.above is None for item in items if item.kind is not Kind.REWORDED)
+    other = duplicates(tiny_run, threshold=0.3, min_words=4, model=tiny_run / "surrogate")
+    assert all(item.above is None for group in other.groups for item in group.copies)
 
 
 def test_other_numbers_are_told() -> None:

@@ -2,7 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from firth.corpus.corpus import Corpus
@@ -16,6 +18,7 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.scale.build import build_scale
 from firth.scale.scale import Scale
+from firth.search.among import Among
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +50,25 @@ def test_the_planted_retelling_is_first(mined: Mined) -> None:
     assert [pair.coverage for pair in mined.pairs] == sorted(
         (pair.coverage for pair in mined.pairs), reverse=True
     )
+
+
+def test_of_some_documents_the_pairs_are_those_among_all(
+    mined: Mined, run: Path, tiny_run: Path
+) -> None:
+    """Of the same threshold; with as many candidates as documents, none is crowded out."""
+    asked = ("again", "s*", "w*", "c*")
+    some = Among(documents=asked)
+    given: dict[str, Any] = {
+        "model": tiny_run / "surrogate", "threshold": mined.threshold, "candidates": 30,
+    }  # fmt: skip
+    found, whole = mine(run, among=some, **given), mine(run, **given)
+    names = [*np.array(Library.open(run).document_ids())[some.chosen(Library.open(run))]]
+    inside = [pair for pair in whole.pairs if {pair.a, pair.b} <= set(names)]
+    assert 0 < len(inside) < len(whole.pairs), "premise"
+    assert [pair.numbers for pair in found.pairs] == [pair.numbers for pair in inside]
+    assert found.documents == len(names)
+    with pytest.raises(InputError, match="no document matches nowhere"):
+        mine(run, among=Among(documents=("nowhere",)), **given)
 
 
 def test_a_pair_is_that_of_compare_documents(mined: Mined, run: Path, tiny_run: Path) -> None:

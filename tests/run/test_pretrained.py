@@ -189,6 +189,13 @@ def test_a_cross_encoder_is_no_sentence_encoder(tiny_bert: Path, tmp_path: Path)
             asked(str(tmp_path / "cross"))
 
 
+def test_a_causal_language_model_is_no_sentence_encoder(tiny_llm: Path) -> None:
+    """Its kind is told to who can read with it; who wants vectors is told what to do."""
+    assert encoder_kind(str(tiny_llm)) is ModelKind.CAUSAL_LM
+    with pytest.raises(InputError, match=r"a causal language model.*firth train context --model"):
+        open_encoder(str(tiny_llm))
+
+
 @pytest.mark.parametrize(
     ("file", "key", "value", "kind"),
     [

@@ -94,12 +94,8 @@ def test_requests_that_are_refused(
 def test_the_token_is_asked_of_all_that_tells_something(opened: Opened) -> None:
     """Without it 401; health and the description are free."""
     client = client_of(Service(opened, token=TOKEN))
-    wrong: tuple[dict[str, str], ...] = (
-        {},
-        {"authorization": TOKEN},
-        {"authorization": f"Bearer {TOKEN}x"},
-        {"authorization": "Bearer "},
-    )
+    wrong: list[dict[str, str]] = [{}]
+    wrong += [{"authorization": said} for said in (TOKEN, f"Bearer {TOKEN}x", "Bearer ")]
     for headers in wrong:
         for path in ("/api/run", "/v1/models", "/metrics", "/api/nothing"):
             found = client.get(path, headers=headers)

@@ -4,7 +4,7 @@ import re
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import openai
@@ -32,15 +32,11 @@ def test_the_client_gets_the_surrogates_vectors(address: str, opened: Opened) ->
     """As floats, in base64 (its default), of one text or of several, cut to fewer dimensions."""
     client, texts = client_at(address), [A, B, "A ship."]
     expected = opened.encoder.encode(texts)
-    forms: tuple[dict[str, Any], ...] = (
-        {},
-        {"encoding_format": "float"},
-        {"encoding_format": "base64"},
-    )
-    for options in forms:
-        found = client.embeddings.create(input=texts, model="surrogate", **options)
+    formats: list[Literal["float", "base64"] | openai.Omit] = [openai.omit, "float", "base64"]
+    for asked in formats:
+        found = client.embeddings.create(input=texts, model="surrogate", encoding_format=asked)
         vectors = [one.embedding for one in found.data]
-        if options.get("encoding_format") == "base64":
+        if asked == "base64":
             assert all(isinstance(one, str) for one in vectors)
             continue
         np.testing.assert_allclose(vectors, expected, atol=1e-6)
@@ -58,8 +54,8 @@ def test_the_client_understands_what_is_refused(address: str) -> None:
     client = client_at(address)
     with pytest.raises(openai.NotFoundError, match="surrogate"):
         client.embeddings.create(input=A, model="another")
-    wrongs: tuple[Any, ...] = ("", [], [1, 2, 3], [[1, 2], [3]])
-    for wrong in wrongs:
+    refused: list[str | list[str] | list[int] | list[list[int]]] = ["", [], [1, 2, 3], [[1], [3]]]
+    for wrong in refused:
         with pytest.raises(openai.UnprocessableEntityError):
             client.embeddings.create(input=wrong, model="surrogate")
     with pytest.raises(openai.UnprocessableEntityError, match="dimensions"):

@@ -223,7 +223,7 @@ def test_documents(page: Any, names: list[str]) -> None:
     page.get_by_role("button", name="Find the most re-used pairs").click()
     page.wait_for_selector(".mined, .notice")
     show(page, "documents", a="nowhere", b=names[0])
-    assert "nowhere" in page.locator("#documents [role=alert]").inner_text()
+    assert "nowhere" in page.locator("#documents [role=alert]").first.inner_text()
 
 
 def test_mined_pairs_lead_to_documents(page: Any, names: list[str]) -> None:

@@ -128,7 +128,7 @@ def test_layers_of_the_language_model(fresh_prompt: Fresh, keep: list[int] | Non
     run = fresh_prompt("layers", base="layers", keep_layers=keep, epochs=2, batch=32)
     done = distill(run)
     model = SentenceTransformer(str(done.path), device="cpu")
-    assert [type(part).__name__ for part in model] == ["Transformer", "WordWeights", "Pooling", "Dense"]
+    assert [type(part).__name__ for part in model] == ["Transformer", "Pooling", "Dense"]
     network: Any = model[0].auto_model
     assert type(network).__name__ == "EuroBertModel"
     assert network.config.num_hidden_layers == (2 if keep is None else 1)

@@ -132,7 +132,7 @@ def test_words_of_one_stem_share_a_vector(tiny_folder: Path, tmp_path: Path) -> 
 def test_own_none_is_what_the_check_chose(fresh: Callable[..., Run], tmp_path: Path) -> None:
     """The length of own directions follows Origin's setting, and else its stage."""
     run = fresh("run")
-    chosen = Blend.of(run, run.config.origin).own
+    chosen = Blend.of(run, run.config.origin).length
     vectors = []
     for own in (None, chosen, chosen + 1):
         model, _ = static_start(run.changed({"origin": {"own": own}}), tmp_path / "scratch", True)

@@ -1,24 +1,25 @@
 """Commands that build: each brings stages of a run up to date."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from firth.check import CHECK
+from firth.cli.fields import options_of
 from firth.cli.options import (
     AsJson,
+    Building,
     Changes,
     DataDir,
     Force,
     OptionalOutFolder,
-    PresetOption,
+    OutFile,
     Quiet,
     RunFolder,
     Seed,
-    Settings,
     changed_run,
-    parse_settings,
     start,
 )
 from firth.cli.show import show_built, show_json
@@ -64,28 +65,46 @@ def demo(
         tell(found.text())
 
 
+def example(
+    out: OutFile = Path("speeches.jsonl"),
+    as_json: AsJson = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write texts to try firth on: 29 speeches on the state of the Union, 134,000 words.
+
+    They come with firth. A line is a speech: its id, title, date and text as JSON.
+    """
+    start(quiet, out, force)
+    from firth.demo.texts import write_example
+
+    documents = write_example(out)
+    command = f"firth build {shlex.quote(str(out))} --run mine"
+    if as_json:
+        show_json({"path": str(out), "documents": documents, "next": command})
+    else:
+        tell(f"{out}: {documents} speeches. Next:\n  {command}")
+
+
+@options_of(Building)
 def run(
     config: Annotated[Path, typer.Argument(help="YAML file of the run.", show_default=False)],
     folder: Annotated[
         Path | None,
         typer.Option("--run", help="Folder of the run; overrides `run:` in the file."),
     ] = None,
-    preset: PresetOption = None,
-    as_json: AsJson = False,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """Bring every stage of a run up to date, skipping those whose inputs, config and code agree."""
-    start(quiet)
+    start(settings.quiet)
     from firth.pipeline import bring_up_to_date, check
 
-    changes = parse_settings(settings, seed, preset)
-    changed = Config.load(config).changed(changes, str(config))
+    changed = Config.load(config).changed(settings.changes(), str(config))
     path = folder or Path(changed.run or Path("runs") / config.stem)
     found = Run(path, changed.changed({"run": str(path)}, str(config)))
     check(found, str(config))
-    show_built(bring_up_to_date(found), as_json)
+    show_built(bring_up_to_date(found), settings.as_json)
 
 
 Inputs = Annotated[
@@ -117,6 +136,7 @@ GroupBy = Annotated[
 ]
 
 
+@options_of(Building)
 def build(
     inputs: Inputs,
     folder: RunFolder,
@@ -125,30 +145,28 @@ def build(
     date_field: DateField = None,
     group_by: GroupBy = None,
     fields: Fields = None,
-    as_json: AsJson = False,
-    preset: PresetOption = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """From documents to a model that can be searched with, in one go, and a check of it.
 
     What is up to date stays; the same command continues what was interrupted, and takes in what
     was added.
     """
-    start(quiet)
+    start(settings.quiet)
     from firth.searchable import build as run_build
 
     named: Changes = {"text_field": text_field, "id_field": id_field}
     named |= {"date_field": date_field, "group_by": group_by, "fields": _names(fields)}
-    changes = parse_settings(settings, seed, preset, corpus=named)
+    changes = settings.changes(corpus=named)
     found = run_build(inputs, folder, **changes)
-    if as_json:
+    if settings.as_json:
         show_json(found.as_dict())
     else:
         tell(found.text())
 
 
+@options_of(Building)
 def corpus_build(
     inputs: Inputs,
     folder: RunFolder,
@@ -161,14 +179,11 @@ def corpus_build(
         bool | None,
         typer.Option("--strict/--skip-bad", help="Stop at the first bad record, or skip them all."),
     ] = None,
-    as_json: AsJson = False,
-    preset: PresetOption = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """Read documents: corpus, tokenizer and retrieval index of a run."""
-    start(quiet)
+    start(settings.quiet)
     from firth.corpus.inputs import resolve_inputs
 
     resolve_inputs(inputs, folder)
@@ -181,8 +196,8 @@ def corpus_build(
         "fields": _names(fields),
         "strict": strict,
     }
-    changes = parse_settings(settings, seed, preset, corpus=named)
-    _build(changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE, as_json=as_json)
+    changes = settings.changes(corpus=named)
+    _build(settings, changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE)
 
 
 def corpus_add(
@@ -214,19 +229,18 @@ def _names(given: str | None) -> list[str] | None:
     return None if given is None else [name.strip() for name in given.split(",") if name.strip()]
 
 
+@options_of(Building)
 def train_coherence(
     folder: RunFolder,
-    as_json: AsJson = False,
-    preset: PresetOption = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """Train the coherence model p(y=1 | c_<, s, c_>) and cache the vectors of all sentences."""
-    start(quiet)
-    _build(changed_run(folder, parse_settings(settings, seed, preset)), COHERENCE, as_json=as_json)
+    start(settings.quiet)
+    _build(settings, changed_run(folder, settings.changes()), COHERENCE)
 
 
+@options_of(Building)
 def train_generator(
     folder: RunFolder,
     backend: Annotated[
@@ -236,14 +250,11 @@ def train_generator(
         str | None,
         typer.Option(help="Folder or hub name of a language model; means --backend causal-lm."),
     ] = None,
-    as_json: AsJson = False,
-    preset: PresetOption = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """Train or adopt the model of the three likelihoods p(s | c), p(c_< | s), p(c_> | s)."""
-    start(quiet)
+    start(settings.quiet)
     if model is not None and backend is Backend.SEQ2SEQ:
         raise InputError(
             f"got --model {model} with --backend seq2seq, which starts from no model; expected "
@@ -251,13 +262,10 @@ def train_generator(
         )
     chosen = Backend.CAUSAL_LM if model is not None else backend
     named: Changes = {"backend": chosen.value if chosen else None, "model": model}
-    _build(
-        changed_run(folder, parse_settings(settings, seed, preset, generator=named)),
-        GENERATOR,
-        as_json=as_json,
-    )
+    _build(settings, changed_run(folder, settings.changes(generator=named)), GENERATOR)
 
 
+@options_of(Building)
 def build_context(
     folder: RunFolder,
     model: Annotated[
@@ -272,16 +280,13 @@ def build_context(
         Encoder | None,
         typer.Option(help="What the model is used as. Default: what its files are."),
     ] = None,
-    as_json: AsJson = False,
-    preset: PresetOption = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """Train what Origin compares by default: which words and sentences fit into which contexts."""
-    start(quiet)
+    start(settings.quiet)
     named: Changes = {"encoder": encoder and encoder.value, "model": model}
-    changes = parse_settings(settings, seed, preset, context=named)
+    changes = settings.changes(context=named)
     run = changed_run(folder, changes)
     config = run.config.context
     if config.model is not None:
@@ -292,9 +297,10 @@ def build_context(
             run = run.changed({"context": named})
         # A model that is refused leaves everything as it was, the stages before this one, too.
         context_inputs(run.config.context)
-    _build(run, CHECK, CONTEXT, THEMES, ORIGIN, as_json=as_json)
+    _build(settings, run, CHECK, CONTEXT, THEMES, ORIGIN)
 
 
+@options_of(Building)
 def adapt(
     encoder: Annotated[
         str,
@@ -317,17 +323,14 @@ def adapt(
         Pooling | None, typer.Option(help="Of a bare encoder. Default: mean.", show_default=False)
     ] = None,
     out: OptionalOutFolder = None,
-    as_json: AsJson = False,
-    preset: PresetOption = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """Adapt an encoder to documents, as far as a check without labels finds no harm in it.
 
     The result is a sentence-transformers model in RUN/adapt, and in --out.
     """
-    start(quiet)
+    start(settings.quiet)
     from firth.context.adapt import adapt_inputs, open_adapted
     from firth.pipeline import bring_up_to_date
     from firth.run.results import claim_folder
@@ -335,8 +338,8 @@ def adapt(
     if out is not None:
         claim_folder(out, ADAPT.name)
     named: Changes = {"pooling": pooling and pooling.value}
-    changes = parse_settings(
-        settings, seed, preset, adapt={"encoder": encoder}, context=named,
+    changes = settings.changes(
+        adapt={"encoder": encoder}, context=named,
         corpus={"inputs": list(inputs) if inputs else None},
     )  # fmt: skip
     run = changed_run(folder, changes, create=bool(inputs))
@@ -344,12 +347,13 @@ def adapt(
     stages = (CORPUS, CHECK, ADAPT) if inputs else (CHECK, ADAPT)
     reused = bring_up_to_date(run, *stages)[ADAPT.name].reused
     found = open_adapted(run, reused, out)
-    if as_json:
+    if settings.as_json:
         show_json(dict(found.report))
     else:
         tell(found.text())
 
 
+@options_of(Building)
 def train_baseline(
     names: Annotated[
         list[str], typer.Argument(metavar="NAME...", help="Which; see docs/baselines.md.")
@@ -363,41 +367,33 @@ def train_baseline(
             show_default=False,
         ),
     ] = None,
-    as_json: AsJson = False,
-    preset: PresetOption = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """Train baselines on the run's corpus, to be scored as baseline:NAME@RUN."""
-    start(quiet)
+    start(settings.quiet)
     from firth.baselines.trained import base_settings, build_baseline, find_trained
 
     for name in names:
         find_trained(name)
     more = base_settings(names, base) if base else {}
-    run = changed_run(folder, parse_settings(settings, seed, preset)).changed(more)
-    show_built({f"baseline {name}": build_baseline(run, name) for name in names}, as_json)
+    run = changed_run(folder, settings.changes()).changed(more)
+    show_built({f"baseline {name}": build_baseline(run, name) for name in names}, settings.as_json)
 
 
+@options_of(Building)
 def harvest(
     folder: RunFolder,
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to score.")] = None,
-    as_json: AsJson = False,
-    preset: PresetOption = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """Score pairs of corpus sentences with Origin: training data for the Surrogate."""
-    start(quiet)
-    _build(
-        changed_run(folder, parse_settings(settings, seed, preset, harvest={"pairs": pairs})),
-        HARVEST,
-        as_json=as_json,
-    )
+    start(settings.quiet)
+    _build(settings, changed_run(folder, settings.changes(harvest={"pairs": pairs})), HARVEST)
 
 
+@options_of(Building)
 def distill(
     folder: RunFolder,
     base: Annotated[
@@ -422,14 +418,11 @@ def distill(
             show_default=False,
         ),
     ] = None,
-    as_json: AsJson = False,
-    preset: PresetOption = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """Train the Surrogate, a fast copy of Origin: a sentence-transformers model."""
-    start(quiet)
+    start(settings.quiet)
     from firth.surrogate.distill import base_inputs
     from firth.surrogate.settings import Architecture, Way
     from firth.surrogate.way import way_of
@@ -439,18 +432,18 @@ def distill(
     if architecture == Architecture.CROSS_ENCODER:
         if teacher is not None:
             raise InputError("--teacher: a cross-encoder learns from the harvest, Origin's scores")
-        changes = parse_settings(settings, seed, preset, cross_encoder={"base": base})
-        _build(changed_run(folder, changes), CROSS_ENCODER, as_json=as_json)
+        changes = settings.changes(cross_encoder={"base": base})
+        _build(settings, changed_run(folder, changes), CROSS_ENCODER)
         return
 
     named: Changes = {"base": base, "teacher": teacher}
-    run = changed_run(folder, parse_settings(settings, seed, preset, surrogate=named))
+    run = changed_run(folder, settings.changes(surrogate=named))
     taught = (TEACHER,) if way_of(run) is Way.MATRICES else ()
     base_inputs(run.config.surrogate.base)  # refused before the teacher reads for an hour
-    _build(run, *taught, SURROGATE, as_json=as_json)
+    _build(settings, run, *taught, SURROGATE)
 
 
-def _build(run: Run, *stages: Stage, as_json: bool) -> None:
+def _build(settings: Building, run: Run, *stages: Stage) -> None:
     from firth.pipeline import bring_up_to_date
 
-    show_built(bring_up_to_date(run, *stages), as_json)
+    show_built(bring_up_to_date(run, *stages), settings.as_json)

@@ -6,6 +6,7 @@ from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 Command = Callable[..., None]
 
@@ -14,15 +15,17 @@ def options_of(settings: type[Any]) -> Callable[[Command], Command]:
     """Give a command an option for each documented field of a dataclass, after its own options.
 
     A field is documented as `Annotated[type, help]`, or `Annotated[type, help, {"min": 0}]` with
-    more of `typer.Option`. The command gets all of them as its keyword argument `settings`.
+    more of `typer.Option`; or it is an option already, one of `firth.cli.options`. The command gets
+    all of them as its keyword argument `settings`.
     """
     options = {}
     hints = get_type_hints(settings, include_extras=True)
     for field in fields(settings):
         if documented := getattr(hints[field.name], "__metadata__", ()):
-            text, more = documented[0], dict(*documented[1:])
-            option = typer.Option(help=text, **more)
-            kind: Any = Annotated[hints[field.name].__origin__, option]
+            kind: Any = hints[field.name]
+            if not isinstance(documented[0], OptionInfo):
+                option = typer.Option(help=documented[0], **dict(*documented[1:]))
+                kind = Annotated[kind.__origin__, option]
             default = Parameter.empty if field.default is MISSING else field.default
             options[field.name] = Parameter(
                 field.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind

@@ -30,7 +30,6 @@ app = typer.Typer(
     name="firth",
     help="Sentence similarity from unlabelled documents, with the contexts each score comes from.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 corpus = typer.Typer(help="Read documents; show what was read.", no_args_is_help=True)
@@ -41,6 +40,7 @@ _MEASURE = "Check and compare models"
 _ADAPT = "Adapt, distil, train"
 _RESEARCH = "Research"
 
+app.command(rich_help_panel=_USE)(build.example)
 app.command(rich_help_panel=_USE)(build.build)
 app.command(rich_help_panel=_USE)(search.search)
 app.command(rich_help_panel=_USE)(reuse.duplicates)

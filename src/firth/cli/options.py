@@ -1,8 +1,9 @@
 """Options that several commands share, each declared once, and what they do."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,9 @@ from firth.run.errors import ConfigError, InputError
 from firth.run.files import claim_file
 from firth.run.presets import Preset
 from firth.run.run import CONFIG, Run
+
+if TYPE_CHECKING:
+    from firth.search.among import Among
 
 RunFolder = Annotated[
     Path, typer.Option("--run", help="Folder of the run.", show_default=False, file_okay=False)
@@ -56,6 +60,29 @@ OwnColumns = Annotated[
         help="Columns of your own files, where they are not found by name, as sentence1=a "
         "sentence2=b score=c.",
         show_default=False,
+    ),
+]
+
+DocumentPatterns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--document",
+        metavar="PATTERN",
+        help="Only documents of such names, as news-*; may be repeated.",
+    ),
+]
+SourcePatterns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--source", metavar="PATTERN", help="Only documents of such files; may be repeated."
+    ),
+]
+Conditions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help="Only documents of which a field is so: author=Ann, 'date>=2020'. Repeatable.",
     ),
 ]
 
@@ -127,6 +154,21 @@ def parse_settings(
     return whole
 
 
+@dataclass(frozen=True)
+class Building:
+    """What every command that builds stages of a run takes beside what is its own."""
+
+    as_json: AsJson = False
+    preset: PresetOption = None
+    settings: Settings = None
+    seed: Seed = None
+    quiet: Quiet = False
+
+    def changes(self, **named: Changes) -> Changes:
+        """What is to differ in the configuration; arguments and errors as in `parse_settings`."""
+        return parse_settings(self.settings, self.seed, self.preset, **named)
+
+
 def asked_run(folder: Path, preset: Preset | None, settings: Sequence[str] | None = None) -> Run:
     """A run with what can differ for one question: `origin`, `paper`, and the chunks of a preset.
 
@@ -172,6 +214,15 @@ def changed_run(folder: Path, changes: Changes, *, create: bool = False) -> Run:
     if create and not (folder / CONFIG).exists():
         return Run(folder, Config().changed(changes, "options"))
     return Run.open(folder).changed(changes)
+
+
+def parse_among(
+    document: Sequence[str] | None, source: Sequence[str] | None, where: Sequence[str] | None
+) -> "Among":
+    """Which documents are asked about, of `--document`, `--source` and `--where`."""
+    from firth.search.among import Among
+
+    return Among(tuple(document or ()), tuple(source or ()), tuple(where or ()))
 
 
 def parse_columns(given: Sequence[str] | None) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from os.path import commonprefix
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -158,7 +158,8 @@ def similarity(
 ) -> None:
     """Print the Origin similarity of two sentences, or of every pair in a file.
 
-    --out is a TSV file of the scores of --pairs, which are not printed then.
+    --out is a TSV file of the scores of --pairs, which are not printed then. Where the run's scale
+    is built, each row ends with the shares of random and other pairs that score lower.
     """
     start(quiet, out, force)
     from firth.scale.scale import with_shares
@@ -190,11 +191,13 @@ def similarity(
     scores = _open_origin(folder, preset, settings, seed).similarities(read).tolist()
     scored = [(score, one, two) for score, (one, two) in zip(scores, read, strict=True)]
     decimals = _decimals(folder, preset, settings)
-    rows = [f"{score:.{decimals}f}\t{one}\t{two}" for score, one, two in scored]
+    scale = _scale(folder, preset, settings, seed)
+    rows = ["\t".join(_cells(*each, decimals, scale)) for each in scored]
+    if scale and not (as_json and out is None):
+        note(f"after the two sentences, of the run's scale: {', '.join(scale.shares(0.0))}")
     if out is not None:
         write_text(out, "".join(f"{row}\n" for row in rows))
     if as_json:
-        scale = _scale(folder, preset, settings, seed)
         show_json(
             [
                 with_shares({"similarity": score, "a": one, "b": two}, scale, score)
@@ -293,13 +296,20 @@ def _write_explanations(found: Iterable["Explanation"], out: Path, scale: "Scale
     if kind == ".html":
         from firth.origin.reasons import page
 
-        write_text(out, page(found))
+        write_text(out, page(found, meaning=scale.describe if scale else None))
         return
     with write_atomically(out) as partial, partial.open("w", encoding="utf-8") as file:
         for each in found:
             indent = 2 if kind == ".json" else None
             plain = with_shares(each.as_dict(), scale, each.similarity)
             file.write(json.dumps(plain, indent=indent, ensure_ascii=False) + "\n")
+
+
+def _cells(score: float, one: str, two: str, decimals: int, scale: "Scale | None") -> Iterator[str]:
+    """A row of a table: the score, the sentences, and what the score means as JSON has it."""
+    yield from (f"{score:.{decimals}f}", one, two)
+    if scale:
+        yield from (f"{share:.6f}" for share in scale.shares(score).values())
 
 
 def read_pairs_file(path: Path) -> list[tuple[str, str]]:

@@ -1,18 +1,22 @@
 """The commands that find what stands in several documents."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from firth.cli.options import (
     AsJson,
+    Conditions,
+    DocumentPatterns,
     Force,
     OptionalOutFile,
     PresetOption,
     Quiet,
     Seed,
+    SourcePatterns,
     asked_run,
+    parse_among,
     start,
 )
 from firth.cli.show import show_json
@@ -20,10 +24,6 @@ from firth.reuse.kinds import Kind, Order, Unit
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.screen import tell
-
-if TYPE_CHECKING:
-    from firth.reuse.duplicates import Duplicates
-    from firth.reuse.mine import Mined
 
 RunArgument = Annotated[
     Path,
@@ -64,6 +64,9 @@ def duplicates(
     threshold: Threshold = None,
     rate: Rate = 0.001,
     min_words: Annotated[int, typer.Option(min=2, help="Shorter sentences are passed over.")] = 6,
+    document: DocumentPatterns = None,
+    source: SourcePatterns = None,
+    where: Conditions = None,
     top: Annotated[int, typer.Option(min=0, help="Groups to show.")] = 10,
     out: OptionalOutFile = None,
     as_json: AsJson = False,
@@ -81,12 +84,12 @@ def duplicates(
     unit = Unit.DOCUMENTS if documents else Unit.SENTENCES
     found = find(
         folder, unit=unit, kind=kind, model=model, threshold=threshold, rate=rate,
-        min_words=min_words, seed=seed,
+        min_words=min_words, among=parse_among(document, source, where), seed=seed,
     )  # fmt: skip
     if out is not None:
         found.write(out)
     of_run = found.threshold if model is None and not documents else None
-    _show(found, top, as_json, folder, of_run)
+    _show(found.text(top), found.as_dict(top), as_json, folder, of_run)
 
 
 def mine(
@@ -98,6 +101,9 @@ def mine(
     candidates: Annotated[
         int, typer.Option(min=1, help="Documents that each is aligned with, at most.")
     ] = 10,
+    document: DocumentPatterns = None,
+    source: SourcePatterns = None,
+    where: Conditions = None,
     top: Annotated[int, typer.Option(min=0, help="Pairs to show.")] = 20,
     out: OptionalOutFile = None,
     as_json: AsJson = False,
@@ -114,11 +120,12 @@ def mine(
 
     found = find(
         folder, model=model, order=order, threshold=threshold, rate=rate, candidates=candidates,
-        seed=seed,
+        among=parse_among(document, source, where), seed=seed,
     )  # fmt: skip
     if out is not None:
         found.write(out)
-    _show(found, top, as_json, folder, found.threshold if model is None else None)
+    of_run = found.threshold if model is None else None
+    _show(found.text(top), found.as_dict(top), as_json, folder, of_run)
 
 
 def compare_documents(
@@ -165,30 +172,36 @@ def compare_documents(
     )  # fmt: skip
     if out is not None:
         write_document(out, found.as_dict())
-    if as_json:
-        show_json(found.as_dict())
-    else:
-        tell(found.text())
+    of_run = found.threshold if model is None else None
+    _show(found.text(), found.as_dict(), as_json, folder, of_run, origin)
 
 
 def _show(
-    found: "Duplicates | Mined", top: int, as_json: bool, folder: Path, threshold: float | None
+    text: str,
+    plain: dict[str, Any],
+    as_json: bool,
+    folder: Path | None,
+    threshold: float | None,
+    origin: bool = False,
 ) -> None:
     """Print what was found, and what its least similarity means.
 
     Args:
-        found: What.
-        top: Groups or pairs to show.
-        as_json: As JSON.
-        folder: Of the run.
-        threshold: Cosine of the run's Surrogate; None where it is not one.
+        text: For people.
+        plain: For JSON.
+        as_json: Which of the two.
+        folder: Of the run, if there is one.
+        threshold: The least similarity; None where no model of the run's gave it.
+        origin: Whether the run's Origin did, and not its Surrogate.
     """
     from firth.scale.scale import Scale, Scorer, with_shares
 
-    scale = None if threshold is None else Scale.current(Run.open(folder), Scorer.VECTORS)
+    scale = None
+    if folder is not None and threshold is not None:
+        scale = Scale.current(Run.open(folder), Scorer.ORIGIN if origin else Scorer.VECTORS)
     if as_json:
-        show_json(with_shares(found.as_dict(top), scale, threshold or 0.0))
+        show_json(with_shares(plain, scale, threshold or 0.0))
         return
-    tell(found.text(top))
+    tell(text)
     if scale and threshold is not None:
         tell(f"\nA similarity of {threshold:.2f} is {scale.describe(threshold)}.")

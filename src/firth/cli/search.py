@@ -5,20 +5,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from firth.cli.fields import options_of
 from firth.cli.options import (
     AsJson,
+    Building,
     Changes,
+    Conditions,
+    DocumentPatterns,
     Force,
     OptionalOutFile,
     OutFile,
     PresetOption,
     Quiet,
     RunFolder,
-    Seed,
-    Settings,
+    SourcePatterns,
     asked_run,
     changed_run,
-    parse_settings,
+    parse_among,
     start,
 )
 from firth.cli.show import show_built, show_explanation, show_json
@@ -42,22 +45,20 @@ _REASONS = 3
 """Pieces of evidence of each part that `--why` shows."""
 
 
+@options_of(Building)
 def index(
     folder: RunFolder,
     model: Model = None,
-    as_json: AsJson = False,
-    preset: PresetOption = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """Store the vectors of all sentences of a run, to be searched and compared."""
-    start(quiet)
+    start(settings.quiet)
     from firth.index import INDEX
     from firth.pipeline import bring_up_to_date
 
-    run = changed_run(folder, parse_settings(settings, seed, preset, index={"model": model}))
-    show_built(bring_up_to_date(run, INDEX), as_json)
+    run = changed_run(folder, settings.changes(index={"model": model}))
+    show_built(bring_up_to_date(run, INDEX), settings.as_json)
 
 
 def encode(
@@ -113,6 +114,7 @@ def encode(
         tell(f"{done.ids}: their names")
 
 
+@options_of(Building)
 def scale(
     folder: RunFolder,
     labels: Annotated[
@@ -122,20 +124,17 @@ def scale(
             show_default=False,
         ),
     ] = None,
-    as_json: AsJson = False,
-    preset: PresetOption = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
+    *,
+    settings: Building,
 ) -> None:
     """Learn what scores mean in this corpus: how high random pairs and neighbours score."""
-    start(quiet)
+    start(settings.quiet)
     from firth.pipeline import bring_up_to_date
     from firth.scale import SCALE
 
     named: Changes = {"labels": str(labels) if labels else None}
-    run = changed_run(folder, parse_settings(settings, seed, preset, scale=named))
-    show_built(bring_up_to_date(run, SCALE), as_json)
+    run = changed_run(folder, settings.changes(scale=named))
+    show_built(bring_up_to_date(run, SCALE), settings.as_json)
 
 
 def search(
@@ -156,23 +155,9 @@ def search(
     by: Annotated[
         str, typer.Option(help="`both`, `vectors` or `words`: what is compared.")
     ] = "both",
-    document: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN", help="Only documents of such names, as news-*; may be repeated."
-        ),
-    ] = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATTERN", help="Only documents of such files; may be repeated."),
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CONDITION",
-            help="Only documents of which a field is so: author=Ann, 'date>=2020'. Repeatable.",
-        ),
-    ] = None,
+    document: DocumentPatterns = None,
+    source: SourcePatterns = None,
+    where: Conditions = None,
     rerank: Annotated[
         bool, typer.Option("--rerank", help="Rank the best hits anew, by Origin.")
     ] = False,
@@ -198,7 +183,6 @@ def search(
     --out is a file of JSON.
     """
     start(quiet, out, force)
-    from firth.search.among import Among
     from firth.search.search import By, Search
     from firth.surrogate.cross_scorer import CrossScorer
 
@@ -213,7 +197,7 @@ def search(
         raise InputError(f"--preset {preset}: got neither --rerank nor --why, which ask Origin")
     found = Search.open(asked_run(folder, preset))
     scorer = CrossScorer.open(rerank_by) if rerank_by is not None else rerank
-    among = Among(tuple(document or ()), tuple(source or ()), tuple(where or ()))
+    among = parse_among(document, source, where)
     if remark := found.index.library.remark():
         note(remark)
     results = [

@@ -73,11 +73,12 @@ def beside(data: EvaluationSet, model: Scorer, words: Scorer, top: int, seed: in
 
     def chosen(gain: Floats, right: Floats) -> tuple[Placed, ...]:
         order = [n for n in np.argsort(-gain, kind="stable").tolist() if right[n] <= _RIGHT]
-        return tuple(
-            Placed(*data.pairs[n], float(people[n]), float(ours[n]), float(theirs[n]))
-            for n in order[:top]
-            if gain[n] > 0
-        )
+        found = []
+        for n in order[:top]:
+            if gain[n] > 0:
+                one, two = data.pairs[n]
+                found.append(Placed(one, two, float(people[n]), float(ours[n]), float(theirs[n])))
+        return tuple(found)
 
     return Beside(
         task=f"{data.task.name} {data.split}",

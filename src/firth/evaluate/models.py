@@ -120,14 +120,8 @@ def resolve_model(spec: Named) -> Scorer:
     from firth.run.pretrained import kind_of, open_encoder
 
     try:
-        if (kind := kind_of(text)) is ModelKind.CROSS_ENCODER:
+        if kind_of(text) is ModelKind.CROSS_ENCODER:
             return CrossScorer.open(text)
-        if kind is ModelKind.CAUSAL_LM:
-            raise InputError(
-                f"{text}: a causal language model, which was not made to give sentences vectors. "
-                f"Score it as {PREFIX}prompt-eol@{text}, or make it what an Origin reads with: "
-                f"firth train context --model {text}"
-            )
         return EncoderScorer(open_encoder(text, device=None), text)
     except InputError as error:
         if folder.exists():

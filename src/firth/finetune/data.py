@@ -138,7 +138,15 @@ def in_order(data: EvaluationSet) -> EvaluationSet:
 
 def _to_learn(name: str, splits: Mapping[str, EvaluationSet]) -> EvaluationSet:
     if len(splits) == 1:
-        return next(iter(splits.values()))
+        split, found = next(iter(splits.items()))
+        if split in (*_TRIAL, TEST) and not name.endswith(f":{split}"):
+            raise InputError(
+                f"{name}: only its split {split} can be had, which is there to measure by. Learn "
+                "from rows of your own (DATA..., files); give the folder that has its "
+                f"{TRAIN} (--data-dir); or learn from most of {split} all the same, and measure on "
+                f"what is drawn from it: {name}:{split}"
+            )
+        return found
     for one in (TRAIN, ALL):
         if one in splits:
             return splits[one]

@@ -11,11 +11,11 @@ from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.task import Kind as Shape
 from firth.finetune.data import Data, examples_of, gather, problems, problems_of_train
 from firth.finetune.recipe import Kind, Objective, Recipe, recipe_of
-from firth.finetune.report import CARD, HELD_OUT, REPORT, card, text
+from firth.finetune.report import CARD, HELD_OUT, REPORT, Reported, card, text
 from firth.finetune.sets import TEST, Places, usual_sets
 from firth.finetune.start import Start
 from firth.run.errors import InputError
-from firth.run.files import fingerprint_value, read_json, write_json, write_text
+from firth.run.files import fingerprint_value, write_json, write_text
 from firth.run.results import claim_folder, write_folder
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
@@ -26,7 +26,7 @@ LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
 
 
 @dataclass(frozen=True)
-class Finetuned:
+class Finetuned(Reported):
     """A fine-tuned model.
 
     Attributes:
@@ -38,15 +38,6 @@ class Finetuned:
             without a test part), `model`, `notes`.
         reused: Whether it was already there.
     """
-
-    path: Path
-    report: Mapping[str, Any]
-    reused: bool
-
-    @classmethod
-    def open(cls, folder: str | Path, reused: bool = True) -> "Finetuned":
-        """The model in a folder; raise `InputError` if there is none."""
-        return cls(Path(folder), read_json(Path(folder) / REPORT), reused)
 
     def text(self) -> str:
         """The report for a screen."""

@@ -24,10 +24,10 @@ from firth.evaluate.task import Kind as Shape
 from firth.finetune.data import divided, examples_of, in_order, joined, problems_of_train
 from firth.finetune.finetune import COMMAND, LIBRARIES, refuse
 from firth.finetune.recipe import Kind, Objective, Recipe, recipe_of
-from firth.finetune.report import REPORT, START, TUNED
+from firth.finetune.report import REPORT, START, TUNED, Reported
 from firth.finetune.sets import DEV, TRAIN, Places, read_sets, usual_sets
 from firth.finetune.start import Start
-from firth.run.files import read_json, write_atomically, write_json
+from firth.run.files import write_atomically, write_json
 from firth.run.results import claim_folder, write_folder
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
@@ -39,7 +39,7 @@ OVER_FOLDS, OVERALL = "mean of folds", "all rows"
 
 
 @dataclass(frozen=True)
-class CrossValidated:
+class CrossValidated(Reported):
     """What models answered on rows that they did not learn from.
 
     Attributes:
@@ -53,15 +53,6 @@ class CrossValidated:
             intervals (rows are resampled within folds, or all together).
         reused: Whether it was already there.
     """
-
-    path: Path
-    report: Mapping[str, Any]
-    reused: bool
-
-    @classmethod
-    def open(cls, folder: str | Path, reused: bool = True) -> "CrossValidated":
-        """What a folder holds; raise `InputError` if that is nothing."""
-        return cls(Path(folder), read_json(Path(folder) / REPORT), reused)
 
     def text(self) -> str:
         """The figures for a screen."""

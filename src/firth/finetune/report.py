@@ -1,19 +1,41 @@
 """What is said of a fine-tuned model: figures beside the start's, in words and as its card."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from importlib import resources
+from pathlib import Path
 from statistics import stdev
 from string import Template
-from typing import Any
+from typing import Any, Self
 
 from firth.evaluate.figures import Bootstrap
 from firth.evaluate.metrics import Difference, Estimate, Floats, Metric
 from firth.evaluate.rows import EvaluationSet, Sample, Scored
 from firth.finetune.calibration import Calibration, Line
+from firth.run.files import read_json
 
 REPORT, CARD, HELD_OUT = "report.json", "README.md", "test.jsonl"
 START, TUNED = "start", "fine-tuned"
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What fine-tuning left in a folder.
+
+    Attributes:
+        path: The folder.
+        report: Contents of its `report.json`.
+        reused: Whether it was already there.
+    """
+
+    path: Path
+    report: Mapping[str, Any]
+    reused: bool
+
+    @classmethod
+    def open(cls, folder: str | Path, reused: bool = True) -> Self:
+        """What a folder holds; raise `InputError` if that is nothing."""
+        return cls(Path(folder), read_json(Path(folder) / REPORT), reused)
 
 
 def measured(

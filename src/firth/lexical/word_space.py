@@ -6,8 +6,9 @@ the sentences that have it. The own direction (`firth.lexical.spelling`) is as l
 inverse document frequency, so that words the corpus never had count too, as the rarest.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -56,6 +57,10 @@ class WordSpace:
                 "Build it again: firth train context --run RUN"
             )
         return cls(WordBag.load(folder), Idf.load(folder), stored["trust"])
+
+    def unlearned(self) -> "WordSpace":
+        """The same without trust in anything learned: words are spelled, and more or less rare."""
+        return replace(self, trust=math.inf)
 
     def stems(self, text: str) -> list[str]:
         """The distinct stems of `text`, in order."""

@@ -4,6 +4,10 @@ Of a sentence's candidates, the true next one should score highest (`firth.check
 that cannot be told from the best one on the run's held-out documents, that nearest to the default
 is taken (as the one-standard-error rule has it: Breiman et al. 1984): a few hundred sentences move
 it little, and many move it as far as they can tell.
+
+Where texts stand alone, words are learned from parts of one sentence, and hardly a held-out
+sentence has a next one: the default then leaves out what was learned, and Origin is tf-idf of
+n-grams of stems, aligned. What was learned counts only where the check shows that it is better.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,6 +26,8 @@ from firth.context.encoder import SentenceEncoder
 from firth.context.open import open_encoder
 from firth.context.settings import Encoder
 from firth.corpus import CORPUS
+from firth.corpus.context import stand_alone
+from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
 from firth.lexical.scorer import CosineScorer
 from firth.lexical.word_space import WordSpace
@@ -37,7 +43,7 @@ OWN = (0.5, 0.6, 0.8, 1.0, 1.4)
 WORDS = (0.0, 0.15, 0.3, 0.5, 1.0)
 """Candidates: lengths of own directions, weights of the alignment beside 1 for the sentences. No
 length below 0.5: the check asks for what word vectors are trained on, and would trust them more
-than people do (docs/research/origin.md)."""
+than people do (docs/research/origin.md). Where texts stand alone, nothing learned is one more."""
 SUMMED_ITEMS, ENCODED_ITEMS = 2_000, 500
 """Sentences asked about where the configuration gives no number."""
 FEWEST, FEWEST_DOCUMENTS = 500, 30
@@ -60,9 +66,9 @@ def build_origin(run: Run) -> Outcome:
 
 
 def _said(
-    held_out_sentences: int, changed: bool, sentences: float, words: float, own: float
+    held_out_sentences: int, changed: bool, sentences: float, words: float, own: float | None
 ) -> str:
-    blend = f"{sentences:g} sentences + {words:g} words, own directions {own:g}"
+    blend = Blend(sentences, words, own)
     if changed:
         return f"origin: {blend}: chosen by {held_out_sentences:,} held-out sentences"
     why = f"{held_out_sentences:,} held-out sentences give no reason for another"
@@ -77,27 +83,33 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     few = SUMMED_ITEMS if encoder.kind is Encoder.BAG else ENCODED_ITEMS
     most = run.config.origin.items or few
     items = [item for item in open_items(run) if item.kind is Kind.NEXT][:most]
-    default = default_blend(encoder.kind, encoder.words is not None)
-    measured = _measure(items, encoder, space)
+    corpus = Corpus.open(run)
+    alone = stand_alone(len(corpus) - corpus.n_documents, len(corpus))
+    default = default_blend(encoder.kind, encoder.words is not None, alone)
+    measured = _measure(items, encoder, space, alone)
     chosen, table = _choose(items, measured, run.config.seed, default)
     write_json(workspace / BLEND, {"chosen": asdict(chosen), "candidates": table})
     return {"held_out_sentences": len(items), "changed": chosen != default, **asdict(chosen)}
 
 
 def _measure(
-    items: Sequence[Item], encoder: SentenceEncoder, space: WordSpace
+    items: Sequence[Item], encoder: SentenceEncoder, space: WordSpace, alone: bool = False
 ) -> dict[Blend, Floats]:
     """Accuracy of each item under each candidate."""
     pairs = pairs_of(items)
+    unlearned = (None,) if alone else ()
+    sentences: dict[float | None, Floats]
     if encoder.kind is Encoder.BAG:
         products = WordProducts.of(space, pairs)
-        sentences = {own: products.cosines(own) for own in OWN}
+        sentences = {own: products.cosines(own) for own in (*OWN, *unlearned)}
     else:  # a pretrained model's vectors have no own directions
-        scorer = CosineScorer(encoder.name, encoder.encode)
-        sentences = {DEFAULT.own: scorer.similarities(pairs)}
-    aligned = AlignedWords(space, encoder.words).similarities(pairs)
+        encoded = CosineScorer(encoder.name, encoder.encode).similarities(pairs)
+        sentences = dict.fromkeys((DEFAULT.own, *unlearned), encoded)
+    aligned = {False: AlignedWords(space, encoder.words).similarities(pairs)}
+    if alone:
+        aligned[True] = AlignedWords(space.unlearned(), encoder.words).similarities(pairs)
     return {
-        Blend(1.0, words, own): accuracies_of(items, cosines + words * aligned)
+        Blend(1.0, words, own): accuracies_of(items, cosines + words * aligned[own is None])
         for own, cosines in sentences.items()
         for words in WORDS
     }
@@ -126,5 +138,7 @@ def _choose(
 
 def _steps(blend: Blend, default: Blend = DEFAULT) -> int:
     """How many steps of the grid a blend is away from the default."""
-    steps = ((OWN, blend.own, default.own), (WORDS, blend.words, default.words))
-    return sum(abs(grid.index(one) - grid.index(other)) for grid, one, other in steps)
+    lengths = (*OWN, None)  # beside endless directions nothing learned counts
+    return abs(lengths.index(blend.own) - lengths.index(default.own)) + abs(
+        WORDS.index(blend.words) - WORDS.index(default.words)
+    )

@@ -130,9 +130,12 @@ class WordProducts:
         ).transpose(2, 0, 1)
         return cls(learned, directions)
 
-    def cosines(self, own: float) -> Floats:
-        """Cosines, (n,), with own directions so long; 0 where a text has no word."""
-        both, one, two = self.learned + own**2 * self.spelled
+    def cosines(self, own: float | None) -> Floats:
+        """Cosines, (n,), with own directions so long; 0 where a text has no word.
+
+        None leaves out what was learned.
+        """
+        both, one, two = self.spelled if own is None else self.learned + own**2 * self.spelled
         lengths = np.sqrt(one * two)
         cosines: Floats = both / np.where(lengths > 0, lengths, 1.0)
         return np.clip(cosines, -1.0, 1.0)

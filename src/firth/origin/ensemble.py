@@ -79,10 +79,10 @@ class EnsembleOrigin(Explainer):
             blend: Weights of the components.
             encoder: In place of the run's own, which is not opened then.
         """
-        space = WordSpace.load(run.folder(CONTEXT))
+        space = blend.known(WordSpace.load(run.folder(CONTEXT)))
         encoder = encoder or open_encoder(run)
         components = {
-            "sentences": _compare_sentences(encoder, space, blend.own),
+            "sentences": _compare_sentences(encoder, space, blend.length),
             "words": AlignedWords(space, encoder.words),
         }
         return cls(components, blend, space, run)

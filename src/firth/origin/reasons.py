@@ -1,7 +1,7 @@
 """Reasons: a score, what it is the sum of, which words it hangs on, and what has no counterpart."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -31,6 +31,9 @@ from firth.origin.page import (
     theme_alone,
     theme_inside,
 )
+
+Meaning = Callable[[float], str]
+"""A score → what it means, in words: `Scale.describe`."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,9 @@ class Reasons:
         }
         return replace(self, parts=parts, themes=themes, meetings=meetings)
 
-    def html(self) -> str:
+    def html(self, meaning: Meaning | None = None) -> str:
         """A page of its own: no file, script or address is needed beside it."""
-        return page([self])
+        return page([self], meaning=meaning)
 
     @property
     def summary(self) -> str:
@@ -202,13 +205,23 @@ class Reasons:
         return f"Mind: {'; '.join(found)}." if found else ""
 
 
-def page(found: Iterable[Explanation], title: str = "Reasons for similarity") -> str:
-    """A page of explanations, in order."""
-    return document(title, map(article, found))
+def page(
+    found: Iterable[Explanation],
+    title: str = "Reasons for similarity",
+    meaning: Meaning | None = None,
+) -> str:
+    """A page of explanations, in order; and what each score means, where that is known."""
+
+    def meant(score: float) -> str:
+        return f'<p class="soft small">{safe(meaning(score))}</p>' if meaning else ""
+
+    return document(title, (article(each, meant(each.similarity)) for each in found))
 
 
-def article(found: Explanation) -> str:
-    """An explanation as HTML, to stand on a page with `firth.origin.page.style`."""
+def article(found: Explanation, meant: str = "") -> str:
+    """An explanation as HTML, to stand on a page with `firth.origin.page.style`; `meant`, HTML too,
+    says what its score means.
+    """
     if not isinstance(found, Reasons):
         rows = "".join(
             f'<tr><td class="number">{item.amount:+.4f}</td><td>{safe(item.text)}'
@@ -217,7 +230,7 @@ def article(found: Explanation) -> str:
         )
         return (
             f'<p class="text">{safe(found.sentence1)}</p><p class="text">{safe(found.sentence2)}'
-            f"</p><p>{safe(found.summary)}</p><table>{rows}</table>"
+            f"</p><p>{safe(found.summary)}</p>{meant}<table>{rows}</table>"
         )
     score = found.similarity
     most = max((abs(w.added or 0.0) for w in (*found.words1, *found.words2)), default=0.0)
@@ -226,6 +239,7 @@ def article(found: Explanation) -> str:
         coloured(found.sentence2, found.words2, _met(found, 1), most),
         f"<p>{safe(found.told)}</p>",
         f'<p class="soft small">{safe(found.summary)}</p>',
+        meant,
     ]
     if found.knowledge is Knowledge.NONE:
         return "".join(parts)

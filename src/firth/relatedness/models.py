@@ -16,7 +16,16 @@ from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.task import ALL
 from firth.relatedness.report import TextTable, describe, figure, write_columns, write_results
 from firth.relatedness.scored import DOMAIN, check_scores, load_pairs, scores_of
-from firth.relatedness.tune import FOLDS, LABELS, Recipe, Tuned, check_recipe, tune
+from firth.relatedness.tune import (
+    FOLDS,
+    LABELS,
+    MODEL,
+    Recipe,
+    Tuned,
+    check_recipe,
+    place_of,
+    tune,
+)
 from firth.run.errors import MissingExtraError
 from firth.run.progress import bar, note
 
@@ -40,7 +49,8 @@ class Setting:
 class ModelScores:
     """A model (what the caller calls it, or how it was tuned; what it is), its similarities (n,),
     and Spearman × 100, a mean over folds, of `all` and each domain. Of a fine-tuned one, how many
-    pairs share a sentence with a training pair, and the figure of the others.
+    pairs share a sentence with a training pair, the figure of the others, and test fold → where its
+    model lies in the folder of results.
     """
 
     label: str
@@ -49,6 +59,7 @@ class ModelScores:
     figures: Mapping[str, Estimate]
     shared: int | None = None
     apart: Estimate | None = None
+    kept: Mapping[str, str] = field(default_factory=dict)
 
 
 WRITTEN = ("results.json", "table.md", "table.tex", "domains.md", "domains.tex",
@@ -109,6 +120,11 @@ class Study:
                     f"{one.label}: {one.shared:,} test pairs have a sentence that a training pair "
                     f"of their fold has too; without them {figure(one.apart)}"
                 )
+                first, *others = one.kept.values()
+                remarks.append(
+                    f"{one.label}: the model of each fold is kept: {first} and {len(others)} more "
+                    "in the folder of results"
+                )
         for one in self.models:
             undefined = {name: found.reason for name, found in one.figures.items() if found.reason}
             remarks += [f"{one.label}, {name}: {reason}" for name, reason in undefined.items()]
@@ -136,6 +152,7 @@ class Study:
                 "spearman": {name: asdict(found) for name, found in one.figures.items()},
                 "shared": one.shared,
                 "apart": one.apart and asdict(one.apart),
+                "models": dict(one.kept),
             }
             for one in self.models
         ]
@@ -243,6 +260,10 @@ def _scores_of(data: EvaluationSet, tuned: Tuned, recipe: Recipe, setting: Setti
         figures=figures,
         shared=int(tuned.shared.sum()),
         apart=_mean(data, tuned.similarities, apart, setting),
+        kept={
+            fold.name: f"{place_of(tuned.scheme, number)}/{MODEL}"
+            for number, fold in enumerate(tuned.folds, start=1)
+        },
     )
 
 

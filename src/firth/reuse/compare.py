@@ -171,8 +171,9 @@ def compare_documents(
     """Say which sentences of two documents say the same, and how much of each is in the other.
 
     Args:
-        a, b: A file that `firth corpus build` reads, with one document; the name of a document of
-            the run; or sentences; or what `Document.named` or `Document.of` gives.
+        a: A file that `firth corpus build` reads, with one document; the name of a document of the
+            run; or sentences; or what `Document.named` or `Document.of` gives.
+        b: The other, likewise.
         run: Its documents can be named, its Surrogate is asked, and its sentences say what comes
             about by chance.
         model: Folder or hub name of a sentence-transformers model, or `baseline:NAME`, instead.

@@ -12,6 +12,7 @@ import numpy as np
 
 from firth.corpus import ADDED, CORPUS
 from firth.corpus.build import DUPLICATES
+from firth.corpus.drawn import Pairs as Drawn
 from firth.corpus.library import Library
 from firth.corpus.store import DATE
 from firth.lexical.arrays import Ints
@@ -27,6 +28,8 @@ from firth.reuse.vectors import sentence_vectors
 from firth.run.files import write_atomically
 from firth.run.progress import track
 from firth.run.run import Run
+from firth.scale.scale import Scale, Scorer
+from firth.search.among import Among
 
 RATE = 0.001
 """Share of the pairs of sentences of one document that may be taken for alike."""
@@ -53,6 +56,8 @@ class Item:
         other_numbers: Whether a sentence has other numbers than the original, which models hardly
             see.
         date: Of the document, or "".
+        above: Share of random pairs of the run that score lower; None where `score` is no cosine of
+            the run's own vectors, or these have no scale.
     """
 
     document: str
@@ -63,6 +68,7 @@ class Item:
     score: float
     other_numbers: bool = False
     date: str = ""
+    above: float | None = None
 
     @property
     def place(self) -> str:
@@ -158,7 +164,7 @@ def _write_parquet(path: Path, groups: Sequence[Group]) -> None:
     text, number = pa.string(), pa.int64()
     columns = {"group": number, "original": pa.bool_(), "document": text, "title": text,
                "sentence": number, "text": text, "kind": text, "score": pa.float64(),
-               "other_numbers": pa.bool_(), "date": text}  # fmt: skip
+               "other_numbers": pa.bool_(), "date": text, "above": pa.float64()}  # fmt: skip
     rows = [
         {"group": n, "original": item is group.original, **asdict(item)}
         for n, group in enumerate(groups, start=1)
@@ -176,12 +182,13 @@ def duplicates(
     threshold: float | None = None,
     rate: float = RATE,
     min_words: int = MIN_WORDS,
+    among: Among | None = None,
     seed: int | None = None,
 ) -> Duplicates:
     """Find the sentences, or documents, of a run that say the same.
 
     Args:
-        run: All its documents are looked at, those held out included.
+        run: All its documents are looked at, those held out included, unless `among` says which.
         unit: `sentences` or `documents`.
         kind: How far to look: `exact` (the same words), `near` (also nearly the same words), or
             `reworded` (also what a model takes for alike).
@@ -191,16 +198,18 @@ def duplicates(
         rate: Or which share of the pairs of sentences of one document may reach it, in (0, 1); see
             `firth.reuse.chance`.
         min_words: Shorter sentences are passed over, at least 2.
+        among: Which documents; what was dropped as a repetition goes with what it repeats.
         seed: Of samples; by default the run's (13).
 
     Raises:
-        InputError: A model that cannot be read, or `rate` or `threshold` out of range.
+        InputError: A model that cannot be read, `rate` or `threshold` out of range, or no document
+            `among` those asked for.
         MissingStageError: The run has no corpus; or no Surrogate, where no model is given.
     """
     opened = Run.open(run)
     check_bounds(threshold, rate)
     search = _Search(opened, Kind(kind), model, threshold, rate, max(2, min_words),
-                     opened.config.seed if seed is None else seed)  # fmt: skip
+                     among or Among(), opened.config.seed if seed is None else seed)  # fmt: skip
     return search.documents() if Unit(unit) is Unit.DOCUMENTS else search.sentences()
 
 
@@ -212,18 +221,21 @@ class _Search:
     threshold: float | None
     rate: float
     min_words: int
+    among: Among
     seed: int
 
     def sentences(self) -> Duplicates:
         library = Library.open(self.run)
         dates = library.document_dates()
         ranks = self._ranks(library, dates)
-        order = np.argsort(ranks[library.document_of(np.arange(len(library)))], kind="stable")
+        asked = self.among.sentences(library)
+        order = asked[np.argsort(ranks[library.document_of(asked)], kind="stable")]
         blocks = np.array_split(order, -(-len(order) // _BLOCK))
         texts = (library.texts(block) for block in track(blocks, "Reading sentences"))
         forms = Forms(texts, self.min_words)
         near = NONE if self.kind is Kind.EXACT else forms.near()
         alike, name, remarks = NONE, "", _remarks(library, dates)
+        scale = Scale.current(self.run, Scorer.VECTORS) if self.model is None else None
         if self.kind is Kind.REWORDED:
             chosen = forms.distinct()
             with sentence_vectors(self.model, self.run, library, order[chosen]) as (vectors, name):
@@ -242,7 +254,8 @@ class _Search:
             inner = place - int(library.document_bounds[d]) + 1
             names = library.document_id(d), library.document_title(d)
             other = numbers_of(text(number)) != numbers_of(text(original))
-            return Item(*names, inner, text(number), kind, score, other, dates[d])
+            above = scale.shares(score)[Drawn.RANDOM] if scale and kind is Kind.REWORDED else None
+            return Item(*names, inner, text(number), kind, score, other, dates[d], above)
 
         def text(number: int) -> str:
             return library.text(int(order[number]))
@@ -262,9 +275,11 @@ class _Search:
         dates = list(own)
         for d, entry in zip(kept, dropped, strict=True):
             dates[d] = min(filter(None, (dates[d], entry.get(DATE, ""))), default="")
-        order = np.argsort(self._ranks(library, dates))
-        place = np.empty(len(order), np.int64)
+        asked = np.unique(library.document_of(self.among.sentences(library)))
+        order = asked[np.argsort(self._ranks(library, dates)[asked])]
+        place = np.full(library.n_documents, -1)
         place[order] = np.arange(len(order))
+        repeated = [(d, entry) for d, entry in zip(kept, dropped, strict=True) if place[d] >= 0]
         bounds = library.document_bounds
 
         def whole(number: int) -> str:
@@ -276,24 +291,24 @@ class _Search:
             texts = map(whole, track(range(len(order)), "Reading documents"))
             near = Forms([texts], self.min_words).near()
         if self.kind is Kind.REWORDED:
-            mined = mine(self.run, model=self.model, seed=self.seed)
+            mined = mine(self.run, model=self.model, among=self.among, seed=self.seed)
             name = mined.model
             least = SAME if self.threshold is None else self.threshold
             alike = mined.between().of(place).above(least)
         repeats: dict[int, list[int]] = {}
-        for number, d in enumerate(kept, start=len(order)):
+        for number, (d, _) in enumerate(repeated, start=len(order)):
             repeats.setdefault(int(place[d]), []).append(number)
 
         def item(number: int, kind: Kind, score: float, original: int) -> Item:
             if number >= len(order):
-                entry = dropped[number - len(order)]
+                _, entry = repeated[number - len(order)]
                 return Item(entry["id"], "", 0, "", kind, score, date=entry.get(DATE, ""))
             d = int(order[number])
             names, first = (library.document_id(d), library.document_title(d)), int(bounds[d])
             return Item(*names, 0, library.text(first), kind, score, date=own[d])
 
         groups = tuple(map(_oldest_first, _assemble(near.joined(alike), repeats, item, whole)))
-        compared = library.n_documents + len(dropped)
+        compared = len(order) + len(repeated)
         threshold = alike.threshold if self.kind is Kind.REWORDED else None
         remarks = tuple(_remarks(library, dates))
         return Duplicates(Unit.DOCUMENTS, compared, groups, threshold, name, remarks)

@@ -20,6 +20,7 @@ from firth.reuse.vectors import sentence_vectors
 from firth.run.files import write_atomically
 from firth.run.progress import track
 from firth.run.run import Run
+from firth.search.among import Among
 
 CANDIDATES = 10
 """Documents that each is aligned with: those with which its sentences have most in common."""
@@ -124,6 +125,7 @@ def mine(
     threshold: float | None = None,
     rate: float = RATE,
     candidates: int = CANDIDATES,
+    among: Among | None = None,
     seed: int | None = None,
 ) -> Mined:
     """Find the documents of a run that re-tell one another, or parts of one another.
@@ -132,37 +134,41 @@ def mine(
     `compare_documents` does, and ranked by how much of both is found in the other.
 
     Args:
-        run: All its documents are looked at, those held out included.
+        run: All its documents are looked at, those held out included, unless `among` says which.
         model: Folder or hub name of a sentence-transformers model; by default the run's Surrogate.
         order: `free`: sentences may have moved; `kept`: they stand in the same order.
         threshold: Least similarity of sentences that say the same.
         rate: Or which share of the pairs of sentences of one document may reach it, in (0, 1).
         candidates: Documents that each is aligned with, at most; it may be chosen by others, too.
+        among: Which documents.
         seed: Of samples; by default the run's (13).
 
     Raises:
-        InputError: A model that cannot be read, or `rate` or `threshold` out of range.
+        InputError: A model that cannot be read, `rate` or `threshold` out of range, or no document
+            `among` those asked for.
         MissingStageError: The run has no corpus; or no Surrogate, where no model is given.
     """
     opened = Run.open(run)
     check_bounds(threshold, rate)
     library, order = Library.open(opened), Order(order)
     seed = opened.config.seed if seed is None else seed
-    everything = np.arange(len(library))
-    with sentence_vectors(model, opened, library, everything) as (vectors, name):
+    sentences = (among or Among()).sentences(library)
+    bounds = np.searchsorted(sentences, library.document_bounds)
+    with sentence_vectors(model, opened, library, sentences) as (vectors, name):
         wanted = rate if threshold is None else None
         if threshold is None:
             known = scale_threshold(opened, rate) if model is None else None
-            documents = library.document_of(everything)
+            documents = library.document_of(sentences)
             threshold = known or sentence_threshold(vectors, documents, rate, seed)
-        alike = similar_pairs(vectors, threshold, seed)
+        alike = similar_pairs(vectors, threshold, seed).of(sentences)
         chosen = _candidates(library, alike, candidates)
+        words = np.maximum(library.word_counts[sentences], 1.0)
         found = []
         for one, two in track(chosen.tolist(), "Aligning documents"):
-            ends = [library.document_bounds[d : d + 2].tolist() for d in (one, two)]
+            ends = [bounds[d : d + 2].tolist() for d in (one, two)]
             a, b = (document_of(library, d) for d in (one, two))
             rows = [np.asarray(vectors[start:stop], np.float64) for start, stop in ends]
-            masses = [np.maximum(library.word_counts[start:stop], 1.0) for start, stop in ends]
+            masses = [words[start:stop] for start, stop in ends]
             seen = compared(
                 a, b, windows_of(*rows, *masses), threshold, order, model=name, rate=wanted
             )
@@ -174,7 +180,8 @@ def mine(
                 (one, two),
             ))  # fmt: skip
     found.sort(key=lambda pair: (-pair.coverage, -pair.score, pair.numbers))
-    return Mined(tuple(found), library.n_documents, threshold, name, order, library.remark())
+    asked = int(np.count_nonzero(np.diff(bounds)))
+    return Mined(tuple(found), asked, threshold, name, order, library.remark())
 
 
 def _candidates(library: Library, alike: Pairs, most: int) -> Ints:

@@ -198,11 +198,18 @@ def open_encoder(
         pooling: Of a bare encoder.
 
     Raises:
-        InputError: It is refused by `look`, is no sentence encoder, or cannot be loaded; or
-            `pooling` is given for a model that has its own.
+        InputError: It is refused by `look`, is no sentence encoder (a bare causal language model is
+            none), or cannot be loaded; or `pooling` is given for a model that has its own.
     """
     folder = _looked_at(name)
-    _refuse_others(name, kind_in(folder))
+    kind = kind_in(folder)
+    _refuse_others(name, kind)
+    if kind is ModelKind.CAUSAL_LM:
+        raise InputError(
+            f"{name}: a causal language model, which was not made to give sentences vectors: the "
+            "mean of its states says little. Make it what an Origin reads with: firth train "
+            f"context --model {name}; score it as it is as baseline:prompt-eol@{name}"
+        )
     if pooling is not None and (folder / MODULES).is_file():
         raise InputError(
             f"{name}: got pooling {pooling} for a sentence-transformers model, which has its own. "

@@ -1,4 +1,4 @@
-"""Which documents are searched: by name, by file, and by what stands in their fields."""
+"""Which documents are asked about: by name, by file, and by what stands in their fields."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from firth.corpus.library import Library
 from firth.corpus.settings import KEPT_ANYWAY
+from firth.lexical.arrays import Ints
 from firth.run.errors import InputError
 
 Mask = npt.NDArray[np.bool_]
@@ -113,7 +114,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Among:
-    """Which documents are searched.
+    """Which documents are searched, or compared.
 
     All three have to hold; of names, of files, and of what one field is to be (`=`), one of several
     is enough.
@@ -159,6 +160,17 @@ class Among:
         for holds in alternatives.values():
             found &= holds
         return found
+
+    def sentences(self, library: Library) -> Ints:
+        """Numbers, ascending, of the sentences of these documents.
+
+        Raises:
+            InputError: As of `chosen`; or there is no such document.
+        """
+        chosen = self.chosen(library)
+        if not chosen.any():
+            raise InputError(f"no document matches {self}")
+        return np.flatnonzero(np.repeat(chosen, np.diff(library.document_bounds)))
 
     def _conditions(self) -> list[Condition]:
         return [Condition.parse(each) if isinstance(each, str) else each for each in self.where]

@@ -143,7 +143,7 @@ class Search:
         """
         if not query.strip():
             raise InputError("got an empty query; expected some words")
-        within = self._within(among) if among else None
+        within = among.sentences(self.index.library) if among else None
         vector = self.index.encode([query])[0]
         pool = max(top, _RERANKED) if rerank else top
         depth = max(_DEPTH, _PER_HIT * pool)
@@ -249,10 +249,3 @@ class Search:
             False: Scale.current(self._run, Scorer.VECTORS),
             True: Scale.current(self._run, Scorer.ORIGIN),
         }
-
-    def _within(self, among: Among) -> Ints:
-        library = self.index.library
-        chosen = among.chosen(library)
-        if not chosen.any():
-            raise InputError(f"no document of {self._run.path} matches {among}")
-        return np.flatnonzero(np.repeat(chosen, np.diff(library.document_bounds)))

@@ -98,8 +98,8 @@ class Service:
             except Problem as problem:
                 response, status = _failed(problem), problem.status
             except FirthError as error:
-                response = _failed(problem_of(error))
-                status = response.status_code
+                told = problem_of(error)
+                response, status = _failed(told), told.status
             except ValidationError as error:
                 response, status = _failed(_invalid(error)), 422
             except TimeoutError:

@@ -5,15 +5,13 @@ positions, grouped heads) without the causal mask (Boizard et al. 2025), so that
 are weights of the other.
 """
 
-import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Pooling, Transformer, WordWeights
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from transformers import EuroBertConfig, EuroBertModel
 
 from firth.context.encoder import SentenceEncoder
@@ -37,17 +35,14 @@ _SHARED = (
 
 
 def pruned(
-    encoder: SentenceEncoder, texts: Sequence[str], keep: Sequence[int] | None, max_tokens: int,
-    scratch: Path,
-) -> SentenceTransformer:  # fmt: skip
-    """Some layers of an encoder's language model as a bidirectional one: the mean of its states,
-    each weighed by how rare its token is.
+    encoder: SentenceEncoder, keep: Sequence[int] | None, max_tokens: int, scratch: Path
+) -> SentenceTransformer:
+    """Some layers of an encoder's language model as a bidirectional one, with mean pooling.
 
-    Neither its word embeddings nor the weights of tokens are trained (`freeze_words`).
+    Its word embeddings are not trained.
 
     Args:
         encoder: The run's, tuned or not.
-        texts: By which tokens are rare.
         keep: Numbers of layers, from 0, or from -1 backwards; None takes the first six.
         max_tokens: Of a sentence that are read.
         scratch: Its parts are put together in the folder `encoder` there.
@@ -93,31 +88,17 @@ def pruned(
     tokenizer.model_max_length = max_tokens
     tokenizer.padding_side = "right"
     tokenizer.save_pretrained(folder)
-    vocabulary = tokenizer.convert_ids_to_tokens(range(config.vocab_size))
     modules = [
         Transformer(str(folder), model_kwargs={"dtype": torch.float32}),
-        WordWeights(vocabulary, rarities(tokenizer, texts)),
         Pooling(config.hidden_size),
     ]
     return SentenceTransformer(modules=modules, device="cpu", local_files_only=True)
 
 
-def rarities(tokenizer: Any, texts: Sequence[str]) -> Mapping[str, float]:
-    """ln((1 + N) / (1 + n)) of each token that a tokenizer knows, n of N texts having it."""
-    counts = Counter(token for ids in tokenizer(list(texts))["input_ids"] for token in set(ids))
-    return {
-        token: math.log((1 + len(texts)) / (1 + counts[number]))
-        for token, number in tokenizer.get_vocab().items()
-    }
-
-
 def freeze_words(model: SentenceTransformer) -> None:
-    """Leave a Transformer's word embeddings, and what its tokens weigh, as they are in training."""
+    """Leave a Transformer's word embeddings as they are in training."""
     network: Any = model[0].auto_model
     network.get_input_embeddings().weight.requires_grad_(False)
-    for part in model:
-        if isinstance(part, WordWeights):
-            part.requires_grad_(False)
 
 
 def chosen_layers(keep: Sequence[int] | None, count: int) -> list[int]:

@@ -28,7 +28,7 @@ _BASES = {
     "corpus, plus random directions that are longer for rarer words, averaged",
     BaseKind.TRANSFORMER: f"a Transformer of $layers layers with random weights{_POOLED}",
     BaseKind.LAYERS: "layers of the language model that Origin reads with, made to read in both "
-    "directions, the mean of their states weighed by how rare a token is, and a linear map",
+    "directions, mean pooling and a linear map",
     BaseKind.PRETRAINED: "the encoder $base",
 }
 _OF_ORIGIN = (

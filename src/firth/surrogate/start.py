@@ -29,7 +29,6 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 from firth.context import CONTEXT
 from firth.context.bag import learn
 from firth.context.open import open_encoder as open_own_encoder
-from firth.context.references import reference_texts
 from firth.corpus.statistics import fit_idf_on_run
 from firth.corpus.tokenizer import open_tokenizer
 from firth.lexical.spelling import ngrams, runs
@@ -46,8 +45,6 @@ from firth.surrogate.layers import pruned
 from firth.surrogate.settings import BaseKind, SurrogateConfig
 from firth.surrogate.tokens import CONTINUED, word_tokenizer
 
-COUNTED = 100_000
-"""Sentences by which a language model's tokens are rare."""
 Vectors = npt.NDArray[np.float32]
 
 
@@ -71,9 +68,7 @@ def build_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTra
     if config.kind is BaseKind.TRANSFORMER:
         return scratch_encoder(run, scratch, config), []
     if config.kind is BaseKind.LAYERS:
-        texts = reference_texts(run, COUNTED)
-        encoder = open_own_encoder(run)
-        return pruned(encoder, texts, config.keep_layers, config.max_tokens, scratch), []
+        return pruned(open_own_encoder(run), config.keep_layers, config.max_tokens, scratch), []
     return open_encoder(config.base), []
 
 
@@ -140,13 +135,14 @@ def static_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTr
     words = frequent_words(frequencies, config.vocabulary, config.min_sentences)
     pieces = word_pieces(words, open_tokenizer(run))
     space, history = _space(run, scratch, seed, has_context)
-    own = Blend.of(run, run.config.origin).own if has_context else DEFAULT.own
+    blend = Blend.of(run, run.config.origin) if has_context else DEFAULT
+    space = blend.known(space)
     stemmed = stems(words, space.bag.stemmer)
     lengths = np.array([space.rarity(stem) for stem in stemmed], np.float32)
     piece_lengths = np.full(len(pieces), config.piece_length * lengths.max(initial=0.0), np.float32)
     grams = [ngrams(stem) for stem in stemmed] + [runs(_framed(piece)) for piece in pieces]
     vectors = own_directions(grams, dimensions, derive_seed(seed, "n-grams"))
-    vectors *= np.float32(own) * np.concatenate((lengths, piece_lengths))[:, None]
+    vectors *= np.float32(blend.length) * np.concatenate((lengths, piece_lengths))[:, None]
     vectors[: len(words)] += learned_vectors(space, stemmed, dimensions)
     unknown = np.zeros((1, dimensions), np.float32)
     module = StaticEmbedding(word_tokenizer([*words, *pieces]), np.concatenate((unknown, vectors)))

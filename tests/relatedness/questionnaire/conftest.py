@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from firth.relatedness.bws.records import Gold, Item, Tuple, write_gold, write_items, write_tuples
-from firth.relatedness.questionnaire.server import Limits, make_server
+from firth.relatedness.questionnaire.server import make_server
 from firth.relatedness.questionnaire.setup import Questionnaire, Rules, make_questionnaire
 from firth.relatedness.questionnaire.store import Store
+from firth.web.server import Limits
 
 AWKWARD = (
     "<script>document.title = 'taken'</script>",

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from firth.relatedness.questionnaire.app import MOST_BYTES
-from firth.relatedness.questionnaire.server import Limits
 from firth.relatedness.questionnaire.store import Store
+from firth.web.server import Limits
 
 from .conftest import running, small
 
