@@ -254,9 +254,9 @@ def measured(name: str, *arguments: str) -> Measured:
         anonymous = max(anonymous, 1024 * int(figures["RssAnon"].split()[0]))
         peak = max(peak, 1024 * int(figures["VmHWM"].split()[0]))
         time.sleep(0.02)
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"{name} {arguments}: ended with {os.waitstatus_to_exitcode(status)}")
+    _, ended, used = os.wait4(process.pid, 0)
+    if ended:
+        raise SystemExit(f"{name} {arguments}: ended with {os.waitstatus_to_exitcode(ended)}")
     return {
         "anonymous": anonymous,
         "peak": peak,

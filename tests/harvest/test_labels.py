@@ -17,7 +17,7 @@ def drawn(count: int) -> list[TextPair]:
     """Pairs of 3 to 12 words, of which some are shared."""
     found = []
     for _ in range(count):
-        size, other, shared = RNG.integers(3, 13), RNG.integers(3, 13), RNG.integers(0, 4)
+        size, other, shared = (int(RNG.integers(*ends)) for ends in ((3, 13), (3, 13), (0, 4)))
         common = list(RNG.choice(WORDS, shared))
         one, two = (
             " ".join([*common, *RNG.choice(WORDS, max(0, many - shared))]) for many in (size, other)

@@ -10,7 +10,8 @@ from safetensors.torch import load_file
 
 from firth.corpus.build import build_corpus
 from firth.corpus.tokenizer import build_tokenizer
-from firth.harvest.harvest import SPLITS, harvest, read_pairs
+from firth.harvest.harvest import harvest, read_pairs
+from firth.harvest.splits import SPLITS
 from firth.paper.coherence import COHERENCE
 from firth.paper.coherence.build import ADDITIVE, train_coherence
 from firth.paper.coherence.coherence import Coherence

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import lru_cache
+from typing import Any
 
 _WORD = re.compile(r"\w+")
 _KEPT = 1 << 17
@@ -59,7 +60,7 @@ def normal_form(text: str) -> str:
     return " ".join(words(unicodedata.normalize("NFKC", text)))
 
 
-def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
+def jaccard(a: frozenset[Any], b: frozenset[Any]) -> float:
     """|a ∩ b| / |a ∪ b|, in [0, 1]; 1 for two empty sets."""
     union = len(a | b)
     return len(a & b) / union if union else 1.0
