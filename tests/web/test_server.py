@@ -59,6 +59,12 @@ def test_a_port_that_is_taken_is_told() -> None:
         assert other.getsockname()[1]
 
 
+def test_answers_are_not_held_back() -> None:
+    """The socket is said to be TCP's, or asyncio would leave Nagle's delay on."""
+    with listen("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
+
+
 def test_loopback_is_known() -> None:
     """By name and address; what merely looks like it is not."""
     assert all(map(is_loopback, ("127.0.0.1", "127.8.8.8", "::1", "localhost")))

@@ -117,12 +117,13 @@ def listen(host: str, port: int) -> socket.socket:
         InputError: The port is taken, or the host is none of this machine.
     """
     try:
-        family, kind, _, _, address = socket.getaddrinfo(
+        family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
         raise InputError(f"--host {host}: {error.strerror}. Expected 127.0.0.1") from error
-    listening = socket.socket(family, kind)
+    # Of a socket that is not said to be TCP's, asyncio leaves Nagle's delay on: 40 ms an answer.
+    listening = socket.socket(family, kind, protocol)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind(address)
