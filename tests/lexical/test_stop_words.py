@@ -2,7 +2,7 @@
 
 from firth.lexical.stop_words import is_letter, stop_words
 from firth.lexical.tfidf import Idf, fit_idf
-from firth.lexical.words import Stemmer
+from firth.lexical.words import Stemmer, stems
 
 
 def test_a_list_and_what_every_tenth_sentence_has() -> None:
@@ -22,4 +22,5 @@ def test_a_small_corpus_is_about_something() -> None:
 def test_letters() -> None:
     """What is left of *'s*; digits and other alphabets count."""
     assert is_letter("s")
-    assert not any(map(is_letter, ("", "3", "st", "水")))
+    assert all(map(is_letter, stems(["s", "t"], Stemmer.PORTER)))
+    assert not any(map(is_letter, ("3", "st", "水")))

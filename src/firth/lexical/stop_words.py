@@ -37,5 +37,6 @@ def stop_words(idf: Idf) -> frozenset[str]:
 
 
 def is_letter(stem: str) -> bool:
-    """Whether it is one Latin letter: what is left of *'s* and *n't*, or an initial."""
-    return len(stem) == 1 and stem.isascii() and stem.isalpha()
+    """Whether it is one Latin letter: what is left of *n't*, or an initial; or none, which is
+    Porter's stem of *s*."""
+    return not stem or (len(stem) == 1 and stem.isascii() and stem.isalpha())
