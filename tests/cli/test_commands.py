@@ -65,6 +65,7 @@ SEEDLESS = {
     ("leakage",),
     ("encode",),
     ("search",),
+    ("serve",),
 }
 """They draw nothing at random."""
 

@@ -143,7 +143,7 @@ ELSEWHERE = {
     ("build",), ("adapt",), ("evaluate",), ("compare",), ("leakage",), ("relatedness", "features"),
     ("relatedness", "models"), ("bws", "plan"), ("corpus", "add"), ("finetune",),  # tests/docs
     ("demo",), ("mteb",), ("reproduce",), ("relatedness", "bins"),  # their tables are of the kind
-    ("serve",), ("bws", "serve"), ("bws", "export"),  # a line
+    ("example",), ("serve",), ("bws", "serve"), ("bws", "export"),  # a line
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from firth.demo.preflight import REPORT
 from firth.demo.report import write_report
 from firth.demo.texts import collect_texts, write_example
 from firth.evaluate import EVALUATION
+from firth.index import INDEX
 from firth.pipeline import bring_up_to_date
 from firth.run.config import Config
 from firth.run.run import CONFIG, Run
@@ -29,7 +30,7 @@ def evaluated(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     config = Config.load(path / CONFIG)
     changes = {"evaluate": {"tasks": ["lee"]}, "origin": {"method": "ensemble"}}
     run = Run.create(path, config.changed(changes, "test"))
-    assert not bring_up_to_date(run, TEACHER, SURROGATE, EVALUATION)["evaluation"].reused
+    assert not bring_up_to_date(run, TEACHER, SURROGATE, INDEX, EVALUATION)["evaluation"].reused
     return run
 
 

@@ -174,8 +174,7 @@ def test_an_interrupted_start_ends_the_same(fresh: Callable[..., Run], tmp_path:
     whole, history = static_start(run, tmp_path / "whole", False)
     assert len(history) > 1
     left = tmp_path / "left"
-    left.mkdir()
-    shutil.copy(tmp_path / "whole" / "checkpoint.safetensors", left)
+    shutil.copytree(tmp_path / "whole", left)
     continued, repeated = static_start(run, left, False)
     assert repeated == history
     torch.testing.assert_close(

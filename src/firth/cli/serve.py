@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Quiet, Settings, asked_run, start
+from firth.cli.options import AsJson, PresetOption, Quiet, Settings, asked_run, start
 from firth.cli.show import show_json
 from firth.run.screen import tell
 
@@ -37,6 +37,7 @@ def serve(
             help="A name under which the service is reached, besides localhost; may be repeated.",
         ),
     ] = None,
+    preset: PresetOption = None,
     settings: Settings = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -49,7 +50,7 @@ def serve(
     from firth.serve.server import serve as serve_run
     from firth.serve.token import read_token
 
-    run = asked_run(folder, None, settings)
+    run = asked_run(folder, preset, settings)
     token = read_token(token_file)
 
     def ready(address: str) -> None:

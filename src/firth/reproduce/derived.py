@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.corpus import Corpus
 from firth.harvest import HARVEST
+from firth.harvest.labels import LABELS
 from firth.origin.settings import Method
 from firth.paper.coherence import COHERENCE
 from firth.paper.generation import GENERATOR
@@ -199,8 +200,8 @@ def with_training_pairs(run: Run, name: str, count: int, changes: Mapping[str, A
         chosen = np.sort(np.random.default_rng(seed).permutation(len(table))[:count])
         with write_atomically(workspace / "train.parquet") as partial:
             pq.write_table(table.take(pa.array(chosen)), partial, compression="zstd")
-        for split in ("dev", "test"):
-            shutil.copyfile(source / f"{split}.parquet", workspace / f"{split}.parquet")
+        for file in ("dev.parquet", "test.parquet", LABELS):
+            shutil.copyfile(source / file, workspace / file)
         return {"train": count}
 
     # The harvest is that of the base, which lies outside this run once it has its own.
