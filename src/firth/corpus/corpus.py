@@ -47,13 +47,12 @@ class _Rows:
         inner = rows[order]
         borders = np.searchsorted(inner, self._starts)
         gathered: list[Any] = [None] * len(rows)
-        for batch, start, low, high in zip(
-            self._batches, self._starts, borders, borders[1:], strict=False
-        ):
-            if low < high:
-                taken = batch.column(column).take(pa.array(inner[low:high] - start))
-                for place, value in zip(order[low:high].tolist(), taken.to_pylist(), strict=True):
-                    gathered[place] = value
+        for number in np.flatnonzero(np.diff(borders)).tolist():
+            low, high = borders[number], borders[number + 1]
+            places = pa.array(inner[low:high] - self._starts[number])
+            taken = self._batches[number].column(column).take(places)
+            for place, value in zip(order[low:high].tolist(), taken.to_pylist(), strict=True):
+                gathered[place] = value
         return gathered
 
     def numbers(self, column: str) -> npt.NDArray[np.int32]:

@@ -91,7 +91,10 @@ class Library:
 
     def text(self, i: int) -> str:
         """Sentence `i`; raise `IndexError` if there is none."""
-        return self.texts([i])[0]
+        if not 0 <= i < len(self):
+            raise IndexError(f"got {i}, expected 0 to {len(self) - 1}")
+        part = int(np.searchsorted(self.starts, i, side="right")) - 1
+        return self.parts[part].text(i - int(self.starts[part]))
 
     def texts(self, indices: npt.ArrayLike) -> list[str]:
         """Sentences `indices`, in that order; raise `IndexError` if one is none."""
