@@ -10,13 +10,18 @@ from hypothesis import strategies as st
 
 from firth.corpus.corpus import Corpus
 from firth.harvest.blocklist import Blocklist, sentence_hashes
-from firth.lexical.arrays import Floats
 from firth.lexical.words import normal_form
 from firth.origin.origin import Origin
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
 from firth.surrogate import TEACHER, teacher
-from firth.surrogate.teacher import Teacher, build_teacher, choose_sentences, fair_share
+from firth.surrogate.teacher import (
+    Halves,
+    Teacher,
+    build_teacher,
+    choose_sentences,
+    fair_share,
+)
 from firth.surrogate.way import way_of
 
 NOBODY = Blocklist(sentence_hashes([]))
@@ -91,17 +96,21 @@ def test_shards_that_are_there_are_not_read_again(
     monkeypatch.setattr(teacher, "SHARD", 40)
     asked: list[str] = []
 
-    def read(texts: Sequence[str], title: str) -> Floats:
-        asked.extend(texts)
-        return np.array([[len(text), 1.0] for text in texts])
+    class Lengths:
+        def open(self) -> Callable[[Sequence[str]], Halves]:
+            return self.read
 
-    assert teacher._read_all(corpus, chosen, read, tmp_path) == 2
+        def read(self, texts: Sequence[str]) -> Halves:
+            asked.extend(texts)
+            return np.array([[len(text), 1.0] for text in texts], np.float16)
+
+    assert teacher._read_all(corpus, chosen, Lengths(), tmp_path) == 2
     assert asked == corpus.texts(chosen)
     whole = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert len(whole) == -(-len(chosen) // 40) > 2
     (tmp_path / "vectors-00001.npy").unlink()
     asked.clear()
-    teacher._read_all(corpus, chosen, read, tmp_path)
+    teacher._read_all(corpus, chosen, Lengths(), tmp_path)
     assert asked == corpus.texts(chosen[40:80])
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == whole
 

@@ -1,4 +1,4 @@
-"""The harvest stage: its shards scored here or, in parts, on several machines; then three tables.
+"""The harvest stage: its shards scored by an engine, or in parts by several; then three tables.
 
 Parts lie in the run, in `PARTS`, in a folder that is called after everything the harvest is made
 of: what was scored for another harvest is never taken for this one's.
@@ -7,7 +7,6 @@ of: what was scored for another harvest is never taken for this one's.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,13 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.settings import LIMITS
 from firth.harvest import HARVEST
 from firth.harvest.blocklist import Blocklist
-from firth.harvest.scorer import ShardScorer
+from firth.harvest.scorer import Scoring
 from firth.harvest.settings import HarvestConfig
 from firth.harvest.shards import Shard, shards_of
 from firth.harvest.splits import SPLITS, write_splits
 from firth.origin.origin import Origin
 from firth.paper.retrieve import RETRIEVE
+from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.progress import bar, note
@@ -112,7 +112,9 @@ class PartDone:
         return {**found, "shards": self.shards, "missing": self.missing}
 
 
-def harvest(run: str | Path | Run, pairs: int | None = None) -> Harvest:
+def harvest(
+    run: str | Path | Run, pairs: int | None = None, *, engine: Engine = HERE
+) -> Harvest:
     """Score pairs of corpus sentences with Origin and write them as Parquet (§3.4).
 
     An interrupted harvest continues with the first shard that is not on disk; shards that
@@ -121,6 +123,7 @@ def harvest(run: str | Path | Run, pairs: int | None = None) -> Harvest:
     Args:
         run: A run whose corpus and index are built, and what its Origin needs.
         pairs: Number of pairs; None takes the run's configuration.
+        engine: Who scores shards, such as `firth.run.cluster.Cluster()`; the bytes are the same.
 
     Raises:
         MissingStageError: A stage is not built; the message names the command.
@@ -133,16 +136,17 @@ def harvest(run: str | Path | Run, pairs: int | None = None) -> Harvest:
         ['dev', 'test', 'train']
     """
     run = Run.open(run).changed({"harvest": {"pairs": pairs}})
-    outcome = build_harvest(run)
+    outcome = build_harvest(run, engine=engine)
     return Harvest(run.folder(HARVEST), outcome.reused, outcome.manifest.summary)
 
 
-def build_harvest(run: Run, merge: bool = False) -> Outcome:
+def build_harvest(run: Run, merge: bool = False, *, engine: Engine = HERE) -> Outcome:
     """Bring the stage up to date with the run's configuration; see `harvest`.
 
     Args:
         run: The run.
         merge: Score nothing: all shards must have been scored in parts.
+        engine: Who scores shards.
 
     Raises:
         InputError: As `harvest`; with `merge`, a shard is missing.
@@ -157,7 +161,7 @@ def build_harvest(run: Run, merge: bool = False) -> Outcome:
         if merge and left:
             raise InputError(_missing(run, folder, left, len(shards)))
         scratch = workspace / SCRATCH
-        score(handed, left, scratch, asked.blocklist)
+        score(handed, left, scratch, asked.blocklist, engine)
         paths = [found.get(shard.number, scratch) / shard.file for shard in shards]
         return write_splits(workspace, paths, handed.config.harvest, asked.blocklist)
 
@@ -176,7 +180,7 @@ def build_harvest(run: Run, merge: bool = False) -> Outcome:
     return outcome
 
 
-def harvest_part(run: Run, part: Part) -> PartDone:
+def harvest_part(run: Run, part: Part, *, engine: Engine = HERE) -> PartDone:
     """Score a part of a run's harvest, beside other machines that score other parts.
 
     They need the same run (its folder, or a copy) with the same versions of firth and its
@@ -191,26 +195,31 @@ def harvest_part(run: Run, part: Part) -> PartDone:
     shards, folder = asked.shards(run), asked.folder(run)
     mine = [shard for shard in shards if shard.number % part.of == part.number - 1]
     handed = run.handed(HARVEST, asked.reads, [*asked.settings, "harvest"])
-    score(handed, mine, folder, asked.blocklist)
+    score(handed, mine, folder, asked.blocklist, engine)
     there = {path.name for path in folder.glob("shard-*.parquet")} if folder.is_dir() else set()
     return PartDone(part, folder, len(mine), sum(shard.file not in there for shard in shards))
 
 
-def score(run: Run, shards: Sequence[Shard], folder: Path, blocklist: Blocklist) -> None:
-    """Score the shards that a folder does not hold, one after the other, into it.
+def score(
+    run: Run, shards: Sequence[Shard], folder: Path, blocklist: Blocklist, engine: Engine = HERE
+) -> None:
+    """Have the shards scored that a folder does not hold, and write them into it.
 
     Args:
         run: As the stage sees it.
         shards: Which; in any order and by however many such calls, the files are the same.
         folder: Made where it is missing.
         blocklist: Sentences that must not be harvested.
+        engine: Who scores them.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    opened = cache(lambda: ShardScorer(run, blocklist))  # models that nothing asks stay closed
-    with bar("Harvest: pairs", sum(shard.size for shard in shards)) as shown:
-        for shard in shards:
-            if not shard.is_whole(folder):
-                opened().write(shard, folder)
+    left = [shard for shard in shards if not shard.is_whole(folder)]
+    pairs = sum(shard.size for shard in shards)
+    with bar("Harvest: pairs", pairs) as shown:
+        shown.advance(pairs - sum(shard.size for shard in left))
+        scored = engine.map(Scoring(run, blocklist), left)
+        for shard, table in zip(left, scored, strict=True):
+            shard.write(table, folder)
             shown.advance(shard.size)
 
 

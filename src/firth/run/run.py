@@ -261,30 +261,34 @@ class Run:
 
 
 class _HandedRun(Run):
-    """A run as a stage sees it: only what the stage declares."""
+    """A run as a stage sees it: only what the stage declares, as it was when it was handed over,
+    whoever looks at it, and from where."""
 
     def __init__(
         self, run: Run, stage: Stage, reads: Sequence[Stage], settings: Sequence[str]
     ) -> None:
         super().__init__(run.path, cast(Config, run.config.handed(settings, stage.name)))
-        self._run, self._stage, self._reads = run, stage, frozenset(each.name for each in reads)
+        self._run, self._stage, self._reads = run, stage, run.inputs(*reads)
 
     def changed(self, changes: Mapping[str, Any]) -> Run:
         raise RuntimeError(f"stage {self._stage.name} changes its own configuration")
 
     def folder(self, stage: Stage) -> Path:
-        self._allow(stage)
+        self.manifest(stage)
         return self._run.folder(stage)
 
     def manifest(self, stage: Stage) -> Manifest:
-        self._allow(stage)
-        return self._run.manifest(stage)
-
-    def has(self, stage: Stage) -> bool:
-        return stage.name in self._reads and self._run.has(stage)
-
-    def _allow(self, stage: Stage) -> None:
         if stage.name not in self._reads:
             raise RuntimeError(
                 f"stage {self._stage.name} reads {stage.name}, which it does not declare"
             )
+        found = self._run.manifest(stage)
+        if found.digest != self._reads[stage.name]:
+            raise DamagedError(
+                f"{self.path.absolute() / stage.name}: another than the one that stage "
+                f"{self._stage.name} was begun with"
+            )
+        return found
+
+    def has(self, stage: Stage) -> bool:
+        return stage.name in self._reads and self._run.has(stage)
