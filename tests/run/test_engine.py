@@ -1,4 +1,4 @@
-"""An engine is `map`, of work: in order, as room comes, opened once and only if there is a shard."""
+"""An engine is `map`, of work: in order, as room comes, opened once if there is a shard at all."""
 
 from collections.abc import Callable, Iterator
 

@@ -112,9 +112,7 @@ class PartDone:
         return {**found, "shards": self.shards, "missing": self.missing}
 
 
-def harvest(
-    run: str | Path | Run, pairs: int | None = None, *, engine: Engine = HERE
-) -> Harvest:
+def harvest(run: str | Path | Run, pairs: int | None = None, *, engine: Engine = HERE) -> Harvest:
     """Score pairs of corpus sentences with Origin and write them as Parquet (§3.4).
 
     An interrupted harvest continues with the first shard that is not on disk; shards that

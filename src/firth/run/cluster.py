@@ -34,6 +34,13 @@ _PATIENCE = 5.0
 _LIBRARIES = ("numpy", "pyarrow", "scikit-learn", "scipy", "sentence-transformers", "tokenizers",
               "torch", "transformers")  # fmt: skip
 _ROOT = Path(__file__).parents[1]
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # tells nobody of its use
+    "RAY_DEDUP_LOGS_SKIP_REGEX": "^",  # prints no line of what raylets say
+}
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+"""What begins a connection of HTTP/2, and settings, none changed; settings answer it (RFC 9113)."""
+_SETTINGS = 4
 
 
 @dataclass(frozen=True)
@@ -74,10 +81,8 @@ class Cluster:
         waiting: deque[Any] = deque()
         left = iter(shards)
         with _connected(self._place) as ray:
-            from ray import cloudpickle
-
             began = _Began(uuid4().hex, os.getcwd(), _made_of())
-            packed = ray.put(cloudpickle.dumps(work))
+            packed = ray.put(ray.cloudpickle.dumps(work))
             task = ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
             while True:
                 room = max(1, int(_AHEAD * ray.cluster_resources().get("CPU", 1))) - len(waiting)
@@ -164,13 +169,19 @@ def _fetched(ray: Any, reference: Any) -> Any:
     return found
 
 
-@contextmanager
-def _connected(place: str) -> Iterator[Any]:
-    """Ray, connected to a cluster; nothing of its own is printed, and nothing told to others."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+def quiet_ray() -> Any:
+    """The module, imported so that it prints nothing of its own, and tells nobody anything."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
     import ray
 
+    return ray
+
+
+@contextmanager
+def _connected(place: str) -> Iterator[Any]:
+    """Ray, connected to a cluster."""
+    ray = quiet_ray()
     if ray.is_initialized():
         yield ray
         return
@@ -189,15 +200,18 @@ def _connected(place: str) -> Iterator[Any]:
 
 
 def _call(address: str) -> None:
-    """Raise `InputError` where nobody listens: Ray would try for minutes."""
+    """Raise `InputError` where nobody answers who could be Ray, which itself tries for minutes."""
     host, _, port = address.rpartition(":")
     if not host or "/" in address or not port.isdecimal():
         raise InputError(f"--address {address}: expected HOST:PORT of a Ray cluster, or auto")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+        with socket.create_connection((host.strip("[]"), int(port)), _PATIENCE) as there:
+            there.sendall(_HELLO)
+            if there.recv(9)[3:4] != bytes([_SETTINGS]):
+                raise ConnectionError("not Ray")
     except (OSError, OverflowError) as error:
         raise InputError(
-            f"--address {address}: nobody answers ({error}). Start a cluster there with: ray start "
+            f"--address {address}: no Ray cluster answers ({error}). Start one there: ray start "
             "--head; or leave --address out, for this machine's processors"
         ) from error
 
