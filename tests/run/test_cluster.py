@@ -26,8 +26,6 @@ from firth.run.cluster import Cluster
 from firth.run.engine import HERE
 from firth.run.errors import InputError, MissingExtraError
 from firth.run.run import Run
-from firth.surrogate import TEACHER
-from firth.surrogate.teacher import build_teacher
 
 ray = module.quiet_ray()
 ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers do not have this file
@@ -169,7 +167,7 @@ main()
 def test_the_command_is_killed(cluster: str, whole: Path, run: Run, tmp_path: Path) -> None:
     """SIGKILL after two shards: another engine has the rest scored. Workers find the run from the
     folder that the command stands in, and Ray itself says nothing, on either stream."""
-    options = ["--run", run.path.name, "--engine", "ray", "--address", cluster]
+    options = ["--run", run.path.name, "--engine", "ray", "--address", cluster, "-q"]
     done = subprocess.run(
         [sys.executable, "-c", COMMAND, "harvest", *options],
         capture_output=True,
@@ -205,23 +203,6 @@ def test_vectors_are_those_of_one_process(
         done = encode(tiny_run, tmp_path / f"{name}.npy", engine=engine)
         assert done.rows > 300, "the premise: several blocks"
     assert (tmp_path / "here.npy").read_bytes() == (tmp_path / "ray.npy").read_bytes()
-
-
-def test_teachers_read_the_same(
-    cluster: str,
-    tiny_run: Path,
-    tiny_bert: Path,
-    tmp_path: Path,
-) -> None:
-    """A worker opens the teacher by its name, and finds it to be the same."""
-    folders = []
-    for name, engine in {"here": HERE, "ray": Cluster()}.items():
-        run = Run.open(shutil.copytree(tiny_run, tmp_path / name))
-        run = run.changed({"surrogate": {"teacher": str(tiny_bert), "sentences": 100}})
-        build_teacher(run, engine=engine)
-        folders.append(contents(run.path / TEACHER.name))
-    assert "vectors-00000.npy" in folders[0], "the premise"
-    assert folders[0] == folders[1]
 
 
 def test_order_and_room(cluster: str) -> None:

@@ -1,5 +1,7 @@
 """The teacher on disk: who is asked what, each file gives its share, and nothing is read twice."""
 
+import pickle
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -132,6 +134,23 @@ def test_another_run_and_an_encoder_teach(
     similarities = found.similarities(found.texts[:5])
     assert np.diagonal(similarities) == pytest.approx(np.ones(5), abs=1e-5)
     assert build_teacher(run).reused
+
+
+def test_a_teacher_travels_as_what_it_is_opened_of(
+    fresh_taught: Callable[..., Run], tiny_bert: Path, tmp_path: Path
+) -> None:
+    """Who gets it opens its own, reads the same, and refuses a teacher that is another."""
+    model = shutil.copytree(tiny_bert, tmp_path / "model")
+    run = fresh_taught("travels", teacher=str(model))
+    reader = teacher._Reader(run, teacher.teacher_inputs(run))
+    packed = pickle.dumps(reader)
+    assert len(packed) < 20_000
+    texts = ["The ship left.", "A cow."]
+    np.testing.assert_array_equal(pickle.loads(packed).open()(texts), reader.open()(texts))
+    with (model / "config.json").open("a") as file:
+        file.write("\n")
+    with pytest.raises(InputError, match="another model here"):
+        pickle.loads(packed)
 
 
 def test_origin_as_printed_gives_no_matrices(tiny_run: Path) -> None:
