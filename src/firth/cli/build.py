@@ -108,7 +108,7 @@ def run(
 
 
 Inputs = Annotated[
-    list[str], typer.Argument(metavar="INPUT...", help="Files, folders, globs, or hub:NAME.")
+    list[str], typer.Argument(metavar="INPUT...", help="Files, folders, globs; s3://…, gs://…; or hub:NAME.")
 ]
 TextField = Annotated[str | None, typer.Option(help="Field of the text in records. Default: text.")]
 IdField = Annotated[
@@ -205,7 +205,7 @@ def corpus_add(
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="INPUT...", help="Files, folders, globs, or hub:NAME.", show_default=False
+            metavar="INPUT...", help="Files, folders, globs; s3://…, gs://…; or hub:NAME.", show_default=False
         ),
     ] = None,
     as_json: AsJson = False,
@@ -315,7 +315,7 @@ def adapt(
         list[str] | None,
         typer.Argument(
             metavar="INPUT...",
-            help="Files, folders, globs, or hub:NAME, of which the run's corpus is built first.",
+            help="Files, folders, globs; s3://…, gs://…; or hub:NAME, of which the run's corpus is built first.",
             show_default=False,
         ),
     ] = None,
@@ -397,6 +397,15 @@ def harvest(
         bool,
         typer.Option("--merge", help="Score nothing: put together what parts have scored."),
     ] = False,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Where the parts of all machines meet, as s3://bucket/my-run; by default in the "
+            "run's folder. With --part or --merge.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     settings: Building,
 ) -> None:
@@ -404,16 +413,20 @@ def harvest(
     start(settings.quiet)
     run = changed_run(folder, settings.changes(harvest={"pairs": pairs}))
     if part is None and not merge:
+        if store is not None:
+            raise InputError("got --store alone; expected it with --part or --merge")
         _build(settings, run, HARVEST)
         return
     from firth.harvest.harvest import Part, build_harvest, harvest_part
+    from firth.run.store import Store
 
+    opened = Store(store) if store is not None else None
     if part is None:
-        show_built({HARVEST.name: build_harvest(run, merge)}, settings.as_json)
+        show_built({HARVEST.name: build_harvest(run, merge, opened)}, settings.as_json)
         return
     if merge:
         raise InputError("got --part and --merge; expected the parts first, then --merge alone")
-    done = harvest_part(run, Part.parse(part))
+    done = harvest_part(run, Part.parse(part), opened)
     if settings.as_json:
         show_json(done.as_dict())
     else:
