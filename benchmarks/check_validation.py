@@ -46,8 +46,7 @@ from firth.lexical.scorer import Scorer
 from firth.origin.origin import Origin
 from firth.run import progress
 from firth.run.code import fingerprint_code
-from firth.run.files import cache_folder
-from firth.run.files import claim_file, fingerprint_value
+from firth.run.files import cache_folder, claim_file, fingerprint_value
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 

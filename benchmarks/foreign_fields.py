@@ -31,8 +31,7 @@ from firth.evaluate.models import score, system_of
 from firth.evaluate.results import write_document
 from firth.evaluate.rows import Sample
 from firth.run import progress
-from firth.run.files import cache_folder
-from firth.run.files import claim_file
+from firth.run.files import cache_folder, claim_file
 
 SETS = {
     "sts12": "STS12",

@@ -117,8 +117,8 @@ def test_a_changed_file_is_fetched_and_a_moved_one_is_the_same(
     path.write_text(path.read_text().replace("ship", "shop"))
     upload(texts / "a", f"{bucket}/one/a")
     again = resolve_inputs([f"{bucket}/one/a"])
-    assert [s.fingerprint() for s in again][0] == one[0].fingerprint()
-    assert [s.fingerprint() for s in again][1] != one[1].fingerprint()
+    assert again[0].fingerprint() == one[0].fingerprint()
+    assert again[1].fingerprint() != one[1].fingerprint()
 
 
 def test_what_cannot_be_read_is_named(memory: str, texts: Path, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_the_whole_way(tiny_run: Path, run: Run, bucket: str, tmp_path: Path) ->
     def firth(*arguments: str) -> str:
         found = CliRunner().invoke(app, [*arguments, "--quiet"])
         assert found.exit_code == 0, found.output
-        return found.stdout.replace("\n", " ")
+        return " ".join(found.stdout.split())
 
     firth("push", str(run.path), address)
     machines = [str(tmp_path / name) for name in ("a", "b", "c")]

@@ -108,7 +108,8 @@ def run(
 
 
 Inputs = Annotated[
-    list[str], typer.Argument(metavar="INPUT...", help="Files, folders, globs; s3://…, gs://…; or hub:NAME.")
+    list[str],
+    typer.Argument(metavar="INPUT...", help="Files, folders, globs; s3://…, gs://…; or hub:NAME."),
 ]
 TextField = Annotated[str | None, typer.Option(help="Field of the text in records. Default: text.")]
 IdField = Annotated[
@@ -205,7 +206,9 @@ def corpus_add(
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="INPUT...", help="Files, folders, globs; s3://…, gs://…; or hub:NAME.", show_default=False
+            metavar="INPUT...",
+            help="Files, folders, globs; s3://…, gs://…; or hub:NAME.",
+            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
@@ -315,7 +318,8 @@ def adapt(
         list[str] | None,
         typer.Argument(
             metavar="INPUT...",
-            help="Files, folders, globs; s3://…, gs://…; or hub:NAME, of which the run's corpus is built first.",
+            help="Files, folders, globs; s3://…, gs://…; or hub:NAME, of which the run's corpus is "
+            "built first.",
             show_default=False,
         ),
     ] = None,

@@ -66,9 +66,7 @@ def format_of(path: PurePath) -> tuple[Format, Compression] | None:
     return (plain, Compression.NONE) if plain else None
 
 
-def readable(
-    path: PurePath, named: str, problems: list[str]
-) -> tuple[Format, Compression] | None:
+def readable(path: PurePath, named: str, problems: list[str]) -> tuple[Format, Compression] | None:
     """As `format_of`; what cannot be read is added to the problems.
 
     Raises:

@@ -284,9 +284,7 @@ def _prune(store: Store, last: _Commit, needed: set[str]) -> int:
         raise InputError(_overtaken(store, Path("it"), last.number + 1))
     store.remove([name for name in commits if name < last.name])
     loose = [
-        name
-        for name in store.objects(_OBJECTS)
-        if _OBJECT.fullmatch(name) and name not in needed
+        name for name in store.objects(_OBJECTS) if _OBJECT.fullmatch(name) and name not in needed
     ]
     store.remove(loose)
     return len(loose)
@@ -385,7 +383,9 @@ def _is_committed(entry: tuple[object, object]) -> bool:
         return False
     known = _OBJECT.fullmatch(_object(fingerprint)) is not None
     *folders, last = PurePosixPath(name).parts
-    is_stage = bool(folders) and last == MANIFEST and not any(one.startswith(".") for one in folders)
+    is_stage = (
+        bool(folders) and last == MANIFEST and not any(one.startswith(".") for one in folders)
+    )
     return known and _is_inside(name) and (name == CONFIG or is_stage)
 
 

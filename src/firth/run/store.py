@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -266,14 +267,13 @@ def _batches(transfers: Sequence[Transfer]) -> Iterator[list[Transfer]]:
 def _link(content: bytes, path: Path) -> None:
     """Write a file where none is, at once: a folder of a machine has what object stores have."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(content)
-        sync(partial)
-        os.link(partial, path)
-        sync(path.parent)
-    finally:
-        partial.unlink(missing_ok=True)
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=".partial") as partial:
+        partial.write(content)
+        partial.flush()
+        os.fchmod(partial.fileno(), 0o644)  # other machines read it
+        os.fsync(partial.fileno())
+        os.link(partial.name, path)
+    sync(path.parent)
 
 
 def _first_line(error: Exception) -> str:
