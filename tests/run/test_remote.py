@@ -298,6 +298,24 @@ def test_of_two_that_push_at_once_one_wins(
     assert contents(tmp_path / "three") == contents(one)
 
 
+def test_whose_commit_was_overwritten_is_told(memory: str, tmp_path: Path) -> None:
+    """Where puts have no condition, another machine's commit of the same number comes over ours:
+    what was built here is neither lost by a pull nor pushed over theirs."""
+    one = build(tmp_path / "one", ONE)
+    push(one, memory)
+    two = build(shutil.copytree(one, tmp_path / "two"), TWO)
+    build(one, {"corpus": {"texts.txt": "mine"}})
+    assert push(one, memory).commit == 2
+    Store(memory).remove(["commits/00000002.json"])
+    assert push(two, memory).commit == 2
+    mine = contents(one)
+    with pytest.raises(InputError, match="corpus changed here, and differ"):
+        pull(memory, one)
+    with pytest.raises(InputError, match="commit 2 there was pushed from another machine"):
+        push(one, memory)
+    assert contents(one) == mine
+
+
 def test_only_what_firth_put_is_pruned(memory: str, tmp_path: Path) -> None:
     """And only what the last commit does not need."""
     files = fsspec.filesystem("memory")

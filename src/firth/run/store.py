@@ -24,8 +24,8 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
 _PAGES = frozenset({"http", "https"})
 _VERSIONS = (
-    "ETag", "etag", "md5Hash", "generation", "LastModified", "last_modified", "updated", "mtime",
-    "created",
+    "ETag", "etag", "md5Hash", "blob_id", "generation", "LastModified", "last_modified", "updated",
+    "mtime", "created",
 )  # fmt: skip
 """How libraries call what tells one content of a file from the next; the first one counts."""
 _FILES_AT_ONCE = 64
