@@ -190,6 +190,8 @@ def _expand_stored(given: str, walk: "_Walk", problems: list[str]) -> list[Store
     ]
     if not found.files and found.is_pattern:
         problems.append(f"{given}: matches none of {found.others:,} files")
+    elif not found.files and not found.others:
+        problems.append(f"{given}: no such file or folder")
     elif not found.files:
         problems.append(
             f"{given}: no file with a known ending there ({found.others:,} of other endings); "

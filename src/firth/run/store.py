@@ -205,7 +205,8 @@ class Store:
                 raise  # of the disk here
             raise InputError(
                 f"{self.address}: cannot be reached, or refuses ({type(error).__name__}: "
-                f"{_first_line(error)}). What was done is kept; the same command goes on"
+                f"{_first_line(error)}). Where credentials and endpoint come from: docs/stores.md. "
+                "What was done is kept; the same command goes on"
             ) from error
 
 
