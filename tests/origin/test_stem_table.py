@@ -33,6 +33,7 @@ def test_pairs_are_compared_as_by_loops(space: WordSpace, texts: list[str], bloc
         patch.setattr(stem_table, "_PAIRS", block)
         table = StemTable.of(space, texts)
         learned, directions = table.products(left, right)
+        squares = table.squares()
         compared = list(table.alike(left, right))
     stems = [space.stems(text) for text in texts]
     sums = [space.learned(each).sum(axis=0) for each in stems]
@@ -40,6 +41,11 @@ def test_pairs_are_compared_as_by_loops(space: WordSpace, texts: list[str], bloc
     assert learned.tolist() == [float(sums[a] @ sums[b]) for a, b in zip(left, right, strict=True)]
     assert directions.tolist() == [
         product(own[a], own[b]) for a, b in zip(left, right, strict=True)
+    ]
+    same = [a == b for a, b in zip(left, right, strict=True)]
+    assert [found.tolist() for found in squares] == [
+        learned[same].tolist(),
+        directions[same].tolist(),
     ]
     assert len(compared) == len(left)
     for a, b, found in zip(left, right, compared, strict=True):

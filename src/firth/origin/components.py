@@ -90,8 +90,8 @@ class WordProducts:
     def of(cls, space: WordSpace, pairs: Sequence[TextPair]) -> "WordProducts":
         """The products of `pairs`; each distinct text is read once."""
         texts, left, right = numbered(pairs)
-        table, each = StemTable.of(space, texts), range(len(texts))
-        found = zip(table.products(left, right), table.products(each, each), strict=True)
+        table = StemTable.of(space, texts)
+        found = zip(table.products(left, right), table.squares(), strict=True)
         learned, spelled = (np.stack((both, alone[left], alone[right])) for both, alone in found)
         return cls(learned, spelled)
 
@@ -132,8 +132,8 @@ class SummedWords:
     def taken(self, pairs: Sequence[TextPair]) -> Iterator[Taken]:
         """Contexts explain what was learned; words, what own directions share."""
         texts, left, right = numbered(pairs)
-        table, each = StemTable.of(self._space, texts), range(len(texts))
-        vectors, directions = table.products(each, each)
+        table = StemTable.of(self._space, texts)
+        vectors, directions = table.squares()
         lengths = np.sqrt(vectors + self._own**2 * directions)
         lengths = np.where(lengths > 0, lengths, 1.0)
         learned, own = self._space.learned(table.stems), self._own * table.rarities

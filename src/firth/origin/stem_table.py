@@ -90,13 +90,18 @@ class StemTable:
         for start in range(0, len(left), _PAIRS):
             block = slice(start, start + _PAIRS)
             one, two = (self.own[side[block]] @ self.grams for side in (left, right))
-            for each in (one, two):
-                each.sort_indices()
-            shared = one.multiply(two)
-            parts = shared.data.tolist()
-            # Exactly rounded, so that the order of n-grams, which others decide, is no matter.
-            spelled += [math.fsum(parts[a:b]) for a, b in pairwise(shared.indptr.tolist())]
+            spelled += _sums(one.multiply(two))
         both = [learned[a] @ learned[b] for a, b in zip(left, right, strict=True)]
+        return np.array(both, dtype=float), np.array(spelled, dtype=float)
+
+    def squares(self) -> tuple[Floats, Floats]:
+        """`products` of each text with itself, (n,) each."""
+        spelled = []
+        for start in range(0, len(self.bounds) - 1, _PAIRS):
+            parts = self.own[start : start + _PAIRS] @ self.grams
+            parts.data **= 2
+            spelled += _sums(parts)
+        both = [one @ one for one in self.learned]
         return np.array(both, dtype=float), np.array(spelled, dtype=float)
 
     def alike(self, left: Sequence[int], right: Sequence[int]) -> Iterator[Floats]:
@@ -118,6 +123,13 @@ class StemTable:
             ends = np.concatenate(([0], np.cumsum(n * m))).tolist()
             for (a, b), height, width in zip(pairwise(ends), n.tolist(), m.tolist(), strict=True):
                 yield found[a:b].reshape(height, width)
+
+
+def _sums(rows: sparse.csr_matrix) -> list[float]:
+    """Of each row: exactly rounded, so that the order of n-grams, which other texts decide, is no
+    matter."""
+    parts = rows.data.tolist()
+    return [math.fsum(parts[a:b]) for a, b in pairwise(rows.indptr.tolist())]
 
 
 @lru_cache(maxsize=1)
