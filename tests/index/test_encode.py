@@ -129,6 +129,6 @@ def test_the_command(tiny_run: Path, tmp_path: Path) -> None:
     arguments = ["encode", str(run), "--out", str(out), "--format", "int8", "-q"]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
-    assert "16 dimensions" in done.output
+    assert "16 dimensions" in " ".join(done.output.split())
     assert pq.read_table(out)["vector"].type.value_type == "int8"
     assert CliRunner().invoke(app, [*arguments, "--force"]).exit_code == 0

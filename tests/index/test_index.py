@@ -111,15 +111,18 @@ def test_filters_come_before_ranking(index: Index) -> None:
     assert index.nearest(vectors, 3, exact=False, within=within[:2]).numbers.shape == (6, 2)
 
 
-def test_codes_find_most_of_the_nearest() -> None:
-    """Of 20,000 random vectors in clusters, the tenth part that is looked at has the nearest."""
+@pytest.mark.parametrize(("dimensions", "words"), [(70, 2), (512, 8)])
+def test_codes_find_most_of_the_nearest(dimensions: int, words: int) -> None:
+    """Of 20,000 random vectors in clusters, the tenth part that is looked at has the nearest: also
+    where the first half of the bits says which codes are compared in the others."""
     rng = np.random.default_rng(1)
-    centres = rng.standard_normal((200, 70))
-    vectors = centres[rng.integers(0, 200, 20_000)] + 0.5 * rng.standard_normal((20_000, 70))
+    shape = 20_000, dimensions
+    centres = rng.standard_normal((200, dimensions))
+    vectors = centres[rng.integers(0, 200, 20_000)] + 0.5 * rng.standard_normal(shape)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     turn = Turn.fit(vectors[:1000].astype(np.float32), 3)
     codes = np.ascontiguousarray(turn.codes(vectors).T)
-    assert codes.shape == (2, 20_000)
+    assert codes.shape == (words, 20_000)
     found, threads = 0, ThreadPoolExecutor(2)
     for row in range(50):
         wanted = turn.codes(vectors[row : row + 1])[0]

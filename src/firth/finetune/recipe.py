@@ -49,7 +49,9 @@ OBJECTIVES: Mapping[Kind, tuple[Objective, ...]] = {
 """Kind → what it can be learned by; the first unless told otherwise, which is the paper's but for
 inference: its softmax ruins word vectors (docs/reproduce.md)."""
 _EPOCHS = {Kind.NLI: 1, Kind.STS: 4, Kind.TRIPLETS: 1, Kind.PAIRS: 4}
-_PRETRAINED, _RANDOM, _STATIC = 2e-5, 5e-4, 2e-3
+_PRETRAINED, _RANDOM = 2e-5, 5e-4
+_STATIC = {Kind.NLI: 2e-3, Kind.STS: 5e-4, Kind.TRIPLETS: 2e-3, Kind.PAIRS: 5e-4}
+"""Of word vectors: chosen on STSb dev (docs/finetune.md)."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Recipe:
         epochs: Passes over the training rows; None takes 1 for nli and triplets, else 4 (SBERT).
         batch: Rows a step; None takes 16 (SBERT), and 64 where a batch gives the negatives.
         learning_rate: Adam's, at its peak; None takes 2e-5 (SBERT), 5e-4 for a Transformer with
-            random weights, 2e-3 for word vectors.
+            random weights, and for word vectors 5e-4, or 2e-3 for nli and triplets.
         warmup: Share of the steps in which the rate rises; it falls linearly in the others.
         looks: Times that dev is looked at, evenly spread; the best weights are kept.
         patience: Looks in a row without a better figure after which training ends; None: never.
@@ -113,7 +115,7 @@ class Recipe:
 
     def rate(self, static: bool, random: bool) -> float:
         """The peak rate: as given, else what suits word vectors, random weights, or others."""
-        suits = _STATIC if static else _RANDOM if random else _PRETRAINED
+        suits = _STATIC[self.kind] if static else _RANDOM if random else _PRETRAINED
         return self.learning_rate or suits
 
     def shown(self) -> dict[str, Any]:

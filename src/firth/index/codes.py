@@ -21,6 +21,9 @@ Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.uint16]
 TURN, MEAN = "turn.npy", "mean.npy"
 _WORD = 64
+_FIRST = 4
+"""Words of 64 bits that are counted of every code, at least: fewer tell too little."""
+_PART = 16
 _BLOCK = 1 << 15
 """Vectors whose codes are compared at once: they and the counts fit into the processor's cache."""
 _SHARE = 1 << 17
@@ -70,33 +73,43 @@ class Turn:
 def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Ints:
     """Numbers, ascending, of the vectors whose codes differ least from one.
 
+    Where there are many, the first half of the bits says which are worth counting the others:
+    a sixteenth of them, and at least `most` of every `_SHARE`.
+
     Args:
         codes: Of n vectors, by column: shape (words, n), each row contiguous.
         wanted: Of one vector, shape (words,).
         most: How many are wanted; those that differ as much as the last of them come too.
         threads: Share the work.
     """
-    n = codes.shape[1]
-    differing = np.empty(n, np.uint16)
-    counts = threads.map(
-        lambda start: _differ(codes[:, start : start + _SHARE], wanted, differing[start:]),
-        range(0, n, _SHARE),
-    )
-    closer = sum(counts, np.zeros(_WORD * len(codes) + 1, np.int64)).cumsum()
-    return np.flatnonzero(differing <= np.searchsorted(closer, min(most, n)))
+    starts = range(0, max(1, codes.shape[1]), _SHARE)
+    found = [*threads.map(lambda at: _closest(codes[:, at : at + _SHARE], wanted, most), starts)]
+    numbers = np.concatenate([at + rows for at, (rows, _) in zip(starts, found, strict=True)])
+    differing = np.concatenate([counts for _, counts in found])
+    return numbers[_least(differing, most)]
 
 
-def _differ(codes: Codes, wanted: Codes, differing: Counts) -> Ints:
-    """Fill in how many bits of each code differ; how many codes differ in 0, 1, … bits."""
-    counts = np.zeros(_WORD * len(codes) + 1, np.int64)
+def _closest(codes: Codes, wanted: Codes, most: int) -> tuple[Ints, Counts]:
+    """Rows that may be among those that differ least, and in how many bits each differs."""
+    half = max(_FIRST, len(codes) // 2)
+    differing = np.zeros(codes.shape[1], np.uint16)
     mixed, counted = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint8)
-    for start in range(0, codes.shape[1], _BLOCK):
-        block = codes[:, start : start + _BLOCK]
-        size = block.shape[1]
-        found = differing[start : start + size]
-        found[:] = 0
-        for column, word in zip(block, wanted, strict=True):
-            np.bitwise_xor(column, word, out=mixed[:size])
-            found += np.bitwise_count(mixed[:size], out=counted[:size])
-        counts += np.bincount(found, minlength=len(counts))
-    return counts
+    for start in range(0, len(differing), _BLOCK):
+        found = differing[start : start + _BLOCK]
+        for column, word in zip(codes[:half, start : start + _BLOCK], wanted[:half], strict=True):
+            np.bitwise_xor(column, word, out=mixed[: len(found)])
+            found += np.bitwise_count(mixed[: len(found)], out=counted[: len(found)])
+    if half >= len(codes):
+        return np.arange(len(differing)), differing
+    rows = _least(differing, max(most, len(differing) // _PART))
+    found = differing[rows]
+    for column, word in zip(codes[half:], wanted[half:], strict=True):
+        found += np.bitwise_count(column[rows] ^ word)
+    return rows, found
+
+
+def _least(counts: Counts, most: int) -> Ints:
+    """Where the least counts are: `most`, and those that equal the last of them."""
+    if len(counts) <= most:
+        return np.arange(len(counts))
+    return np.flatnonzero(counts <= np.partition(counts, most - 1)[most - 1])

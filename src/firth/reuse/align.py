@@ -142,7 +142,9 @@ def windows_of(a: Floats, b: Floats, a_words: Floats, b_words: Floats) -> Window
         a, b: Unit vectors, (n, d) and (m, d); a vector may be zero, and is like nothing then.
         a_words, b_words: Words of each sentence, (n,) and (m,).
     """
-    return {(m, n): _runs(a, a_words, m) @ _runs(b, b_words, n).T for m, n in SHAPES}
+    sizes = range(1, SPREAD + 1)
+    ones, twos = ([_runs(*side, size) for size in sizes] for side in ((a, a_words), (b, b_words)))
+    return {(m, n): ones[m - 1] @ twos[n - 1].T for m, n in SHAPES}
 
 
 def _runs(vectors: Floats, words: Floats, size: int) -> Floats:

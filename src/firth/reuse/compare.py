@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -14,6 +14,7 @@ from firth.corpus.library import Library
 from firth.corpus.read import Record, read_source
 from firth.corpus.settings import CorpusConfig
 from firth.corpus.split import split_paragraphs
+from firth.lexical.arrays import Floats, Ints
 from firth.lexical.scorer import TextPair
 from firth.lexical.words import normal_form
 from firth.reuse.align import Bead, Windows, align
@@ -231,38 +232,78 @@ def compared(
     remarks: tuple[str, ...] = (),
 ) -> Comparison:
     """The comparison of two documents whose sentences' similarities are known."""
-    forms = [[normal_form(text) for text in one.sentences] for one in (a, b)]
-    masses = [count_words(one.sentences) for one in (a, b)]
-    beads = align(_same_is_one(windows, *forms), masses[0], masses[1], threshold, order)
-    met = [np.zeros(len(mass), bool) for mass in masses]
+    one, two = Side.of(a.sentences), Side.of(b.sentences)
+    met = meet(one, two, windows, threshold, order)
+    reuses = tuple(
+        Reuse(
+            " ".join(one.words[span.a : span.a + span.words]),
+            span.words,
+            int(one.owners[span.a]) + 1,
+            int(two.owners[span.b]) + 1,
+        )
+        for span in spans(one.words, two.words)
+    )
+    return Comparison(
+        a.name, b.name, met.score, *met.coverage, *met.reused, len(a.sentences), len(b.sentences),
+        tuple(_match(bead, a, b) for bead in met.beads), reuses,
+        threshold, rate, model, order, remarks,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Side:
+    """A document as it is compared.
+
+    Attributes:
+        forms: The normal form of each sentence.
+        masses: Words of each sentence, (n,), at least 1.
+        words: All words of the forms.
+        owners: The number of each word's sentence.
+    """
+
+    forms: tuple[str, ...]
+    masses: Floats
+    words: tuple[str, ...]
+    owners: Ints
+
+    @classmethod
+    def of(cls, sentences: Sequence[str]) -> "Side":
+        """What sentences are compared by."""
+        forms = tuple(map(normal_form, sentences))
+        said = [form.split() for form in forms]
+        owners = np.repeat(np.arange(len(said)), [len(each) for each in said])
+        return cls(forms, count_words(sentences), tuple(chain.from_iterable(said)), owners)
+
+
+@dataclass(frozen=True)
+class Met:
+    """Where two documents meet: the alignment, and as in `Comparison` the score and both sides'
+    coverage and reuse."""
+
+    beads: list[Bead]
+    score: float
+    coverage: tuple[float, float]
+    reused: tuple[float, float]
+
+
+def meet(a: Side, b: Side, windows: Windows, threshold: float, order: Order) -> Met:
+    """Align two documents whose sentences' similarities are known."""
+    sides = a, b
+    beads = align(_same_is_one(windows, a.forms, b.forms), a.masses, b.masses, threshold, order)
+    met = [np.zeros(len(side.masses), bool) for side in sides]
     total = 0.0
     for bead in beads:
         for side, (start, stop) in enumerate((bead.a, bead.b)):
             met[side][start:stop] = True
-            total += bead.score * masses[side][start:stop].sum()
-    said = [[(word, n) for n, form in enumerate(one) for word in form.split()] for one in forms]
-    words = [[word for word, _ in one] for one in said]
-    again = [reused(words[0], words[1]), reused(words[1], words[0])]
-    found = [
-        again[side] | met[side][[n for _, n in said[side]]] if said[side] else again[side]
-        for side in (0, 1)
-    ]
-    reuses = tuple(
-        Reuse(
-            " ".join(words[0][span.a : span.a + span.words]),
-            span.words,
-            said[0][span.a][1] + 1,
-            said[1][span.b][1] + 1,
-        )
-        for span in spans(words[0], words[1])
+            total += bead.score * sides[side].masses[start:stop].sum()
+    again = reused(a.words, b.words), reused(b.words, a.words)
+    found = [again[n] | met[n][side.owners] for n, side in enumerate(sides)]
+    return Met(
+        beads,
+        min(1.0, float(total / (a.masses.sum() + b.masses.sum()))),
+        (_share(found[0]), _share(found[1])),
+        (_share(again[0]), _share(again[1])),
     )
-    return Comparison(
-        a.name, b.name, min(1.0, float(total / sum(mass.sum() for mass in masses))),
-        _share(found[0]), _share(found[1]), _share(again[0]), _share(again[1]),
-        len(a.sentences), len(b.sentences),
-        tuple(_match(bead, a, b) for bead in beads), reuses,
-        threshold, rate, model, order, remarks,
-    )  # fmt: skip
 
 
 def kind_of(one: str, two: str) -> Kind:

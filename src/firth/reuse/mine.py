@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from textwrap import fill, shorten
 from typing import Any
@@ -13,7 +14,7 @@ from firth.corpus.library import Library
 from firth.lexical.arrays import Floats, Ints
 from firth.reuse.align import windows_of
 from firth.reuse.chance import check_bounds, scale_threshold, sentence_threshold
-from firth.reuse.compare import RATE, compared, document_of
+from firth.reuse.compare import RATE, Side, document_of, meet
 from firth.reuse.kinds import Order
 from firth.reuse.neighbours import Pairs, similar_pairs
 from firth.reuse.vectors import sentence_vectors
@@ -24,6 +25,8 @@ from firth.search.among import Among
 
 CANDIDATES = 10
 """Documents that each is aligned with: those with which its sentences have most in common."""
+_REMEMBERED = 256
+"""Documents that are kept as they are compared: pairs come in the order of the first."""
 _WIDTH = 80
 
 
@@ -155,7 +158,6 @@ def mine(
     sentences = (among or Among()).sentences(library)
     bounds = np.searchsorted(sentences, library.document_bounds)
     with sentence_vectors(model, opened, library, sentences) as (vectors, name):
-        wanted = rate if threshold is None else None
         if threshold is None:
             known = scale_threshold(opened, rate) if model is None else None
             documents = library.document_of(sentences)
@@ -163,21 +165,21 @@ def mine(
         alike = similar_pairs(vectors, threshold, seed).of(sentences)
         chosen = _candidates(library, alike, candidates)
         words = np.maximum(library.word_counts[sentences], 1.0)
+
+        @lru_cache(_REMEMBERED)
+        def read(number: int) -> tuple[str, Side, Floats, Floats]:
+            document, (start, stop) = document_of(library, number), bounds[number : number + 2]
+            unit = np.asarray(vectors[start:stop], np.float64)
+            return document.name, Side.of(document.sentences), unit, words[start:stop]
+
         found = []
         for one, two in track(chosen.tolist(), "Aligning documents"):
-            ends = [bounds[d : d + 2].tolist() for d in (one, two)]
-            a, b = (document_of(library, d) for d in (one, two))
-            rows = [np.asarray(vectors[start:stop], np.float64) for start, stop in ends]
-            masses = [words[start:stop] for start, stop in ends]
-            seen = compared(
-                a, b, windows_of(*rows, *masses), threshold, order, model=name, rate=wanted
-            )
-            sizes = [mass.sum() for mass in masses]
-            both = (seen.coverage_a * sizes[0] + seen.coverage_b * sizes[1]) / sum(sizes)
+            (a, left, a_unit, a_words), (b, right, b_unit, b_words) = read(one), read(two)
+            met = meet(left, right, windows_of(a_unit, b_unit, a_words, b_words), threshold, order)
+            both = np.average(met.coverage, weights=[a_words.sum(), b_words.sum()])
             titles = library.document_title(one), library.document_title(two)
             found.append(DocumentPair(
-                a.name, b.name, *titles, float(both), seen.coverage_a, seen.coverage_b, seen.score,
-                (one, two),
+                a, b, *titles, float(both), *met.coverage, met.score, (one, two)
             ))  # fmt: skip
     found.sort(key=lambda pair: (-pair.coverage, -pair.score, pair.numbers))
     asked = int(np.count_nonzero(np.diff(bounds)))
