@@ -1,13 +1,14 @@
 """What `firth plan` foretells, beside what a run of several times the probe's size then takes.
 
     python benchmarks/plan.py INPUT… [--probe 200000] [--times 10] [--pairs N] [--processor]
-        [--out FILE]
+        [--at WORDS PAIRS] [--out FILE]
 
 Documents are drawn from INPUT (as for `firth build`) until there are `--times` as many words as the
 probe takes. The plan is made of these documents by a probe of `--probe` words; then every stage is
 built on all of them, in the same process. A table compares time, disk and the most memory, stage by
 stage and in all. `--processor` compares seconds of processor instead of those by the clock: on a
-machine that does other things meanwhile the clock tells little. JSON goes to `--out`.
+machine that does other things meanwhile the clock tells little. `--at` prints the plan of another
+size, too, by the same probe. JSON goes to `--out`, with what each part of the probe took.
 """
 
 import argparse
@@ -57,10 +58,20 @@ def compared(given: argparse.Namespace) -> dict[str, Any]:
     total = [
         sum(row[what][n] for row in rows.values()) for what in ("time", "disk") for n in (0, 1)
     ]
-    most = [max(row["memory"][n] for row in rows.values()) for n in (0, 1)]
-    rows["all"] = {"time": total[:2], "disk": total[2:], "memory": most}
+    peaks = [max(row["memory"][n] for row in rows.values()) for n in (0, 1)]
+    rows["all"] = {"time": total[:2], "disk": total[2:], "memory": peaks}
+    if given.at:
+        words, pairs = given.at
+        most = words * (1 - 1 / config.corpus.held_out) / parts[-1].size.words
+        say(predict(config, parts, most, pairs, 1).text() + "\n")
     return {
-        "probe": asdict(parts[-1].size),
+        "parts": [
+            {
+                "size": asdict(part.size),
+                "costs": {stage.name: asdict(cost) for stage, cost in part.costs.items()},
+            }
+            for part in parts
+        ],
         "size": {"foretold": asdict(plan.size), "real": asdict(real.size)},
         "times": times,
         "stages": rows,
@@ -92,6 +103,7 @@ def main() -> None:
     parser.add_argument("--probe", type=int, default=200_000)
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--pairs", type=int)
+    parser.add_argument("--at", type=int, nargs=2, metavar=("WORDS", "PAIRS"))
     parser.add_argument("--processor", action="store_true")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
