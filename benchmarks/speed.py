@@ -238,7 +238,7 @@ def states_of_firth(folder: Path) -> Work:
 def states_of_library(folder: Path) -> Work:
     """As it comes, with batches of 32 texts."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import Pooling, Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
     model: Any = Transformer(language_model(folder))
     pooling = Pooling(model.get_embedding_dimension(), "lasttoken")

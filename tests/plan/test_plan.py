@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.conftest import tiny_settings
+from typer.testing import CliRunner
 
+from firth.cli.main import app
 from firth.context import CONTEXT
 from firth.corpus import CORPUS
 from firth.harvest import HARVEST
@@ -188,3 +190,29 @@ def test_a_probe_builds_every_stage(small: Config, tmp_path: Path) -> None:
     whole = predict(small, found, 10.0, 10**6, 4)
     assert np.isfinite([whole.seconds, whole.disk, whole.memory]).all()
     assert SURROGATE.name in whole.text()
+
+
+def test_the_command_takes_documents_or_a_configuration(
+    small: Config, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both plan the same; JSON on the screen and in a file are the same; a file that is there stays
+    without --force."""
+    parts = [made_up(words) for words in (5e4, 1e5, 2e5, 4e5)]
+    monkeypatch.setattr("firth.plan.plan.probes", lambda *_: parts)
+    path, out = tmp_path / "run.yaml", tmp_path / "plan.json"
+    path.write_text(f"corpus: {{inputs: ['{tiny_folder}']}}\n", encoding="utf-8")
+    asked = ["--words", "1000000000", "--pairs", "1000000", "--machines", "4", "--quiet"]
+    results = [
+        CliRunner().invoke(app, ["plan", str(given), *asked, "--json", *more])
+        for given, more in ((tiny_folder, ["--out", str(out)]), (path, []))
+    ]
+    assert [result.exit_code for result in results] == [0, 0], results
+    one, two = (json.loads(result.stdout) for result in results)
+    assert one == two == json.loads(out.read_text(encoding="utf-8"))
+    assert one["machines"] == 4
+    assert one["size"]["pairs"] == 1_000_000
+    told = CliRunner().invoke(app, ["plan", str(path), *asked])
+    assert "How that comes about" in told.stdout
+    again = CliRunner().invoke(app, ["plan", str(path), *asked, "--out", str(out)])
+    assert isinstance(again.exception, InputError)
+    assert "--force" in str(again.exception)
