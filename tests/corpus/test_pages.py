@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.corpus import inputs
+from firth.corpus import formats
 from firth.corpus.inputs import Reason, find_inputs
 from firth.corpus.pages import html_text
 from firth.run.errors import MissingExtraError
@@ -110,7 +110,7 @@ def test_without_the_extra_they_are_refused(
     (tmp_path / "a.txt").write_text("A word.")
     (tmp_path / "b.pdf").write_bytes(pdf(["A word."]))
     assert importlib.util.find_spec("pypdfium2")  # the premise
-    monkeypatch.setattr(inputs, "find_spec", lambda _: None)
+    monkeypatch.setattr(formats, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"b\.pdf.*firth\[documents\]"):
         find_inputs([tmp_path])
     assert len(find_inputs([tmp_path / "a.txt"])[0]) == 1

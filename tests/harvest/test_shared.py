@@ -11,6 +11,7 @@ from firth.cli.main import app
 from firth.harvest import HARVEST
 from firth.harvest.harvest import Part, build_harvest, harvest_part
 from firth.harvest.scorer import ShardScorer
+from firth.harvest.shards import Shard
 from firth.run.errors import InputError
 from firth.run.remote import push
 from firth.run.run import Run
@@ -47,7 +48,7 @@ def test_the_whole_way(tiny_run: Path, run: Run, bucket: str, tmp_path: Path) ->
     assert f"firth harvest --merge --store {address}" in said
     firth("pull", address, machines[2])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ShardScorer, "write", None)  # a call would fail
+        patch.setattr(ShardScorer, "score", None)  # a call would fail
         firth("harvest", "--run", machines[2], "--merge", "--store", address)
     firth("push", machines[2], address)
     firth("pull", address, machines[0])
@@ -63,7 +64,7 @@ def test_a_part_continues_on_another_machine(
     store = Store(memory)
     other = Run.open(shutil.copytree(run.path, tmp_path / "other"))
     lost = Run.open(shutil.copytree(run.path, tmp_path / "lost"))
-    done = harvest_part(lost, Part(1, 2), store)
+    done = harvest_part(lost, Part(1, 2), store=store)
     assert (done.shards, done.missing, done.store) == (3, 2, memory)
     with pytest.raises(InputError, match="2 of 5 shards are missing"):
         build_harvest(run, merge=True, store=store)
@@ -72,16 +73,16 @@ def test_a_part_continues_on_another_machine(
     cut_off = (store.read(names[1]) or b"")[:-9]
     store._files.pipe_file(f"/bucket/{names[1]}", cut_off)
     written: list[int] = []
-    write = ShardScorer.write
+    score = ShardScorer.score
 
-    def noted(scorer: ShardScorer, shard: Any, *more: Any) -> Any:
+    def noted(scorer: ShardScorer, shard: Shard) -> Any:
         written.append(shard.number)
-        return write(scorer, shard, *more)
+        return score(scorer, shard)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ShardScorer, "write", noted)
-        harvest_part(other, Part(1, 2), store)
-        harvest_part(other, Part(2, 2), store)
+        patch.setattr(ShardScorer, "score", noted)
+        harvest_part(other, Part(1, 2), store=store)
+        harvest_part(other, Part(2, 2), store=store)
         assert written == [2, 1, 3]
         build_harvest(run, merge=True, store=store)
         assert written == [2, 1, 3]
@@ -100,10 +101,10 @@ def test_a_network_that_goes_loses_no_shard(
 
     monkeypatch.setattr(store._files, "put", fail)
     with pytest.raises(InputError, match="the same command goes on"):
-        harvest_part(run, Part(1, 1), store)
+        harvest_part(run, Part(1, 1), store=store)
     monkeypatch.setattr(store._files, "put", whole)
-    monkeypatch.setattr(ShardScorer, "write", None)
-    assert harvest_part(run, Part(1, 1), store).missing == 0
+    monkeypatch.setattr(ShardScorer, "score", None)
+    assert harvest_part(run, Part(1, 1), store=store).missing == 0
     build_harvest(run, merge=True)
     assert contents(run.path) == contents(tiny_run)
 
