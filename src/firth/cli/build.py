@@ -111,7 +111,8 @@ def run(
 
 
 Inputs = Annotated[
-    list[str], typer.Argument(metavar="INPUT...", help="Files, folders, globs, or hub:NAME.")
+    list[str],
+    typer.Argument(metavar="INPUT...", help="Files, folders, globs; s3://…, gs://…; or hub:NAME."),
 ]
 TextField = Annotated[str | None, typer.Option(help="Field of the text in records. Default: text.")]
 IdField = Annotated[
@@ -208,7 +209,9 @@ def corpus_add(
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="INPUT...", help="Files, folders, globs, or hub:NAME.", show_default=False
+            metavar="INPUT...",
+            help="Files, folders, globs; s3://…, gs://…; or hub:NAME.",
+            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
@@ -318,7 +321,8 @@ def adapt(
         list[str] | None,
         typer.Argument(
             metavar="INPUT...",
-            help="Files, folders, globs, or hub:NAME, of which the run's corpus is built first.",
+            help="Files, folders, globs; s3://…, gs://…; or hub:NAME, of which the run's corpus is "
+            "built first.",
             show_default=False,
         ),
     ] = None,
@@ -400,6 +404,15 @@ def harvest(
         bool,
         typer.Option("--merge", help="Score nothing: put together what parts have scored."),
     ] = False,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Where the parts of all machines meet, as s3://bucket/my-run; by default in the "
+            "run's folder. With --part or --merge.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     settings: InShards,
 ) -> None:
@@ -408,16 +421,20 @@ def harvest(
     engine = settings.chosen_engine()
     run = changed_run(folder, settings.changes(harvest={"pairs": pairs}))
     if part is None and not merge:
+        if store is not None:
+            raise InputError("got --store alone; expected it with --part or --merge")
         _build(settings, run, HARVEST, engine=engine)
         return
     from firth.harvest.harvest import Part, build_harvest, harvest_part
+    from firth.run.store import Store
 
+    opened = Store(store) if store is not None else None
     if part is None:
-        show_built({HARVEST.name: build_harvest(run, merge)}, settings.as_json)
+        show_built({HARVEST.name: build_harvest(run, merge, opened)}, settings.as_json)
         return
     if merge:
         raise InputError("got --part and --merge; expected the parts first, then --merge alone")
-    done = harvest_part(run, Part.parse(part), engine=engine)
+    done = harvest_part(run, Part.parse(part), opened, engine=engine)
     if settings.as_json:
         show_json(done.as_dict())
     else:

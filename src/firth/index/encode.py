@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from firth.corpus import ADDED, CORPUS
-from firth.corpus.inputs import Format as Kind
+from firth.corpus.formats import Format as Kind
 from firth.corpus.inputs import Problem, resolve_inputs
 from firth.corpus.library import Library
 from firth.corpus.read import read_source

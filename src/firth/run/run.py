@@ -68,7 +68,7 @@ class Run:
         Raises:
             InputError: A file that firth did not write is in its place.
         """
-        self._claim()
+        self.claim()
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path}: a file; expected the folder of a run")
         self.path.mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ class Run:
         final = self.path / stage.name
         if self._is_saved() and (found := up_to_date(final, wanted)):
             return Outcome(found, reused=True)
-        self._claim()
+        self.claim()
         with self.locked():
             handed = self.handed(stage, reads, (*settings, *places))
             outcome = execute(final, wanted, lambda workspace: fill(handed, workspace))
@@ -218,13 +218,19 @@ class Run:
                 with suppress(OSError):
                     self.path.rmdir()
 
+    def manifests(self) -> Iterator[Path]:
+        """The manifest of each stage that is built, and of each folder of results in the run."""
+        for path in sorted(self.path.rglob(MANIFEST)):
+            parts = path.parent.relative_to(self.path).parts
+            # Workspaces, and what was kept of damaged stages, are none.
+            if not any(part.startswith(".") or _SET_ASIDE.search(part) for part in parts):
+                yield path
+
     def check(self) -> dict[str, list[str]]:
         """Read every byte of every stage; stage → what is not as it was written (docs/run.md)."""
         found = {}
-        for path in sorted(self.path.rglob(MANIFEST)):
+        for path in self.manifests():
             name = path.parent.relative_to(self.path)
-            if any(part.startswith(".") or _SET_ASIDE.search(part) for part in name.parts):
-                continue  # a workspace, or what was kept of a damaged stage
             try:
                 manifest = Manifest.read(path.parent)
             except DamagedError as error:
@@ -249,7 +255,9 @@ class Run:
         except ConfigError:
             return False
 
-    def _claim(self) -> None:
+    def claim(self) -> None:
+        """Raise `InputError` where a file that firth did not write is in the configuration's
+        place."""
         path = self.path / CONFIG
         if not path.exists() or self._is_saved():
             return
