@@ -255,3 +255,12 @@ def test_vectors_of_another_surrogate_are_refused(tiny_run: Path, tmp_path: Path
     write_json(manifest, stored)
     with pytest.raises(DamagedError, match="firth index --run"):
         Index.open(tmp_path / "run")
+
+
+def test_more_sentences_than_lists_can_number_are_refused(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before any is encoded, and with what to do."""
+    monkeypatch.setattr("firth.index.build.MOST_SENTENCES", len(Library.open(tiny_run)) - 1)
+    with pytest.raises(InputError, match="Build several runs"):
+        build_index(Run.open(tiny_run))

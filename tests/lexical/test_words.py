@@ -1,9 +1,11 @@
 """`firth.lexical.words` and `firth.run.seeds`: sameness of texts, independence of choices."""
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.lexical.words import jaccard, normal_form, words
+from firth.lexical.words import has_word, jaccard, normal_form, words
 from firth.run.seeds import derive_seed
 
 
@@ -24,6 +26,13 @@ def test_jaccard_is_symmetric_and_in_range(a: list[str], b: list[str]) -> None:
 def test_words_are_lowercased_runs() -> None:
     """Punctuation separates, digits and underscores belong to words."""
     assert words("Don't panic, U_2 in 1984!") == ["don", "t", "panic", "u_2", "in", "1984"]
+
+
+@given(st.one_of(st.text(), st.text(st.characters(max_codepoint=127))))
+def test_words_are_those_of_the_pattern(text: str) -> None:
+    r"""ASCII is read in a way of its own, and every text as `\w+` reads it."""
+    assert words(text) == re.findall(r"\w+", text.lower())
+    assert has_word(text) == bool(words(text))
 
 
 @given(st.integers(0, 2**40), st.text(max_size=5), st.text(max_size=5))

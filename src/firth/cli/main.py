@@ -15,6 +15,7 @@ from firth.cli import (
     evaluate,
     finetune,
     mteb,
+    plan,
     query,
     relatedness,
     reproduce,
@@ -64,6 +65,7 @@ app.command(rich_help_panel=_MEASURE)(evaluate.compare)
 app.command(cls=SeveralNames, rich_help_panel=_MEASURE)(evaluate.leakage)
 app.command(cls=SeveralNames, rich_help_panel=_MEASURE)(mteb.mteb)
 app.command(rich_help_panel=_ADAPT)(build.run)
+app.command(rich_help_panel=_ADAPT)(plan.plan)
 app.command(rich_help_panel=_ADAPT)(build.adapt)
 app.command(rich_help_panel=_ADAPT)(build.distill)
 app.command(cls=SeveralNames, rich_help_panel=_ADAPT)(finetune.finetune)

@@ -232,14 +232,14 @@ def learn(
         seed=seed,
         report_steps=-(-steps // 10),
     )
-    history = train(
-        model,
-        pairs,
-        lambda batch: contrast(model(*batch[0]), model(*batch[1]), config.temperature),
-        schedule,
-        scratch,
-        title,
-    )
+
+    def loss_of(batch: tuple[_Words, _Words]) -> Tensor:
+        # Read at once: each reading has a gradient of the size of the whole vocabulary.
+        (firsts, starts), (seconds, more) = batch
+        both = torch.cat((firsts, seconds)), torch.cat((starts, more + len(firsts)))
+        return contrast(*model(*both).chunk(2), config.temperature)
+
+    history = train(model, pairs, loss_of, schedule, scratch, title)
     title = f"contrastive bag of words ({config.dimensions}-d)"
     bag = WordBag(title, sentences.vocabulary, model.word_vectors(), config.stemmer)
     losses = [round(entry["loss"], 6) for entry in history]

@@ -31,7 +31,7 @@ from firth.run.stage import SCRATCH, Outcome
 from firth.run.training import History
 
 HISTORY, ADAPTATION = "history.json", "adaptation.json"
-_SAMPLE = {Encoder.BAG: 20_000, Encoder.CAUSAL_LM: 2_000, Encoder.SENTENCE_ENCODER: 2_000}
+SAMPLE = {Encoder.BAG: 20_000, Encoder.CAUSAL_LM: 2_000, Encoder.SENTENCE_ENCODER: 2_000}
 _LAYERS, _RATE = 8, 2e-4
 """Of a causal language model, where nothing else is said."""
 _READ = {
@@ -166,7 +166,7 @@ def _contexts(
             f"{run.path}: its corpus has no sentence of {limits.min_words} to {limits.max_words} "
             "words, so there is no context to fit into"
         )
-    size = min(config.contexts or _SAMPLE[encoder.kind], len(usual))
+    size = min(config.contexts or SAMPLE[encoder.kind], len(usual))
     rng = np.random.default_rng(derive_seed(run.config.seed, _SEED, "contexts"))
     positions = np.sort(rng.choice(usual, size, replace=False)).astype(np.int64)
     vectors = encoder.encode(corpus.texts(positions), "Context: vectors of contexts")

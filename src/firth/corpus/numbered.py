@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.settings import WordSection
-from firth.lexical.arrays import Ints
+from firth.lexical.arrays import Ints, ranges
 from firth.lexical.words import stems, words
 from firth.run.errors import InputError
 from firth.run.run import Run
@@ -47,9 +47,8 @@ class WordSentences:
         """Word numbers of `chosen` sentences in that order, and where each starts."""
         starts = self.bounds[chosen]
         lengths = self.bounds[chosen + 1] - starts
-        offsets = np.cumsum(lengths) - lengths
-        places = np.arange(int(lengths.sum())) + np.repeat(starts - offsets, lengths)
-        return self.pieces[places].astype(np.int64), offsets
+        found = self.pieces[ranges(starts, lengths)].astype(np.int64)
+        return found, np.cumsum(lengths) - lengths
 
     @property
     def summary(self) -> dict[str, int]:
@@ -83,7 +82,7 @@ def read_sentences(run: Run, section: WordSection) -> WordSentences:
     for batch in corpus.batches():
         for text in batch:
             found = words(text)
-            pieces.extend([numbers[word] for word in found])
+            pieces.extend(map(numbers.__getitem__, found))
             lengths.append(len(found))
     types = np.frombuffer(pieces, np.int32)
     vocabulary, counts, number_of = _vocabulary(

@@ -18,7 +18,7 @@ from firth.corpus.inputs import Problem, Reason, Source
 from firth.corpus.lines import Advance, Line, read_lines
 from firth.corpus.pages import UnreadableError, html_text, pdf_pages
 from firth.corpus.settings import CorpusConfig
-from firth.lexical.words import words
+from firth.lexical.words import has_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _checked(record: Record, max_bytes: int) -> Item:
             reason, detail = Reason.TOO_LONG, f"{size:,} bytes, at most {max_bytes:,} are read"
         elif "\0" in record.text:
             reason, detail = Reason.NUL, f"NUL at character {record.text.index(chr(0))}"
-        elif not words(record.text):
+        elif not has_word(record.text):
             reason, detail = Reason.EMPTY, "no word in it"
         else:
             return record

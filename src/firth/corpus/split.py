@@ -6,6 +6,8 @@ from itertools import pairwise
 
 import nupunkt
 
+from firth.lexical.words import has_word
+
 MAX_WORDS = 200
 """A longer sentence (a table, a list, a text without full stops) is cut."""
 MAX_CHARACTERS = 2_000
@@ -17,7 +19,6 @@ MAX_RUN = 1_000
 """A run of characters without a blank that is longer than this is a sentence of its own."""
 
 _PUNKT = nupunkt.load_default_model()
-_WORD = re.compile(r"\w")
 _CITATION = re.compile(r"((?:\[[\d\s,\u2013-]+\])+)\s*")
 _CITED_END = re.compile(
     r"(?:(?<=[.!?])|(?<=[.!?][\"'\u2019\u201d)]))(?:\[[\d\s,\u2013-]+\])+ "
@@ -40,7 +41,7 @@ def split_paragraphs(text: str) -> list[list[str]]:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     paragraphs = (split_sentences(piece) for piece in _BLANK_LINES.split(text))
-    return [sentences for sentences in paragraphs if any(map(_WORD.search, sentences))]
+    return [sentences for sentences in paragraphs if any(map(has_word, sentences))]
 
 
 def split_sentences(paragraph: str) -> list[str]:
@@ -50,16 +51,16 @@ def split_sentences(paragraph: str) -> list[str]:
     neighbour, and a sentence over `MAX_WORDS` or `MAX_CHARACTERS` is cut.
     """
     sentences: list[list[str]] = []
-    last_has_word = True
+    last_worded = True
     for line in _unwrap(paragraph):
         for piece in _mended(_split_line(line)):
-            has_word = _WORD.search(piece) is not None
-            if sentences and not (has_word and last_has_word):
+            worded = has_word(piece)
+            if sentences and not (worded and last_worded):
                 sentences[-1].append(piece)
-                last_has_word = last_has_word or has_word
+                last_worded = last_worded or worded
             else:
                 sentences.append([piece])
-                last_has_word = has_word
+                last_worded = worded
     return [piece for sentence in sentences for piece in cut(" ".join(sentence))]
 
 

@@ -13,8 +13,9 @@ from firth.index.codes import Turn
 from firth.index.encoder import TextEncoder
 from firth.index.index import CODES, ENCODER, VECTORS
 from firth.index.vectors import SHARD, Stacked, create, open_array, write_vectors
-from firth.index.words import write_lists
+from firth.index.words import MOST_SENTENCES, write_lists
 from firth.run.engine import HERE, Engine
+from firth.run.errors import InputError
 from firth.run.files import write_json
 from firth.run.pretrained import PretrainedFiles
 from firth.run.progress import track
@@ -39,8 +40,14 @@ def build_index(run: Run, *, engine: Engine = HERE) -> Outcome:
 
     Raises:
         MissingStageError: The run has no corpus, or no Surrogate and no other model is named.
-        InputError: The model is refused or cannot be loaded.
+        InputError: The model is refused or cannot be loaded, or there are more than
+            `MOST_SENTENCES`.
     """
+    if (count := len(Library.open(run))) > MOST_SENTENCES:
+        raise InputError(
+            f"{run.path}: got {count:,} sentences; an index has {MOST_SENTENCES:,} at most. "
+            "Build several runs, each of a part of the documents"
+        )
     model, reads, inputs = run.config.index.model, [CORPUS], {}
     if model is None:
         reads.append(SURROGATE)

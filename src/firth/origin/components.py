@@ -1,6 +1,5 @@
 """The similarities that Origin takes the mean of, each with what it is the sum of."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,11 +7,11 @@ from typing import Protocol
 import numpy as np
 
 from firth.context.encoder import ReadWords, SentenceEncoder, unit
-from firth.lexical.arrays import Floats, Ints
+from firth.lexical.arrays import Floats
 from firth.lexical.scorer import CosineScorer, TextPair, numbered
-from firth.lexical.spelling import alike, product, spelled
 from firth.lexical.word_space import WordSpace
 from firth.origin.gram import SHARP, aligned, summed
+from firth.origin.stem_table import StemTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,37 +75,6 @@ class EncodedSentences:
 
 
 @dataclass(frozen=True, eq=False)
-class WordSum:
-    """A text as the sum of its words.
-
-    Attributes:
-        stems: Its distinct stems.
-        learned: Sum of their learned vectors, (d,).
-        spelled: N-gram → its part in the sum of their own directions, as long as they are rare.
-    """
-
-    stems: list[str]
-    learned: Floats
-    spelled: dict[str, float]
-
-    @classmethod
-    def of(cls, space: WordSpace, text: str) -> "WordSum":
-        """The sum of a text."""
-        stems = space.stems(text)
-        own = spelled((stem, space.rarity(stem)) for stem in stems)
-        return cls(stems, space.learned(stems).sum(axis=0), own)
-
-    def products(self, other: "WordSum") -> tuple[float, float]:
-        """Inner products with another: of what was learned, and of own directions."""
-        return float(self.learned @ other.learned), product(self.spelled, other.spelled)
-
-    def length(self, own: float) -> float:
-        """Length of the whole, with own directions so long."""
-        learned, directions = self.products(self)
-        return math.sqrt(learned + own**2 * directions)
-
-
-@dataclass(frozen=True, eq=False)
 class WordProducts:
     """Inner products of the sums of words of n pairs of texts.
 
@@ -120,15 +88,12 @@ class WordProducts:
 
     @classmethod
     def of(cls, space: WordSpace, pairs: Sequence[TextPair]) -> "WordProducts":
-        """The products of `pairs`; each distinct text is summed once."""
+        """The products of `pairs`; each distinct text is read once."""
         texts, left, right = numbered(pairs)
-        sums = [WordSum.of(space, text) for text in texts]
-        alone = np.array([found.products(found) for found in sums]).reshape(-1, 2)
-        both = [sums[a].products(sums[b]) for a, b in zip(left, right, strict=True)]
-        learned, directions = np.stack(
-            (np.array(both).reshape(-1, 2), alone[left], alone[right])
-        ).transpose(2, 0, 1)
-        return cls(learned, directions)
+        table = StemTable.of(space, texts)
+        found = zip(table.products(left, right), table.squares(), strict=True)
+        learned, spelled = (np.stack((both, alone[left], alone[right])) for both, alone in found)
+        return cls(learned, spelled)
 
     def cosines(self, own: float | None) -> Floats:
         """Cosines, (n,), with own directions so long; 0 where a text has no word.
@@ -167,43 +132,20 @@ class SummedWords:
     def taken(self, pairs: Sequence[TextPair]) -> Iterator[Taken]:
         """Contexts explain what was learned; words, what own directions share."""
         texts, left, right = numbered(pairs)
-        sums = [WordSum.of(self._space, text) for text in texts]
-        lengths = [found.length(self._own) or 1.0 for found in sums]
-        learned = [
-            self._space.learned(found.stems) / n for found, n in zip(sums, lengths, strict=True)
-        ]
-        own = [
-            self._own
-            / n
-            * np.array([self._space.rarity(stem) for stem in found.stems], dtype=float)
-            for found, n in zip(sums, lengths, strict=True)
-        ]
-        for a, b in zip(left, right, strict=True):
+        table = StemTable.of(self._space, texts)
+        vectors, directions = table.squares()
+        lengths = np.sqrt(vectors + self._own**2 * directions)
+        lengths = np.where(lengths > 0, lengths, 1.0)
+        learned, own = self._space.learned(table.stems), self._own * table.rarities
+        for a, b, shared in zip(left, right, table.alike(left, right), strict=True):
+            one, two = table.by_text[a], table.by_text[b]
+            summands = learned[one] / lengths[a], learned[two] / lengths[b]
             yield Taken(
-                (sums[a].learned / lengths[a], sums[b].learned / lengths[b]),
-                learned[a] @ learned[b].T,
-                alike(sums[a].stems, sums[b].stems) * np.outer(own[a], own[b]),
-                summands=(learned[a], learned[b]),
+                (table.learned[a] / lengths[a], table.learned[b] / lengths[b]),
+                summands[0] @ summands[1].T,
+                shared * np.outer(own[one] / lengths[a], own[two] / lengths[b]),
+                summands=summands,
             )
-
-
-@dataclass(frozen=True, eq=False)
-class _Words:
-    """The stems of a text, their directions, and their weights."""
-
-    stems: list[str]
-    directions: Floats
-    weights: Floats
-    sharp: float
-    """Power of the cosine of two directions."""
-
-    @classmethod
-    def of(cls, space: WordSpace, text: str, states: Floats | None) -> "_Words":
-        stems = space.stems(text)
-        weights = np.array([space.rarity(stem) for stem in stems], dtype=float) ** 1.5
-        if states is None:
-            return cls(stems, space.directions(stems), weights, SHARP)
-        return cls(stems, states, weights, 1.0)
 
 
 class AlignedWords:
@@ -224,18 +166,9 @@ class AlignedWords:
     def __init__(self, space: WordSpace, states: ReadWords | None = None) -> None:
         self._space, self._states = space, states
 
-    def _read(self, texts: Sequence[str]) -> list[_Words]:
-        states = self._states(texts) if self._states else [None] * len(texts)
-        return [
-            _Words.of(self._space, text, each) for text, each in zip(texts, states, strict=True)
-        ]
-
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Means of matches, shape (n,), in [0, 1]; 0 where a text has no word."""
-        texts, left, right = numbered(pairs)
-        read = self._read(texts)
-        found = [_aligned(read[a], read[b]) for a, b in zip(left, right, strict=True)]
-        means: Floats = np.array([added.sum() for *_, added in found], dtype=float)
+        means: Floats = np.array([_added(*met).sum() for met in self._meet(pairs)], dtype=float)
         return np.clip(means, 0.0, 1.0)  # rounding may exceed 1
 
     def gram(self, texts: Sequence[str]) -> Floats:
@@ -245,31 +178,36 @@ class AlignedWords:
 
     def taken(self, pairs: Sequence[TextPair]) -> Iterator[Taken]:
         """Each word with the one it meets."""
+        for matches, *weights in self._meet(pairs):
+            added = _added(matches, *weights)
+            found, (n, m) = np.zeros(matches.shape), matches.shape
+            if len(added):
+                np.add.at(found, (np.arange(n), matches.argmax(axis=1)), added[:n])
+                np.add.at(found, (matches.argmax(axis=0), np.arange(m)), added[n:])
+            yield Taken(words=found, matches=matches)
+
+    def _meet(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """Of each pair, how far stems match, (n, m), in [0, 1], and weights of the one text's and
+        of the other's, (n,) and (m,)."""
         texts, left, right = numbered(pairs)
-        read = self._read(texts)
-        for a, b in zip(left, right, strict=True):
-            one, two = read[a], read[b]
-            n, m = len(one.stems), len(two.stems)
-            found, met = np.zeros((n, m)), _matches(one, two)
-            best, _, added = _aligned(one, two)
-            if len(best):
-                np.add.at(found, (np.arange(n), best[:n]), added[:n])
-                np.add.at(found, (best[n:], np.arange(m)), added[n:])
-            yield Taken(words=found, matches=met)
+        table = StemTable.of(self._space, texts)
+        numbers, weights = table.by_text, table.rarities**1.5
+        states = self._states(texts) if self._states else None
+        learned = self._space.directions(table.stems) if states is None else np.zeros((0, 0))
+        for a, b, spelled in zip(left, right, table.alike(left, right), strict=True):
+            if states is None:
+                cosines = learned[numbers[a]] @ learned[numbers[b]].T
+                known = np.maximum(cosines, 0.0) ** SHARP
+            else:
+                known = np.maximum(states[a] @ states[b].T, 0.0)
+            yield np.maximum(known, spelled), weights[numbers[a]], weights[numbers[b]]
 
 
-def _matches(one: _Words, two: _Words) -> Floats:
-    """How far stems match, (n, m), in [0, 1]."""
-    learned: Floats = np.maximum(one.directions @ two.directions.T, 0.0) ** one.sharp
-    return np.maximum(learned, alike(one.stems, two.stems))
-
-
-def _aligned(one: _Words, two: _Words) -> tuple[Ints, Floats, Floats]:
-    """Of each word of both, (n + m,): whom it meets, how far they match, and what that adds."""
-    whole = float(one.weights.sum() + two.weights.sum())
-    if not (one.stems and two.stems and whole):
-        return np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
-    matches = _matches(one, two)
-    best = np.concatenate((matches.argmax(axis=1), matches.argmax(axis=0)))
+def _added(matches: Floats, one: Floats, two: Floats) -> Floats:
+    """What each word of both adds with its best match, (n + m,); nothing where none weighs."""
+    whole = float(one.sum() + two.sum())
+    if not (matches.size and whole):
+        return np.zeros(0)
     most = np.concatenate((matches.max(axis=1), matches.max(axis=0)))
-    return best, most, most * np.concatenate((one.weights, two.weights)) / whole
+    added: Floats = most * np.concatenate((one, two)) / whole
+    return added

@@ -5,15 +5,13 @@ words are held in single precision). Every two distinct stems of the texts are c
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy import sparse
 
-from firth.lexical.arrays import Floats, Ints, Singles
-from firth.lexical.spelling import ngrams
+from firth.lexical.arrays import Floats, Singles
 from firth.lexical.word_space import WordSpace
+from firth.origin.stem_table import StemTable
 
 SHARP = 1.5
 """Power of the cosine of what was learned of two stems: many are a little alike."""
@@ -21,69 +19,10 @@ _CELLS = 1 << 22
 """Matches of stems that are held at once."""
 
 
-@dataclass(frozen=True, eq=False)
-class StemTable:
-    """Texts as numbers of their stems.
-
-    Attributes:
-        space: What is known of words.
-        stems: The distinct stems of all texts, u of them.
-        numbers: Of each text's distinct stems, one text's after the other's.
-        bounds: Text i has numbers[bounds[i]:bounds[i+1]], (n + 1,).
-    """
-
-    space: WordSpace
-    stems: list[str]
-    numbers: Ints
-    bounds: Ints
-
-    @classmethod
-    def of(cls, space: WordSpace, texts: Sequence[str]) -> "StemTable":
-        """Read `texts`."""
-        each = [space.stems(text) for text in texts]
-        known = {stem: n for n, stem in enumerate(dict.fromkeys(s for some in each for s in some))}
-        numbers = np.array([known[stem] for some in each for stem in some], np.int64)
-        bounds = np.concatenate(([0], np.cumsum([len(some) for some in each], dtype=np.int64)))
-        return cls(space, list(known), numbers, bounds)
-
-    @cached_property
-    def rarities(self) -> Floats:
-        """Length of each stem's own direction, (u,)."""
-        return np.array([self.space.rarity(stem) for stem in self.stems], dtype=float)
-
-    def weighted(self, weights: Floats) -> sparse.csr_matrix:
-        """A row a text, a column a stem, (n, u): the weight of each stem that the text has."""
-        shape = (len(self.bounds) - 1, len(self.stems))
-        return sparse.csr_matrix((weights[self.numbers], self.numbers, self.bounds), shape=shape)
-
-    @cached_property
-    def grams(self) -> sparse.csr_matrix:
-        """A row a stem, a column a character n-gram: 1 where the stem has it."""
-        each = [ngrams(stem) for stem in self.stems]
-        known = {gram: n for n, gram in enumerate(dict.fromkeys(g for some in each for g in some))}
-        columns = np.array([known[gram] for some in each for gram in some], np.int64)
-        bounds = np.concatenate(([0], np.cumsum([len(some) for some in each], dtype=np.int64)))
-        ones = np.ones(len(columns))
-        return sparse.csr_matrix((ones, columns, bounds), shape=(len(each), len(known)))
-
-    @property
-    def sizes(self) -> Floats:
-        """N-grams of each stem, (u,)."""
-        found: Floats = np.diff(self.grams.indptr).astype(float)
-        return found
-
-
-@lru_cache(maxsize=1)
-def _table(space: WordSpace, texts: tuple[str, ...]) -> StemTable:
-    # Two components read the same texts, one after the other.
-    return StemTable.of(space, texts)
-
-
 def summed(space: WordSpace, texts: Sequence[str], own: float) -> Floats:
     """Cosines of sums of words, (n, n), as `firth.origin.components.SummedWords` has them."""
-    table = _table(space, tuple(texts))
-    learned = table.weighted(np.ones(len(table.stems))) @ space.learned(table.stems)
-    parts = table.weighted(table.rarities / np.sqrt(table.sizes)) @ table.grams
+    table = StemTable.of(space, texts)
+    learned, parts = table.learned, table.own @ table.grams
     products = learned @ learned.T + own**2 * (parts @ parts.T).toarray()
     lengths = np.sqrt(np.diagonal(products))
     lengths = np.where(lengths > 0, lengths, 1.0)
@@ -100,7 +39,7 @@ def aligned(space: WordSpace, texts: Sequence[str], states: Floats | None = None
         states: Directions of the stems of all texts, one text's after the other's; None where they
             are what the corpus taught of each stem, whatever text it stands in.
     """
-    table, n = _table(space, tuple(texts)), len(texts)
+    table, n = StemTable.of(space, texts), len(texts)
     held = table.weighted(table.rarities**1.5)
     spelled, columns = _spelled(table), len(table.stems)
     if states is None:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
+from firth.lexical.arrays import ranges
 from firth.lexical.words import normal_form
 from firth.paper.coherence.coherence import Coherence
 from firth.paper.retrieve.index import ChunkIndex
@@ -72,9 +73,7 @@ class Candidates:
 
     def _positions_of(self, chunks: npt.NDArray[np.int64]) -> Positions:
         starts, ends = self._first[chunks], self._first[chunks + 1]
-        lengths = ends - starts
-        offsets = np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
-        return self._positions[offsets + np.arange(lengths.sum())]
+        return self._positions[ranges(starts, ends - starts)]
 
     def _ranked(self, vector: npt.NDArray[np.float32], positions: Positions) -> Positions:
         scores = self._coherence.rank_scores(vector[None, :], positions)[0]

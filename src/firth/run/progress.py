@@ -41,6 +41,17 @@ def set_quiet(quiet: bool) -> None:
     _quiet = quiet
 
 
+@contextmanager
+def silenced() -> Iterator[None]:
+    """No bars and notes inside, beside those that are there."""
+    global _quiet
+    before, _quiet = _quiet, True
+    try:
+        yield
+    finally:
+        _quiet = before
+
+
 def note(message: str) -> None:
     """Say one line to the user, above a bar if one is shown."""
     if _quiet:

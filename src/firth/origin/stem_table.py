@@ -1,0 +1,141 @@
+"""Texts as numbers of their stems: what pairs of them need is worked out once a stem."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import numpy as np
+from scipy import sparse
+
+from firth.lexical.arrays import Floats, Ints, ranges
+from firth.lexical.spelling import ngrams
+from firth.lexical.word_space import WordSpace
+
+_PAIRS = 1 << 8
+"""Pairs of texts whose n-grams are compared at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class StemTable:
+    """Texts as numbers of their stems.
+
+    Whatever is worked out for a pair of texts is the same to the last bit, whatever other texts
+    there are, and whichever of the two comes first.
+
+    Attributes:
+        space: What is known of words.
+        stems: The distinct stems of all texts, u of them.
+        numbers: Of each text's distinct stems, one text's after the other's.
+        bounds: Text i has numbers[bounds[i]:bounds[i+1]], (n + 1,).
+    """
+
+    space: WordSpace
+    stems: list[str]
+    numbers: Ints
+    bounds: Ints
+
+    @classmethod
+    def of(cls, space: WordSpace, texts: Sequence[str]) -> "StemTable":
+        """Read `texts`; the last ones are kept, for components read the same, one by one."""
+        return _read(space, tuple(texts))
+
+    @cached_property
+    def by_text(self) -> list[Ints]:
+        """Numbers of each text's stems."""
+        return np.split(self.numbers, self.bounds[1:-1]) if len(self.bounds) > 1 else []
+
+    @cached_property
+    def rarities(self) -> Floats:
+        """Length of each stem's own direction, (u,)."""
+        return np.array([self.space.rarity(stem) for stem in self.stems], dtype=float)
+
+    def weighted(self, weights: Floats) -> sparse.csr_matrix:
+        """A row a text, a column a stem, (n, u): the weight of each stem that the text has."""
+        shape = (len(self.bounds) - 1, len(self.stems))
+        return sparse.csr_matrix((weights[self.numbers], self.numbers, self.bounds), shape=shape)
+
+    @cached_property
+    def learned(self) -> Floats:
+        """The sum of the learned vectors of each text's stems, (n, d)."""
+        found: Floats = self.weighted(np.ones(len(self.stems))) @ self.space.learned(self.stems)
+        return found
+
+    @cached_property
+    def grams(self) -> sparse.csr_matrix:
+        """A row a stem, a column a character n-gram: 1 where the stem has it."""
+        each = [ngrams(stem) for stem in self.stems]
+        known = {gram: n for n, gram in enumerate(dict.fromkeys(g for some in each for g in some))}
+        columns = np.array([known[gram] for some in each for gram in some], np.int64)
+        bounds = np.concatenate(([0], np.cumsum([len(some) for some in each], dtype=np.int64)))
+        ones = np.ones(len(columns))
+        return sparse.csr_matrix((ones, columns, bounds), shape=(len(each), len(known)))
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """N-grams of each stem, (u,)."""
+        found: Floats = np.diff(self.grams.indptr).astype(float)
+        return found
+
+    @cached_property
+    def own(self) -> sparse.csr_matrix:
+        """A row a text, a column a stem, (n, u): times `grams`, the sum of own directions."""
+        return self.weighted(self.rarities / np.sqrt(self.sizes))
+
+    def products(self, left: Sequence[int], right: Sequence[int]) -> tuple[Floats, Floats]:
+        """Inner products of the sums of words of texts, (len(left),) each: of what was learned, and
+        of own directions."""
+        learned, spelled = self.learned, []
+        for start in range(0, len(left), _PAIRS):
+            block = slice(start, start + _PAIRS)
+            one, two = (self.own[side[block]] @ self.grams for side in (left, right))
+            spelled += _sums(one.multiply(two))
+        both = [learned[a] @ learned[b] for a, b in zip(left, right, strict=True)]
+        return np.array(both, dtype=float), np.array(spelled, dtype=float)
+
+    def squares(self) -> tuple[Floats, Floats]:
+        """`products` of each text with itself, (n,) each."""
+        spelled = []
+        for start in range(0, len(self.bounds) - 1, _PAIRS):
+            parts = self.own[start : start + _PAIRS] @ self.grams
+            parts.data **= 2
+            spelled += _sums(parts)
+        both = [one @ one for one in self.learned]
+        return np.array(both, dtype=float), np.array(spelled, dtype=float)
+
+    def alike(self, left: Sequence[int], right: Sequence[int]) -> Iterator[Floats]:
+        """How far the spelling of the stems of two texts agrees, (stems of the one, of the other),
+        in [0, 1], for each text of `left` and that of `right` beside it."""
+        counts = np.diff(self.bounds)
+        for start in range(0, len(left), _PAIRS):
+            one, two = (np.asarray(side[start : start + _PAIRS]) for side in (left, right))
+            n, m = counts[one], counts[two]
+            wide = np.repeat(m, n)
+            rows = np.repeat(self.numbers[ranges(self.bounds[one], n)], wide)
+            columns = self.numbers[ranges(np.repeat(self.bounds[two], n), wide)]
+            used = np.zeros(len(self.stems), bool)
+            used[rows] = used[columns] = True
+            place, grams = np.cumsum(used) - 1, self.grams[used]
+            shared = (grams @ grams.T).tocsc()  # which sorts, so that cells are found quickly
+            found = np.asarray(shared[place[rows], place[columns]]).ravel()
+            found = found / np.sqrt(self.sizes[rows] * self.sizes[columns])
+            ends = np.concatenate(([0], np.cumsum(n * m))).tolist()
+            for (a, b), height, width in zip(pairwise(ends), n.tolist(), m.tolist(), strict=True):
+                yield found[a:b].reshape(height, width)
+
+
+def _sums(rows: sparse.csr_matrix) -> list[float]:
+    """Of each row: exactly rounded, so that the order of n-grams, which other texts decide, is no
+    matter."""
+    parts = rows.data.tolist()
+    return [math.fsum(parts[a:b]) for a, b in pairwise(rows.indptr.tolist())]
+
+
+@lru_cache(maxsize=1)
+def _read(space: WordSpace, texts: tuple[str, ...]) -> StemTable:
+    each = [space.stems(text) for text in texts]
+    known = {stem: n for n, stem in enumerate(dict.fromkeys(s for some in each for s in some))}
+    numbers = np.array([known[stem] for some in each for stem in some], np.int64)
+    bounds = np.concatenate(([0], np.cumsum([len(some) for some in each], dtype=np.int64)))
+    return StemTable(space, list(known), numbers, bounds)

@@ -1,0 +1,189 @@
+"""What stages work through, how much of it there is at a size, and what each stage's costs follow.
+
+Only what a stage does is told here, not how fast: that is measured. What it holds in memory of each
+unit is known of the code, for a small probe cannot tell it from what libraries hold.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from firth.check import CHECK
+from firth.context import ADAPT, CONTEXT, THEMES
+from firth.context.bag import enough_epochs
+from firth.context.build import SAMPLE, chosen_encoder
+from firth.context.settings import Encoder
+from firth.corpus import CORPUS, TOKENIZER
+from firth.corpus.tokenizer import MAX_SENTENCES
+from firth.harvest import HARVEST
+from firth.index import INDEX
+from firth.origin import ORIGIN
+from firth.paper.coherence import COHERENCE
+from firth.paper.generation import GENERATOR
+from firth.paper.retrieve import RETRIEVE
+from firth.run.config import Config
+from firth.run.run import Run
+from firth.run.stage import Stage
+from firth.scale import SCALE
+from firth.surrogate import SURROGATE, TEACHER
+from firth.surrogate.settings import BaseKind, Way
+from firth.surrogate.teacher import HELD_OUT
+from firth.surrogate.way import way_of
+
+
+class Unit(StrEnum):
+    """What a cost can be in proportion to; its value is how it is called, for people."""
+
+    WORDS = "words"
+    SENTENCES = "sentences"
+    READ = "sentences that the tokenizer reads"
+    ASKED = "questions of the check"
+    UPDATES = "updates of word vectors"
+    STEMS = "stems with a vector"
+    CONTEXTS = "contexts"
+    ADAPTING = "steps of adapting"
+    COHERING = "steps of the coherence model"
+    GENERATING = "steps of the generator"
+    TAUGHT = "sentences of the teacher"
+    SHOWN = "sentences learned from"
+    HELD = "pairs of sentences to test the Surrogate by"
+    PIECES = "rows of the table"
+    DRAWN = "pairs of neighbours"
+    PAIRS = "pairs"
+    LEARNED = "pairs learned from"
+    SOUGHT = "pairs \u00d7 sentences that are sought through"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much text there is, and what is made of it.
+
+    Attributes:
+        documents, sentences, words: Of the corpus; held-out documents aside.
+        stems: That get a vector.
+        pieces: Rows of a static Surrogate's table.
+        pairs: That are harvested.
+    """
+
+    documents: float
+    sentences: float
+    words: float
+    stems: float = 0
+    pieces: float = 0
+    pairs: float = 0
+
+    def amounts(self, config: Config) -> dict[Unit, float]:
+        """How much there is of each unit, with these settings."""
+        bag, taught = config.context.bag, min(self.sentences, config.surrogate.sentences)
+        steps = max(1.0, (self.sentences - self.documents) // bag.batch)
+        epochs = bag.epochs or enough_epochs(int(steps))
+        aside = self.sentences / (config.corpus.held_out - 1) if config.corpus.held_out else 0
+        return {
+            Unit.WORDS: self.words,
+            Unit.SENTENCES: self.sentences,
+            # Every n-th batch of a larger corpus, so that half of them at least are read.
+            Unit.READ: min(self.sentences, MAX_SENTENCES),
+            Unit.ASKED: min(aside, config.check.items),
+            Unit.UPDATES: epochs * steps * self.stems,
+            Unit.STEMS: self.stems,
+            Unit.CONTEXTS: min(self.sentences, _contexts(config)),
+            Unit.ADAPTING: config.context.tune.steps,
+            Unit.COHERING: config.coherence.steps,
+            Unit.GENERATING: config.generator.steps,
+            Unit.TAUGHT: taught,
+            Unit.SHOWN: taught * config.surrogate.passes(Way.MATRICES),
+            Unit.HELD: min(HELD_OUT, taught / 20) ** 2,
+            Unit.PIECES: min(
+                self.pieces, config.surrogate.vocabulary + 2 * config.tokenizer.vocabulary
+            ),
+            Unit.DRAWN: min(self.sentences, config.scale.pairs / 4),
+            Unit.PAIRS: self.pairs,
+            Unit.LEARNED: self.pairs * config.surrogate.passes(Way.PAPER),
+            Unit.SOUGHT: self.pairs * self.sentences,
+        }
+
+
+def _contexts(config: Config) -> int:
+    """Most sentences that serve as contexts."""
+    return config.context.contexts or SAMPLE[chosen_encoder(config.context)]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the costs of a stage follow.
+
+    Attributes:
+        time, disk: Units that its time and its files grow with.
+        memory: Unit → bytes that it holds of each.
+        parted: Whether machines can share it.
+        accelerated: Whether it computes on an accelerator, where there is one.
+    """
+
+    time: tuple[Unit, ...] = ()
+    disk: tuple[Unit, ...] = ()
+    memory: Mapping[Unit, float] = field(default_factory=dict)
+    parted: bool = False
+    accelerated: bool = False
+
+
+_ADAM = 6
+"""Numbers of four bytes for each that learns: itself, its gradient, two moments; and at times the
+sum of two gradients and a copy for the checkpoint."""
+
+
+def work_of(stage: Stage, config: Config) -> Work:
+    """What the costs of a stage follow, with these settings."""
+    pretrained = chosen_encoder(config.context) is not Encoder.BAG
+    adapting = (Unit.ADAPTING,) if pretrained else ()
+    vector = 4 * config.context.bag.dimensions
+    static = config.surrogate.kind is BaseKind.STATIC
+    paper = way_of(Run("plan", config)) is Way.PAPER
+    learned = Unit.LEARNED if paper else Unit.SHOWN
+    table = {Unit.PIECES: 3 * 4 * config.surrogate.chosen_dimensions} if static else {}
+    return {
+        CORPUS.name: Work((Unit.WORDS,), (Unit.WORDS,)),
+        TOKENIZER.name: Work((Unit.READ,)),
+        CHECK.name: Work((Unit.ASKED, Unit.WORDS), (Unit.ASKED,)),
+        ADAPT.name: Work((Unit.ADAPTING,), accelerated=True),
+        RETRIEVE.name: Work((Unit.WORDS,), (Unit.WORDS,), {Unit.SENTENCES: 2}),
+        COHERENCE.name: Work(
+            (Unit.COHERING, Unit.SENTENCES), (Unit.SENTENCES,), {Unit.SENTENCES: 40}
+        ),
+        GENERATOR.name: Work((Unit.GENERATING,), (), {Unit.SENTENCES: 40}, accelerated=True),
+        CONTEXT.name: Work(
+            (Unit.WORDS, Unit.UPDATES, *adapting),
+            (Unit.STEMS, Unit.CONTEXTS),
+            # A word's number; bounds, document and file of a sentence, and the order of an epoch.
+            {Unit.WORDS: 4, Unit.SENTENCES: 56, Unit.STEMS: _ADAM * vector + 500},
+            accelerated=pretrained,
+        ),
+        THEMES.name: Work((Unit.CONTEXTS,), (Unit.CONTEXTS,)),
+        ORIGIN.name: Work((Unit.ASKED,)),
+        HARVEST.name: Work(
+            (Unit.PAIRS, Unit.SOUGHT),
+            (Unit.PAIRS,),
+            {Unit.PAIRS: 14, Unit.SENTENCES: 9},
+            parted=True,
+            accelerated=pretrained,
+        ),
+        TEACHER.name: Work(
+            (Unit.TAUGHT, Unit.SENTENCES),
+            (Unit.TAUGHT,),
+            {Unit.SENTENCES: 40, Unit.TAUGHT: 200},
+            accelerated=pretrained,
+        ),
+        SURROGATE.name: Work(
+            # A static start counts the words of the corpus.
+            (
+                learned,
+                *((Unit.WORDS, Unit.PIECES) if static else ()),
+                *(() if paper else (Unit.HELD,)),
+            ),
+            (Unit.PIECES,) if static else (),
+            {**table, **({Unit.LEARNED: 12} if paper else {})},
+            accelerated=not static,
+        ),
+        # Some fifteen stems a sentence, each of some fifty bytes while they are sorted.
+        INDEX.name: Work((Unit.SENTENCES, Unit.STEMS), (Unit.SENTENCES,), {Unit.SENTENCES: 750}),
+        SCALE.name: Work((Unit.DRAWN,)),
+    }.get(stage.name, Work())
