@@ -44,6 +44,7 @@ def cluster() -> Iterator[str]:
     )
     yield str(found.address_info["gcs_address"])
     ray.shutdown()
+    shutil.rmtree(found.address_info["session_dir"])
 
 
 @pytest.fixture(scope="module")
