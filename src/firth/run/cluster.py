@@ -191,7 +191,7 @@ def _connected(place: str) -> Iterator[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = ray.init(place, log_to_driver=False, logging_level=logging.CRITICAL, **own)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         said = str(error).partition("\n")[0]
         raise InputError(f"Ray cannot be reached at {place}: {said}") from error
     try:
