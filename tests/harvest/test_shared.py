@@ -72,20 +72,20 @@ def test_a_part_continues_on_another_machine(
     assert len(names) == 3
     cut_off = (store.read(names[1]) or b"")[:-9]
     store._files.pipe_file(f"/bucket/{names[1]}", cut_off)
-    written: list[int] = []
+    scored: list[int] = []
     score = ShardScorer.score
 
     def noted(scorer: ShardScorer, shard: Shard) -> Any:
-        written.append(shard.number)
+        scored.append(shard.number)
         return score(scorer, shard)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ShardScorer, "score", noted)
         harvest_part(other, Part(1, 2), store=store)
         harvest_part(other, Part(2, 2), store=store)
-        assert written == [2, 1, 3]
+        assert scored == [2, 1, 3]
         build_harvest(run, merge=True, store=store)
-        assert written == [2, 1, 3]
+        assert scored == [2, 1, 3]
     assert contents(run.path) == contents(tiny_run)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from firth.harvest.shards import Shard
 from firth.index.encode import encode
 from firth.run import cluster as module
 from firth.run.cluster import Cluster
-from firth.run.engine import HERE
+from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError, MissingExtraError
 from firth.run.run import Run
 
@@ -44,6 +44,7 @@ def cluster() -> Iterator[str]:
     )
     yield str(found.address_info["gcs_address"])
     ray.shutdown()
+    shutil.rmtree(found.address_info["session_dir"])
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,8 @@ class Dying:
     def open(self) -> Callable[[Shard], Any]:
         from firth.harvest import scorer
 
-        score, scored = self.work.open(), scorer._scored
+        score, patched = self.work.open(), cast(Any, scorer)
+        scored = patched._scored
 
         def kill(*_: Any) -> Any:  # pairs are chosen by then
             os.kill(os.getpid(), signal.SIGKILL)
@@ -90,7 +92,7 @@ class Dying:
             (self.folder / f"{shard.number}-{os.getpid()}").touch()
             starts = len(list(self.folder.glob(f"{self.shard}-*")))
             dies = shard.number == self.shard and starts == 1
-            scorer._scored = kill if dies else scored
+            patched._scored = kill if dies else scored
             return score(shard)
 
         return start
@@ -199,7 +201,8 @@ def test_vectors_are_those_of_one_process(
 ) -> None:
     """Each block of texts goes out, its rows come back, in their places."""
     monkeypatch.setattr("firth.index.vectors.SHARD", 50)
-    for name, engine in {"here": HERE, "ray": Cluster()}.items():
+    engines: dict[str, Engine] = {"here": HERE, "ray": Cluster()}
+    for name, engine in engines.items():
         done = encode(tiny_run, tmp_path / f"{name}.npy", engine=engine)
         assert done.rows > 300, "the premise: several blocks"
     assert (tmp_path / "here.npy").read_bytes() == (tmp_path / "ray.npy").read_bytes()
@@ -236,7 +239,7 @@ def test_workers_are_as_the_process_is(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     same = module._Began("key", str(tmp_path), module._made_of())
     same.enter()
-    numpy = module._Began("key", str(tmp_path), same.made_of | {"numpy": "1.0"})
+    numpy = module._Began("key", str(tmp_path), {**same.made_of, "numpy": "1.0"})
     with pytest.raises(InputError, match=rf"numpy is {np.__version__}, not 1\.0\. Install"):
         numpy.enter()
     with pytest.raises(InputError, match="no such folder"):

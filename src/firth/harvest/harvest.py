@@ -226,7 +226,7 @@ def score(
     folder: Path,
     blocklist: Blocklist,
     engine: Engine = HERE,
-    keep: Callable[[Shard], object] = lambda _: None,
+    keep: Callable[[Shard], None] = lambda _: None,
 ) -> None:
     """Have the shards scored that a folder does not hold, and write them into it.
 
@@ -239,10 +239,12 @@ def score(
         keep: Told of each shard when the folder holds it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    whole = {shard for shard in shards if shard.is_whole(folder)}
-    left = [shard for shard in shards if shard not in whole]
+    left: list[Shard] = []
     with bar("Harvest: pairs", sum(shard.size for shard in shards)) as shown:
-        for shard in sorted(whole, key=lambda one: one.number):
+        for shard in shards:
+            if not shard.is_whole(folder):
+                left.append(shard)
+                continue
             keep(shard)
             shown.advance(shard.size)
         scored = engine.map(Scoring(run, blocklist), left)

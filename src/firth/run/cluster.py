@@ -7,6 +7,7 @@ what it makes goes back to this process, which alone holds the run's lock and wr
 
 import logging
 import os
+import shutil
 import socket
 import warnings
 from collections import deque
@@ -189,14 +190,16 @@ def _connected(place: str) -> Iterator[Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ray.init(place, log_to_driver=False, logging_level=logging.CRITICAL, **own)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+            found = ray.init(place, log_to_driver=False, logging_level=logging.CRITICAL, **own)
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         said = str(error).partition("\n")[0]
         raise InputError(f"Ray cannot be reached at {place}: {said}") from error
     try:
         yield ray
     finally:
         ray.shutdown()
+    if own:  # its logs are of use where something went wrong
+        shutil.rmtree(found.address_info["session_dir"], ignore_errors=True)
 
 
 def _call(address: str) -> None:
