@@ -36,7 +36,7 @@ from firth.check.items import Item, Kind, make_items
 from firth.check.measure import accuracies
 from firth.check.settings import CheckConfig
 from firth.corpus.corpus import Corpus
-from firth.evaluate.cache import Cache, default_folder
+from firth.evaluate.cache import Cache
 from firth.evaluate.load import select_sets
 from firth.evaluate.models import System, score, system_of
 from firth.evaluate.results import write_document
@@ -46,7 +46,7 @@ from firth.lexical.scorer import Scorer
 from firth.origin.origin import Origin
 from firth.run import progress
 from firth.run.code import fingerprint_code
-from firth.run.files import claim_file, fingerprint_value
+from firth.run.files import cache_folder, claim_file, fingerprint_value
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 
@@ -349,7 +349,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=13)
     parser.add_argument("--resamples", type=int, default=1_000)
-    parser.add_argument("--cache", type=Path, default=default_folder())
+    parser.add_argument("--cache", type=Path, default=cache_folder())
     parser.add_argument("--out", type=Path, help="file of JSON")
     parser.add_argument("--force", action="store_true", help="replace it")
     options = parser.parse_args()

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from firth.evaluate.cache import Cache, default_folder
+from firth.evaluate.cache import Cache
 from firth.evaluate.figures import Bootstrap
 from firth.evaluate.load import select_sets
 from firth.evaluate.metrics import Difference, Estimate, Metric
@@ -31,7 +31,7 @@ from firth.evaluate.models import score, system_of
 from firth.evaluate.results import write_document
 from firth.evaluate.rows import Sample
 from firth.run import progress
-from firth.run.files import claim_file
+from firth.run.files import cache_folder, claim_file
 
 SETS = {
     "sts12": "STS12",
@@ -216,7 +216,7 @@ def main() -> None:
     parser.add_argument("runs", nargs="+", metavar="[FIELD=]RUN")
     parser.add_argument("--seed", type=int, default=13)
     parser.add_argument("--resamples", type=int, default=1_000)
-    parser.add_argument("--cache", type=Path, default=default_folder())
+    parser.add_argument("--cache", type=Path, default=cache_folder())
     parser.add_argument("--intervals", action="store_true", help="print differences as well")
     parser.add_argument("--out", type=Path, help="file of JSON")
     parser.add_argument("--force", action="store_true", help="replace it")

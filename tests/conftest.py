@@ -69,6 +69,65 @@ def browser(missing: Callable[[str], None]) -> Iterator[Any]:
         opened.close()
 
 
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """Address of an S3 server of this machine, from a package, without a network."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The filesystem of that server, opened as a user's environment says."""
+    import fsspec
+
+    for name, value in {
+        "AWS_ENDPOINT_URL": s3_server,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_MAX_ATTEMPTS": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    files = fsspec.get_filesystem_class("s3")
+    files.clear_instance_cache()
+    yield files()
+    files.clear_instance_cache()
+
+
+@pytest.fixture
+def bucket(s3: Any, tmp_path: Path) -> str:
+    """Address of an empty bucket."""
+    name = f"bucket-{abs(hash(tmp_path)):x}"
+    s3.mkdir(name)
+    return f"s3://{name}"
+
+
+@pytest.fixture
+def memory() -> Iterator[str]:
+    """Address of an empty store in memory: quicker, where it does not matter which store it is."""
+    import fsspec
+
+    files = fsspec.filesystem("memory")
+    files.store.clear()
+    yield "memory://bucket"
+    files.store.clear()
+
+
+@pytest.fixture(params=["s3", "memory", "folder"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Address of an empty store, of each kind."""
+    if request.param == "folder":
+        return str(tmp_path / "shared")
+    found: str = request.getfixturevalue({"s3": "bucket"}.get(request.param, request.param))
+    return found
+
+
 TOPICS = {
     topic: nouns.split()
     for topic, nouns in {

@@ -14,6 +14,7 @@
 - `compare_documents(a, b, run)`, `duplicates(run)`, `mine(run)`: what stands in several documents.
 - `Search.open(run)`: sentences and documents found by meaning and by words.
 - `Index.open(run)`: the vectors of all sentences. `Scale.open(run)`: what a score means.
+- `push(run, address)`, `pull(address, run)`: a run into a store (`s3://bucket/run`), and back.
 - `check(models, run)`: which model is better on the run's own documents, without labels.
 
 What stands between `Corpus.build` and `Origin.open` is built by `build`, or on the command line,
@@ -45,6 +46,8 @@ __all__ = [
     "finetune",
     "harvest",
     "mine",
+    "pull",
+    "push",
 ]
 
 if TYPE_CHECKING:
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
     from firth.reuse.compare import compare_documents
     from firth.reuse.duplicates import duplicates
     from firth.reuse.mine import mine
+    from firth.run.remote import pull, push
     from firth.scale.scale import Scale
     from firth.search.search import Search
     from firth.searchable import build
@@ -128,6 +132,8 @@ class _Firth(ModuleType):
     compare_documents = _lazily("firth.reuse.compare", "compare_documents")
     duplicates = _lazily("firth.reuse.duplicates", "duplicates")
     mine = _lazily("firth.reuse.mine", "mine")
+    pull = _lazily("firth.run.remote", "pull")
+    push = _lazily("firth.run.remote", "push")
 
 
 sys.modules[__name__].__class__ = _Firth

@@ -20,6 +20,7 @@ from firth.paper.coherence import COHERENCE
 from firth.paper.generation import GENERATOR
 from firth.paper.retrieve import RETRIEVE
 from firth.paper.settings import Backend
+from firth.run.engine import HERE, Engine
 from firth.run.errors import ConfigError, FirthError
 from firth.run.progress import note
 from firth.run.run import Run
@@ -32,16 +33,22 @@ from firth.surrogate.way import way_of
 
 @dataclass(frozen=True)
 class Step:
-    """A stage and where the function stands that builds it; imported when it is reached."""
+    """A stage and where the function stands that builds it; imported when it is reached.
+
+    Attributes:
+        stage, module, function: The three.
+        in_shards: Whether the function takes an engine for its work.
+    """
 
     stage: Stage
     module: str
     function: str
+    in_shards: bool = False
 
-    def build(self, run: Run) -> Outcome:
+    def build(self, run: Run, engine: Engine = HERE) -> Outcome:
         """Bring the stage up to date."""
-        function: Callable[[Run], Outcome] = getattr(import_module(self.module), self.function)
-        return function(run)
+        function: Callable[..., Outcome] = getattr(import_module(self.module), self.function)
+        return function(run, engine=engine) if self.in_shards else function(run)
 
 
 STEPS = (
@@ -56,11 +63,11 @@ STEPS = (
     Step(CONTEXT, "firth.context.build", "build_context"),
     Step(THEMES, "firth.context.themes", "build_themes"),
     Step(ORIGIN, "firth.origin.choose", "build_origin"),
-    Step(HARVEST, "firth.harvest.harvest", "build_harvest"),
-    Step(TEACHER, "firth.surrogate.teacher", "build_teacher"),
+    Step(HARVEST, "firth.harvest.harvest", "build_harvest", in_shards=True),
+    Step(TEACHER, "firth.surrogate.teacher", "build_teacher", in_shards=True),
     Step(SURROGATE, "firth.surrogate.distill", "build_surrogate"),
-    Step(CROSS_ENCODER, "firth.surrogate.distill", "build_cross_encoder"),
-    Step(INDEX, "firth.index.build", "build_index"),
+    Step(CROSS_ENCODER, "firth.surrogate.distill", "build_cross_encoder", in_shards=True),
+    Step(INDEX, "firth.index.build", "build_index", in_shards=True),
     Step(ADDED_INDEX, "firth.index.add", "build_added_index"),
     Step(SCALE, "firth.scale.build", "build_scale"),
     Step(EVALUATION, "firth.evaluate.evaluate", "build_evaluation"),
@@ -88,10 +95,15 @@ def needed(run: Run) -> tuple[Stage, ...]:
     return tuple(step.stage for step in STEPS if step.stage not in unused)
 
 
-def bring_up_to_date(run: Run, *stages: Stage) -> dict[str, Outcome]:
+def bring_up_to_date(run: Run, *stages: Stage, engine: Engine = HERE) -> dict[str, Outcome]:
     """Build the given stages of a run in order, or all that it needs; say what was done.
 
     Documents that were added later follow the corpus, and their vectors the index.
+
+    Args:
+        run: The run.
+        *stages: Which; none stands for all.
+        engine: Who does what is done in shards.
 
     Returns:
         Stage name → outcome.
@@ -109,7 +121,7 @@ def bring_up_to_date(run: Run, *stages: Stage) -> dict[str, Outcome]:
             if step.stage not in wanted:
                 continue
             start = perf_counter()
-            outcome = step.build(run)
+            outcome = step.build(run, engine)
             done = "unchanged" if outcome.reused else f"built in {perf_counter() - start:.0f} s"
             note(f"{step.stage.name}: {done}")
             outcomes[step.stage.name] = outcome

@@ -63,6 +63,8 @@ SEEDLESS = {
     ("corpus", "stats"),
     ("check-run",),
     ("leakage",),
+    ("pull",),
+    ("push",),
     ("encode",),
     ("search",),
     ("serve",),

@@ -109,6 +109,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("index", "--run", "run"),
     ("scale", "--run", "run"),
     ("check-run", "run"),
+    ("push", "run", "there"),
+    ("pull", "there", "back"),
     ("check", "run", "run/surrogate", "baseline:tfidf@run", "baseline:dice", "--run", "run"),
     ("search", "run", A),
     ("search", "run", A, "--documents", "--why"),
@@ -135,8 +137,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 """In this order: later ones read what earlier ones wrote."""
 NEW_IN_JSON = {
     "corpus build", "run", "train context", "train coherence", "train generator", "train baseline",
-    "harvest", "distill", "index", "scale", "encode", "bws tuples", "bws simulate", "bws score",
-    "bws reliability", "bws crowd",
+    "harvest", "distill", "index", "scale", "encode", "push", "pull", "bws tuples", "bws simulate",
+    "bws score", "bws reliability", "bws crowd",
 }  # fmt: skip
 """Whose JSON no other test asks for."""
 ELSEWHERE = {

@@ -11,7 +11,8 @@ import pytest
 from firth.corpus import CORPUS
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
-from firth.corpus.inputs import Compression, Format, Reason, find_inputs, resolve_inputs
+from firth.corpus.formats import Compression, Format
+from firth.corpus.inputs import Reason, find_inputs, resolve_inputs
 from firth.run import progress
 from firth.run.errors import InputError
 from firth.run.run import Run

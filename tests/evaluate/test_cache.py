@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.evaluate.cache import Cache, default_folder
+from firth.evaluate.cache import Cache
 from firth.evaluate.evaluate import evaluate
 from firth.run import progress
 from firth.run.errors import InputError
@@ -80,16 +80,6 @@ def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.keep("figures", "a", 1)
     assert not cache.keeps
-
-
-def test_the_default_folder_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """By FIRTH_CACHE, else by the platform's habit."""
-    monkeypatch.setenv("FIRTH_CACHE", str(tmp_path))
-    assert default_folder() == tmp_path
-    monkeypatch.delenv("FIRTH_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("sys.platform", "linux")
-    assert default_folder() == tmp_path / "firth"
 
 
 def test_entries_that_are_whole_and_wrong_are_made_again(

@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from firth.cli.main import app
-from firth.harvest import HARVEST
-from firth.harvest import harvest as module
+from firth.harvest import HARVEST, scorer
 from firth.harvest.harvest import PARTS, Part, build_harvest, harvest_part
 from firth.harvest.scorer import ShardScorer
+from firth.harvest.shards import Shard
 from firth.run import progress
 from firth.run.errors import InputError
 from firth.run.run import Run
@@ -57,7 +57,7 @@ def test_merged_parts_are_the_whole(tiny_run: Path, run: Run, tmp_path: Path) ->
     for folder in folders:
         shutil.copytree(folder, run.path / PARTS, dirs_exist_ok=True)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ShardScorer, "write", None)  # a call would fail
+        patched.setattr(ShardScorer, "score", None)  # a call would fail
         assert not build_harvest(run, merge=True).reused
     assert contents(run.path) == contents(tiny_run)
     assert not (run.path / PARTS).exists()
@@ -70,17 +70,17 @@ def test_what_is_missing_is_named_or_scored(tiny_run: Path, run: Run) -> None:
     with pytest.raises(InputError, match=r"4 of 5 shards are missing \(number 0, 2, 3, 4\)"):
         build_harvest(run, merge=True)
     assert not run.has(HARVEST)
-    written: list[int] = []
-    write = ShardScorer.write
+    scored: list[int] = []
+    score = ShardScorer.score
 
-    def noted(scorer: ShardScorer, shard: Any, *more: Any) -> Any:
-        written.append(shard.number)
-        return write(scorer, shard, *more)
+    def noted(scorer: ShardScorer, shard: Shard) -> Any:
+        scored.append(shard.number)
+        return score(scorer, shard)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ShardScorer, "write", noted)
+        patched.setattr(ShardScorer, "score", noted)
         build_harvest(run)
-    assert written == [0, 2, 3, 4]
+    assert scored == [0, 2, 3, 4]
     assert contents(run.path) == contents(tiny_run)
 
 
@@ -107,13 +107,13 @@ def test_a_part_that_was_killed_continues(tiny_run: Path, run: Run) -> None:
     """SIGKILL in the middle of a part; started again, it scores what is missing."""
     script = (
         "import os, signal, sys\n"
-        "from firth.harvest import harvest\n"
+        "from firth.harvest import harvest, scorer\n"
         "from firth.run.run import Run\n"
-        "write = harvest.ShardScorer.write\n"
-        "def dying(self, shard, folder):\n"
+        "score = scorer.ShardScorer.score\n"
+        "def dying(self, shard):\n"
         "    if shard.number == 2: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    write(self, shard, folder)\n"
-        "harvest.ShardScorer.write = dying\n"
+        "    return score(self, shard)\n"
+        "scorer.ShardScorer.score = dying\n"
         "harvest.harvest_part(Run.open(sys.argv[1]), harvest.Part(1, 2))\n"
     )
     done = subprocess.run([sys.executable, "-c", script, str(run.path)], capture_output=True)
@@ -149,6 +149,6 @@ def test_on_the_command_line(tiny_run: Path, run: Run) -> None:
 def test_models_that_nothing_asks_stay_closed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that merges needs no memory for them."""
     harvest_part(run, Part(1, 1))
-    monkeypatch.setattr(module, "ShardScorer", None)
+    monkeypatch.setattr(scorer, "ShardScorer", None)
     build_harvest(run, merge=True)
     assert run.has(HARVEST)

@@ -1,6 +1,7 @@
 """Vectors into files: every format of numbers and of files, resumed and replaced."""
 
 import json
+import pickle
 import shutil
 from pathlib import Path
 
@@ -101,6 +102,19 @@ def test_an_interrupted_call_goes_on(
     encode(tiny_run, tmp_path / "broken.npy")
     whole, broken = ((tmp_path / f"{name}.npy").read_bytes() for name in ("whole", "broken"))
     assert whole == broken
+
+
+def test_an_encoder_travels_as_its_name(tiny_run: Path, tmp_path: Path) -> None:
+    """Who gets it opens a model of that name, and refuses one that is another."""
+    folder = shutil.copytree(tiny_run / SURROGATE.name, tmp_path / "model")
+    packed = pickle.dumps(encoder := TextEncoder.open(folder))
+    assert len(packed) < 500
+    texts = ["The ship left.", "A cow."]
+    np.testing.assert_array_equal(pickle.loads(packed).encode(texts), encoder.encode(texts))
+    with (folder / "modules.json").open("a") as file:
+        file.write("\n")
+    with pytest.raises(InputError, match="another model here"):
+        pickle.loads(packed)
 
 
 def test_what_is_refused(tiny_run: Path, tmp_path: Path) -> None:

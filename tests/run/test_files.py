@@ -7,6 +7,7 @@ import pytest
 
 from firth.run.errors import InputError
 from firth.run.files import (
+    cache_folder,
     claim_file,
     fingerprint_value,
     read_json,
@@ -71,3 +72,15 @@ def test_a_file_that_is_there_is_replaced_only_when_forced(tmp_path: Path) -> No
         with pytest.raises(InputError, match=part):
             claim_file(other, force=True)
     assert path.read_text() == "mine"
+
+
+def test_the_folder_of_the_cache_can_be_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By FIRTH_CACHE, else by the platform's habit."""
+    monkeypatch.setenv("FIRTH_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.delenv("FIRTH_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("sys.platform", "linux")
+    assert cache_folder() == tmp_path / "firth"

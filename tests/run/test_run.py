@@ -1,6 +1,7 @@
 """`firth.run.run`: a stage is handed what it declares; what was built with, is kept."""
 
 import os
+import pickle
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -77,6 +78,20 @@ def test_only_declared_settings_make_a_stage_stale(
     """A setting that a stage cannot read does not rebuild it, all others do."""
     build_one(run)
     assert build_one(run.changed(change)) is reused
+
+
+def test_what_was_handed_over_is_the_same_wherever_it_is_opened(run: Run) -> None:
+    """It travels; a stage that was built again meanwhile, or is another there, is refused."""
+    build_one(run)
+    handed = run.handed(TWO, [ONE], ["seed"])
+    there: Run = pickle.loads(pickle.dumps(handed))
+    assert (there.folder(ONE), there.config.seed) == (run.path / ONE.name, 13)
+    for undeclared in (lambda: there.folder(TWO), lambda: there.config.corpus):
+        with pytest.raises(RuntimeError, match="two"):
+            undeclared()
+    build_one(run.changed({"seed": 14}))
+    with pytest.raises(DamagedError, match="another than the one that stage two was begun with"):
+        there.folder(ONE)
 
 
 def test_places_can_be_read_and_do_not_count(run: Run) -> None:

@@ -1,5 +1,7 @@
 """The teacher on disk: who is asked what, each file gives its share, and nothing is read twice."""
 
+import pickle
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,13 +12,18 @@ from hypothesis import strategies as st
 
 from firth.corpus.corpus import Corpus
 from firth.harvest.blocklist import Blocklist, sentence_hashes
-from firth.lexical.arrays import Floats
 from firth.lexical.words import normal_form
 from firth.origin.origin import Origin
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
 from firth.surrogate import TEACHER, teacher
-from firth.surrogate.teacher import Teacher, build_teacher, choose_sentences, fair_share
+from firth.surrogate.teacher import (
+    Halves,
+    Teacher,
+    build_teacher,
+    choose_sentences,
+    fair_share,
+)
 from firth.surrogate.way import way_of
 
 NOBODY = Blocklist(sentence_hashes([]))
@@ -91,17 +98,21 @@ def test_shards_that_are_there_are_not_read_again(
     monkeypatch.setattr(teacher, "SHARD", 40)
     asked: list[str] = []
 
-    def read(texts: Sequence[str], title: str) -> Floats:
-        asked.extend(texts)
-        return np.array([[len(text), 1.0] for text in texts])
+    class Lengths:
+        def open(self) -> Callable[[Sequence[str]], Halves]:
+            return self.read
 
-    assert teacher._read_all(corpus, chosen, read, tmp_path) == 2
+        def read(self, texts: Sequence[str]) -> Halves:
+            asked.extend(texts)
+            return np.array([[len(text), 1.0] for text in texts], np.float16)
+
+    assert teacher._read_all(corpus, chosen, Lengths(), tmp_path) == 2
     assert asked == corpus.texts(chosen)
     whole = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert len(whole) == -(-len(chosen) // 40) > 2
     (tmp_path / "vectors-00001.npy").unlink()
     asked.clear()
-    teacher._read_all(corpus, chosen, read, tmp_path)
+    teacher._read_all(corpus, chosen, Lengths(), tmp_path)
     assert asked == corpus.texts(chosen[40:80])
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == whole
 
@@ -123,6 +134,23 @@ def test_another_run_and_an_encoder_teach(
     similarities = found.similarities(found.texts[:5])
     assert np.diagonal(similarities) == pytest.approx(np.ones(5), abs=1e-5)
     assert build_teacher(run).reused
+
+
+def test_a_teacher_travels_as_what_it_is_opened_of(
+    fresh_taught: Callable[..., Run], tiny_bert: Path, tmp_path: Path
+) -> None:
+    """Who gets it opens its own, reads the same, and refuses a teacher that is another."""
+    model = shutil.copytree(tiny_bert, tmp_path / "model")
+    run = fresh_taught("travels", teacher=str(model))
+    reader = teacher._Reader(run, teacher.teacher_inputs(run))
+    packed = pickle.dumps(reader)
+    assert len(packed) < 20_000
+    texts = ["The ship left.", "A cow."]
+    np.testing.assert_array_equal(pickle.loads(packed).open()(texts), reader.open()(texts))
+    with (model / "config.json").open("a") as file:
+        file.write("\n")
+    with pytest.raises(InputError, match="another model here"):
+        pickle.loads(packed)
 
 
 def test_origin_as_printed_gives_no_matrices(tiny_run: Path) -> None:

@@ -14,6 +14,7 @@ from firth.cli.options import (
     Changes,
     DataDir,
     Force,
+    InShards,
     OptionalOutFolder,
     OutFile,
     Quiet,
@@ -33,6 +34,7 @@ from firth.paper.generation import GENERATOR
 from firth.paper.retrieve import RETRIEVE
 from firth.paper.settings import Backend
 from firth.run.config import Config
+from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.screen import tell
@@ -86,7 +88,7 @@ def example(
         tell(f"{out}: {documents} speeches. Next:\n  {command}")
 
 
-@options_of(Building)
+@options_of(InShards)
 def run(
     config: Annotated[Path, typer.Argument(help="YAML file of the run.", show_default=False)],
     folder: Annotated[
@@ -94,21 +96,23 @@ def run(
         typer.Option("--run", help="Folder of the run; overrides `run:` in the file."),
     ] = None,
     *,
-    settings: Building,
+    settings: InShards,
 ) -> None:
     """Bring every stage of a run up to date, skipping those whose inputs, config and code agree."""
     start(settings.quiet)
+    engine = settings.chosen_engine()
     from firth.pipeline import bring_up_to_date, check
 
     changed = Config.load(config).changed(settings.changes(), str(config))
     path = folder or Path(changed.run or Path("runs") / config.stem)
     found = Run(path, changed.changed({"run": str(path)}, str(config)))
     check(found, str(config))
-    show_built(bring_up_to_date(found), settings.as_json)
+    show_built(bring_up_to_date(found, engine=engine), settings.as_json)
 
 
 Inputs = Annotated[
-    list[str], typer.Argument(metavar="INPUT...", help="Files, folders, globs, or hub:NAME.")
+    list[str],
+    typer.Argument(metavar="INPUT...", help="Files, folders, globs; s3://…, gs://…; or hub:NAME."),
 ]
 TextField = Annotated[str | None, typer.Option(help="Field of the text in records. Default: text.")]
 IdField = Annotated[
@@ -205,7 +209,9 @@ def corpus_add(
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="INPUT...", help="Files, folders, globs, or hub:NAME.", show_default=False
+            metavar="INPUT...",
+            help="Files, folders, globs; s3://…, gs://…; or hub:NAME.",
+            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
@@ -315,7 +321,8 @@ def adapt(
         list[str] | None,
         typer.Argument(
             metavar="INPUT...",
-            help="Files, folders, globs, or hub:NAME, of which the run's corpus is built first.",
+            help="Files, folders, globs; s3://…, gs://…; or hub:NAME, of which the run's corpus is "
+            "built first.",
             show_default=False,
         ),
     ] = None,
@@ -381,7 +388,7 @@ def train_baseline(
     show_built({f"baseline {name}": build_baseline(run, name) for name in names}, settings.as_json)
 
 
-@options_of(Building)
+@options_of(InShards)
 def harvest(
     folder: RunFolder,
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to score.")] = None,
@@ -397,30 +404,44 @@ def harvest(
         bool,
         typer.Option("--merge", help="Score nothing: put together what parts have scored."),
     ] = False,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Where the parts of all machines meet, as s3://bucket/my-run; by default in the "
+            "run's folder. With --part or --merge.",
+            show_default=False,
+        ),
+    ] = None,
     *,
-    settings: Building,
+    settings: InShards,
 ) -> None:
     """Score pairs of corpus sentences with Origin: training data for the Surrogate."""
     start(settings.quiet)
+    engine = settings.chosen_engine()
     run = changed_run(folder, settings.changes(harvest={"pairs": pairs}))
     if part is None and not merge:
-        _build(settings, run, HARVEST)
+        if store is not None:
+            raise InputError("got --store alone; expected it with --part or --merge")
+        _build(settings, run, HARVEST, engine=engine)
         return
     from firth.harvest.harvest import Part, build_harvest, harvest_part
+    from firth.run.store import Store
 
+    opened = Store(store) if store is not None else None
     if part is None:
-        show_built({HARVEST.name: build_harvest(run, merge)}, settings.as_json)
+        show_built({HARVEST.name: build_harvest(run, merge, opened)}, settings.as_json)
         return
     if merge:
         raise InputError("got --part and --merge; expected the parts first, then --merge alone")
-    done = harvest_part(run, Part.parse(part))
+    done = harvest_part(run, Part.parse(part), opened, engine=engine)
     if settings.as_json:
         show_json(done.as_dict())
     else:
         tell(done.text())
 
 
-@options_of(Building)
+@options_of(InShards)
 def distill(
     folder: RunFolder,
     base: Annotated[
@@ -446,10 +467,14 @@ def distill(
         ),
     ] = None,
     *,
-    settings: Building,
+    settings: InShards,
 ) -> None:
-    """Train the Surrogate, a fast copy of Origin: a sentence-transformers model."""
+    """Train the Surrogate, a fast copy of Origin: a sentence-transformers model.
+
+    Another engine has the teacher read, or makes a harvest that is missing; one process learns.
+    """
     start(settings.quiet)
+    engine = settings.chosen_engine()
     from firth.surrogate.distill import base_inputs
     from firth.surrogate.settings import Architecture, Way
     from firth.surrogate.way import way_of
@@ -460,17 +485,17 @@ def distill(
         if teacher is not None:
             raise InputError("--teacher: a cross-encoder learns from the harvest, Origin's scores")
         changes = settings.changes(cross_encoder={"base": base})
-        _build(settings, changed_run(folder, changes), CROSS_ENCODER)
+        _build(settings, changed_run(folder, changes), CROSS_ENCODER, engine=engine)
         return
 
     named: Changes = {"base": base, "teacher": teacher}
     run = changed_run(folder, settings.changes(surrogate=named))
     taught = (TEACHER,) if way_of(run) is Way.MATRICES else ()
     base_inputs(run.config.surrogate.base)  # refused before the teacher reads for an hour
-    _build(settings, run, *taught, SURROGATE)
+    _build(settings, run, *taught, SURROGATE, engine=engine)
 
 
-def _build(settings: Building, run: Run, *stages: Stage) -> None:
+def _build(settings: Building, run: Run, *stages: Stage, engine: Engine = HERE) -> None:
     from firth.pipeline import bring_up_to_date
 
-    show_built(bring_up_to_date(run, *stages), settings.as_json)
+    show_built(bring_up_to_date(run, *stages, engine=engine), settings.as_json)

@@ -290,8 +290,9 @@ def _groups(given: Sequence[str]) -> dict[str, list[str]]:
 
 def open_cache(folder: Path | None, none: bool) -> "Cache":
     """The cache that `--cache` and `--no-cache` ask for; raise `InputError` if both do."""
-    from firth.evaluate.cache import Cache, default_folder
+    from firth.evaluate.cache import Cache
+    from firth.run.files import cache_folder
 
     if none and folder is not None:
         raise InputError("got both --cache and --no-cache; expected one of them")
-    return Cache(None if none else folder or default_folder())
+    return Cache(None if none else folder or cache_folder())

@@ -22,6 +22,7 @@ from firth.cli import (
     reuse,
     search,
     serve,
+    stores,
 )
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
@@ -51,6 +52,8 @@ app.command(rich_help_panel=_USE)(reuse.compare_documents)
 app.command(rich_help_panel=_USE)(reuse.mine)
 app.command(rich_help_panel=_USE)(search.encode)
 app.command(rich_help_panel=_USE)(serve.serve)
+app.command(rich_help_panel=_USE)(stores.push)
+app.command(rich_help_panel=_USE)(stores.pull)
 app.command(rich_help_panel=_USE)(build.demo)
 app.add_typer(corpus, name="corpus", rich_help_panel=_USE)
 corpus.command("build")(build.corpus_build)

@@ -9,6 +9,7 @@ import typer
 
 from firth.run import progress
 from firth.run.config import Config, lay_over, read_yaml
+from firth.run.engine import HERE, Engine, EngineKind
 from firth.run.errors import ConfigError, InputError
 from firth.run.files import claim_file
 from firth.run.presets import Preset
@@ -83,6 +84,25 @@ Conditions = Annotated[
         "--where",
         metavar="CONDITION",
         help="Only documents of which a field is so: author=Ann, 'date>=2020'. Repeatable.",
+    ),
+]
+
+EngineName = Annotated[
+    EngineKind,
+    typer.Option(
+        "--engine",
+        help="Who does what is done in shards: `here`, this process, or `ray`, the workers of a "
+        "Ray cluster (docs/many-machines.md).",
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="HOST:PORT",
+        help="Of the Ray cluster; `auto` is that of this machine. Default: RAY_ADDRESS, or the "
+        "processors of this machine.",
+        show_default=False,
     ),
 ]
 
@@ -167,6 +187,34 @@ class Building:
     def changes(self, **named: Changes) -> Changes:
         """What is to differ in the configuration; arguments and errors as in `parse_settings`."""
         return parse_settings(self.settings, self.seed, self.preset, **named)
+
+
+@dataclass(frozen=True)
+class InShards(Building):
+    """What those commands take whose work is done in shards."""
+
+    engine: EngineName = EngineKind.HERE
+    address: Address = None
+
+    def chosen_engine(self) -> Engine:
+        """Who does the work; errors as in `engine_of`."""
+        return engine_of(self.engine, self.address)
+
+
+def engine_of(kind: EngineKind, address: str | None) -> Engine:
+    """Who does the work, of `--engine` and `--address`.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        InputError: Nobody answers at the address, or this process was given one.
+    """
+    if kind is EngineKind.HERE:
+        if address is not None:
+            raise InputError(f"--address {address}: expected --engine ray with it")
+        return HERE
+    from firth.run.cluster import Cluster
+
+    return Cluster(address)
 
 
 def asked_run(folder: Path, preset: Preset | None, settings: Sequence[str] | None = None) -> Run:

@@ -7,12 +7,15 @@ import typer
 
 from firth.cli.fields import options_of
 from firth.cli.options import (
+    Address,
     AsJson,
     Building,
     Changes,
     Conditions,
     DocumentPatterns,
+    EngineName,
     Force,
+    InShards,
     OptionalOutFile,
     OutFile,
     PresetOption,
@@ -21,10 +24,12 @@ from firth.cli.options import (
     SourcePatterns,
     asked_run,
     changed_run,
+    engine_of,
     parse_among,
     start,
 )
 from firth.cli.show import show_built, show_explanation, show_json
+from firth.run.engine import EngineKind
 from firth.run.errors import InputError
 from firth.run.files import write_json
 from firth.run.progress import note
@@ -45,20 +50,21 @@ _REASONS = 3
 """Pieces of evidence of each part that `--why` shows."""
 
 
-@options_of(Building)
+@options_of(InShards)
 def index(
     folder: RunFolder,
     model: Model = None,
     *,
-    settings: Building,
+    settings: InShards,
 ) -> None:
     """Store the vectors of all sentences of a run, to be searched and compared."""
     start(settings.quiet)
+    engine = settings.chosen_engine()
     from firth.index import INDEX
     from firth.pipeline import bring_up_to_date
 
     run = changed_run(folder, settings.changes(index={"model": model}))
-    show_built(bring_up_to_date(run, INDEX), settings.as_json)
+    show_built(bring_up_to_date(run, INDEX, engine=engine), settings.as_json)
 
 
 def encode(
@@ -79,6 +85,8 @@ def encode(
     id_field: Annotated[
         str | None, typer.Option(help="Field of their names. Default: id, if there is one.")
     ] = None,
+    engine: EngineName = EngineKind.HERE,
+    address: Address = None,
     as_json: AsJson = False,
     force: Force = False,
     quiet: Quiet = False,
@@ -101,6 +109,7 @@ def encode(
         text_field=text_field,
         id_field=id_field,
         force=force,
+        engine=engine_of(engine, address),
     )
     if as_json:
         ids = str(done.ids) if done.ids else None

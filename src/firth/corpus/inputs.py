@@ -1,68 +1,26 @@
-"""From what the user names (files, folders, globs, `hub:NAME`) to the list of sources to read."""
+"""From what the user names to the list of sources to read.
+
+Files, folders, globs; the same in a store (`s3://bucket/texts`); data sets of a hub (`hub:NAME`).
+"""
 
 import contextlib
-import fnmatch
 import glob
-import json
 import os
 import stat
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
-from firth.run.errors import InputError, MissingExtraError
+from firth.corpus.formats import KNOWN, Compression, Format, format_of, matches, readable
+from firth.corpus.stored import MANIFEST_BYTES, Stored, fetch_stored, find_stored, is_manifest
+from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.stage import MANIFEST
+from firth.run.store import is_address
 
 HUB = "hub:"
-
-
-class Format(StrEnum):
-    """How documents stand in a file."""
-
-    TEXT = "txt"
-    MARKDOWN = "md"
-    HTML = "html"
-    PDF = "pdf"
-    JSON_LINES = "jsonl"
-    CSV = "csv"
-    TSV = "tsv"
-    PARQUET = "parquet"
-    HUB = "hub"
-
-
-class Compression(StrEnum):
-    """How a file is packed."""
-
-    NONE = ""
-    GZIP = ".gz"
-    ZSTD = ".zst"
-
-
-_ENDINGS = {
-    ".txt": Format.TEXT,
-    ".md": Format.MARKDOWN,
-    ".markdown": Format.MARKDOWN,
-    ".html": Format.HTML,
-    ".htm": Format.HTML,
-    ".pdf": Format.PDF,
-    ".jsonl": Format.JSON_LINES,
-    ".ndjson": Format.JSON_LINES,
-    ".json-lines": Format.JSON_LINES,
-    ".csv": Format.CSV,
-    ".tsv": Format.TSV,
-    ".parquet": Format.PARQUET,
-}
-KNOWN = (
-    ".txt .md .markdown .html .htm .jsonl .ndjson .json-lines .csv .tsv (each also .gz .zst) "
-    ".parquet .pdf"
-)
-_EXTRA = "documents"
-_LIBRARIES = {Format.HTML: "selectolax", Format.PDF: "pypdfium2"}
-"""What reads them, of the extra."""
 
 
 class Reason(StrEnum):
@@ -158,7 +116,8 @@ def resolve_inputs(inputs: Sequence[str | Path], run: str | Path | None = None) 
         own = Path(os.path.realpath(run))
         for given in map(str, inputs):
             path = Path(os.path.realpath(os.path.expanduser(given)))
-            if not given.startswith(HUB) and path.is_relative_to(own):
+            elsewhere = given.startswith(HUB) or is_address(given)
+            if not elsewhere and path.is_relative_to(own):
                 raise InputError(
                     f"{given}: lies inside the run {run}, whose folders firth writes and replaces; "
                     "expected documents outside of it. Name another folder with --run"
@@ -172,8 +131,9 @@ def find_inputs(
     """The sources behind `inputs`, in their order; folders sorted, a file named twice kept once.
 
     Args:
-        inputs: Files, folders, globs (`**` allowed) or `hub:NAME`. Folders are walked recursively,
-            links included, each folder once; hidden files and files of other endings are left out.
+        inputs: Files, folders, globs (`**` allowed), each also in a store (`s3://bucket/texts`), or
+            `hub:NAME`. Folders are walked recursively, links included, each folder once; hidden
+            files and files of other endings are left out. What lies in a store is fetched.
         run: The run that is built from them: where it lies inside an input it is passed over.
 
     Returns:
@@ -182,12 +142,14 @@ def find_inputs(
         to a folder that is read anyway, and folders that firth wrote.
 
     Raises:
-        InputError: With every input that is absent, empty, unreadable or of an unknown ending.
-        MissingExtraError: One is HTML or PDF, and what reads it is not installed.
+        InputError: With every input that is absent, empty, unreadable or of an unknown ending; or a
+            store cannot be reached, or a file in it changed before it was fetched.
+        MissingExtraError: One is HTML or PDF, or in a store, and what reads it is not installed.
     """
     problems: list[str] = []
     walk = _Walk(run)
     found: dict[str, tuple[PurePosixPath, Source]] = {}
+    stored: list[Stored] = []
     if not inputs:
         problems.append("none given")
     for given in map(str, inputs):
@@ -197,23 +159,45 @@ def find_inputs(
                 problems.append(f"{given!r}: expected hub:NAME, hub:NAME:CONFIG:SPLIT")
             found[given] = (PurePosixPath(given), Source(given, name, Format.HUB))
             continue
+        if is_address(given):
+            for one in _expand_stored(given, walk, problems):
+                if kind := readable(PurePosixPath(one.address), one.address, problems):
+                    source = Source(one.called, str(one.path), *kind)
+                    absolute = PurePosixPath("/", one.address.replace("://", "/"))
+                    found.setdefault(one.address, (absolute, source))
+                    stored.append(one)
+            continue
         for path, root in _expand(given, walk, problems):
-            kind = format_of(path)
-            if kind is None:
-                problems.append(f"{path}: unknown ending; known are {KNOWN}")
-            elif not os.access(path, os.R_OK):
+            kind = readable(path, str(path), problems)
+            if kind is not None and not os.access(path, os.R_OK):
                 problems.append(f"{path}: no permission to read it")
-            else:
-                library = _LIBRARIES.get(kind[0])
-                if library is not None and find_spec(library) is None:
-                    raise MissingExtraError(str(path), _EXTRA)
+            elif kind is not None:
                 absolute = PurePosixPath(_utf8(os.path.abspath(path)))
                 source = Source(_name(path, root), str(path), *kind)
                 found.setdefault(os.path.realpath(path), (absolute, source))
     if problems:
         listed = "".join(f"\n  - {problem}" for problem in problems)
         raise InputError(f"inputs that cannot be read:{listed}")
+    fetch_stored(stored)
     return _told_apart(list(found.values())), walk.left_out
+
+
+def _expand_stored(given: str, walk: "_Walk", problems: list[str]) -> list[Stored]:
+    """The files behind an address."""
+    found = find_stored(given)
+    walk.left_out += [
+        Problem(folder, 0, Reason.OWN_OUTPUT, "a run, or a stage of one") for folder in found.own
+    ]
+    if not found.files and found.is_pattern:
+        problems.append(f"{given}: matches none of {found.others:,} files")
+    elif not found.files and not found.others:
+        problems.append(f"{given}: no such file or folder")
+    elif not found.files:
+        problems.append(
+            f"{given}: no file with a known ending there ({found.others:,} of other endings); "
+            f"known are {KNOWN}"
+        )
+    return found.files
 
 
 def _expand(given: str, walk: "_Walk", problems: list[str]) -> list[tuple[Path, Path]]:
@@ -268,7 +252,7 @@ class _Walk:
             self._leave_out(error.filename, root, Reason.UNREADABLE, str(error.strerror))
 
         def enters(folder: Path) -> bool:
-            if pattern and not _matches(folder.relative_to(root).parts, pattern, partly=True):
+            if pattern and not matches(folder.relative_to(root).parts, pattern, partly=True):
                 return False
             real = os.path.realpath(folder)
             if real in seen:
@@ -285,7 +269,7 @@ class _Walk:
                 inner[:] = [p.name for p in visible if not p.is_symlink() and enters(p)]
                 for path in (Path(where, name) for name in names if not name.startswith(".")):
                     if pattern:
-                        unwanted = not _matches(path.relative_to(root).parts, pattern)
+                        unwanted = not matches(path.relative_to(root).parts, pattern)
                     else:  # a link that leads nowhere may have been a folder of any name
                         unwanted = not format_of(path) and os.path.exists(path)
                     if unwanted:
@@ -305,24 +289,11 @@ class _Walk:
         """Whether the folder is the run, or has a manifest of firth's."""
         own = os.path.realpath(folder) == self._run
         if not own:
-            with contextlib.suppress(OSError, ValueError, RecursionError):
-                with (folder / MANIFEST).open(encoding="utf-8") as file:
-                    written = json.loads(file.read(1 << 24))  # a longer one is not firth's
-                own = isinstance(written, dict) and {"stage", "request", "outputs"} <= set(written)
+            with contextlib.suppress(OSError), (folder / MANIFEST).open("rb") as file:
+                own = is_manifest(file.read(MANIFEST_BYTES))
         if own:
             self._leave_out(folder, root, Reason.OWN_OUTPUT, "a run, or a stage of one")
         return own
-
-
-def _matches(parts: Sequence[str], pattern: Sequence[str], partly: bool = False) -> bool:
-    """Whether the parts of a path match a pattern; or with `partly`, could be the start of one."""
-    if not pattern or (partly and not parts):
-        return not parts
-    if pattern[0] == "**":
-        below = bool(parts) and _matches(parts[1:], pattern, partly)
-        return below or _matches(parts, pattern[1:], partly)
-    matched = bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0])
-    return matched and _matches(parts[1:], pattern[1:], partly)
 
 
 def _kind(path: Path) -> str:
@@ -331,18 +302,6 @@ def _kind(path: Path) -> str:
     except OSError as error:
         return f"it leads nowhere: {error.strerror}"
     return {"p": "a FIFO", "s": "a socket"}.get(kind, "a device")
-
-
-def format_of(path: Path) -> tuple[Format, Compression] | None:
-    """How documents or rows stand in a file, by its ending; None where that is not known."""
-    ending = path.suffix.lower()
-    if ending in (Compression.GZIP, Compression.ZSTD):
-        inner = _ENDINGS.get(path.with_suffix("").suffix.lower())
-        if inner is None or inner in (Format.PARQUET, Format.PDF):
-            return None
-        return inner, Compression(ending)
-    plain = _ENDINGS.get(ending)
-    return (plain, Compression.NONE) if plain else None
 
 
 def _utf8(name: str) -> str:

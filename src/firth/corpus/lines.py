@@ -12,7 +12,8 @@ from typing import Any
 
 import zstandard
 
-from firth.corpus.inputs import Compression, Reason, Source
+from firth.corpus.formats import Compression
+from firth.corpus.inputs import Reason, Source
 
 Advance = Callable[[int], None]
 """Told how many bytes of the file on disk have been read since the last call."""

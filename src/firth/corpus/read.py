@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from firth.corpus.inputs import Format, Problem, Reason, Source
+from firth.corpus.formats import Format
+from firth.corpus.inputs import Problem, Reason, Source
 from firth.corpus.lines import Advance, Line, read_lines
 from firth.corpus.pages import UnreadableError, html_text, pdf_pages
 from firth.corpus.settings import CorpusConfig

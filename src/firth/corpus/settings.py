@@ -33,7 +33,8 @@ class CorpusConfig(Section):
     """Documents in, sentences and chunks out."""
 
     inputs: tuple[str, ...] = ()
-    """Files, folders, globs or `hub:NAME`, in the order in which they are read."""
+    """Files, folders, globs, each also in a store (`s3://bucket/texts`), or `hub:NAME`, in the
+    order in which they are read."""
     text_field: str = "text"
     id_field: str | None = None
     """Field of the document's name; by default `id` where a record has it, else file and line."""

@@ -8,7 +8,6 @@ import hashlib
 import io
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,22 +18,9 @@ from firth.run.errors import InputError
 from firth.run.progress import note
 
 T = TypeVar("T")
-VARIABLE = "FIRTH_CACHE"
-"""Environment variable that names the folder of the cache."""
 _ARRAY = b"\x93NUMPY"
 _ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What reading an entry that is whole, but not what it should be, may raise."""
-
-
-def default_folder() -> Path:
-    """Where the platform keeps caches: `$FIRTH_CACHE` if set, else the user's own folder."""
-    if named := os.environ.get(VARIABLE):
-        return Path(named)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "firth"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "firth" / "cache"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firth"
 
 
 class Cache:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
-from firth.corpus.inputs import format_of
+from firth.corpus.formats import format_of
 from firth.evaluate.oddities import oddities
 from firth.evaluate.own_files import OwnFile, read_own
 from firth.evaluate.own_sets import own_set, stem

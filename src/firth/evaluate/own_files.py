@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
-from firth.corpus.inputs import Format, format_of
+from firth.corpus.formats import Format, format_of
 from firth.lexical.labels import NLI, alike
 from firth.run.errors import InputError
 from firth.run.rows import Problems, listed, read_rows, read_text

@@ -1,13 +1,13 @@
-"""The harvest stage: its shards scored here or, in parts, on several machines; then three tables.
+"""The harvest stage: its shards scored by an engine, or in parts by several; then three tables.
 
 Parts lie in the run, in `PARTS`, in a folder that is called after everything the harvest is made
-of: what was scored for another harvest is never taken for this one's.
+of: what was scored for another harvest is never taken for this one's. Where machines share no
+folder, they meet in a store.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +18,21 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.settings import LIMITS
 from firth.harvest import HARVEST
 from firth.harvest.blocklist import Blocklist
-from firth.harvest.scorer import ShardScorer
+from firth.harvest.scorer import Scoring
 from firth.harvest.settings import HarvestConfig
 from firth.harvest.shards import Shard, shards_of
+from firth.harvest.shared import SharedParts
 from firth.harvest.splits import SPLITS, write_splits
 from firth.origin.origin import Origin
 from firth.paper.retrieve import RETRIEVE
+from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.progress import bar, note
 from firth.run.run import Run
 from firth.run.screen import plural
 from firth.run.stage import SCRATCH, Outcome, Stage
+from firth.run.store import Store
 
 PARTS = "harvest.parts"
 _NAME = 16
@@ -87,32 +90,37 @@ class PartDone:
         part: Which.
         folder: Where the shards of all parts lie.
         shards: How many the part has.
-        missing: How many of the whole harvest's are not in the folder.
+        missing: How many of the whole harvest's are not there.
+        store: Address of the store in which parts meet; "" where that is the folder.
     """
 
     part: Part
     folder: Path
     shards: int
     missing: int
+    store: str = ""
 
     def text(self) -> str:
         """What was done, and what is to be done next."""
-        done = f"Part {self.part} is scored: {plural(self.shards, 'shard')} in {self.folder}."
+        place = self.store or self.folder
+        done = f"Part {self.part} is scored: {plural(self.shards, 'shard')} in {place}."
+        where = f" --store {self.store}" if self.store else ""
         left = plural(self.missing, "shard")
         more = (
             f"{left} of other parts are not there yet"
             if self.missing
-            else "All shards are there. Put them together: firth harvest --merge"
+            else f"All shards are there. Put them together: firth harvest --merge{where}"
         )
         return f"{done} {more}."
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         found = {"part": str(self.part), "folder": str(self.folder)}
+        found |= {"store": self.store} if self.store else {}
         return {**found, "shards": self.shards, "missing": self.missing}
 
 
-def harvest(run: str | Path | Run, pairs: int | None = None) -> Harvest:
+def harvest(run: str | Path | Run, pairs: int | None = None, *, engine: Engine = HERE) -> Harvest:
     """Score pairs of corpus sentences with Origin and write them as Parquet (§3.4).
 
     An interrupted harvest continues with the first shard that is not on disk; shards that
@@ -121,6 +129,7 @@ def harvest(run: str | Path | Run, pairs: int | None = None) -> Harvest:
     Args:
         run: A run whose corpus and index are built, and what its Origin needs.
         pairs: Number of pairs; None takes the run's configuration.
+        engine: Who scores shards, such as `firth.run.cluster.Cluster()`; the bytes are the same.
 
     Raises:
         MissingStageError: A stage is not built; the message names the command.
@@ -133,31 +142,37 @@ def harvest(run: str | Path | Run, pairs: int | None = None) -> Harvest:
         ['dev', 'test', 'train']
     """
     run = Run.open(run).changed({"harvest": {"pairs": pairs}})
-    outcome = build_harvest(run)
+    outcome = build_harvest(run, engine=engine)
     return Harvest(run.folder(HARVEST), outcome.reused, outcome.manifest.summary)
 
 
-def build_harvest(run: Run, merge: bool = False) -> Outcome:
+def build_harvest(
+    run: Run, merge: bool = False, store: Store | None = None, *, engine: Engine = HERE
+) -> Outcome:
     """Bring the stage up to date with the run's configuration; see `harvest`.
 
     Args:
         run: The run.
         merge: Score nothing: all shards must have been scored in parts.
+        store: Where parts are that are not in the run's folder.
+        engine: Who scores shards.
 
     Raises:
-        InputError: As `harvest`; with `merge`, a shard is missing.
+        InputError: As `harvest`; with `merge`, a shard is missing; the store cannot be reached.
     """
     asked = _Asked.of(run)
     shards = asked.shards(run)
     folder = asked.folder(run)
 
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        if store is not None:
+            SharedParts(store, folder).fetch(shards)
         found = {shard.number: folder for shard in shards if shard.is_whole(folder)}
         left = [shard for shard in shards if shard.number not in found]
         if merge and left:
             raise InputError(_missing(run, folder, left, len(shards)))
         scratch = workspace / SCRATCH
-        score(handed, left, scratch, asked.blocklist)
+        score(handed, left, scratch, asked.blocklist, engine)
         paths = [found.get(shard.number, scratch) / shard.file for shard in shards]
         return write_splits(workspace, paths, handed.config.harvest, asked.blocklist)
 
@@ -176,41 +191,64 @@ def build_harvest(run: Run, merge: bool = False) -> Outcome:
     return outcome
 
 
-def harvest_part(run: Run, part: Part) -> PartDone:
+def harvest_part(
+    run: Run, part: Part, store: Store | None = None, *, engine: Engine = HERE
+) -> PartDone:
     """Score a part of a run's harvest, beside other machines that score other parts.
 
     They need the same run (its folder, or a copy) with the same versions of firth and its
     libraries, and are asked for the same harvest. What they write goes into the run's folder
-    `PARTS`, that of a copy to be copied back. A part that was interrupted continues.
+    `PARTS`, that of a copy to be copied back; or into a store, while they work. A part that was
+    interrupted continues, with a store on any machine.
 
     Raises:
-        MissingStageError, InputError: As `harvest`.
+        MissingStageError, InputError: As `harvest`; or the store cannot be reached.
         DamagedError: A stage that is read is not as it was written.
     """
     asked = _Asked.of(run)
     shards, folder = asked.shards(run), asked.folder(run)
     mine = [shard for shard in shards if shard.number % part.of == part.number - 1]
     handed = run.handed(HARVEST, asked.reads, [*asked.settings, "harvest"])
-    score(handed, mine, folder, asked.blocklist)
+    if store is not None:
+        shared = SharedParts(store, folder)
+        shared.fetch(mine)
+        score(handed, mine, folder, asked.blocklist, engine, shared.keep)
+        shared.flush()
+        return PartDone(part, folder, len(mine), shared.missing(shards), store.address)
+    score(handed, mine, folder, asked.blocklist, engine)
     there = {path.name for path in folder.glob("shard-*.parquet")} if folder.is_dir() else set()
     return PartDone(part, folder, len(mine), sum(shard.file not in there for shard in shards))
 
 
-def score(run: Run, shards: Sequence[Shard], folder: Path, blocklist: Blocklist) -> None:
-    """Score the shards that a folder does not hold, one after the other, into it.
+def score(
+    run: Run,
+    shards: Sequence[Shard],
+    folder: Path,
+    blocklist: Blocklist,
+    engine: Engine = HERE,
+    keep: Callable[[Shard], object] = lambda _: None,
+) -> None:
+    """Have the shards scored that a folder does not hold, and write them into it.
 
     Args:
         run: As the stage sees it.
         shards: Which; in any order and by however many such calls, the files are the same.
         folder: Made where it is missing.
         blocklist: Sentences that must not be harvested.
+        engine: Who scores them.
+        keep: Told of each shard when the folder holds it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    opened = cache(lambda: ShardScorer(run, blocklist))  # models that nothing asks stay closed
+    whole = {shard for shard in shards if shard.is_whole(folder)}
+    left = [shard for shard in shards if shard not in whole]
     with bar("Harvest: pairs", sum(shard.size for shard in shards)) as shown:
-        for shard in shards:
-            if not shard.is_whole(folder):
-                opened().write(shard, folder)
+        for shard in sorted(whole, key=lambda one: one.number):
+            keep(shard)
+            shown.advance(shard.size)
+        scored = engine.map(Scoring(run, blocklist), left)
+        for shard, table in zip(left, scored, strict=True):
+            shard.write(table, folder)
+            keep(shard)
             shown.advance(shard.size)
 
 

@@ -1,7 +1,7 @@
 """What scores shards: all that a worker opens, once, whatever engine it works for."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -18,6 +18,23 @@ from firth.paper.settings import Weights
 from firth.run.run import Run
 
 Contexts = list[list[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """The work of a harvest: shards in, tables of scored pairs out.
+
+    Attributes:
+        run: As the stage sees it.
+        blocklist: Sentences that must not be harvested.
+    """
+
+    run: Run
+    blocklist: Blocklist
+
+    def open(self) -> "Callable[[Shard], pa.Table]":
+        """What scores shards; errors as of `ShardScorer`."""
+        return ShardScorer(self.run, self.blocklist).score
 
 
 class ShardScorer:
@@ -37,8 +54,8 @@ class ShardScorer:
         self._planner = Planner(self._corpus, ChunkIndex.open(run), blocklist, run.config)
         self._origin = Origin.open(run)
 
-    def write(self, shard: Shard, folder: Path) -> None:
-        """Score a shard and write its file into a folder, atomically.
+    def score(self, shard: Shard) -> pa.Table:
+        """The pairs of a shard with their scores, as `firth.harvest.shards.read_shard` has them.
 
         Raises:
             InputError: Every sentence that was drawn is blocked.
@@ -53,7 +70,7 @@ class ShardScorer:
         table = pa.table(columns, SCHEMA.names).cast(SCHEMA)
         for name, values in parts.items():
             table = table.append_column(f"{PART}{name}", pa.array(values, pa.float64()))
-        shard.write(table, folder)
+        return table
 
 
 def _scored(

@@ -1,7 +1,7 @@
 """Shards, the unit of a harvest: a shard's key fixes its sentences, its random numbers, its bytes.
 
-Whoever scores a shard, in whatever order and on whatever machine, writes the same file. An engine
-(`firth.harvest.harvest`: one process, or parts on several machines) only decides who scores which.
+Whoever scores a shard, in whatever order and on whatever machine, makes the same table. An engine
+(`firth.run.engine`), and the part of a harvest that it is given, only decide who scores which.
 """
 
 from dataclasses import dataclass

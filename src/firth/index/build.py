@@ -14,6 +14,7 @@ from firth.index.encoder import TextEncoder
 from firth.index.index import CODES, ENCODER, VECTORS
 from firth.index.vectors import SHARD, Stacked, create, open_array, write_vectors
 from firth.index.words import MOST_SENTENCES, write_lists
+from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.files import write_json
 from firth.run.pretrained import PretrainedFiles
@@ -28,10 +29,14 @@ _SAMPLE = 50_000
 """Vectors whose mean the codes are centred on."""
 
 
-def build_index(run: Run) -> Outcome:
+def build_index(run: Run, *, engine: Engine = HERE) -> Outcome:
     """Store the vectors of all sentences of a run, by its Surrogate or `index.model`.
 
     An interrupted call continues with the shard it was at.
+
+    Args:
+        run: The run.
+        engine: Who encodes the sentences.
 
     Raises:
         MissingStageError: The run has no corpus, or no Surrogate and no other model is named.
@@ -48,12 +53,16 @@ def build_index(run: Run) -> Outcome:
         reads.append(SURROGATE)
     else:
         inputs["model"] = PretrainedFiles.find(model).fingerprint
+
+    def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        return _build(handed, workspace, engine)
+
     return run.build(
-        INDEX, _build, reads=reads, settings=["seed"], places=["index.model"], inputs=inputs
+        INDEX, fill, reads=reads, settings=["seed"], places=["index.model"], inputs=inputs
     )
 
 
-def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
+def _build(run: Run, workspace: Path, engine: Engine) -> Mapping[str, Any]:
     model = run.config.index.model
     library = Library.open(run)
     encoder = TextEncoder.open(model or run.folder(SURROGATE))
@@ -79,6 +88,7 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
         texts,
         len(library),
         "Index: sentences",
+        engine=engine,
     )
     vectors = Stacked([open_array(workspace / VECTORS)])
     chosen = np.linspace(0, len(vectors) - 1, min(_SAMPLE, len(vectors))).astype(np.int64)

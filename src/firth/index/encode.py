@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from firth.corpus import ADDED, CORPUS
-from firth.corpus.inputs import Format as Kind
+from firth.corpus.formats import Format as Kind
 from firth.corpus.inputs import Problem, resolve_inputs
 from firth.corpus.library import Library
 from firth.corpus.read import read_source
@@ -24,6 +24,7 @@ from firth.corpus.store import ArrowWriter
 from firth.index.encoder import TextEncoder
 from firth.index.vectors import SHARD, Convert, Numbers, open_array, write_vectors
 from firth.lexical.arrays import to_int8
+from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.files import claim_file, fingerprint_value, read_json, write_atomically, write_json
 from firth.run.pretrained import PretrainedFiles
@@ -83,6 +84,7 @@ def encode(
     text_field: str | None = None,
     id_field: str | None = None,
     force: bool = False,
+    engine: Engine = HERE,
 ) -> Encoded:
     """Write the unit vectors of all sentences of a run, or of all records of a file.
 
@@ -100,6 +102,7 @@ def encode(
         text_field: Field of the text in records.
         id_field: Field of their names.
         force: Replace what is in the way.
+        engine: Who encodes, such as `firth.run.cluster.Cluster()`; the bytes are the same.
 
     Raises:
         InputError: A file is in the way or cannot be written; the source or the model cannot be
@@ -154,6 +157,7 @@ def encode(
         len(table),
         "Encoding",
         _CONVERT[kind],
+        engine,
     )
     stored = open_array(work / _ROWS)
     with write_atomically(out) as partial:

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.lexical.arrays import Singles
+from firth.run.errors import InputError
 from firth.run.files import read_json
-from firth.run.pretrained import find_model, look, open_encoder
+from firth.run.pretrained import PretrainedFiles, find_model, look, open_encoder
 
 Vectors = Singles
 
@@ -53,6 +54,16 @@ class TextEncoder(ABC):
         if table := _static_table(folder):
             return _Static(str(name), folder, table)
         return _Model(str(name))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It travels as its name, and what its files are known by: who gets it opens its own."""
+        return _opened_again, (self.name, PretrainedFiles.find(self.name).fingerprint)
+
+
+def _opened_again(name: str, fingerprint: str) -> TextEncoder:
+    if PretrainedFiles.find(name).fingerprint != fingerprint:
+        raise InputError(f"{name}: another model here than where the work was begun")
+    return TextEncoder.open(name)
 
 
 class _Static(TextEncoder):

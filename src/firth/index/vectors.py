@@ -1,6 +1,7 @@
 """Vectors on disk: written as a stream that can be interrupted, read as if they were one array."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.index.encoder import TextEncoder, Vectors
+from firth.run.engine import HERE, Engine
 from firth.run.files import read_json, write_json
 from firth.run.progress import bar
 
@@ -18,6 +20,17 @@ Convert = Callable[[Vectors], Numbers]
 """Unit vectors in, rows of the file out."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Encoding:
+    """Work: texts in, rows of the file out."""
+
+    encoder: TextEncoder
+    convert: Convert
+
+    def open(self) -> Callable[[Sequence[str]], Numbers]:
+        return lambda texts: self.convert(self.encoder.encode(texts))
+
+
 def write_vectors(
     path: Path,
     progress: Path,
@@ -26,6 +39,7 @@ def write_vectors(
     count: int,
     title: str,
     convert: Convert = lambda vectors: vectors.astype(np.float16),
+    engine: Engine = HERE,
 ) -> None:
     """Write the unit vectors of `count` texts to a .npy file; continue what a call has begun.
 
@@ -37,6 +51,7 @@ def write_vectors(
         count: Of texts.
         title: Shown beside the bar.
         convert: From float32 to what is stored; float16 by default.
+        engine: Who encodes; the bytes are the same.
     """
     sample = convert(np.zeros((1, encoder.dimensions), np.float32))
     done = 0
@@ -49,13 +64,16 @@ def write_vectors(
         rows = create(path, sample.dtype, shape)
     with bar(title, count) as shown:
         shown.advance(done)
-        for start in range(done, count, SHARD):
-            end = min(start + SHARD, count)
-            rows[start:end] = convert(encoder.encode(texts(start, end)))
+        starts = range(done, count, SHARD)
+        shards = (texts(start, min(start + SHARD, count)) for start in starts)
+        encoded = engine.map(_Encoding(encoder, convert), shards)
+        for start, found in zip(starts, encoded, strict=True):
+            end = start + len(found)
+            rows[start:end] = found
             if isinstance(rows, np.memmap):
                 rows.flush()
             write_json(progress, end)
-            shown.advance(end - start)
+            shown.advance(len(found))
     progress.unlink(missing_ok=True)
 
 

@@ -109,6 +109,8 @@ class _Handed:
         self._section, self._paths, self._to = section, paths, to
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # which a copy or another process asks for
+            raise AttributeError(name)
         inner = tuple(path[1:] for path in self._paths if path[0] == name)
         if not inner:
             raise RuntimeError(f"{self._to} reads the setting {name}, which it does not declare")

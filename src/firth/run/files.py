@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,19 @@ from typing import Any
 from firth.run.errors import InputError
 
 _BLOCK = 1 << 20
+_CACHE = "FIRTH_CACHE"
+"""Environment variable that names the folder of the cache."""
+
+
+def cache_folder() -> Path:
+    """Where the platform keeps caches: `$FIRTH_CACHE` if set, else the user's own folder."""
+    if named := os.environ.get(_CACHE):
+        return Path(named)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "firth"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "firth" / "cache"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firth"
 
 
 def claim_file(path: Path, force: bool = False) -> None:
@@ -94,10 +108,15 @@ def fingerprint_file(path: Path) -> str:
     return digest.hexdigest()
 
 
+def fingerprint_bytes(content: bytes) -> str:
+    """BLAKE2b-160 of bytes, hexadecimal."""
+    return hashlib.blake2b(content, digest_size=20).hexdigest()
+
+
 def fingerprint_value(value: object) -> str:
     """BLAKE2b-160 of a value's canonical JSON, hexadecimal."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+    return fingerprint_bytes(text.encode("utf-8", "surrogatepass"))
 
 
 def sync(path: Path) -> None:

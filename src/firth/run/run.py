@@ -68,7 +68,7 @@ class Run:
         Raises:
             InputError: A file that firth did not write is in its place.
         """
-        self._claim()
+        self.claim()
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path}: a file; expected the folder of a run")
         self.path.mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ class Run:
         final = self.path / stage.name
         if self._is_saved() and (found := up_to_date(final, wanted)):
             return Outcome(found, reused=True)
-        self._claim()
+        self.claim()
         with self.locked():
             handed = self.handed(stage, reads, (*settings, *places))
             outcome = execute(final, wanted, lambda workspace: fill(handed, workspace))
@@ -218,13 +218,19 @@ class Run:
                 with suppress(OSError):
                     self.path.rmdir()
 
+    def manifests(self) -> Iterator[Path]:
+        """The manifest of each stage that is built, and of each folder of results in the run."""
+        for path in sorted(self.path.rglob(MANIFEST)):
+            parts = path.parent.relative_to(self.path).parts
+            # Workspaces, and what was kept of damaged stages, are none.
+            if not any(part.startswith(".") or _SET_ASIDE.search(part) for part in parts):
+                yield path
+
     def check(self) -> dict[str, list[str]]:
         """Read every byte of every stage; stage → what is not as it was written (docs/run.md)."""
         found = {}
-        for path in sorted(self.path.rglob(MANIFEST)):
+        for path in self.manifests():
             name = path.parent.relative_to(self.path)
-            if any(part.startswith(".") or _SET_ASIDE.search(part) for part in name.parts):
-                continue  # a workspace, or what was kept of a damaged stage
             try:
                 manifest = Manifest.read(path.parent)
             except DamagedError as error:
@@ -249,7 +255,9 @@ class Run:
         except ConfigError:
             return False
 
-    def _claim(self) -> None:
+    def claim(self) -> None:
+        """Raise `InputError` where a file that firth did not write is in the configuration's
+        place."""
         path = self.path / CONFIG
         if not path.exists() or self._is_saved():
             return
@@ -261,30 +269,34 @@ class Run:
 
 
 class _HandedRun(Run):
-    """A run as a stage sees it: only what the stage declares."""
+    """A run as a stage sees it: only what the stage declares, as it was when it was handed over,
+    whoever looks at it, and from where."""
 
     def __init__(
         self, run: Run, stage: Stage, reads: Sequence[Stage], settings: Sequence[str]
     ) -> None:
         super().__init__(run.path, cast(Config, run.config.handed(settings, stage.name)))
-        self._run, self._stage, self._reads = run, stage, frozenset(each.name for each in reads)
+        self._run, self._stage, self._reads = run, stage, run.inputs(*reads)
 
     def changed(self, changes: Mapping[str, Any]) -> Run:
         raise RuntimeError(f"stage {self._stage.name} changes its own configuration")
 
     def folder(self, stage: Stage) -> Path:
-        self._allow(stage)
+        self.manifest(stage)
         return self._run.folder(stage)
 
     def manifest(self, stage: Stage) -> Manifest:
-        self._allow(stage)
-        return self._run.manifest(stage)
-
-    def has(self, stage: Stage) -> bool:
-        return stage.name in self._reads and self._run.has(stage)
-
-    def _allow(self, stage: Stage) -> None:
         if stage.name not in self._reads:
             raise RuntimeError(
                 f"stage {self._stage.name} reads {stage.name}, which it does not declare"
             )
+        found = self._run.manifest(stage)
+        if found.digest != self._reads[stage.name]:
+            raise DamagedError(
+                f"{self.path.absolute() / stage.name}: another than the one that stage "
+                f"{self._stage.name} was begun with"
+            )
+        return found
+
+    def has(self, stage: Stage) -> bool:
+        return stage.name in self._reads and self._run.has(stage)

@@ -95,18 +95,22 @@ class Manifest:
         if not path.is_file():
             return None
         try:
-            stored = read_json(path)
+            return cls.parse(read_json(path), str(path))
         except InputError as error:
             raise DamagedError(str(error)) from error
+
+    @classmethod
+    def parse(cls, stored: Any, where: str) -> "Manifest":
+        """Of what a manifest's file holds; raise `DamagedError` where that is none of firth's."""
         kinds = {"stage": str, "code": str, "request": str}
         names = {each.name for each in fields(cls)}
         whole = isinstance(stored, dict) and set(stored) == names
         if not whole or not all(isinstance(stored[n], kinds.get(n, dict)) for n in names):
-            raise DamagedError(f"{path}: not a manifest of firth's")
+            raise DamagedError(f"{where}: not a manifest of firth's")
         for known in stored["outputs"].values():
             sized = isinstance(known, dict) and isinstance(known.get("bytes"), int)
             if not sized or not isinstance(known.get("blake2b"), str):
-                raise DamagedError(f"{path}: not a manifest of firth's")
+                raise DamagedError(f"{where}: not a manifest of firth's")
         return cls(**stored)
 
     def damage(self, folder: Path, *, bytes_too: bool = False) -> list[str]:
@@ -175,13 +179,12 @@ def execute(final: Path, wanted: Manifest, build: Build) -> Outcome:
     if found := up_to_date(final, wanted):
         _discard(workspace)
         return Outcome(found, reused=True)
-    _claim(final)
+    claim(final)
     if (old := Manifest.read(final)) and (damage := old.damage(final, bytes_too=True)):
         note(f"{final}: damaged ({'; '.join(damage)}); it is built again")
     finished = up_to_date(workspace, wanted) or _build(workspace, wanted, build)
     shutil.rmtree(workspace / SCRATCH, ignore_errors=True)
-    (workspace / _REQUEST).unlink(missing_ok=True)
-    _move_into_place(workspace, final)
+    move_into_place(workspace, final)
     return Outcome(finished, reused=False)
 
 
@@ -205,15 +208,28 @@ def copy_stage(folder: Path, out: Path) -> None:
     execute(place, replace(found, outputs={}, summary={}), fill)
 
 
-def _build(workspace: Path, wanted: Manifest, build: Build) -> Manifest:
+def open_workspace(workspace: Path, request: str) -> Path:
+    """A folder to work in, with what an interrupted call left there of the same request.
+
+    Returns:
+        The file that marks whose it is.
+
+    Raises:
+        InputError: It holds files that firth did not write.
+    """
     marker = workspace / _REQUEST
-    if _request(marker) != wanted.request:
+    if _request(marker) != request:
         _discard(workspace)
         workspace.mkdir(parents=True)
-        write_json(marker, wanted.request)
+        write_json(marker, request)
     (workspace / MANIFEST).unlink(missing_ok=True)
     for torn in workspace.rglob(".*.partial"):
         torn.unlink()
+    return marker
+
+
+def _build(workspace: Path, wanted: Manifest, build: Build) -> Manifest:
+    marker = open_workspace(workspace, wanted.request)
     summary = dict(build(workspace))
     # Checkpoints and marker stay until the manifest is written: a full disk costs no work.
     outputs = {}
@@ -237,7 +253,7 @@ def _request(marker: Path) -> object:
         return None
 
 
-def _claim(final: Path) -> None:
+def claim(final: Path) -> None:
     """Raise `InputError` where putting a stage to `final` would cost the user something.
 
     A stage whose manifest is damaged is set aside, for nobody can tell whose files are in it.
@@ -291,10 +307,12 @@ def _discard(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _move_into_place(workspace: Path, final: Path) -> None:
+def move_into_place(workspace: Path, final: Path) -> None:
+    """Put a finished stage to its place; errors as of `claim`."""
+    (workspace / _REQUEST).unlink(missing_ok=True)
     stale = final.with_name(f".{final.name}.stale")
     _discard(stale)
-    _claim(final)
+    claim(final)
     if final.exists():
         os.replace(final, stale)
     os.replace(workspace, final)

@@ -15,6 +15,7 @@ from firth.origin import ORIGIN
 from firth.origin.origin import Origin
 from firth.origin.settings import Method
 from firth.paper.retrieve.build import build_index
+from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.pretrained import PretrainedFiles
@@ -81,6 +82,7 @@ def distill(
     batch: int | None = None,
     learning_rate: float | None = None,
     calibration: str | Calibration | None = None,
+    engine: Engine = HERE,
 ) -> Distilled:
     """Train the Surrogate of a run and save it in the run (§3.4).
 
@@ -100,6 +102,7 @@ def distill(
         batch: Sentences, or pairs, a step.
         learning_rate: Peak rate.
         calibration: `match`, `quantile`, `zscore` or `none`; way paper.
+        engine: Who has the teacher read, or makes a harvest that is missing; one process learns.
 
     Raises:
         MissingStageError: A stage is not built; the message names the command.
@@ -120,15 +123,14 @@ def distill(
         wanted = {"base": base, "epochs": epochs, "batch": batch, "learning_rate": learning_rate,
                   "calibration": None if calibration is None else str(calibration)}  # fmt: skip
         opened = Run.open(run).changed({"cross_encoder": wanted})
-        return Distilled.open(
-            opened, build_cross_encoder(opened).reused, Architecture.CROSS_ENCODER
-        )
+        outcome = build_cross_encoder(opened, engine=engine)
+        return Distilled.open(opened, outcome.reused, Architecture.CROSS_ENCODER)
     changes = {"base": base, "teacher": teacher, "epochs": epochs, "batch": batch}
     names = {"way": way, "calibration": calibration}
     changes |= {name: None if kind is None else str(kind) for name, kind in names.items()}
     opened = Run.open(run).changed({"surrogate": changes | {"learning_rate": learning_rate}})
     if way_of(opened) is Way.MATRICES:
-        build_teacher(opened)
+        build_teacher(opened, engine=engine)
     return Distilled.open(opened, build_surrogate(opened).reused)
 
 
@@ -162,16 +164,17 @@ def build_surrogate(run: Run) -> Outcome:
     return run.build(SURROGATE, fill, reads=reads, settings=settings, inputs=inputs, code=ways[way])
 
 
-def build_cross_encoder(run: Run) -> Outcome:
+def build_cross_encoder(run: Run, *, engine: Engine = HERE) -> Outcome:
     """Bring the stage up to date with the run's configuration; see `distill`.
 
-    A harvest that is missing is made first, unless Origin is as printed, which takes days for it.
+    A harvest that is missing is made first, by an engine, unless Origin is as printed, which takes
+    days for it.
     """
     reads = [CORPUS, TOKENIZER, HARVEST]
     inputs = base_inputs(run.config.cross_encoder.base, "cross_encoder.base")
     if not run.has(HARVEST) and run.config.origin.method is not Method.PAPER:
         build_index(run)
-        build_harvest(run)
+        build_harvest(run, engine=engine)
     run.inputs(*reads)
     code = "firth.surrogate.by_cross"
 

@@ -25,9 +25,11 @@ from firth.origin.blend import Blend
 from firth.origin.ensemble import EnsembleOrigin
 from firth.origin.origin import Origin
 from firth.origin.settings import Method
+from firth.run.engine import HERE, Engine, Work
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file, read_json, write_atomically, write_json
 from firth.run.pretrained import PretrainedFiles, open_encoder
+from firth.run.progress import bar
 from firth.run.run import CONFIG, Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome
@@ -40,6 +42,7 @@ HELD_OUT = 1_000
 FEWEST = 60
 FEWEST_WORDS, MOST_WORDS = 3, 40
 _SENTENCES, _RECORD = "sentences.npy", "teacher.json"
+Halves = np.ndarray[Any, np.dtype[np.float16]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +53,7 @@ class Shards:
         parts: float16, (`SHARD`, d) each, the last one shorter.
     """
 
-    parts: tuple[np.ndarray[Any, np.dtype[np.float16]], ...]
+    parts: tuple[Halves, ...]
 
     @classmethod
     def open(cls, folder: Path, count: int) -> "Shards":
@@ -184,8 +187,12 @@ def teacher_inputs(run: Run) -> dict[str, str]:
     return {"teacher": found}
 
 
-def build_teacher(run: Run) -> Outcome:
+def build_teacher(run: Run, *, engine: Engine = HERE) -> Outcome:
     """Choose the sentences, and have the teacher read them.
+
+    Args:
+        run: The run.
+        engine: Who reads.
 
     Raises:
         ConfigError: The teacher is Origin as printed.
@@ -198,8 +205,10 @@ def build_teacher(run: Run) -> Outcome:
     reads = [CORPUS, CONTEXT] if own else [CORPUS]
     run.inputs(*reads)  # a stage that is missing is named before a teacher is downloaded
 
+    inputs = teacher_inputs(run)
+
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
-        return _fill(handed, workspace, blocklist)
+        return _fill(handed, workspace, blocklist, inputs, engine)
 
     return run.build(
         TEACHER,
@@ -207,33 +216,45 @@ def build_teacher(run: Run) -> Outcome:
         reads=reads,
         settings=["seed", "surrogate.sentences", *(["context.precision"] if own else [])],
         places=["surrogate.teacher"],
-        inputs=teacher_inputs(run)
+        inputs=inputs
         | {f"blocklist/{number}": fingerprint_file(path) for number, path in enumerate(files)},
         code=__name__,
     )
 
 
-def _fill(run: Run, workspace: Path, blocklist: Blocklist) -> Mapping[str, Any]:
+def _fill(
+    run: Run, workspace: Path, blocklist: Blocklist, inputs: Mapping[str, str], engine: Engine
+) -> Mapping[str, Any]:
     corpus, seed = Corpus.open(run), derive_seed(run.config.seed, "teacher")
     chosen = choose_sentences(corpus, run.config.surrogate.sentences, blocklist, seed)
     with write_atomically(workspace / _SENTENCES) as partial, partial.open("wb") as file:
         np.save(file, chosen)
-    name, read = _reader(run)
-    dimensions = 0 if read is None else _read_all(corpus, chosen, read, workspace)
-    record = {"name": name, "dimensions": dimensions, "sentences": len(chosen)}
+    reader = _Reader(run, inputs)
+    dimensions = _read_all(corpus, chosen, reader, workspace, engine) if reader.keeps else 0
+    record = {"name": reader.name, "dimensions": dimensions, "sentences": len(chosen)}
     write_json(workspace / _RECORD, record)
     return record
 
 
-def _read_all(corpus: Corpus, chosen: Ints, read: "Read", folder: Path) -> int:
+def _read_all(
+    corpus: Corpus,
+    chosen: Ints,
+    work: Work[Sequence[str], Halves],
+    folder: Path,
+    engine: Engine = HERE,
+) -> int:
     """Write the vectors that are not there yet; how many dimensions they have."""
-    for number, start in enumerate(range(0, len(chosen), SHARD)):
-        path = folder / _shard(number)
-        if not path.is_file():  # a shard that is there is a whole one
-            title = f"Teacher: sentences from {start:,} of {len(chosen):,}"
-            vectors = read(corpus.texts(chosen[start : start + SHARD]), title)
-            with write_atomically(path) as partial, partial.open("wb") as file:
-                np.save(file, vectors.astype(np.float16))
+    shards = {_shard(number): chosen[start : start + SHARD]
+              for number, start in enumerate(range(0, len(chosen), SHARD))}  # fmt: skip
+    # One that is there is a whole one.
+    left = {name: rows for name, rows in shards.items() if not (folder / name).is_file()}
+    with bar("Teacher: sentences", len(chosen)) as shown:
+        shown.advance(len(chosen) - sum(map(len, left.values())))
+        read = engine.map(work, (corpus.texts(rows) for rows in left.values()))
+        for name, vectors in zip(left, read, strict=True):
+            with write_atomically(folder / name) as partial, partial.open("wb") as file:
+                np.save(file, vectors)
+            shown.advance(len(vectors))
     return int(np.load(folder / _shard(0), mmap_mode="r").shape[1])
 
 
@@ -241,23 +262,46 @@ def _shard(number: int) -> str:
     return f"vectors-{number:05}.npy"
 
 
-Read = Callable[[Sequence[str], str], Floats]
+class _Reader:
+    """Work: the teacher's vectors of some texts. It travels as what it is opened of.
 
+    Args:
+        run: As the stage sees it.
+        inputs: What is known of a teacher outside the run (`teacher_inputs`).
 
-def _reader(run: Run) -> tuple[str, Read | None]:
-    """The teacher's name, and what gives its vectors, if they are worth keeping."""
-    source = origin_run(run)
-    if source is not None:
-        encoder: SentenceEncoder = open_own_encoder(source)
-        read = None if encoder.kind is Encoder.BAG else encoder.encode
-        return f"Origin: {encoder.name}", read
-    model = open_encoder(str(run.config.surrogate.teacher), None)
+    Attributes:
+        name: The teacher's, for people.
+        keeps: Whether its vectors are worth keeping.
 
-    def encode(texts: Sequence[str], title: str) -> Floats:
-        found = model.encode(list(texts), show_progress_bar=False)
+    Raises:
+        InputError: The teacher is another here.
+    """
+
+    def __init__(self, run: Run, inputs: Mapping[str, str]) -> None:
+        self._opened_of = run, inputs
+        if teacher_inputs(run) != inputs:
+            raise InputError(f"surrogate.teacher: {run.config.surrogate.teacher}: another model "
+                             "here than where the work was begun")  # fmt: skip
+        source = origin_run(run)
+        self._own: SentenceEncoder | None = None if source is None else open_own_encoder(source)
+        if self._own is not None:
+            self.name, self.keeps = f"Origin: {self._own.name}", self._own.kind is not Encoder.BAG
+        else:
+            teacher = str(run.config.surrogate.teacher)
+            self._model = open_encoder(teacher, None)
+            self.name, self.keeps = Path(teacher).name, True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Reader, self._opened_of
+
+    def open(self) -> Callable[[Sequence[str]], Halves]:
+        return lambda texts: self._read(texts).astype(np.float16)
+
+    def _read(self, texts: Sequence[str]) -> Floats:
+        if self._own is not None:
+            return self._own.encode(texts, "Teacher: a part of them")
+        found = self._model.encode(list(texts), show_progress_bar=False)
         return unit(np.asarray(found, np.float64))
-
-    return Path(str(run.config.surrogate.teacher)).name, encode
 
 
 def choose_sentences(corpus: Corpus, most: int, blocklist: Blocklist, seed: int) -> Ints:

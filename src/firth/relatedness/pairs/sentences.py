@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.corpus.inputs import Format, Source, resolve_inputs
+from firth.corpus.formats import Format
+from firth.corpus.inputs import Source, resolve_inputs
 from firth.corpus.lines import Advance, read_lines
 from firth.lexical.words import words
 from firth.relatedness.pairs.overlap import Bags, Ints, bags_of, close_in_length
