@@ -213,7 +213,7 @@ def language_model(folder: Path) -> str:
 
     made = folder / "made-up"
     if not made.is_dir():
-        tokenizer = PreTrainedTokenizerFast(
+        tokenizer: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
             tokenizer_file=str(source(folder) / "tokenizer" / "tokenizer.json"), pad_token="<pad>"
         )
         config = LlamaConfig(

@@ -31,6 +31,7 @@ def test_pairs_are_compared_as_by_loops(space: WordSpace, texts: list[str], bloc
     right = [*range(len(texts))] * len(texts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stem_table, "_PAIRS", block)
+        patch.setattr(stem_table, "_CELLS", 16 * block)
         table = StemTable.of(space, texts)
         learned, directions = table.products(left, right)
         squares = table.squares()

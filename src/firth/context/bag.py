@@ -237,7 +237,8 @@ def learn(
         # Read at once: each reading has a gradient of the size of the whole vocabulary.
         (firsts, starts), (seconds, more) = batch
         both = torch.cat((firsts, seconds)), torch.cat((starts, more + len(firsts)))
-        return contrast(*model(*both).chunk(2), config.temperature)
+        one, two = model(*both).chunk(2)
+        return contrast(one, two, config.temperature)
 
     history = train(model, pairs, loss_of, schedule, scratch, title)
     title = f"contrastive bag of words ({config.dimensions}-d)"

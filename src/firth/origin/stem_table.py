@@ -13,8 +13,9 @@ from firth.lexical.arrays import Floats, Ints, ranges
 from firth.lexical.spelling import ngrams
 from firth.lexical.word_space import WordSpace
 
-_PAIRS = 1 << 8
-"""Pairs of texts whose n-grams are compared at once."""
+_PAIRS, _CELLS = 1 << 8, 1 << 14
+"""Of texts whose n-grams are multiplied, and of stems that are compared at once, about: of more,
+most stems stand in different pairs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,22 +108,29 @@ class StemTable:
     def alike(self, left: Sequence[int], right: Sequence[int]) -> Iterator[Floats]:
         """How far the spelling of the stems of two texts agrees, (stems of the one, of the other),
         in [0, 1], for each text of `left` and that of `right` beside it."""
-        counts = np.diff(self.bounds)
-        for start in range(0, len(left), _PAIRS):
-            one, two = (np.asarray(side[start : start + _PAIRS]) for side in (left, right))
-            n, m = counts[one], counts[two]
-            wide = np.repeat(m, n)
-            rows = np.repeat(self.numbers[ranges(self.bounds[one], n)], wide)
-            columns = self.numbers[ranges(np.repeat(self.bounds[two], n), wide)]
+        one, two = np.array(left, np.int64), np.array(right, np.int64)
+        n, m = (np.diff(self.bounds)[side] for side in (one, two))
+        blocks = np.flatnonzero(np.diff(np.cumsum(n * m) // _CELLS)) + 1
+        for some in np.split(np.arange(len(one)), blocks):
+            yield from self._alike(one[some], two[some], n[some], m[some])
+
+    def _alike(self, one: Ints, two: Ints, n: Ints, m: Ints) -> Iterator[Floats]:
+        """Every stem that stands in a text of `one` with every one in a text of `two`, then what of
+        that each pair of texts needs."""
+        wide = np.repeat(m, n)
+        rows = np.repeat(self.numbers[ranges(self.bounds[one], n)], wide)
+        columns = self.numbers[ranges(np.repeat(self.bounds[two], n), wide)]
+        places, grams = [], []
+        for numbers in (rows, columns):
             used = np.zeros(len(self.stems), bool)
-            used[rows] = used[columns] = True
-            place, grams = np.cumsum(used) - 1, self.grams[used]
-            shared = (grams @ grams.T).tocsc()  # which sorts, so that cells are found quickly
-            found = np.asarray(shared[place[rows], place[columns]]).ravel()
-            found = found / np.sqrt(self.sizes[rows] * self.sizes[columns])
-            ends = np.concatenate(([0], np.cumsum(n * m))).tolist()
-            for (a, b), height, width in zip(pairwise(ends), n.tolist(), m.tolist(), strict=True):
-                yield found[a:b].reshape(height, width)
+            used[numbers] = True
+            places.append((np.cumsum(used) - 1)[numbers])
+            grams.append(self.grams[used])
+        shared = (grams[0] @ grams[1].T).toarray()[places[0], places[1]]
+        found = shared / np.sqrt(self.sizes[rows] * self.sizes[columns])
+        ends = np.concatenate(([0], np.cumsum(n * m))).tolist()
+        for (a, b), height, width in zip(pairwise(ends), n.tolist(), m.tolist(), strict=True):
+            yield found[a:b].reshape(height, width)
 
 
 def _sums(rows: sparse.csr_matrix) -> list[float]:

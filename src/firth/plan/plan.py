@@ -18,6 +18,8 @@ from firth.run.screen import WIDTH, plural, wrapped
 from firth.run.table import table
 
 PROBE_WORDS = 400_000
+_SEEN = 100
+"""Times the probe up to which the search for neighbours is not seen beside the scoring."""
 MOST_WORDS, MOST_PAIRS = 10**12, 10**9
 _SECONDS = (
     (31_557_600, "years"), (86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"),
@@ -297,6 +299,11 @@ def _device() -> str | None:
 def _warnings(plan: Plan) -> list[str]:
     """What this machine does not have."""
     told = []
+    if plan.size.pairs and plan.size.sentences > _SEEN * plan.probed.sentences:
+        told.append(
+            "A harvest seeks near neighbours in all chunks; a probe is too small to see what that "
+            "takes of so many (docs/scale.md)."
+        )
     held = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     over = [one.stage for one in plan.stages if one.memory.at(one.amounts) > held]
     if over:

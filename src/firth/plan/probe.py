@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 
@@ -33,10 +34,12 @@ from firth.run.stage import Stage
 from firth.surrogate import SURROGATE
 from firth.surrogate.settings import BaseKind
 
-PARTS = ((1 / 16, 1 / 8), (1 / 8, 1 / 8), (1 / 4, 1 / 8), (1 / 2, 1 / 2), (1.0, 1 / 4))
-"""Shares of the probe's text, and of work that is the same for any text (steps, questions, pairs):
-they differ, so that one can be told from the other. What the first part costs is not believed: it
-loads the libraries."""
+PARTS = (
+    (1 / 16, 1 / 8, 1), (1 / 8, 1 / 8, 16), (1 / 4, 1 / 8, 1), (1 / 2, 1 / 2, 16), (1.0, 1 / 4, 1)
+)  # fmt: skip
+"""Shares of the probe's text, and of work that is the same for any text (steps, questions, pairs),
+and how many times as many steps the training of words is divided into: they differ, so that one can
+be told from the other. What the first part costs is not believed: it loads the libraries."""
 FEWEST_DOCUMENTS, FEWEST_WORDS = 40, 20_000
 STEPS_EACH, ASKED, TAUGHT, PAIRS = 160, 800, 20_000, 8_000
 """Whole of that work: steps of each training, questions of a kind, sentences learned from, pairs
@@ -172,8 +175,8 @@ def probes(config: Config, sample: Sample, pairs: bool) -> list[Probe]:
         bar("Plan: parts", len(PARTS)) as shown,
     ):
         steps = _steps(Run(Path(folder) / "run", config), pairs)
-        for number, (share, work) in enumerate(PARTS):
-            place, settings = Path(folder) / str(number), _smaller(config, work)
+        for number, (share, *how) in enumerate(PARTS):
+            place, settings = Path(folder) / str(number), _smaller(config, *how)
             found.append(build_part(place, settings, _part(sample, share), steps))
             shown.advance(1, f"{share:.0%} of the documents")
     return found[1:]
@@ -195,7 +198,7 @@ def build_part(
     with path.open("w", encoding="utf-8") as file:
         for title, text in texts:
             file.write(json.dumps({"title": title, "text": text}) + "\n")
-    corpus = {"inputs": (str(path),), "text_field": "text", "fields": ()}
+    corpus: dict[str, Any] = {"inputs": (str(path),), "text_field": "text", "fields": ()}
     corpus |= {"id_field": None, "date_field": None, "group_by": None}
     settings = config.model_copy(update={"corpus": config.corpus.model_copy(update=corpus)})
     run = Run.create(folder / "run", settings)
@@ -214,13 +217,17 @@ def _part(sample: Sample, share: float) -> Sequence[tuple[str, str]]:
     return sample.texts[:count]
 
 
-def _smaller(config: Config, share: float) -> Config:
+def _smaller(config: Config, share: float, finer: float) -> Config:
     """The settings of a part: with a share of the work that is the same for any text."""
+    batch = max(2, round(config.context.bag.batch / finer))
     steps = {"steps": round(share * STEPS_EACH)}
     return config.changed(
         {
             "check": {"items": round(share * ASKED)},
-            "context": {"tune": steps if config.context.tune.steps else {}},
+            "context": {
+                "bag": {"batch": batch},
+                "tune": steps if config.context.tune.steps else {},
+            },
             "coherence": steps,
             "generator": steps,
             "harvest": {"pairs": max(3 * config.harvest.shard_pairs, round(share * PAIRS))},

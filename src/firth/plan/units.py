@@ -24,10 +24,8 @@ from firth.paper.retrieve import RETRIEVE
 from firth.run.config import Config
 from firth.run.run import Run
 from firth.run.stage import Stage
-from firth.scale import SCALE
 from firth.surrogate import SURROGATE, TEACHER
 from firth.surrogate.settings import BaseKind, Way
-from firth.surrogate.teacher import HELD_OUT
 from firth.surrogate.way import way_of
 
 
@@ -38,6 +36,7 @@ class Unit(StrEnum):
     SENTENCES = "sentences"
     READ = "sentences that the tokenizer reads"
     ASKED = "questions of the check"
+    COMPARED = "comparisons of sentences in training"
     UPDATES = "updates of word vectors"
     STEMS = "stems with a vector"
     CONTEXTS = "contexts"
@@ -46,12 +45,9 @@ class Unit(StrEnum):
     GENERATING = "steps of the generator"
     TAUGHT = "sentences of the teacher"
     SHOWN = "sentences learned from"
-    HELD = "pairs of sentences to test the Surrogate by"
     PIECES = "rows of the table"
-    DRAWN = "pairs of neighbours"
     PAIRS = "pairs"
     LEARNED = "pairs learned from"
-    SOUGHT = "pairs \u00d7 sentences that are sought through"
 
 
 @dataclass(frozen=True)
@@ -84,6 +80,7 @@ class Size:
             # Every n-th batch of a larger corpus, so that half of them at least are read.
             Unit.READ: min(self.sentences, MAX_SENTENCES),
             Unit.ASKED: min(aside, config.check.items),
+            Unit.COMPARED: epochs * steps * bag.batch**2,
             Unit.UPDATES: epochs * steps * self.stems,
             Unit.STEMS: self.stems,
             Unit.CONTEXTS: min(self.sentences, _contexts(config)),
@@ -92,14 +89,11 @@ class Size:
             Unit.GENERATING: config.generator.steps,
             Unit.TAUGHT: taught,
             Unit.SHOWN: taught * config.surrogate.passes(Way.MATRICES),
-            Unit.HELD: min(HELD_OUT, taught / 20) ** 2,
             Unit.PIECES: min(
                 self.pieces, config.surrogate.vocabulary + 2 * config.tokenizer.vocabulary
             ),
-            Unit.DRAWN: min(self.sentences, config.scale.pairs / 4),
             Unit.PAIRS: self.pairs,
             Unit.LEARNED: self.pairs * config.surrogate.passes(Way.PAPER),
-            Unit.SOUGHT: self.pairs * self.sentences,
         }
 
 
@@ -143,7 +137,7 @@ def work_of(stage: Stage, config: Config) -> Work:
     return {
         CORPUS.name: Work((Unit.WORDS,), (Unit.WORDS,)),
         TOKENIZER.name: Work((Unit.READ,)),
-        CHECK.name: Work((Unit.ASKED, Unit.WORDS), (Unit.ASKED,)),
+        CHECK.name: Work((Unit.WORDS,), (Unit.ASKED,)),
         ADAPT.name: Work((Unit.ADAPTING,), accelerated=True),
         RETRIEVE.name: Work((Unit.WORDS,), (Unit.WORDS,), {Unit.SENTENCES: 2}),
         COHERENCE.name: Work(
@@ -151,7 +145,7 @@ def work_of(stage: Stage, config: Config) -> Work:
         ),
         GENERATOR.name: Work((Unit.GENERATING,), (), {Unit.SENTENCES: 40}, accelerated=True),
         CONTEXT.name: Work(
-            (Unit.WORDS, Unit.UPDATES, *adapting),
+            (Unit.WORDS, Unit.COMPARED, Unit.UPDATES, *adapting),
             (Unit.STEMS, Unit.CONTEXTS),
             # A word's number; bounds, document and file of a sentence, and the order of an epoch.
             {Unit.WORDS: 4, Unit.SENTENCES: 56, Unit.STEMS: _ADAM * vector + 500},
@@ -160,7 +154,7 @@ def work_of(stage: Stage, config: Config) -> Work:
         THEMES.name: Work((Unit.CONTEXTS,), (Unit.CONTEXTS,)),
         ORIGIN.name: Work((Unit.ASKED,)),
         HARVEST.name: Work(
-            (Unit.PAIRS, Unit.SOUGHT),
+            (Unit.PAIRS,),
             (Unit.PAIRS,),
             {Unit.PAIRS: 14, Unit.SENTENCES: 9},
             parted=True,
@@ -174,16 +168,11 @@ def work_of(stage: Stage, config: Config) -> Work:
         ),
         SURROGATE.name: Work(
             # A static start counts the words of the corpus.
-            (
-                learned,
-                *((Unit.WORDS, Unit.PIECES) if static else ()),
-                *(() if paper else (Unit.HELD,)),
-            ),
+            (learned, *((Unit.WORDS, Unit.PIECES) if static else ())),
             (Unit.PIECES,) if static else (),
             {**table, **({Unit.LEARNED: 12} if paper else {})},
             accelerated=not static,
         ),
         # Some fifteen stems a sentence, each of some fifty bytes while they are sorted.
-        INDEX.name: Work((Unit.SENTENCES, Unit.STEMS), (Unit.SENTENCES,), {Unit.SENTENCES: 750}),
-        SCALE.name: Work((Unit.DRAWN,)),
+        INDEX.name: Work((Unit.SENTENCES,), (Unit.SENTENCES,), {Unit.SENTENCES: 750}),
     }.get(stage.name, Work())
