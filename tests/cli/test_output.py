@@ -143,7 +143,7 @@ NEW_IN_JSON = {
 """Whose JSON no other test asks for."""
 ELSEWHERE = {
     ("build",), ("adapt",), ("evaluate",), ("compare",), ("leakage",), ("relatedness", "features"),
-    ("relatedness", "models"), ("bws", "plan"), ("corpus", "add"), ("finetune",),  # tests/docs
+    ("relatedness", "models"), ("bws", "plan"), ("corpus", "add"), ("finetune",), ("plan",),
     ("demo",), ("mteb",), ("reproduce",), ("relatedness", "bins"),  # their tables are of the kind
     ("example",), ("serve",), ("bws", "serve"), ("bws", "export"),  # a line
 }  # fmt: skip
