@@ -27,6 +27,7 @@ from firth.surrogate.matrices import (
     linear_fit,
     token_counts,
 )
+from firth.surrogate.settings import SurrogateConfig, Way
 from firth.surrogate.smaller import halve, save, turn
 from firth.surrogate.teacher import Teacher
 
@@ -269,3 +270,16 @@ def test_turning_keeps_every_cosine(found: Distilled) -> None:
     assert after @ after.T == pytest.approx(before @ before.T, abs=1e-3)
     shares = (after / np.linalg.norm(after, axis=1, keepdims=True)).astype(float) ** 2
     assert np.all(np.diff(shares.mean(axis=0)) < 1e-6)
+
+
+def test_a_static_student_is_trained_by_another_teacher_only() -> None:
+    """Of the run's own Origin its start holds all that it can; what is asked for is done."""
+    passes = {
+        (teacher, epochs): SurrogateConfig(teacher=teacher, epochs=epochs).passes(Way.MATRICES)
+        for teacher in (None, "an/encoder")
+        for epochs in (None, 3)
+    }
+    assert passes[None, None] == 0
+    assert passes["an/encoder", None] == 8
+    assert {passes[teacher, 3] for teacher in (None, "an/encoder")} == {3}
+    assert SurrogateConfig(base="layers").passes(Way.MATRICES) == 2

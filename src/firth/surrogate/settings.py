@@ -112,8 +112,8 @@ class SurrogateConfig(Section):
     scale_pairs: Annotated[int, Field(ge=2)] = 10_000
     """paper, match: training pairs whose cosines by the start give the scale of the labels."""
     epochs: Annotated[int, Field(ge=0)] | None = None
-    """None takes 2; by way matrices none for static, which holds what a sum of words can hold from
-    the start (docs/research/surrogate.md, section 10)."""
+    """None takes 2; by way matrices, for static, 8 where a `teacher` is named, else none: the start
+    holds what a sum of words can hold of Origin (docs/research/surrogate.md, 10 and 13)."""
     batch: Count | None = None
     """Sentences a step, or pairs. None takes 512 for static, 128 for layers,
     64 for the others."""
@@ -176,7 +176,9 @@ class SurrogateConfig(Section):
         """Passes over what is learned from: as configured, else what suits the base."""
         if self.epochs is not None:
             return self.epochs
-        return 0 if self.kind is BaseKind.STATIC and way is Way.MATRICES else 2
+        if self.kind is BaseKind.STATIC and way is Way.MATRICES:
+            return 8 if self.teacher is not None else 0
+        return 2
 
 
 class CrossEncoderConfig(Section):
