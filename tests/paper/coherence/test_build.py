@@ -113,7 +113,7 @@ def test_the_cache_holds_the_vectors(trained_run: Run, coherence: Coherence) -> 
 def test_it_learns(base_run: Run, tmp_path: Path) -> None:
     """Documents have one topic each: centres from elsewhere are found out on new documents, by more
     than chance (0.5) has it: of 450 items of three tiny trainings, 0.024 is its standard error."""
-    found, losses = [], []
+    found = []
     for seed in (13, 14, 15):
         run = again(base_run, tmp_path / f"{seed}", steps=160, learning_rate=0.003, hidden=32,
                     embedding=32)  # fmt: skip
@@ -121,7 +121,6 @@ def test_it_learns(base_run: Run, tmp_path: Path) -> None:
         summary = train_coherence(run).manifest.summary
         found.append(summary["accuracy_random"])
         history = json.loads((run.folder(COHERENCE) / HISTORY).read_text())
-        losses.append(history[-1]["held_out_loss"])
         assert len(history) == 20
         assert history[-1]["loss"] < history[0]["loss"] - 0.05
         assert {"step", "loss", "accuracy", "accuracy_random", "accuracy_same_document"} <= set(
@@ -131,7 +130,6 @@ def test_it_learns(base_run: Run, tmp_path: Path) -> None:
             (summary["accuracy_random"] + summary["accuracy_same_document"]) / 2
         )
     assert np.mean(found) > 0.57
-    assert np.mean(losses) < np.log(2)
 
 
 def test_finished_is_reused(trained_run: Run) -> None:
