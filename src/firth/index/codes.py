@@ -54,10 +54,12 @@ class Turn:
 
     def codes(self, vectors: npt.NDArray[Any]) -> Codes:
         """Signs of vectors (n, d), 64 to a number: shape (n, ⌈d/64⌉)."""
-        signs = (np.asarray(vectors, np.float32) - self.mean) @ self.turn > 0
-        bits = np.zeros((len(vectors), -(-signs.shape[1] // _WORD) * _WORD), bool)
-        bits[:, : signs.shape[1]] = signs
-        return np.packbits(bits, axis=1, bitorder="little").view("<u8")
+        return _packed((np.asarray(vectors, np.float32) - self.mean) @ self.turn > 0)
+
+    def code(self, vector: Vectors) -> Codes:
+        """The same of one vector, (d,), without threads: those that a product leaves behind wait
+        for the next one on the processors that `candidates` needs."""
+        return _packed(np.einsum("d,de->e", vector - self.mean, self.turn)[None] > 0)[0]
 
     def save(self, folder: Path) -> None:
         """Write both into `folder`."""
@@ -68,6 +70,12 @@ class Turn:
     def load(cls, folder: Path) -> "Turn":
         """Read what `save` wrote."""
         return cls(np.load(folder / MEAN), np.load(folder / TURN))
+
+
+def _packed(signs: npt.NDArray[np.bool_]) -> Codes:
+    bits = np.zeros((len(signs), -(-signs.shape[1] // _WORD) * _WORD), bool)
+    bits[:, : signs.shape[1]] = signs
+    return np.packbits(bits, axis=1, bitorder="little").view("<u8")
 
 
 def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Ints:

@@ -161,7 +161,8 @@ class Index:
     def cosines(self, vector: npt.ArrayLike, numbers: npt.ArrayLike) -> Vectors:
         """Cosines of one unit vector with stored ones, float32, in [-1, 1]."""
         stored = self.vectors[np.asarray(numbers, np.int64)].astype(np.float32)
-        return np.clip(stored @ np.asarray(vector, np.float32), -1.0, 1.0)
+        # Not a product of matrices, which leaves waiting threads behind (`Turn.code`).
+        return np.clip(np.einsum("nd,d->n", stored, np.asarray(vector, np.float32)), -1.0, 1.0)
 
     def _nearest(self, wanted: Vectors, k: int, within: Ints | None) -> tuple[Ints, Vectors]:
         """Compare block by block; of equal scores the lower number is first."""
@@ -192,7 +193,7 @@ class Index:
             yield rows, self._compared[rows]
 
     def _near(self, vector: Vectors, k: int, within: Ints | None) -> tuple[Ints, Vectors]:
-        code = self.turn.codes(vector[None])[0]
+        code = self.turn.code(vector)
         most = max(LOOKED_AT, 10 * k)
         pieces = []
         for codes, (start, end) in zip(
