@@ -59,7 +59,9 @@ class Turn:
     def code(self, vector: Vectors) -> Codes:
         """The same of one vector, (d,), without threads: those that a product leaves behind wait
         for the next one on the processors that `candidates` needs."""
-        return _packed(np.einsum("d,de->e", vector - self.mean, self.turn)[None] > 0)[0]
+        turned: Vectors = np.einsum("d,de->e", vector - self.mean, self.turn)
+        code: Codes = _packed(turned[None] > 0)[0]
+        return code
 
     def save(self, folder: Path) -> None:
         """Write both into `folder`."""

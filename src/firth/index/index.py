@@ -162,7 +162,8 @@ class Index:
         """Cosines of one unit vector with stored ones, float32, in [-1, 1]."""
         stored = self.vectors[np.asarray(numbers, np.int64)].astype(np.float32)
         # Not a product of matrices, which leaves waiting threads behind (`Turn.code`).
-        return np.clip(np.einsum("nd,d->n", stored, np.asarray(vector, np.float32)), -1.0, 1.0)
+        found: Vectors = np.einsum("nd,d->n", stored, np.asarray(vector, np.float32))
+        return np.clip(found, -1.0, 1.0)
 
     def _nearest(self, wanted: Vectors, k: int, within: Ints | None) -> tuple[Ints, Vectors]:
         """Compare block by block; of equal scores the lower number is first."""
