@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.harvest.conftest import contents
 from typer.testing import CliRunner
 
 from firth.cli.main import app
@@ -18,18 +19,6 @@ from firth.harvest.shards import Shard
 from firth.run import progress
 from firth.run.errors import InputError
 from firth.run.run import Run
-
-
-@pytest.fixture
-def run(tiny_run: Path, tmp_path: Path) -> Run:
-    """A run whose harvest of five shards is not built."""
-    found = Run.open(shutil.copytree(tiny_run, tmp_path / "run"))
-    shutil.rmtree(found.path / HARVEST.name)
-    return found
-
-
-def contents(run: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (run / HARVEST.name).iterdir()}
 
 
 def test_parts_share_all_shards_out() -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.harvest.conftest import contents
 from typer.testing import CliRunner
 
 from firth.cli.main import app
-from firth.harvest import HARVEST
 from firth.harvest.harvest import Part, build_harvest, harvest_part
 from firth.harvest.scorer import ShardScorer
 from firth.harvest.shards import Shard
@@ -16,18 +16,6 @@ from firth.run.errors import InputError
 from firth.run.remote import push
 from firth.run.run import Run
 from firth.run.store import Store
-
-
-@pytest.fixture
-def run(tiny_run: Path, tmp_path: Path) -> Run:
-    """A run whose harvest of five shards is not built."""
-    found = Run.open(shutil.copytree(tiny_run, tmp_path / "run"))
-    shutil.rmtree(found.path / HARVEST.name)
-    return found
-
-
-def contents(run: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (run / HARVEST.name).iterdir()}
 
 
 def test_the_whole_way(tiny_run: Path, run: Run, bucket: str, tmp_path: Path) -> None:
