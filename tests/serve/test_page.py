@@ -347,16 +347,24 @@ def test_what_goes_wrong_is_told(page: Any) -> None:
 def test_a_wait_is_told(page: Any) -> None:
     """What takes long shows that it goes on; a later question ends the one before."""
     waiting: list[Any] = []
-    page.route("**/api/explain", lambda route: waiting.append(route))
+    ended: list[str] = []
+    page.on("requestfailed", lambda request: ended.append(request.post_data))
+
+    def first_waits(route: Any) -> None:
+        if waiting:
+            route.continue_()
+        else:
+            waiting.append(route)
+
+    page.route("**/api/explain", first_waits)
     page.goto(f"{page.address}#/compare?{urlencode({'a': A, 'b': B})}")
     page.wait_for_selector("#compare progress:visible")
     assert "Comparing" in page.locator("#compare [role=status]").first.inner_text()
-    page.unroute("**/api/explain")
     page.get_by_label("Second sentence").fill(A)
     page.get_by_label("Second sentence").press("Enter")
     page.wait_for_selector("#compare .stack")
-    assert waiting
     assert page.locator(".scale .score").first.inner_text() == "1.00"
+    assert ended == [waiting[0].request.post_data]
 
 
 def test_by_keyboard_alone(page: Any) -> None:
