@@ -251,6 +251,8 @@ def test_run(page: Any) -> None:
     assert "documents kept apart" in text
     assert "Read " in text
     assert page.locator("#run table tr").count() > 5
+    assert "words alone" in page.locator("#run table:has(caption)").inner_text()
+    assert page.locator("#run figure:has-text('Similarities of') svg").count() == 1
 
 
 @pytest.mark.parametrize("page", [{"viewport": PHONE}], indirect=True)
