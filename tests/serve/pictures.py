@@ -47,6 +47,13 @@ class Picture:
     options: dict[str, Any] = field(default_factory=dict)
 
 
+def above(page: Any, selector: str) -> None:
+    """Scroll until the first such element of what is shown stands at the top."""
+    page.locator(f"[role=tabpanel]:not([hidden]) {selector}").first.evaluate(
+        "at => at.scrollIntoView({ block: 'start' })"
+    )
+
+
 def compare(page: Any) -> None:
     show(page, "compare", **PAIR)
     page.wait_for_selector("#compare .stack")
@@ -87,12 +94,13 @@ def gone(page: Any) -> None:
 
 def condition(page: Any) -> None:
     show(page, "search", q="people without work", where="date around 1980")
+    above(page, "details")
 
 
 def texts(first: str, second: str) -> Callable[[Any], None]:
     def pose(page: Any) -> None:
         show(page, "compare", a=first, b=second)
-        page.locator("#compare .reasons, #compare .text").first.scroll_into_view_if_needed()
+        above(page, ".result")
 
     return pose
 
@@ -107,6 +115,7 @@ def many(page: Any) -> None:
     page.get_by_label("Page", exact=True).fill("2000")
     page.get_by_label("Page", exact=True).press("Enter")
     page.wait_for_selector("text=Sentence 100000.")
+    above(page, ".pager")
 
 
 def progress(page: Any) -> None:
@@ -147,6 +156,7 @@ def keyboard(page: Any) -> None:
         page.keyboard.press("Tab")
     page.keyboard.press("Space")
     page.wait_for_selector(".hits .why .stack")
+    above(page, ".hits")
 
 
 DARK = {"color_scheme": "dark"}
@@ -154,7 +164,7 @@ PICTURES = {
     "compare": Picture(compare, 1040, 1280),
     "search": Picture(search, 1040, 1100),
     "documents": Picture(documents, 1040, 900),
-    "run": Picture(run, 1040, 1280),
+    "run": Picture(run, 1040, 1960),
     "dark": Picture(compare, 1040, 900, DARK),
     "phone": Picture(compare),
     "keyboard": Picture(keyboard),
@@ -189,6 +199,7 @@ def take(browser: Any, address: str, name: str) -> None:
     with Image.open(BytesIO(page.screenshot(animations="disabled"))) as taken:
         few = taken.convert("RGB").quantize(COLOURS)
         few.save(IMAGES / f"page-{name}.png", optimize=True)
+    page.unroute_all(behavior="ignoreErrors")
     context.close()
 
 

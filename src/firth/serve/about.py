@@ -97,5 +97,6 @@ def _pairs(library: Library) -> Iterator[tuple[str, str]]:
         start, end = library.document_bounds[document : document + 2].tolist()
         good = (low <= counts[start:end]) & (counts[start:end] <= high)
         if len(found := (good[:-1] & good[1:]).nonzero()[0]):
-            one, two = library.texts([start + found[0], start + found[0] + 1])
+            at = start + found[len(found) // 2]  # documents begin with salutations, or headings
+            one, two = library.texts([at, at + 1])
             yield one, two

@@ -22,7 +22,9 @@ export function intervals(title, groups) {
 function group(rows) {
   const known = rows.flatMap((row) => [row.value, row.low, row.high]).filter(Number.isFinite);
   const [least, most] = [Math.min(...known), Math.max(...known)];
-  const margin = Math.max(1, (most - least) / 20);
+  // Without intervals nothing says that a small difference is one: it is not drawn large.
+  const certain = rows.some(({ low }) => Number.isFinite(low));
+  const margin = Math.max(certain ? 1 : 10, (most - least) / 20);
   const at = (value) => (100 * (value - least + margin)) / (most - least + 2 * margin);
   return h("ul", {}, rows.map((row) => h("li", {}, line(row, at))));
 }
