@@ -217,7 +217,8 @@ def _examples(corpus: Corpus) -> tuple[str, ...]:
     found = (good[:-1] & good[1:]).nonzero()[0].tolist()
     for number in [*found[len(found) // 2 :], *found[: len(found) // 2]]:
         both = corpus.text(number), corpus.text(number + 1)
-        short = max(map(len, both)) <= _CHARACTERS
+        # An apostrophe would have to be quoted twice where the commands are shown.
+        short = max(map(len, both)) <= _CHARACTERS and "'" not in "".join(both)
         if short and corpus.document_of(number) == corpus.document_of(number + 1):
             return both
     return ()

@@ -251,7 +251,7 @@ def test_run(page: Any) -> None:
     assert "documents kept apart" in text
     assert "Read " in text
     assert page.locator("#run table tr").count() > 5
-    assert "words alone" in page.locator("#run table:has(caption)").inner_text()
+    assert "tf-idf" in page.locator("#run table:has(caption)").inner_text()
     assert page.locator("#run figure:has-text('Similarities of') svg").count() == 1
 
 
@@ -417,8 +417,8 @@ def test_a_run_that_lacks_parts(page: Any) -> None:
     """Tabs say what is missing and how to build it; the rest works."""
     page.goto(page.address)
     known = page.evaluate("fetch('/api/run').then((answer) => answer.json())")
-    lacking = known | {"has": dict.fromkeys(known["has"], False), "examples": [], "curves": {}}
-    answer(page, "/api/run", lacking)
+    none = {"has": dict.fromkeys(known["has"], False), "examples": [], "curves": {}, "labels": None}
+    answer(page, "/api/run", known | none)
     for tab in TABS:
         show(page, tab)
         assert page.locator(f"#{tab} .notice, #{tab} .verdict").count() == 1
