@@ -209,8 +209,8 @@ def verdict(check: CheckReport | None) -> str:
 
 
 def _examples(corpus: Corpus) -> tuple[str, ...]:
-    """Two sentences of the corpus, one after the other, that are neither short nor long; where there
-    are several, not the first: documents begin with salutations, or headings."""
+    """Two sentences of the corpus, one after the other, that are neither short nor long; of several
+    the middle ones: documents begin with salutations, or headings."""
     low, high = _LENGTHS
     counts = corpus.word_counts[:_LOOKED_AT]
     good = (low <= counts) & (counts <= high)
