@@ -417,7 +417,8 @@ def test_a_run_that_lacks_parts(page: Any) -> None:
     """Tabs say what is missing and how to build it; the rest works."""
     page.goto(page.address)
     known = page.evaluate("fetch('/api/run').then((answer) => answer.json())")
-    none = {"has": dict.fromkeys(known["has"], False), "examples": [], "curves": {}, "labels": None}
+    none: dict[str, Any] = {"examples": [], "curves": {}, "labels": None}
+    none["has"] = dict.fromkeys(known["has"], False)
     answer(page, "/api/run", known | none)
     for tab in TABS:
         show(page, tab)
