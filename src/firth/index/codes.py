@@ -83,8 +83,8 @@ def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Int
     """Numbers, ascending, of the vectors whose codes differ least from one.
 
     Where there are many, the first bits say which are worth counting more: of 128 bits of every
-    code, half of all bits of the quarter of the codes that differ least in these, and all bits of a
-    thirty-second; in each `_SHARE` at least `most`.
+    code, half of all bits, or 256, of the quarter of the codes that differ least in these, and all
+    bits of a thirty-second; in each `_SHARE` at least `most`.
 
     Args:
         codes: Of n vectors, by column: shape (words, n), each row contiguous.
@@ -103,8 +103,9 @@ def _closest(codes: Codes, wanted: Codes, most: int) -> tuple[Ints, Counts]:
     """Rows that may be among those that differ least, and in how many bits each differs."""
     words, size = codes.shape
     differing = _differing(codes[:_FIRST], wanted[:_FIRST])
+    middle = min(words, max(2 * _FIRST, words // 2))
     rows = None
-    for start, end, part in ((_FIRST, words // 2, 4), (max(_FIRST, words // 2), words, 32)):
+    for start, end, part in ((_FIRST, middle, 4), (middle, words, 32)):
         if start < end:
             kept = _least(differing, max(most, size // part))
             differing = differing[kept]

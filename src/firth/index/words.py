@@ -196,7 +196,7 @@ class WordIndex:
             first_met.append(sentences[before == 0])
             scores[sentences] = before + np.float32(weight)
             scanned += len(sentences)
-        touched = np.concatenate(first_met)
+        touched = np.concatenate(first_met).astype(np.int64)
         if len(touched) > most:
             ratio = scores[touched] / lengths[touched]
             touched = touched[np.argpartition(-ratio, most)[:most]]

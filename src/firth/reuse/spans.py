@@ -40,7 +40,8 @@ def spans(a: Sequence[str], b: Sequence[str], run: int = RUN) -> list[Span]:
     """The longest common runs of at least `run` words, in the order of `a`, not overlapping there.
 
     At each place of `a` the longest run of `b` that begins so is taken, the first of equals. All
-    words of `a` that are `reused` of `b`'s runs are covered, except up to `run - 1` where two runs overlap in `a`.
+    words of `a` that are `reused` of `b`'s runs are covered, except up to `run - 1` where two runs
+    overlap in `a`.
     """
     starts: dict[tuple[str, ...], list[int]] = {}
     for start, each in enumerate(runs(b, run)):
