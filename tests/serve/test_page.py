@@ -14,6 +14,7 @@ import pytest
 
 import firth
 from firth.corpus.library import Library
+from firth.lexical.levels import percent
 from firth.run.run import Run
 
 from .conftest import A, B, running
@@ -202,7 +203,7 @@ def test_search(page: Any) -> None:
     page.wait_for_selector("text=Nothing found.")
     assert "by=words" in page.url
     show(page, "search", q=A, where="nonsense")
-    assert page.locator("#search [role=alert] .error").is_visible()
+    assert page.locator("#search [role=alert] .error").inner_text().startswith("where 'nonsense'")
     assert page.get_by_label("And of which this is so").is_visible()
 
 
@@ -278,8 +279,20 @@ def test_odd_texts(page: Any, texts: tuple[str, str]) -> None:
     assert page.title() == "Compare · firth"
     assert page.locator("#compare img, #compare b").count() == 0
     assert page.evaluate(WIDER) <= 0
+    if "Blorf" in texts[0]:  # nothing is claimed of what nothing is known of
+        assert "No score" in page.locator("#compare [role=status]").first.inner_text()
+        assert page.locator("#compare .scale").count() == 0
     if "הספינה" in texts[0]:
         assert shown.first.evaluate("at => getComputedStyle(at).direction") == "rtl"
+
+
+def test_shares_are_said_as_on_the_command_line(page: Any) -> None:
+    """Rounded down, with as many digits as tell them from 100."""
+    show(page, "compare")
+    shares = [0.013, 0.5, 0.945, 0.98999, 0.99719, 0.99994, 0.999995]
+    script = "async (all) => all.map((await import('/static/dom.js')).percent)"
+    expected = [percent(share, 200_000).removesuffix(" of") for share in shares]
+    assert page.evaluate(script, shares) == expected
 
 
 @pytest.mark.parametrize("page", [{"viewport": PHONE}], indirect=True)
