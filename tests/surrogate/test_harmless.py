@@ -16,12 +16,14 @@ from firth.check.items import Item, Kind
 from firth.check.measure import cosine_accuracies, texts_of
 from firth.check.report import FEW_DOCUMENTS
 from firth.corpus.corpus import Corpus
+from firth.lexical.arrays import Floats
 from firth.run.run import Run
 from firth.summaries import sentences_of
-from firth.surrogate import SURROGATE, by_matrices, by_pairs, matrices
+from firth.surrogate import SURROGATE, by_matrices, by_pairs
 from firth.surrogate.checked import START, TRAINED
 from firth.surrogate.distill import Distilled, distill
 from firth.surrogate.harmless import Start
+from firth.surrogate.losses import listwise
 from firth.surrogate.start import start_model
 
 Fresh = Callable[..., Run]
@@ -29,10 +31,11 @@ LEARNING: dict[str, Any] = {"epochs": 12, "batch": 48, "learning_rate": 5e-3}
 DOCUMENTS = 2 * FEW_DOCUMENTS
 
 
-def cosines(model: SentenceTransformer, texts: Sequence[str]) -> np.ndarray:
-    vectors = model.encode(list(texts), show_progress_bar=False).astype(float)
+def cosines(model: SentenceTransformer, texts: Sequence[str]) -> Floats:
+    vectors: Floats = model.encode(list(texts), show_progress_bar=False).astype(float)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return vectors @ vectors.T
+    found: Floats = vectors @ vectors.T
+    return found
 
 
 def turned(run: Path, one: SentenceTransformer, two: SentenceTransformer) -> list[Item]:
@@ -149,17 +152,17 @@ def test_resumed_it_is_thrown_away_all_the_same(
     settings = LEARNING | {"checkpoint_steps": 2}
     whole, run = distill(fresh_taught("whole", **settings)), fresh_taught("stopped", **settings)
     assert whole.report["check"]["kept"] == START
-    loss, left = matrices.listwise, iter(range(6))
+    left = iter(range(6))
 
     def stopping(*given: Any) -> Any:
         if next(left, None) is None:
             raise KeyboardInterrupt
-        return loss(*given)
+        return listwise(*given)
 
-    monkeypatch.setattr(matrices, "listwise", stopping)
+    monkeypatch.setattr("firth.surrogate.matrices.listwise", stopping)
     with pytest.raises(KeyboardInterrupt):
         distill(run)
-    monkeypatch.setattr(matrices, "listwise", loss)
+    monkeypatch.setattr("firth.surrogate.matrices.listwise", listwise)
     scratch = run.path / ".surrogate.work" / "scratch"
     assert (scratch / "checkpoint.safetensors").is_file()
     assert (scratch / "start.safetensors").is_file()
