@@ -169,6 +169,19 @@ def test_no_row_is_learned_from_and_measured_by(static: Path, write: Write, tmp_
     assert found.report["drawn"] == ["dev"]
 
 
+def test_shared_texts_are_told(static: Path, write: Write, tmp_path: Path) -> None:
+    """Test rows that share one text with what was learned from are counted; drawn as whole groups,
+    here with one first sentence each, they share none."""
+    rows = [{**row, "sentence1": f"The {row['topic']} saw."} for row in scored_rows(90)]
+    options: dict[str, Any] = {"data": [write(rows)], "epochs": 1, "resamples": 5}
+    found = finetune("pairs", static, tmp_path / "rows", **options)
+    assert found.report["shared"] == found.report["data"]["test"]["rows"]
+    assert any("share a text" in note for note in found.report["notes"])
+    found = finetune("pairs", static, tmp_path / "groups", apart="topic", **options)
+    assert found.report["shared"] == 0
+    assert "whole groups of topic" in found.text()
+
+
 REFUSED = [
     ("pairs", [{"sentence1": "a b", "sentence2": "", "score": 1}], {}, "no text in sentence2"),
     ("pairs", scored_rows(5), {}, "rows to learn from"),
