@@ -197,6 +197,7 @@ REFUSED = [
     ("triplets", scored_rows(30), {}, "anchor"),
     ("pairs", scored_rows(30), {"test": "sts-b:nothing"}, "no split"),
     ("pairs", scored_rows(30), {"test": "wiki"}, "no such set"),
+    ("pairs", scored_rows(30), {"test": "mine.csv"}, "no row is left of 30"),
 ]  # fmt: skip
 
 
@@ -209,6 +210,7 @@ def test_bad_input_is_one_message(
 ) -> None:  # fmt: skip
     """Before anything is trained or written."""
     monkeypatch.setattr(module, "_build", lambda *_: pytest.fail("trained"))
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=part):
         finetune(kind, static, tmp_path / "model", data=[write(rows)], **options)
     assert {path.name for path in tmp_path.iterdir()} == {"mine.csv"}

@@ -198,7 +198,13 @@ def _among(
 
 def _without(data: EvaluationSet, other: EvaluationSet, left_out: list[str]) -> EvaluationSet:
     """The rows whose texts do not stand together in `other`; how many do is noted."""
-    rest = data.without(other)
+    try:
+        rest = data.without(other)
+    except InputError as error:
+        raise InputError(
+            f"{data.split}: no row is left of {len(data.rows):,}, for their texts stand together in "
+            f"{other.split} ({other.task.name}). Give {data.split} or {other.split} other rows"
+        ) from error
     if gone := len(data.rows) - len(rest.rows):
         left_out.append(
             f"{gone:,} of {len(data.rows):,} rows of {data.split} left out: their texts stand "
