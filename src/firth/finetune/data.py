@@ -202,8 +202,8 @@ def _without(data: EvaluationSet, other: EvaluationSet, left_out: list[str]) -> 
         rest = data.without(other)
     except InputError as error:
         raise InputError(
-            f"{data.split}: no row is left of {len(data.rows):,}, for their texts stand together in "
-            f"{other.split} ({other.task.name}). Give {data.split} or {other.split} other rows"
+            f"{data.split}: no row is left of {len(data.rows):,}, for their texts stand together "
+            f"in {other.split} ({other.task.name}). Give {data.split} or {other.split} other rows"
         ) from error
     if gone := len(data.rows) - len(rest.rows):
         left_out.append(

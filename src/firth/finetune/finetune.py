@@ -86,8 +86,8 @@ def finetune(
             `negative`, `split`) → the file's.
         score_range: Lowest and highest score of files; None: as found.
         share: Of the rows, drawn for each of dev and test where the data has none; 0: neither.
-        apart: Draw whole groups: a column of the files, or `subtask` of a known set. So dev and test
-            ask how what was learned holds for groups that nothing was learned from.
+        apart: Draw whole groups: a column of the files, or `subtask` of a known set. So dev and
+            test ask how what was learned holds for groups that nothing was learned from.
         objective: nli: `in-batch`, `softmax` (the paper's); sts and pairs: `l2`, `cosent`,
             `angle`; triplets: `triplet`, `in-batch`. None takes the first.
         epochs: Passes over the rows.

@@ -54,10 +54,11 @@ class CrossValidated(Reported):
             and the similarities `start` and `fine_tuned`; of triplets both of each).
         report: `kind`, `objective`, `start`, `settings`, `data`, `scheme` (`10-fold`, or what was
             left out in turn), `folds` (each `name`, `train`, `dev`, `test` (rows), `dev_groups`
-            (that dev is made of; empty where rows were drawn), `left_out`, `shared` (test rows of which a text stands in a row that was learned from), `step` of
-            `steps`, and metric → `start` and `fine-tuned`, × 100), and `figures`: metric →
-            `mean of folds` and `all rows` → `start`, `fine-tuned`, `difference`, × 100 with 95 %
-            intervals (rows are resampled within folds, or all together).
+            (that dev is made of; empty where rows were drawn), `left_out`, `shared` (test rows of
+            which a text stands in a row that was learned from), `step` of `steps`, and metric →
+            `start` and `fine-tuned`, × 100), and `figures`: metric → `mean of folds` and `all rows`
+            → `start`, `fine-tuned`, `difference`, × 100 with 95 % intervals (rows are resampled
+            within folds, or all together).
         reused: Whether it was already there.
     """
 

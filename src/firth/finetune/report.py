@@ -87,8 +87,9 @@ def notes(report: Mapping[str, Any]) -> list[str]:
         said.append(f"drawn at random from the rows given{what}: {' and '.join(report['drawn'])}")
     if report["shared"]:
         said.append(
-            f"{report['shared']:,} of {report['data']['test']['rows']:,} test rows share a text with "
-            "a row that was learned from (whole pairs none): for texts that are new less may hold"
+            f"{report['shared']:,} of {report['data']['test']['rows']:,} test rows share a text "
+            "with a row that was learned from (whole pairs none): of what was learned, less may "
+            "hold for texts that are new"
         )
     kept = next(one for one in report["seeds"] if one["seed"] == report["kept"])
     if "dev" not in report["data"]:
