@@ -35,9 +35,10 @@ def test_several_seeds_and_own_columns(static: Path, write: Write, tmp_path: Pat
     [
         (("--folds", "2", "--by", "topic"), "one of them"),
         (("--folds", "2", "--seeds", "1", "2"), "takes one"),
+        (("--by", "topic", "--apart", "topic"), "--by alone"),
         (("--by", "topic", "--test", "sts-b"), "which make both"),
         (("--columns", "score"), "OURS=YOURS"),
-        (("--range", "5", "0"), "outside 5 to 0"),
+        (("--range", "5", "0"), "lower score first"),
     ],
     ids=lambda x: x[0] if isinstance(x, tuple) else "",
 )

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.finetune.conftest import Write, inference_rows, scored_rows
 
-from firth.evaluate.rows import Row
+from firth.evaluate.rows import EvaluationSet, Row
+from firth.evaluate.task import TASKS
 from firth.finetune.calibration import Line
-from firth.finetune.data import Examples, examples_of, gather
+from firth.finetune.data import Examples, divided_by_groups, examples_of, gather
 from firth.finetune.recipe import Kind, Objective, Recipe
 from firth.finetune.sets import CLASSES, Places, read_sets
 from firth.finetune.train import plan
@@ -42,6 +43,34 @@ def test_no_pair_is_in_two_parts(
     assert data.drawn == ("test", "dev")
 
 
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=7),
+    st.floats(0.01, 0.4),
+    st.integers(0, 99),
+)
+def test_groups_are_drawn_whole(sizes: list[int], share: float, seed: int) -> None:
+    """No group is in both parts and none is lost; the drawn ones have the share that was asked for
+    and no group more than that takes, but for the last, which stays to be learned from."""
+    names = [str(number) for number, size in enumerate(sizes) for _ in range(size)]
+    rows = tuple(Row((f"a{n}", f"b{n}"), n, name) for n, name in enumerate(names))
+    whole = EvaluationSet(TASKS["sts-b"], "train", rows, "")
+    rest, drawn = divided_by_groups(whole, share, seed, "dev")
+    if len(sizes) == 1:
+        assert drawn is None
+        assert rest is whole
+        return
+    assert drawn is not None
+    left, taken = ({row.subtask for row in one.rows} for one in (rest, drawn))
+    assert left
+    assert taken
+    assert not left & taken
+    assert sorted((*rest.rows, *drawn.rows), key=lambda row: row.score) == list(rows)
+    wanted = share * len(rows)
+    assert len(drawn.rows) >= wanted or len(left) == 1
+    assert len(drawn.rows) - max(sizes[int(name)] for name in taken) < wanted
+
+
 def test_splits_of_a_file_are_taken(write: Write) -> None:
     """A column `split` says what chooses and what measures; nothing is drawn then."""
     splits = ["train"] * 20 + ["dev"] * 8 + ["test"] * 8
@@ -49,6 +78,18 @@ def test_splits_of_a_file_are_taken(write: Write) -> None:
     data = gather(Kind.PAIRS, [str(write(rows))], None, None, Places(), 0.1, 13)
     assert [len(one.rows) for one in data.parts.values()] == [20, 8, 8]
     assert data.drawn == ()
+
+
+def test_groups_are_kept_apart(write: Write) -> None:
+    """Of `by` whole topics are drawn; too few of them are refused."""
+    rows = scored_rows(90)
+    data = gather(Kind.PAIRS, [str(write(rows))], None, None, Places(by="topic"), 0.1, 13)
+    topics = [{row.subtask for row in one.rows} for one in data.parts.values()]
+    assert sum(map(len, topics)) == len(set.union(*topics)) == 4
+    assert data.drawn == ("test", "dev")
+    few = [row for row in rows if row["topic"] in ("sea", "farm")]
+    with pytest.raises(InputError, match="no group is left for dev"):
+        gather(Kind.PAIRS, [str(write(few))], None, None, Places(by="topic"), 0.1, 13)
 
 
 @pytest.mark.parametrize("split", ["test", "dev"])

@@ -169,6 +169,19 @@ def test_no_row_is_learned_from_and_measured_by(static: Path, write: Write, tmp_
     assert found.report["drawn"] == ["dev"]
 
 
+def test_shared_texts_are_told(static: Path, write: Write, tmp_path: Path) -> None:
+    """Test rows that share one text with what was learned from are counted; drawn as whole groups,
+    here with one first sentence each, they share none."""
+    rows = [{**row, "sentence1": f"The {row['topic']} saw."} for row in scored_rows(90)]
+    options: dict[str, Any] = {"data": [write(rows)], "epochs": 1, "resamples": 5}
+    found = finetune("pairs", static, tmp_path / "rows", **options)
+    assert found.report["shared"] == found.report["data"]["test"]["rows"]
+    assert any("share a text" in note for note in found.report["notes"])
+    found = finetune("pairs", static, tmp_path / "groups", apart="topic", **options)
+    assert found.report["shared"] == 0
+    assert "whole groups of topic" in found.text()
+
+
 REFUSED = [
     ("pairs", [{"sentence1": "a b", "sentence2": "", "score": 1}], {}, "no text in sentence2"),
     ("pairs", scored_rows(5), {}, "rows to learn from"),
@@ -184,6 +197,7 @@ REFUSED = [
     ("triplets", scored_rows(30), {}, "anchor"),
     ("pairs", scored_rows(30), {"test": "sts-b:nothing"}, "no split"),
     ("pairs", scored_rows(30), {"test": "wiki"}, "no such set"),
+    ("pairs", scored_rows(30), {"test": "mine.csv"}, "no row is left of 30"),
 ]  # fmt: skip
 
 
@@ -196,6 +210,7 @@ def test_bad_input_is_one_message(
 ) -> None:  # fmt: skip
     """Before anything is trained or written."""
     monkeypatch.setattr(module, "_build", lambda *_: pytest.fail("trained"))
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=part):
         finetune(kind, static, tmp_path / "model", data=[write(rows)], **options)
     assert {path.name for path in tmp_path.iterdir()} == {"mine.csv"}

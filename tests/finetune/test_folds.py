@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from tests.conftest import TOPICS
 from tests.finetune.conftest import Write, contents, scored_rows, triplet_rows
 
 from firth.evaluate.metrics import Metric, estimate
@@ -51,6 +52,22 @@ def test_one_group_is_left_out_in_turn(static: Path, write: Write, tmp_path: Pat
     assert "without one topic in turn" in found.text()
 
 
+def test_groups_choose_for_groups(static: Path, write: Write, tmp_path: Path) -> None:
+    """Where a group is left out, the weights are chosen by whole groups too, none of which was
+    learned from: a fold of four topics measures one, chooses by one, and learns from two."""
+    rows = scored_rows(80)
+    of = {topic: sum(row["topic"] == topic for row in rows) for topic in TOPICS}
+    found = cross_validate("pairs", static, tmp_path / "cv", data=[write(rows)], by="topic",
+                           epochs=1, resamples=5)  # fmt: skip
+    for one in found.report["folds"]:
+        (chooses,) = one["dev_groups"]
+        assert chooses != one["name"]
+        assert (one["dev"], one["test"]) == (of[chooses], of[one["name"]])
+        others = sum(size for topic, size in of.items() if topic not in (chooses, one["name"]))
+        assert 0 < one["train"] <= others  # less those whose texts stand in dev or test
+    assert "chosen by groups" in found.text()
+
+
 def test_triplets_have_an_accuracy(static: Path, write: Write, tmp_path: Path) -> None:
     """Both similarities of a row come from the model of its fold."""
     found = cross_validate("triplets", static, tmp_path / "cv", data=[write(triplet_rows(60))],
@@ -91,10 +108,12 @@ def test_what_stopped_ends_with_the_same_bytes(
         ([{**row, "topic": "sea"} for row in scored_rows(30)], {"by": "topic"}, "two subtasks"),
         ([{**row, "score": 2 if row["topic"] == "sea" else row["score"]}
           for row in scored_rows(60)], {"by": "topic"}, "sea: all"),
+        ([row for row in scored_rows(60) if row["topic"] in ("sea", "farm")], {"by": "topic"},
+         "one group is left to learn from"),
         (scored_rows(20), {"folds": 30}, "cannot make 30 folds"),
         (scored_rows(20), {"by": "nothing"}, "no column nothing"),
     ],
-    ids=["one group", "one-sided", "too few", "no column"],
+    ids=["one group", "one-sided", "none to choose by", "too few", "no column"],
 )  # fmt: skip
 def test_folds_that_tell_nothing_are_refused(
     rows: list[dict[str, object]], options: dict[str, Any], part: str, static: Path, write: Write,

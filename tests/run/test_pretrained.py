@@ -176,6 +176,13 @@ def test_a_folder_of_modules_is_a_sentence_encoder(encoder: Path) -> None:
     assert kind_of(str(encoder)) is ModelKind.SENTENCE_ENCODER
 
 
+def test_without_pooling_there_is_no_sentence_vector(encoder: Path) -> None:
+    """Whoever opens it, before it is asked anything."""
+    edit(encoder / "modules.json", lambda modules: modules[:1])
+    with pytest.raises(InputError, match="it has no pooling"):
+        open_encoder(str(encoder))
+
+
 def test_a_cross_encoder_is_no_sentence_encoder(tiny_bert: Path, tmp_path: Path) -> None:
     """What scores pairs only is refused by name where sentences need vectors."""
     from sentence_transformers import CrossEncoder

@@ -71,8 +71,17 @@ def finetune(
     share: Annotated[
         float,
         typer.Option(min=0, max=0.4, help="Share of the rows drawn for each of dev and test where "
-                     "there is none; 0: neither."),
+                     "there is none (with --by whole groups, for dev); 0: neither."),
     ] = 0.1,
+    apart: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Draw whole groups, not rows: a column of your files, or `subtask` of a known "
+            "set.",
+            show_default=False,
+        ),
+    ] = None,
     objective: Annotated[
         Objective | None,
         typer.Option(
@@ -92,8 +101,8 @@ def finetune(
     ] = None,
     learning_rate: Annotated[
         float | None,
-        typer.Option(help="Adam's, at its peak. Default: 2e-5; 2e-3 of word vectors, 5e-4 of "
-                     "random weights.", show_default=False),
+        typer.Option(help="Adam's, at its peak. Default: 2e-5; 5e-4 of random weights and word "
+                     "vectors, but of these 2e-3 for nli and triplets.", show_default=False),
     ] = None,
     patience: Annotated[
         int | None,
@@ -143,13 +152,13 @@ def finetune(
 
         found = run_finetune(
             kind, base, out, data=data or (), dev=dev, test=test, run=run, data_dir=data_dir,
-            columns=named, score_range=score_range, share=share, objective=objective,
-            epochs=epochs, batch=batch, learning_rate=learning_rate, patience=patience,
-            seeds=chosen, limit=limit, resamples=resamples, force=force,
+            columns=named, score_range=score_range, share=share, apart=apart,
+            objective=objective, epochs=epochs, batch=batch, learning_rate=learning_rate,
+            patience=patience, seeds=chosen, limit=limit, resamples=resamples, force=force,
         )  # fmt: skip
         shown, text = found.report, found.text()
     else:
-        _refuse(folds, by, dev, test, chosen)
+        _refuse(folds, by, apart, dev, test, chosen)
         from firth.finetune.folds import FOLDS, cross_validate
 
         crossed = cross_validate(
@@ -166,10 +175,14 @@ def finetune(
 
 
 def _refuse(
-    folds: int | None, by: str | None, dev: str | None, test: str | None, seeds: list[int]
-) -> None:
+    folds: int | None, by: str | None, apart: str | None, dev: str | None, test: str | None,
+    seeds: list[int],
+) -> None:  # fmt: skip
     if folds is not None and by is not None:
         raise InputError("got both --folds and --by; expected one of them")
+    if apart is not None:
+        raise InputError("got --apart with --folds or --by; expected --by alone: it keeps groups "
+                         "apart, those that choose too")  # fmt: skip
     if dev is not None or test is not None:
         raise InputError("got --dev or --test with --folds or --by, which make both of the rows")
     if len(seeds) > 1:

@@ -15,8 +15,10 @@ from firth.cli.options import (
     Force,
     OutFile,
     OutFolder,
+    PresetOption,
     Quiet,
     SeedNumber,
+    asked_models,
     start,
 )
 from firth.cli.show import show_json
@@ -174,7 +176,7 @@ def models(
     batch: Annotated[int, typer.Option(min=1, help="Training pairs a step.")] = 16,
     learning_rate: Annotated[
         float | None,
-        typer.Option(help="Peak rate. Default: 2e-5, or 2e-3 for static word vectors."),
+        typer.Option(help="Peak rate. Default: 2e-5, or 5e-4 of word vectors."),
     ] = None,
     train_pairs: Annotated[
         int | None, typer.Option(min=2, help="At most so many training pairs a fold. Default: all.")
@@ -184,6 +186,7 @@ def models(
     resamples: Resamples = 1_000,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
+    preset: PresetOption = None,
     as_json: AsJson = False,
     force: Force = False,
     seed: SeedNumber = 13,
@@ -200,8 +203,9 @@ def models(
     recipe = None
     if finetune is not None:
         recipe = Recipe(finetune, epochs, batch, learning_rate, train_pairs, seed)
+    (asked,) = asked_models(preset, models or [])
     found = study_models(
-        pairs, models or (), out, recipe, leave_one_out=leave_one_out, data_dir=data_dir,
+        pairs, asked, out, recipe, leave_one_out=leave_one_out, data_dir=data_dir,
         domain=domain, setting=Setting(folds, seed, resamples), cache=open_cache(cache, no_cache),
         command=_command(),
     )  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from firth.evaluate.metrics import Columns, Floats, Metric, Rows
 from firth.evaluate.task import ALL, Kind, Task
@@ -113,6 +114,11 @@ class EvaluationSet:
         )
         one = Excluded(other.task.name, other.split, other.fingerprint, gone)
         return replace(self.only(kept), notes=(*self.notes, said), excluded=(*self.excluded, one))
+
+    def sharing(self, other: "EvaluationSet") -> npt.NDArray[np.bool_]:
+        """Whether one text, at least, of each row stands in a row of `other`; shape (n,)."""
+        theirs = {text for texts in other._texts for text in texts}
+        return np.array([any(t in theirs for t in texts) for texts in self._texts], dtype=np.bool_)
 
     def only(self, chosen: Rows) -> "EvaluationSet":
         """The rows of some numbers, in their order."""

@@ -58,7 +58,7 @@ def gather(
 
     Of a set named without a split, `train` is learned from (all rows where it has no splits), and
     its `dev` and `test` are taken where none are given. What is still missing is drawn at random,
-    a `share` of the rows each.
+    a `share` of the rows each; whole groups, where `places` names a column of them.
 
     Args:
         kind: Of the labels.
@@ -70,7 +70,7 @@ def gather(
         seed: Of the drawing.
 
     Raises:
-        InputError: A set cannot be had, or nothing is left to learn from.
+        InputError: A set cannot be had, nothing is left to learn from, or there are too few groups.
     """
     if not 0 <= share <= 0.4:
         raise InputError(f"share: got {share:g}; expected 0 to 0.4")
@@ -84,8 +84,14 @@ def gather(
     left_out: list[str] = []
     for name in (TEST, DEV):
         if kept[name] is None and share and len(train.rows) >= FEWEST:
-            train, kept[name] = divided(train, share, derive_seed(seed, "finetune", name), name)
+            divide = divided_by_groups if places.by else divided
+            train, kept[name] = divide(train, share, derive_seed(seed, "finetune", name), name)
             drawn.append(name)
+            if kept[name] is None:
+                raise InputError(
+                    f"{places.by}: no group is left for {name}. Expected a group to learn from and "
+                    "one for each part that is drawn; or name the parts (--dev, --test)"
+                )
         if (part := kept[name]) is not None and part.rows:
             if name == DEV and (measuring := kept[TEST]) is not None:
                 part = _without(part, measuring, left_out)
@@ -131,6 +137,23 @@ def divided(
     return data.only(np.sort(mixed[size:])), replace(data.only(np.sort(mixed[:size])), split=name)
 
 
+def divided_by_groups(
+    data: EvaluationSet, share: float, seed: int, name: str
+) -> tuple[EvaluationSet, EvaluationSet | None]:
+    """A set without some of its groups, whole and at random, until they have a share of the rows;
+    and those: None where there is one group alone, which cannot be both."""
+    groups = [rows for group, rows in data.subtasks.items() if group != ALL]
+    if not groups:
+        return data, None
+    rng = np.random.default_rng(seed)
+    mixed = [groups[place] for place in rng.permutation(len(groups))]
+    rows_before = np.cumsum([0, *map(len, mixed[:-1])])
+    count = int(np.sum(rows_before[:-1] < share * len(data.rows)))  # one at least stays
+    chosen = np.sort(np.concatenate(mixed[:count]))
+    rest = np.setdiff1d(np.arange(len(data.rows)), chosen)
+    return data.only(rest), replace(data.only(chosen), split=name)
+
+
 def in_order(data: EvaluationSet) -> EvaluationSet:
     """A set with its rows in the order that follows from them alone."""
     return data.only(data.order)
@@ -159,7 +182,7 @@ def _to_learn(name: str, splits: Mapping[str, EvaluationSet]) -> EvaluationSet:
 def _given(name: str | None, places: Places) -> EvaluationSet | None:
     if name is None:
         return None
-    splits = read_sets(name, None, places)
+    splits = read_sets(name, None, replace(places, by=None))
     if len(splits) == 1:
         return next(iter(splits.values()))
     raise InputError(f"{name}: has the splits {', '.join(splits)}. Name one: {name}:SPLIT")
@@ -175,7 +198,13 @@ def _among(
 
 def _without(data: EvaluationSet, other: EvaluationSet, left_out: list[str]) -> EvaluationSet:
     """The rows whose texts do not stand together in `other`; how many do is noted."""
-    rest = data.without(other)
+    try:
+        rest = data.without(other)
+    except InputError as error:
+        raise InputError(
+            f"{data.split}: no row is left of {len(data.rows):,}, for their texts stand together "
+            f"in {other.split} ({other.task.name}). Give {data.split} or {other.split} other rows"
+        ) from error
     if gone := len(data.rows) - len(rest.rows):
         left_out.append(
             f"{gone:,} of {len(data.rows):,} rows of {data.split} left out: their texts stand "
@@ -262,7 +291,7 @@ def problems(data: Data, kind: Kind, objective: Objective) -> list[str]:
     found = problems_of_train(data.train, kind, objective)
     for name in (DEV, TEST):
         part = data.parts.get(name)
-        if part is not None and (why := _immeasurable(part)):
+        if part is not None and (why := immeasurable(part)):
             found.append(f"{name} ({part.task.name}, {len(part.rows):,} rows): {why}")
     return found
 
@@ -290,7 +319,7 @@ def problems_of_train(data: EvaluationSet, kind: Kind, objective: Objective) -> 
     return found
 
 
-def _immeasurable(data: EvaluationSet) -> str:
+def immeasurable(data: EvaluationSet) -> str:
     """Why a set can measure nothing, whatever the model; "" where it can."""
     if data.task.kind is Shape.TRIPLETS:
         return "" if data.rows else "there are no rows"

@@ -32,7 +32,8 @@ class Finetuned(Reported):
     Attributes:
         path: Its folder, which `SentenceTransformer(path)` opens.
         report: Contents of `report.json`: `kind`, `objective`, `start`, `settings`, `data` (part →
-            `name`, `rows`, `metric`, `fingerprint`), `left_out`, `drawn`, `seeds` (each `seed`,
+            `name`, `rows`, `metric`, `fingerprint`), `left_out`, `drawn`, `apart`, `shared` (test
+            rows of which a text stands in a row that was learned from), `seeds` (each `seed`,
             `dev`, `step` kept of `steps`, `ended`, `looks`, `rate`), `kept` (the seed), `test`
             (metric → `start`, `fine-tuned`, `difference`, `seeds`: × 100 with 95 % intervals; None
             without a test part), `model`, `notes`.
@@ -57,6 +58,7 @@ def finetune(
     columns: Mapping[str, str] | None = None,
     score_range: tuple[float, float] | None = None,
     share: float = 0.1,
+    apart: str | None = None,
     objective: str | Objective | None = None,
     epochs: int | None = None,
     batch: int | None = None,
@@ -84,6 +86,8 @@ def finetune(
             `negative`, `split`) → the file's.
         score_range: Lowest and highest score of files; None: as found.
         share: Of the rows, drawn for each of dev and test where the data has none; 0: neither.
+        apart: Draw whole groups: a column of the files, or `subtask` of a known set. So dev and
+            test ask how what was learned holds for groups that nothing was learned from.
         objective: nli: `in-batch`, `softmax` (the paper's); sts and pairs: `l2`, `cosent`,
             `angle`; triplets: `triplet`, `in-batch`. None takes the first.
         epochs: Passes over the rows.
@@ -108,7 +112,7 @@ def finetune(
     recipe = recipe_of(kind, objective, epochs=epochs, batch=batch, learning_rate=learning_rate,
                        patience=patience)  # fmt: skip
     claim_folder(Path(out), COMMAND)
-    places = Places(data_dir, columns or {}, None, score_range)
+    places = Places(data_dir, columns or {}, apart, score_range)
     names = usual_sets(recipe.kind, data)
     choosing, measuring = (None if one is None else str(one) for one in (dev, test))
     refuse([*recipe.problems(), *_wrong(seeds, limit)])
@@ -125,13 +129,14 @@ def finetune(
         "recipe": recipe.shown(),
         "data": {name: [one.fingerprint, one.question] for name, one in found.parts.items()},
         "drawn": list(found.drawn),
+        "apart": apart,
         "seeds": list(seeds),
         "limit": limit,
         "resamples": resamples,
     }
 
     def build(workspace: Path) -> str:
-        return _build(workspace, opened, found, recipe, seeds, limit, resamples)
+        return _build(workspace, opened, found, recipe, apart, seeds, limit, resamples)
 
     outcome = write_folder(Path(out), command=COMMAND, inputs={}, config=config, build=build,
                            libraries=LIBRARIES, replace=force)  # fmt: skip
@@ -156,8 +161,8 @@ def _wrong(seeds: Sequence[int], limit: int | None) -> list[str]:
 
 
 def _build(
-    workspace: Path, start: Start, data: Data, recipe: Recipe, seeds: Sequence[int],
-    limit: int | None, resamples: int,
+    workspace: Path, start: Start, data: Data, recipe: Recipe, apart: str | None,
+    seeds: Sequence[int], limit: int | None, resamples: int,
 ) -> str:  # fmt: skip
     from firth.evaluate.models import EncoderScorer
     from firth.finetune.calibration import FILE, as_dict, calibrated
@@ -185,6 +190,7 @@ def _build(
         del model
 
     first = start.open(seeds[best])
+    learned_from = data.train.sampled(limit, seeds[best])
     test, found = None, None
     if data.test is not None:
         before = EncoderScorer(first, "").similarities(data.test.pairs)
@@ -200,6 +206,8 @@ def _build(
         "data": {name: _described(one) for name, one in data.parts.items()},
         "left_out": list(data.left_out),
         "drawn": list(data.drawn),
+        "apart": apart,
+        "shared": None if data.test is None else int(data.test.sharing(learned_from).sum()),
         "seeds": trained,
         "kept": seeds[best],
         "test": test,

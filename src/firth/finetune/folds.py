@@ -17,11 +17,18 @@ from firth.evaluate.metrics import (
     Part,
     mean_difference,
     mean_estimate,
-    undefined,
 )
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.task import Kind as Shape
-from firth.finetune.data import divided, examples_of, in_order, joined, problems_of_train
+from firth.finetune.data import (
+    divided,
+    divided_by_groups,
+    examples_of,
+    immeasurable,
+    in_order,
+    joined,
+    problems_of_train,
+)
 from firth.finetune.finetune import COMMAND, LIBRARIES, refuse
 from firth.finetune.recipe import Kind, Objective, Recipe, recipe_of
 from firth.finetune.report import REPORT, START, TUNED, Reported
@@ -46,11 +53,12 @@ class CrossValidated(Reported):
         path: Folder with `report.json` and `predictions.parquet` (texts, `score`, `group`, `fold`,
             and the similarities `start` and `fine_tuned`; of triplets both of each).
         report: `kind`, `objective`, `start`, `settings`, `data`, `scheme` (`10-fold`, or what was
-            left out in turn), `folds` (each `name`, `train`, `dev`, `test` (rows), `left_out`,
-            `shared` (test rows of which a text stands in a row that was learned from), `step` of
-            `steps`, and metric → `start` and `fine-tuned`, × 100), and `figures`: metric →
-            `mean of folds` and `all rows` → `start`, `fine-tuned`, `difference`, × 100 with 95 %
-            intervals (rows are resampled within folds, or all together).
+            left out in turn), `folds` (each `name`, `train`, `dev`, `test` (rows), `dev_groups`
+            (that dev is made of; empty where rows were drawn), `left_out`, `shared` (test rows of
+            which a text stands in a row that was learned from), `step` of `steps`, and metric →
+            `start` and `fine-tuned`, × 100), and `figures`: metric → `mean of folds` and `all rows`
+            → `start`, `fine-tuned`, `difference`, × 100 with 95 % intervals (rows are resampled
+            within folds, or all together).
         reused: Whether it was already there.
     """
 
@@ -91,7 +99,9 @@ def cross_validate(
         data: Sets or files; all their splits are taken together.
         folds: Parts that the rows are dealt into, each with the same share of every group.
         by: Leave one group out in turn instead: a file's column, or `subtask` of a known set.
-        share: Of a fold's training rows, drawn to choose the best weights; 0 keeps the last.
+        share: Of a fold's training rows, drawn to choose the best weights; 0 keeps the last. With
+            `by` whole groups are drawn until they have that share, so that dev asks what test
+            asks: how what was learned holds for groups that nothing was learned from.
         seed: Of folds and training.
 
     Raises:
@@ -113,8 +123,8 @@ def cross_validate(
     sets = [one for name in names for one in read_sets(name, recipe.kind, places).values()]
     whole = in_order(joined(sets, "all"))
     divided_rows = divide(whole, Scheme.CROSS_TOPIC if by else Scheme.RANDOM, seed, folds)
-    parts = [_part(whole, fold, share, limit, seed) for fold in divided_rows]
-    refuse([problem for part in parts for problem in part.problems(recipe)])
+    parts = [_part(whole, fold, share, by, limit, seed) for fold in divided_rows]
+    refuse([problem for part in parts for problem in part.problems(recipe, share)])
     opened.open(seed)  # refused before anything is trained
     scheme = f"without one {by} in turn" if by else f"{folds}-fold"
     config = {
@@ -138,46 +148,50 @@ def cross_validate(
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A fold: what is learned from, what chooses, and the numbers of the rows that measure."""
+    """A fold: what is learned from, what chooses, what measures."""
 
     fold: Fold
     train: EvaluationSet
     dev: EvaluationSet | None
+    dev_groups: list[str]
     test: EvaluationSet
     left_out: int
     shared: int
 
-    def problems(self, recipe: Recipe) -> list[str]:
-        """Why it cannot be learned or measured, a line each."""
-        name = self.fold.name
-        found = [
-            f"{name}: {problem}"
-            for problem in problems_of_train(self.train, recipe.kind, recipe.chosen)
-        ]
-        gold = np.array([row.score for row in self.test.rows])
-        any_order = np.arange(len(gold), dtype=np.float64)
-        if self.test.task.kind is Shape.PAIRS and (
-            why := undefined(Metric.SPEARMAN, gold, any_order)
-        ):
-            found.append(f"{name}: {why} in the rows that are held out")
-        return found
+    def problems(self, recipe: Recipe, share: float) -> list[str]:
+        """Why it cannot be learned, chosen or measured, a line each."""
+        found = problems_of_train(self.train, recipe.kind, recipe.chosen)
+        if share and self.dev is None:
+            found.append(
+                "one group is left to learn from, and none to choose the best weights by. Have "
+                "three groups or more, or keep the last weights (--share 0)"
+            )
+        for part, place in ((self.dev, "that choose"), (self.test, "that are held out")):
+            if part is not None and (why := immeasurable(part)):
+                found.append(f"{why} in the rows {place}")
+        return [f"{self.fold.name}: {problem}" for problem in found]
 
 
-def _part(whole: EvaluationSet, fold: Fold, share: float, limit: int | None, seed: int) -> _Part:
+def _part(
+    whole: EvaluationSet, fold: Fold, share: float, by: str | None, limit: int | None, seed: int
+) -> _Part:
     def of(rows: npt.NDArray[np.int64], name: str) -> EvaluationSet:
         return replace(whole.only(rows), split=name)
 
-    test, train, dev = of(fold.test, fold.name), of(fold.train, TRAIN), None
+    test, train = of(fold.test, fold.name), of(fold.train, TRAIN)
+    dev: EvaluationSet | None = None
     before = len(train.rows)
     train = replace(train.without(test), notes=(), excluded=())
     left_out = before - len(train.rows)
     if share:
-        train, dev = divided(train, share, derive_seed(seed, "finetune", fold.name, DEV), DEV)
+        drawn = derive_seed(seed, "finetune", fold.name, DEV)
+        train, dev = (divided_by_groups if by else divided)(train, share, drawn, DEV)
+    if dev is not None:
         train = replace(train.without(dev), notes=(), excluded=())
     train = replace(train.sampled(limit, seed), notes=())
-    texts = {text for row in train.rows for text in row.texts}
-    shared = sum(any(text in texts for text in row.texts) for row in test.rows)
-    return _Part(fold, train, dev, test, left_out, shared)
+    shared = int(test.sharing(train).sum())
+    groups = sorted({row.subtask for row in dev.rows}) if by and dev else []
+    return _Part(fold, train, dev, groups, test, left_out, shared)
 
 
 def _build(
@@ -216,9 +230,9 @@ def _build(
         "scheme": scheme,
         "folds": [
             {"name": part.fold.name, "train": len(part.train.rows),
-             "dev": 0 if part.dev is None else len(part.dev.rows), "test": len(part.test.rows),
-             "left_out": part.left_out, "shared": part.shared, "step": learned.step,
-             "steps": learned.steps, "rate": learned.rate}
+             "dev": 0 if part.dev is None else len(part.dev.rows), "dev_groups": part.dev_groups,
+             "test": len(part.test.rows), "left_out": part.left_out, "shared": part.shared,
+             "step": learned.step, "steps": learned.steps, "rate": learned.rate}
             | {metric.value: {name: _on(metric, one, part.fold.test)
                               for name, one in zip((TUNED, START), columns, strict=True)}
                for metric in metrics}
@@ -315,6 +329,8 @@ def _text(report: Mapping[str, Any]) -> str:
     if shared:
         lines.append(f"({shared:,} of {data['rows']:,} rows share a text with a row that the model "
                      "learned from; whole pairs of texts none)")  # fmt: skip
+    if any(one["dev_groups"] for one in report["folds"]):
+        lines.append("(the best weights were chosen by groups that nothing was learned from)")
     if left_out := sum(one["left_out"] for one in report["folds"]):
         lines.append(f"({left_out:,} rows were not learned from in a fold whose held-out rows have "
                      "the same texts)")  # fmt: skip

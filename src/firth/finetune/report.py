@@ -83,7 +83,14 @@ def notes(report: Mapping[str, Any]) -> list[str]:
     """What to keep in mind about the figures of a report."""
     said = list(report["left_out"])
     if report["drawn"]:
-        said.append(f"{' and '.join(report['drawn'])} were drawn at random from the rows given")
+        what = f", whole groups of {report['apart']}" if report["apart"] else ""
+        said.append(f"drawn at random from the rows given{what}: {' and '.join(report['drawn'])}")
+    if report["shared"]:
+        said.append(
+            f"{report['shared']:,} of {report['data']['test']['rows']:,} test rows share a text "
+            "with a row that was learned from (whole pairs none): of what was learned, less may "
+            "hold for texts that are new"
+        )
     kept = next(one for one in report["seeds"] if one["seed"] == report["kept"])
     if "dev" not in report["data"]:
         said.append("no dev rows: the last weights were kept")

@@ -200,6 +200,9 @@ def _sets(
         problems += [f"line {r.line}: label {r.label!r}; expected {expected}" for r in wrong]
         scores = [_SCORES.get(row.label, 0.0) for row in file.rows]
     elif file.content is Content.SCORED:
+        if score_range and not score_range[0] < score_range[1]:
+            low, high = score_range
+            raise InputError(f"range: got {low:g} to {high:g}; expected the lower score first")
         low, high = score_range or (min(scores), max(scores))
         wrong = [row for row in file.rows if not low <= row.score <= high]
         outside = f"outside {low:g} to {high:g}"

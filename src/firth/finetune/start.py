@@ -1,7 +1,7 @@
 """Where fine-tuning starts: a folder or hub name, or an encoder made of what a run has learned."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from firth.context import CONTEXT
 from firth.corpus import CORPUS, TOKENIZER
@@ -10,6 +10,7 @@ from firth.run.errors import InputError
 from firth.run.files import fingerprint_value
 from firth.run.quiet import quiet_libraries
 from firth.run.run import Run
+from firth.surrogate.cross_scorer import CrossScorer
 from firth.surrogate.settings import BaseKind
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ class Start:
         """
         with quiet_libraries():
             model = self._made(seed) if self._run else self._loaded()
-            check_encoder(model, self.name)
+        if not any(parameter.requires_grad for parameter in model.parameters()):
+            raise InputError(f"{self.name}: none of its weights can learn. {_EXPECTED}")
         return model
 
     def _made(self, seed: int) -> "SentenceTransformer":
@@ -86,26 +88,6 @@ class Start:
     def _loaded(self) -> "SentenceTransformer":
         scorer = resolve_model(self.name)
         if not isinstance(scorer, EncoderScorer):
-            raise InputError(f"{self.name}: {scorer.name}, which is no encoder. {_EXPECTED}")
+            what = "a cross-encoder" if isinstance(scorer, CrossScorer) else scorer.name
+            raise InputError(f"{self.name}: {what}, which is no encoder. {_EXPECTED}")
         return scorer.model
-
-
-def check_encoder(model: "SentenceTransformer", name: str) -> None:
-    """Raise `InputError` unless a model has one vector a sentence, and weights that can learn."""
-    import torch
-
-    features = model.preprocess(["a sentence"])
-    moved: dict[str, Any] = {
-        key: value.to(model.device) if isinstance(value, torch.Tensor) else value
-        for key, value in features.items()
-    }
-    with torch.no_grad():
-        found = model(moved).get("sentence_embedding")
-    if not isinstance(found, torch.Tensor) or found.ndim != 2:
-        raise InputError(
-            f"{name}: it has no pooling, so that a sentence has no vector of its own. Put a "
-            "Pooling module behind it, or give its bare Transformer's folder, which gets mean "
-            "pooling"
-        )
-    if not any(parameter.requires_grad for parameter in model.parameters()):
-        raise InputError(f"{name}: none of its weights can learn. {_EXPECTED}")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from firth.evaluate.cache import Cache
 from firth.evaluate.figures import Fold, Scheme, divide, mean_over_parts
 from firth.evaluate.metrics import Estimate, Floats, Metric
-from firth.evaluate.models import score, system_of
+from firth.evaluate.models import Model, label_of, score, system_of
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.task import ALL
 from firth.relatedness.report import TextTable, describe, figure, write_columns, write_results
@@ -172,7 +172,7 @@ class Study:
 
 def study_models(
     pairs: str | Path | EvaluationSet,
-    models: Sequence[str] = (),
+    models: Sequence[Model] = (),
     out: str | Path | None = None,
     recipe: Recipe | None = None,
     *,
@@ -221,15 +221,15 @@ def domains_of(data: EvaluationSet) -> dict[str, npt.NDArray[np.int64]]:
 
 def _as_they_are(
     data: EvaluationSet,
-    models: Sequence[str],
+    models: Sequence[Model],
     folds: Sequence[Fold],
     setting: Setting,
     cache: Cache,
 ) -> list[ModelScores]:
     found = []
-    names = list(dict.fromkeys(models or DEFAULT_MODELS))
-    with bar("Scoring pairs", len(names)) as shown:
-        for model in names:
+    systems = {label_of(model): model for model in models or DEFAULT_MODELS}
+    with bar("Scoring pairs", len(systems)) as shown:
+        for label, model in systems.items():
             try:
                 name, scored = score(system_of(model), [data], cache, shown)
             except MissingExtraError as error:
@@ -239,7 +239,7 @@ def _as_they_are(
                 continue
             similarities = scored[0].similarities
             figures = _figures(data, similarities, folds, setting)
-            found.append(ModelScores(model, name, similarities, figures))
+            found.append(ModelScores(label, name, similarities, figures))
     return found
 
 

@@ -45,7 +45,7 @@ _LIBRARIES = ("sentence-transformers", "torch", "transformers", "tokenizers")
 class Recipe:
     """How to fine-tune: the folder or hub name of an encoder (mean pooling is put on one that has
     no pooling), passes over a fold's training pairs, pairs a step, peak rate of Adam (None: 2e-5,
-    or 2e-3 for static word vectors), at most so many training pairs a fold at random (None: all),
+    or 5e-4 of word vectors), at most so many training pairs a fold at random (None: all),
     and the seed of folds, order and dropout. The paper gives no numbers; batch and rate are
     SBERT's.
     """
@@ -119,8 +119,7 @@ def tune(
         if outcome.reused:
             note(f"{label}, {fold.name}: unchanged")
         similarities[fold.test] = _predictions(folder / name / _PREDICTIONS, fold)
-        seen = {text for row in fold.train for text in data.rows[row].texts}
-        shared[fold.test] = [any(t in seen for t in data.rows[row].texts) for row in fold.test]
+        shared[fold.test] = data.only(fold.test).sharing(data.only(fold.train))
     return Tuned(scheme, tuple(divided), similarities, shared)
 
 

@@ -138,7 +138,7 @@ class Trial:
                 resamples=RESAMPLES, cache=self.bootstrap.cache, leakage=False, aggregates=[how],
             )  # fmt: skip
         except FirthError as error:
-            return _missing(name, beside, error)
+            return unavailable(name, beside, error)
         figures = {}
         for one in found.results:
             if one.subtask in (ALL, how.value):  # an aggregate comes after `all`, and replaces it
@@ -200,7 +200,7 @@ class Trial:
         try:
             model = train()
         except FirthError as error:
-            return _missing(name, beside, error)
+            return unavailable(name, beside, error)
         data, seed = model.report["data"]["train"], model.report["seeds"][0]
         says = (
             f"learned from {seed['rows']:,} of {data['rows']:,} rows of {data['name']} "
@@ -318,7 +318,8 @@ def _load(names: str, data_dir: Path | None) -> tuple[EvaluationSet | None, str]
     return None, f"missing: {said}"
 
 
-def _missing(name: str, beside: str, error: FirthError) -> Entry:
+def unavailable(name: str, beside: str, error: FirthError) -> Entry:
+    """A model that could not be had, and why."""
     return Entry(name, beside, reason=LeftOut.because("model", name, error).reason)
 
 

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any, TypeVar
 
 from firth.evaluate.figures import Aggregate
-from firth.evaluate.load import LeftOut, load_set
+from firth.evaluate.load import load_set
 from firth.evaluate.metrics import Estimate, Metric
 from firth.evaluate.task import find_task
 from firth.finetune.data import FEWEST
@@ -20,7 +20,7 @@ from firth.finetune.folds import OVER_FOLDS, cross_validate
 from firth.finetune.recipe import Kind, Objective
 from firth.finetune.report import TUNED
 from firth.finetune.start import Start
-from firth.reproduce.entries import RESAMPLES, Entry, Peer, Trial
+from firth.reproduce.entries import RESAMPLES, Entry, Peer, Trial, unavailable
 from firth.reproduce.options import Request
 from firth.reproduce.published import (
     SUN_TABLE1,
@@ -304,7 +304,7 @@ def _folded(trial: Trial, start: Start, scheme: str, by: str | None, beside: str
             limit=limit, resamples=RESAMPLES, force=True,
         )  # fmt: skip
     except FirthError as error:
-        return Entry(name, beside, reason=LeftOut.because("model", name, error).reason)
+        return unavailable(name, beside, error)
     report = found.report
     figures = {
         ("afs", Metric(metric)): Estimate(**one[OVER_FOLDS][TUNED])

@@ -199,7 +199,8 @@ def open_encoder(
 
     Raises:
         InputError: It is refused by `look`, is no sentence encoder (a bare causal language model is
-            none), or cannot be loaded; or `pooling` is given for a model that has its own.
+            none, nor are modules without pooling), or cannot be loaded; or `pooling` is given for a
+            model that has its own.
     """
     folder = _looked_at(name)
     kind = kind_in(folder)
@@ -224,9 +225,29 @@ def open_encoder(
         model = SentenceTransformer(
             str(folder), model_kwargs=options, local_files_only=True, device=device
         )
+        _need_pooling(model, name)
         return model if pooling in (None, Pooling.MEAN) else _repooled(model, pooling)
 
     return _opened(name, "a sentence encoder, such as roberta-base", load)
+
+
+def _need_pooling(model: "SentenceTransformer", name: str) -> None:
+    """Raise `InputError` unless a sentence gets one vector."""
+    import torch
+
+    features = model.preprocess(["a sentence"])
+    moved: dict[str, Any] = {
+        key: value.to(model.device) if isinstance(value, torch.Tensor) else value
+        for key, value in features.items()
+    }
+    with torch.no_grad():
+        found = model(moved).get("sentence_embedding")
+    if not isinstance(found, torch.Tensor) or found.ndim != 2:
+        raise InputError(
+            f"{name}: it has no pooling, so that a sentence has no vector of its own. Put a "
+            "Pooling module behind it, or give its bare Transformer's folder, which gets mean "
+            "pooling"
+        )
 
 
 def _repooled(model: "SentenceTransformer", pooling: Pooling | None) -> "SentenceTransformer":
