@@ -26,6 +26,7 @@ from firth.cli import (
 )
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
+from firth.run.run import handed_damage
 from firth.run.screen import complain, say
 
 app = typer.Typer(
@@ -132,7 +133,8 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001
         # Typer's errors of usage: in some versions click's, in others its own copy of click's.
         if not hasattr(error, "format_message"):  # an error of firth's own, which may quote a text
-            complain(traceback.format_exc().rstrip())
+            damage = handed_damage()
+            complain(f"firth: {damage}" if damage else traceback.format_exc().rstrip())
             sys.exit(1)
         _explain_usage(error)
         sys.exit(getattr(error, "exit_code", 2))

@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from firth.run.errors import DamagedError, InputError, MissingExtraError
-from firth.run.files import fingerprint_file, fingerprint_value, read_json, sync, write_json
+from firth.run.files import (
+    fingerprint_file,
+    fingerprint_value,
+    is_inside,
+    read_json,
+    sync,
+    write_json,
+)
 from firth.run.progress import note
 
 MANIFEST = "manifest.json"
@@ -107,9 +114,9 @@ class Manifest:
         whole = isinstance(stored, dict) and set(stored) == names
         if not whole or not all(isinstance(stored[n], kinds.get(n, dict)) for n in names):
             raise DamagedError(f"{where}: not a manifest of firth's")
-        for known in stored["outputs"].values():
+        for name, known in stored["outputs"].items():
             sized = isinstance(known, dict) and isinstance(known.get("bytes"), int)
-            if not sized or not isinstance(known.get("blake2b"), str):
+            if not sized or not isinstance(known.get("blake2b"), str) or not is_inside(name):
                 raise DamagedError(f"{where}: not a manifest of firth's")
         return cls(**stored)
 
