@@ -168,7 +168,10 @@ def test_damage_is_seen_on_opening_and_all_of_it_on_checking(run: Run) -> None:
         run.folder(ONE)
     assert not build_one(run)
     assert run.check() == {"one": []}
-    (path.parent / "manifest.json").write_text("[]")
+    manifest = path.parent / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"stage": "one"', '"stage": "two"'))
+    assert run.check() == {"one": ["manifest.json is not as it was written"]}
+    manifest.write_text("[]")
     assert "not a manifest" in run.check()["one"][0]
     with pytest.raises(DamagedError, match="Build the stage again: firth one --run"):
         run.folder(ONE)

@@ -239,8 +239,10 @@ class Run:
             except DamagedError as error:
                 found[name.as_posix()] = [str(error)]
             else:
-                whole = manifest.damage(path.parent, bytes_too=True) if manifest else []
-                found[name.as_posix()] = whole
+                problems = manifest.damage(path.parent, bytes_too=True) if manifest else []
+                if manifest and not manifest.is_as_written:
+                    problems.append(f"{MANIFEST} is not as it was written")
+                found[name.as_posix()] = problems
         return found
 
     def _verify(self, stage: Stage) -> None:

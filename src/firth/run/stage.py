@@ -139,6 +139,11 @@ class Manifest:
                 found.append(f"{name} has other bytes than were written")
         return found
 
+    @property
+    def is_as_written(self) -> bool:
+        """Whether what its `request` is the fingerprint of, is what it was."""
+        return replace(self, outputs={}, summary={}).requested().request == self.request
+
     def foreign(self, folder: Path) -> list[str]:
         """Files in a stage's folder that firth did not write."""
         return [name for name in files_in(folder) if name not in {*self.outputs, MANIFEST}]
