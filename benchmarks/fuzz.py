@@ -2,9 +2,10 @@
 
     python benchmarks/fuzz.py [TARGET …] [--inputs 1000] [--seed 13] [--out FILE]
 
-Each target is a file that firth reads, whole, and the function that reads it. Hypothesis changes its
-bytes (bits flipped, pieces cut out, doubled or put in, numbers replaced by the largest, the file cut
-off) or writes bytes of its own, and the function is called: it may answer, or raise a `FirthError`.
+Each target is a file that firth reads, whole, and the function that reads it. Hypothesis changes
+its bytes (bits flipped, pieces cut out, doubled or put in, numbers replaced by the largest, the file
+cut off) or writes bytes of its own, and the function is called: it may answer, or raise a
+`FirthError`.
 What firth wrote itself may raise anything that the check of its stage's bytes explains, as the
 command line does (`firth.run.run.handed_damage`).
 
@@ -41,7 +42,11 @@ MORE_MEMORY = 500 << 20
 _NUMBERS = (b"-1", b"0", b"4294967296", b"9223372036854775807", b"1e999", b"NaN", b"null", b"[]")
 _PIECES = (b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b'"', b"\n", b"\r", b"\t", b"{", b"[" * 300, b"../",
            b"\xed\xa0\x80", b"\\ud800", b"%s", b"A" * 5000)  # fmt: skip
-_TEXTS = ("The ship reached the harbour. It rained.", "Zwei Sätze. „So!“ sagte er.", "船が港に着いた。")
+_TEXTS = (
+    "The ship reached the harbour. It rained.",
+    "Zwei Sätze. „So!“ sagte er.",
+    "船が港に着いた。",
+)
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,13 @@ def targets(folder: Path) -> Iterator[Target]:
 def records() -> list[dict[str, Any]]:
     """Documents with everything that may be said of them."""
     return [
-        {"id": str(n), "title": f"Title {n}", "date": "2024-05-01", "text": text, "tags": ["a", "b"]}
+        {
+            "id": str(n),
+            "title": f"Title {n}",
+            "date": "2024-05-01",
+            "text": text,
+            "tags": ["a", "b"],
+        }
         for n, text in enumerate(_TEXTS)
     ]
 
@@ -150,10 +161,12 @@ def documents(folder: Path) -> Iterator[Target]:
         f'{row["id"]},{row["title"]},{row["date"]},"{row["text"]}"' for row in rows
     ]).encode()  # fmt: skip
     pq.write_table(pa.Table.from_pylist(rows), folder / "made.parquet")
-    page = "<html><head><title>T</title></head><body><p>One.</p><ul><li>Two.</li></ul></body></html>"
+    page = (
+        "<html><head><title>T</title></head><body><p>One.</p><ul><li>Two.</li></ul></body></html>"
+    )
     whole = {
         "txt": "\n\n".join(_TEXTS).encode(),
-        "md": "# Title\n\nA *word*.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n".encode(),
+        "md": b"# Title\n\nA *word*.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
         "html": page.encode(),
         "pdf": _pdf(),
         "jsonl": lines,
@@ -224,7 +237,10 @@ def tables(folder: Path) -> Iterator[Target]:
         path = folder / f"pairs.{ending}"
         yield Target(f"pairs, .{ending}", path, content, lambda path=path: read_own(path))
     answers = {
-        "items": (b"id,sentence1,sentence2,score\n1,A b,C d,0.5\n2,E,F,1\n3,G,H,\n", bws.read_items),
+        "items": (
+            b"id,sentence1,sentence2,score\n1,A b,C d,0.5\n2,E,F,1\n3,G,H,\n",
+            bws.read_items,
+        ),
         "tuples": (b"tuple,item1,item2,item3\nt1,1,2,3\nt2,3,2,1\n", bws.read_tuples),
         "gold": (b"tuple,best,worst\nt1,1,2\n", bws.read_gold),
         "annotations": (
@@ -320,8 +336,14 @@ def _transformer(folder: Path) -> None:
         tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", model_max_length=16
     )
     wrapped.save_pretrained(folder)
-    config = BertConfig(vocab_size=len(words), hidden_size=8, num_hidden_layers=1,
-                        num_attention_heads=2, intermediate_size=8, max_position_embeddings=16)  # fmt: skip
+    config = BertConfig(
+        vocab_size=len(words),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+        max_position_embeddings=16,
+    )
     BertModel(config).save_pretrained(folder)
 
 
@@ -336,7 +358,7 @@ def stage_files(folder: Path) -> Iterator[Target]:
 
     texts = folder.with_name("texts")
     texts.mkdir(parents=True)
-    words = "ship harbour wave sailor storm sail captain anchor island tide".split()
+    words = ["ship", "harbour", "wave", "sailor", "storm", "sail", "captain", "tide", "sea", "bay"]
     for number in range(12):
         said = [f"The {words[(number + n) % 10]} met the {words[n * 3 % 10]}." for n in range(9)]
         (texts / f"{number}.txt").write_text(" ".join(said), encoding="utf-8")
@@ -446,7 +468,9 @@ def apart(target: Target, inputs: int, seed: int) -> dict[str, Any]:
     _, status, used = os.wait4(pid, 0)
     told = os.read(reading, 1 << 16)
     os.close(reading)
-    found = json.loads(told) if told else {"failure": f"ended with {os.waitstatus_to_exitcode(status)}"}
+    found = (
+        json.loads(told) if told else {"failure": f"ended with {os.waitstatus_to_exitcode(status)}"}
+    )
     return {"target": target.name, "seconds": used.ru_utime + used.ru_stime, **found}
 
 

@@ -21,8 +21,8 @@ test (`firth.harvest.splits`); beside it, a set of all texts alone, as it was on
 (`files`, a tenth as many, names of 120 characters), repeated pairs (`pairs`), and their scores
 described (`scores`).
 
-`harvest`: a run of so many sentences of CORPUS, with Origin by word vectors; then a whole harvest of
-so many pairs, in one process, which is sent SIGKILL when this share of its shards is there, and
+`harvest`: a run of so many sentences of CORPUS, with Origin by word vectors; then a whole harvest
+of so many pairs, in one process, which is sent SIGKILL when this share of its shards is there, and
 started again. Of 20 shards drawn by a fixed seed, on both sides of the kill, all pairs are then
 scored anew and compared with the tables, to the last bit.
 
@@ -276,7 +276,8 @@ def verify_harvest(folder: str, _: str) -> None:
     anew = [scorer.score(shards[number]).select(columns).to_pylist() for number in drawn]
     known = {(row["shard"], row["index1"], row["index2"]): row for rows in anew for row in rows}
     wrong = sum(known.get((r["shard"], r["index1"], r["index2"])) != r for r in kept.to_pylist())
-    say(f"{len(kept):,} of {len(known):,} pairs of {len(drawn)} shards stand in the tables, {wrong} otherwise")
+    told = f"{len(kept):,} of {len(known):,} pairs of {len(drawn)} shards stand in the tables"
+    say(f"{told}, {wrong} of them otherwise than they are scored now")
     if wrong or not len(kept):
         raise SystemExit(1)
 
@@ -362,6 +363,7 @@ def harvest(given: argparse.Namespace) -> None:
         },
         "context": {"bag": {"epochs": 1}},
         "harvest": {
+            "pairs": given.pairs,
             "near": 0.6,
             "same_document": 0.1,
             "cluster": given.cluster,
@@ -376,7 +378,9 @@ def harvest(given: argparse.Namespace) -> None:
     }
     last = round(given.killed_at * given.pairs / _SHARD)
     scratch = run.path / f".{HARVEST.name}.work" / SCRATCH
-    before = measured("harvest", folder, str(given.pairs), until=scratch / f"shard-{last:06}.parquet")
+    before = measured(
+        "harvest", folder, str(given.pairs), until=scratch / f"shard-{last:06}.parquet"
+    )
     whole = len(list(scratch.glob("shard-*.parquet")))
     after = measured("harvest", folder, str(given.pairs))
     found |= {"until the kill": before | {"shards": whole}, "after it": after}

@@ -23,8 +23,8 @@ to mount one); then the same folder read-only.
 to; two processes at once; manifests deleted; clocks wrong.
 
 `damage`: a file of each kind of each stage with a bit flipped at its beginning, middle or end, cut
-in half, emptied, or gone. `firth check-run` has to name it; all commands that read it must end well,
-or with one message. A flipped bit may go unnoticed where only sizes are compared.
+in half, emptied, or gone. `firth check-run` has to name it; all commands that read it must end
+well, or with one message. A flipped bit may go unnoticed where only sizes are compared.
 """
 
 import argparse
@@ -54,7 +54,7 @@ _NOUNS = {
     "court": "judge lawyer trial jury witness verdict appeal court law crime",
     "music": "singer song violin concert piano melody orchestra choir drum stage",
 }
-_VERBS = "saw met left found watched reached followed praised feared remembered".split()
+_VERBS = ("saw", "met", "left", "found", "watched", "reached", "followed", "praised", "feared")
 _SHOWN = 300
 _PAIR = ("The ship reached the harbour.", "The sailor found the island.")
 Contents = dict[str, str]
@@ -185,8 +185,9 @@ def forked(
     if pid == 0:
         status = 1
         try:
-            for stream in (1, 2):
-                os.dup2(writing, stream)
+            for name, number in (("stdout", 1), ("stderr", 2)):
+                os.dup2(writing, number)
+                setattr(sys, name, os.fdopen(number, "w", buffering=1, closefd=False))
             act()
             status = 0
         except SystemExit as stop:
@@ -203,10 +204,7 @@ def forked(
     os.set_blocking(reading, False)
     printed, started = b"", time.monotonic()
     while True:
-        try:
-            printed += os.read(reading, 1 << 16)
-        except BlockingIOError:
-            pass
+        printed += _rest(reading)
         done, ended, used = os.wait4(pid, os.WNOHANG)
         if done:
             break
@@ -267,7 +265,9 @@ def prepare(work: Path) -> Path:
     if (work / "whole.done").is_file():
         return whole
     if work.exists() and any(work.iterdir()):
-        raise SystemExit(f"{work}: holds something, and no runs that are whole; name another folder")
+        raise SystemExit(
+            f"{work}: holds something, and no runs that are whole; name another folder"
+        )
     write_inputs(work)
     for name, settings in configurations(work).items():
         text = Config.parse(settings, name).to_yaml()
@@ -393,9 +393,12 @@ def small_disk(place: Path) -> Iterator[Callable[[str], None]]:
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], check=True)
     try:
-        yield lambda options: subprocess.run(
-            ["mount", "-o", f"remount,{options}", str(place)], check=True
-        ) and None
+        yield (
+            lambda options: (
+                subprocess.run(["mount", "-o", f"remount,{options}", str(place)], check=True)
+                and None
+            )
+        )
     finally:
         subprocess.run(["umount", str(place)], check=True)
 
@@ -425,7 +428,7 @@ def disk(work: Path) -> list[dict[str, Any]]:
             ended = forked(partial(firth, *command))
             good = ended.status == 0 if name in asking(work, out) else ended.told
             rows.append({"size": 0, "command": f"read-only: {name}", "told": good,
-                         "full": ended.status == 0, "said": ended.printed.strip()[-_SHOWN:]})  # fmt: skip
+                         "full": False, "said": ended.printed.strip()[-_SHOWN:]})  # fmt: skip
     (work / "disk").rmdir()
     return rows
 
@@ -598,7 +601,11 @@ def damaged(content: bytes) -> Mapping[str, bytes | None]:
     def flipped(place: int) -> bytes:
         return content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :]
 
-    found: dict[str, bytes | None] = {"gone": None, "emptied": b"", "cut": content[: len(content) // 2]}
+    found: dict[str, bytes | None] = {
+        "gone": None,
+        "emptied": b"",
+        "cut": content[: len(content) // 2],
+    }
     if content:
         places = {"first": min(9, len(content) - 1), "middle": len(content) // 2,
                   "last": len(content) - min(3, len(content))}  # fmt: skip
@@ -643,7 +650,7 @@ def damage(work: Path) -> list[dict[str, Any]]:
     out = Path(shutil.copytree(whole, work / "damaged"))
     commands = asking(work, out)
     reads = read_by(commands, out)
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    rows: list[dict[str, Any]] = []
     for manifest in sorted(out.rglob("manifest.json")):
         stage = manifest.parent.relative_to(out).as_posix()
         kinds: dict[str, Path] = {}
@@ -651,9 +658,9 @@ def damage(work: Path) -> list[dict[str, Any]]:
             kinds.setdefault(_kind(name), manifest.parent / name)
         for kind, path in kinds.items():
             content = path.read_bytes()
-            row = rows.setdefault((stage, kind), {"stage": stage, "kind": kind,
-                                  "file": path.relative_to(manifest.parent).as_posix(),
-                                  "named": 0, "of": 0, "commands": Counter(), "bad": []})  # fmt: skip
+            row: dict[str, Any] = {"stage": stage, "kind": kind, "file": path.name, "named": 0,
+                                   "of": 0, "commands": Counter(), "bad": []}  # fmt: skip
+            rows.append(row)
             for how, now in damaged(content).items():
                 path.unlink() if now is None else path.write_bytes(now)
                 if stage.split("/")[0] in ("printed", "words"):
@@ -670,7 +677,7 @@ def damage(work: Path) -> list[dict[str, Any]]:
                     if not ended.told:
                         row["bad"].append([name, how, ended.status, ended.printed[-_SHOWN:]])
                 path.write_bytes(content)
-    return list(rows.values())
+    return rows
 
 
 def _kind(name: str) -> str:
@@ -699,7 +706,9 @@ def show(command: str, rows: Sequence[Mapping[str, Any]]) -> bool:
                         f"{row['equal']:3} equal  {row['different'][:3] or ''}")  # fmt: skip
             case "disk":
                 fine = row["told"]
-                told = f"{row['size'] >> 10:6,} KiB  {row['command']:28} {'ok ' if fine else 'BAD'} "
+                told = (
+                    f"{row['size'] >> 10:6,} KiB  {row['command']:28} {'ok ' if fine else 'BAD'} "
+                )
                 told += row["said"].replace("\n", " ")[-160:]
             case "changes":
                 fine = row["good"]

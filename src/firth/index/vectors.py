@@ -45,8 +45,8 @@ def write_vectors(
 
     Args:
         path: The file. Memory holds one shard of it.
-        progress: File that says how many rows of `path` are done; it stays when all are, for whoever
-            is stopped later than that.
+        progress: File that says how many rows of `path` are done; it stays when all are, for calls
+            that are interrupted later than that.
         encoder: Gives the vectors.
         texts: The texts from one number to another.
         count: Of texts.

@@ -94,7 +94,7 @@ def reserve(path: Path) -> None:
 
 
 def is_inside(name: str) -> bool:
-    """Whether a path, its parts apart by "/", leads to something below the folder it starts from."""
+    """Whether a path leads to something below the folder it starts from; "/" parts its parts."""
     path = PurePosixPath(name)
     plain = path.as_posix() == name and "\\" not in name and "\0" not in name
     return plain and bool(path.parts) and not path.is_absolute() and ".." not in path.parts
