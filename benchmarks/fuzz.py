@@ -3,10 +3,9 @@
     python benchmarks/fuzz.py [TARGET …] [--inputs 1000] [--seed 13] [--out FILE]
 
 Each target is a file that firth reads, whole, and the function that reads it. Hypothesis changes
-its bytes (bits flipped, pieces cut out, doubled or put in, numbers replaced by the largest, the file
-cut off) or writes bytes of its own, and the function is called: it may answer, or raise a
-`FirthError`.
-What firth wrote itself may raise anything that the check of its stage's bytes explains, as the
+its bytes (bits flipped, pieces cut out, doubled or put in, numbers replaced by the largest, the
+file cut off) or writes bytes of its own, and the function is called: it may answer, or raise a
+`FirthError`. What firth wrote itself may raise anything that the check of its stage's bytes explains, as the
 command line does (`firth.run.run.handed_damage`).
 
 Anything else is a failure: another error, more than ten seconds of clock, 500 MB more memory, a
@@ -40,8 +39,8 @@ from firth.run.screen import say
 SECONDS = 10
 MORE_MEMORY = 500 << 20
 _NUMBERS = (b"-1", b"0", b"4294967296", b"9223372036854775807", b"1e999", b"NaN", b"null", b"[]")
-_PIECES = (b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b'"', b"\n", b"\r", b"\t", b"{", b"[" * 300, b"../",
-           b"\xed\xa0\x80", b"\\ud800", b"%s", b"A" * 5000)  # fmt: skip
+_PIECES = (b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b'"', b"\n", b"\r", b"\t", b"{", b"[" * 300,
+           b"../", b"\xed\xa0\x80", b"\\ud800", b"%s", b"A" * 5000)  # fmt: skip
 _TEXTS = (
     "The ship reached the harbour. It rained.",
     "Zwei Sätze. „So!“ sagte er.",
