@@ -5,8 +5,8 @@
 Each target is a file that firth reads, whole, and the function that reads it. Hypothesis changes
 its bytes (bits flipped, pieces cut out, doubled or put in, numbers replaced by the largest, the
 file cut off) or writes bytes of its own, and the function is called: it may answer, or raise a
-`FirthError`. What firth wrote itself may raise anything that the check of its stage's bytes explains, as the
-command line does (`firth.run.run.handed_damage`).
+`FirthError`. What firth wrote itself may raise anything that the check of its stage's bytes
+explains, as the command line does (`firth.run.run.handed_damage`).
 
 Anything else is a failure: another error, more than ten seconds of clock, 500 MB more memory, a
 signal (each target has a process of its own), a file outside the target's folder read by name.
