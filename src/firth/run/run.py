@@ -75,6 +75,8 @@ class Run:
             raise InputError(f"{self.path}: a file; expected the folder of a run")
         self.path.mkdir(parents=True, exist_ok=True)
         if not self._is_saved():
+            for torn in self.path.glob(f".{CONFIG}.*.partial"):
+                torn.unlink()  # of a process that was killed
             write_text(self.path / CONFIG, _HEADER + self.config.to_yaml())
 
     def folder(self, stage: Stage) -> Path:
