@@ -243,9 +243,13 @@ def firth(*arguments: str) -> None:
 
 
 def contents(folder: Path) -> Contents:
-    """Of all files, hidden ones too, but for the locks of runs."""
+    """Of all files, hidden ones too, but for the locks of runs; that a configuration names the
+    folder of its run, is no difference."""
+    here = str(folder).encode()
     return {
-        path.relative_to(folder).as_posix(): hashlib.blake2b(path.read_bytes()).hexdigest()
+        path.relative_to(folder).as_posix(): hashlib.blake2b(
+            path.read_bytes().replace(here, b".") if path.suffix == ".yaml" else path.read_bytes()
+        ).hexdigest()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != ".lock"
     }
@@ -474,8 +478,8 @@ def building(work: Path, out: Path) -> dict[str, list[str]]:
         "run, printed": ["run", str(work / "printed.yaml"), "--run", printed],
         "run": ["run", str(work / "words.yaml"), "--run", words],
         "harvest": ["harvest", "--run", words, "--pairs", "72"],
-        "index": ["index", "--run", words, "--set", "seed=14"],
-        "scale": ["scale", "--run", words, "--set", "seed=14"],
+        "index": ["index", "--run", words, "--seed", "14"],
+        "scale": ["scale", "--run", words, "--seed", "14"],
         "distill": ["distill", "--run", words, "--set", "surrogate.batch=9"],
         "cross-encoder": ["distill", "--architecture", "cross-encoder", "--run", printed,
                           "--set", "cross_encoder.batch=9"],
