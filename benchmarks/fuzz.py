@@ -269,7 +269,7 @@ def run_files(folder: Path) -> Iterator[Target]:
     manifest = {
         "stage": "one", "inputs": {"a": "b"}, "config": {"seed": 13}, "code": "c",
         "libraries": {"numpy": "2"}, "request": "r", "summary": {"n": 1},
-        "outputs": {"one.txt": {"bytes": 3, "blake2b": "d"}, "../x": {"bytes": 3, "blake2b": "d"}},
+        "outputs": {"one.txt": {"bytes": 3, "blake2b": "d"}, "a/x": {"bytes": 3, "blake2b": "d"}},
     }  # fmt: skip
 
     def inside() -> None:

@@ -366,7 +366,10 @@ def _opened(name: str, what: str, load: Callable[[], T]) -> T:
     try:
         with quiet_libraries(), redirect_stderr(StringIO()):  # some bars know no switch
             return load()
-    except (*_FAILURES, SafetensorError) as error:
+    except Exception as error:
+        known = isinstance(error, (*_FAILURES, SafetensorError))
+        if not known and type(error) is not Exception:  # tokenizers raise nothing more special
+            raise
         raise InputError(
             f"{name}: cannot be opened: {_reason(error)}. Expected the folder or hub name of {what}"
         ) from error
