@@ -124,8 +124,9 @@ def _check_size(path: Path, found: Format) -> None:
     there = path.stat().st_size * (_PACKED if path.suffix in (".gz", ".bz2") else 1)
     if words * each > there + 1:  # the last line may end without a line feed
         raise InputError(
-            f"{path}: cannot be read: its first line says {words:,} words of {dimensions:,} dimensions, "
-            f"which do not fit into {path.stat().st_size:,} bytes. Download or export it again"
+            f"{path}: cannot be read: its first line says {words:,} words of {dimensions:,} "
+            f"dimensions, which do not fit into {path.stat().st_size:,} bytes. Download or export "
+            "it again"
         )
 
 
