@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -234,7 +235,7 @@ def tables(folder: Path) -> Iterator[Target]:
     (folder / "made.parquet").unlink()
     for ending, content in pairs.items():
         path = folder / f"pairs.{ending}"
-        yield Target(f"pairs, .{ending}", path, content, lambda path=path: read_own(path))
+        yield Target(f"pairs, .{ending}", path, content, partial(read_own, path))
     answers = {
         "items": (
             b"id,sentence1,sentence2,score\n1,A b,C d,0.5\n2,E,F,1\n3,G,H,\n",
@@ -250,7 +251,7 @@ def tables(folder: Path) -> Iterator[Target]:
     for name, (content, reader) in answers.items():
         path = folder / f"{name}.csv"
         yield Target(f"questionnaire, {name}", path, content,
-                     lambda path=path, reader=reader: reader(path))  # fmt: skip
+                     partial(reader, path))  # fmt: skip
 
 
 def run_files(folder: Path) -> Iterator[Target]:

@@ -410,13 +410,12 @@ def small_disk(place: Path) -> Iterator[Callable[[str], None]]:
     """A tmpfs, and what changes its options."""
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], check=True)
+
+    def remount(options: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{options}", str(place)], check=True)
+
     try:
-        yield (
-            lambda options: (
-                subprocess.run(["mount", "-o", f"remount,{options}", str(place)], check=True)
-                and None
-            )
-        )
+        yield remount
     finally:
         subprocess.run(["umount", str(place)], check=True)
 
@@ -585,8 +584,8 @@ def changes(work: Path, seed: int) -> list[dict[str, Any]]:
 
     for year, moment in (("1980", 315_532_800.0), ("2080", 3_471_292_800.0)):
         out = fresh("changed")
-        for path in out.rglob("*"):
-            os.utime(path, (moment, moment))
+        for each in out.rglob("*"):
+            os.utime(each, (moment, moment))
         ended = forked(partial(_at, moment, *building(work, out)["run"], "--json"))
         unchanged = ended.status == 0 and differing(contents(out), contents(whole)) == []
         note(f"all files, and the clock, of {year}: nothing is built", unchanged, ended.printed)
