@@ -236,7 +236,7 @@ def tables(folder: Path) -> Iterator[Target]:
     for ending, content in pairs.items():
         path = folder / f"pairs.{ending}"
         yield Target(f"pairs, .{ending}", path, content, partial(read_own, path))
-    answers = {
+    answers: dict[str, tuple[bytes, Callable[[Path], object]]] = {
         "items": (
             b"id,sentence1,sentence2,score\n1,A b,C d,0.5\n2,E,F,1\n3,G,H,\n",
             bws.read_items,
