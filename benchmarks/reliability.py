@@ -244,16 +244,19 @@ def firth(*arguments: str) -> None:
 
 
 def contents(folder: Path) -> Contents:
-    """Of all files, hidden ones too, but for the locks of runs; that a configuration names the
-    folder of its run, is no difference."""
-    here = str(folder).encode()
+    """Of all files, hidden ones too, but for the locks of runs; where a configuration says that its
+    run lies, is no difference."""
     return {
-        path.relative_to(folder).as_posix(): hashlib.blake2b(
-            path.read_bytes().replace(here, b".") if path.suffix == ".yaml" else path.read_bytes()
-        ).hexdigest()
+        path.relative_to(folder).as_posix(): hashlib.blake2b(_said(path)).hexdigest()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != ".lock"
     }
+
+
+def _said(path: Path) -> bytes:
+    lines = path.read_bytes().splitlines(keepends=True)
+    is_config = path.name == "config.yaml"
+    return b"".join(line for line in lines if not (is_config and line.startswith(b"run:")))
 
 
 def differing(one: Contents, two: Contents) -> list[str]:
