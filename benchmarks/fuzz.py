@@ -6,7 +6,7 @@ Each target is a file that firth reads, whole, and the function that reads it. H
 its bytes (bits flipped, pieces cut out, doubled or put in, numbers replaced by the largest, the
 file cut off) or writes bytes of its own, and the function is called: it may answer, or raise a
 `FirthError`. What firth wrote itself may raise anything that the check of its stage's bytes
-explains, as the command line does (`firth.run.run.handed_damage`).
+explains, as the command line does (`firth.run.stage.handed_damage`).
 
 Anything else is a failure: another error, more than ten seconds of clock, 500 MB more memory, a
 signal (each target has a process of its own), a file outside the target's folder read by name.
@@ -413,7 +413,7 @@ def at_most(seconds: int) -> Iterator[None]:
 
 def fuzz(target: Target, inputs: int, seed: int) -> Counter[str]:
     """Read so many changed files; outcome → how often. Raises what is a failure."""
-    from firth.run.run import handed_damage
+    from firth.run.stage import handed_damage
 
     outcomes: Counter[str] = Counter()
     before = _memory()

@@ -26,8 +26,8 @@ from firth.cli import (
 )
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
-from firth.run.run import handed_damage
 from firth.run.screen import complain, say
+from firth.run.stage import handed_damage
 
 app = typer.Typer(
     name="firth",

@@ -19,6 +19,7 @@ from firth.run.hub import hub_is_reachable
 from firth.run.model_kind import MODULES, WITHOUT_VECTORS, ModelKind, kind_in, plain_json
 from firth.run.quiet import quiet_libraries
 from firth.run.section import Pooling
+from firth.run.stage import MANIFEST, handed
 
 if TYPE_CHECKING:
     import torch
@@ -143,6 +144,8 @@ def look(folder: Path, gguf_file: str | None = None) -> None:
             the folder, settings that name code.
         MissingExtraError: A GGUF file needs the package gguf.
     """
+    if (folder / MANIFEST).is_file():
+        handed(folder, "the command that made it")
     if gguf_file is not None and find_spec("gguf") is None:
         raise MissingExtraError(f"the GGUF file {gguf_file}", "gguf")
     problems = []

@@ -12,11 +12,9 @@ from firth.run.code import fingerprint_code
 from firth.run.config import Config
 from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
 from firth.run.files import fingerprint_value, write_text
-from firth.run.stage import MANIFEST, Manifest, Outcome, Stage, execute, up_to_date
+from firth.run.stage import MANIFEST, Manifest, Outcome, Stage, execute, handed, up_to_date
 
 CONFIG = "config.yaml"
-_handed: dict[Path, Stage] = {}
-"""Folder of each finished stage that was asked for in this process → the stage."""
 _SET_ASIDE = re.compile(r"\.damaged(-\d+)?$")
 _HEADER = "# Written by firth: the settings of this run. Change them with --set, not here.\n"
 
@@ -92,8 +90,7 @@ class Run:
                 f"{self.path / stage.name}: damaged: {'; '.join(damage)}. Build it again: "
                 f"{stage.command} {self.path}"
             )
-        _handed[self.path / stage.name] = stage
-        return self.path / stage.name
+        return handed(self.path / stage.name, f"{stage.command} {self.path}")
 
     def manifest(self, stage: Stage) -> Manifest:
         """Manifest of a finished stage; raise `MissingStageError` if it is not built."""
@@ -273,25 +270,6 @@ class Run:
                 f"{path}: not written by firth, so it is not replaced. Name another folder for the "
                 "run: --run"
             )
-
-
-def handed_damage() -> DamagedError | None:
-    """What is damaged of the stages that this process has asked for, every byte compared; None
-    where all are whole.
-
-    Opening a stage compares sizes alone, so that a flipped bit may end in whatever error a library
-    has for it. Whoever meets one that nobody foresaw, asks here for its cause.
-    """
-    found = []
-    for folder, stage in _handed.items():
-        run = Path(str(folder).removesuffix(stage.name))
-        with suppress(OSError, DamagedError):
-            manifest = Manifest.read(folder)
-            if manifest and (damage := manifest.damage(folder, bytes_too=True)):
-                found.append(
-                    f"{folder}: damaged: {'; '.join(damage)}. Build it again: {stage.command} {run}"
-                )
-    return DamagedError("\n".join(found)) if found else None
 
 
 class _HandedRun(Run):
