@@ -118,8 +118,10 @@ class Manifest:
             raise DamagedError(f"{where}: not a manifest of firth's")
         for name, known in stored["outputs"].items():
             sized = isinstance(known, dict) and isinstance(known.get("bytes"), int)
-            if not sized or not isinstance(known.get("blake2b"), str) or not is_inside(name):
+            if not sized or not isinstance(known.get("blake2b"), str):
                 raise DamagedError(f"{where}: not a manifest of firth's")
+            if not is_inside(name):
+                raise DamagedError(f"{where}: not a manifest of firth's: leads out of its folder")
         return cls(**stored)
 
     def damage(self, folder: Path, *, bytes_too: bool = False) -> list[str]:
