@@ -3,11 +3,12 @@
     python benchmarks/adapt_fields.py ENCODER DATA_DIR WORK CORPUS … [--sets NAME …] [--out FILE]
 
 Each CORPUS, a file of documents, gets a run in the folder WORK, named as the file is; a second call
-goes on where a first one stopped. Of each candidate of the adaptation (`docs/adapt.md`), thrown
-away or not: on which kinds of the check's items it rose and fell, by their intervals, whether it
-was kept, and Spearman x 100 on the rated sets and on their mean, behind it how far it is ahead of
-the encoder as it is, with the 95 % interval of the paired bootstrap. The ratings are those of
-`own_encoder.py`, which tunes once more, the same way.
+goes on where a first one stopped. A run that is there keeps its settings: of few documents hold out
+more (`firth corpus build CORPUS --run WORK/NAME --set corpus.held_out=5`). Of each candidate of the
+adaptation (`docs/adapt.md`), thrown away or not: on which kinds of the check's items it rose and
+fell, by their intervals, whether it was kept, and Spearman x 100 on the rated sets and on their
+mean, behind it how far it is ahead of the encoder as it is, with the 95 % interval of the paired
+bootstrap. The ratings are those of `own_encoder.py`, which tunes once more, the same way.
 """
 
 import argparse

@@ -6,8 +6,10 @@
 RUN has its teacher's vectors (stage `teacher`, of `firth distill`); nothing is written into it:
 what is needed is copied into the folder WORK, where students are distilled one after the other. 0
 sentences is the start, before training. Prints rank correlation x 100 with the teacher on held-out
-sentences (`all` pairs, and those of `near` ones) and Spearman x 100 with people, with 95 %
-intervals. A second call goes on where a first one stopped, as far as --out knows.
+sentences (`all` pairs, and those of `near` ones), by how much training raised the mean of the check
+on held-out documents (docs/surrogate.md, "What is kept"), and Spearman x 100 with people, with 95 %
+intervals. A student by which the check fell is its start again, of step 0. A second call goes on
+where a first one stopped, as far as --out knows.
 """
 
 import argparse
@@ -16,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from firth.check import CHECK
 from firth.context import CONTEXT
 from firth.corpus import CORPUS, TOKENIZER
 from firth.evaluate.cache import Cache
@@ -35,7 +38,7 @@ from firth.surrogate.distill import distill
 
 def copy_run(run: Path, work: Path) -> None:
     """What a student is made of, as far as the run has it."""
-    for stage in (CORPUS, TOKENIZER, CONTEXT, ORIGIN, TEACHER):
+    for stage in (CORPUS, TOKENIZER, CHECK, CONTEXT, ORIGIN, TEACHER):
         if (run / stage.name).is_dir() and not (work / stage.name).is_dir():
             shutil.copytree(run / stage.name, work / stage.name)
     if not (work / CONFIG).is_file():
@@ -59,17 +62,20 @@ def point(
     agreed = {kind: report["after"]["test"][kind]["spearman"] for kind in ("all", "near")}
     return {"base": base, "learned": learned, "sentences": report["sentences"]["train"],
             "kept": report["chosen"]["step"], "steps": report["chosen"]["steps"],
-            "agreement": agreed, "people": people}  # fmt: skip
+            "agreement": agreed, "check": report["check"] and report["check"]["mean"],
+            "people": people}  # fmt: skip
 
 
 def row(found: Mapping[str, Any]) -> str:
     """Of the table."""
     sentences = f"{found['sentences']:,}" if found["learned"] else "0"
     agreed = [f"{100 * found['agreement'][kind]:.1f}" for kind in ("all", "near")]
+    check = found["check"]
+    rose = f"{check['value']:+.1f} [{check['low']:.1f}, {check['high']:.1f}]" if check else "-"
     people = [f"{value:.1f} [{low:.1f}, {high:.1f}]" for value, low, high in
               found["people"].values()]  # fmt: skip
     kept = f"{found['kept']:,} of {found['steps']:,}"
-    return f"| {' | '.join([found['base'], sentences, kept, *agreed, *people])} |"
+    return f"| {' | '.join([found['base'], sentences, kept, *agreed, rose, *people])} |"
 
 
 def main() -> None:
@@ -104,7 +110,15 @@ def main() -> None:
             print(row(points[-1]), flush=True)
             if options.out:
                 write_document(options.out, {"points": points, "epochs": options.epochs})
-    columns = ["student", "sentences", "step kept", "teacher, all", "near", *points[0]["people"]]
+    columns = [
+        "student",
+        "sentences",
+        "step kept",
+        "teacher, all",
+        "near",
+        "check",
+        *points[0]["people"],
+    ]
     print("\n| " + " | ".join(columns) + " |")
     print("|---" * len(columns) + "|")
     print("\n".join(map(row, points)))

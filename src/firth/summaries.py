@@ -188,6 +188,8 @@ def _surrogate(found: Summary) -> Iterator[str]:
             f"a Spearman correlation of {after['spearman']:.3f}{start}."
         )
     yield from _labels(found["labels"])
+    if check := found.get("check"):
+        yield check
     yield from found["notes"]
 
 

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.check.items import Item, Kind
-from firth.check.measure import accuracies, accuracies_of, figures, pairs_of
+from firth.check.measure import (
+    accuracies,
+    accuracies_of,
+    cosine_accuracies,
+    figures,
+    mean_ahead,
+    pairs_of,
+    texts_of,
+)
 from firth.check.report import check_scorer, compare
 from firth.lexical.arrays import Floats
 from firth.lexical.scorer import TextPair
@@ -181,3 +189,32 @@ def test_nothing_to_compare_is_refused() -> None:
         compare({}, items())
     with pytest.raises(InputError, match="--against c: expected one of a"):
         compare({"a": np.ones(60)}, items(), against="c")
+
+
+def test_the_mean_is_that_of_the_kinds() -> None:
+    """Each kind weighs the same, however many items it has; a system is level with itself; the lead
+    of one kind is that of `figures`."""
+    asked = items()
+    one, other = (accuracies(random_scores(seed, seed / 2), asked) for seed in (3, 1))
+    leads = {}
+    for kind in (Kind.NEXT, Kind.ORDER):
+        own = np.array([item.kind is kind for item in asked])
+        some = [item for item in asked if item.kind is kind]
+        leads[kind] = figures(some, [other[own], one[own]])[1][1]
+        assert mean_ahead(asked, one, other, [kind]).value == pytest.approx(leads[kind].value)
+    found = mean_ahead(asked, one, other, list(leads))
+    assert found.value == pytest.approx(np.mean([lead.value for lead in leads.values()]))
+    assert (found.low or 0) < found.value < (found.high or 0)
+    level = mean_ahead(asked, one, one, list(leads))
+    assert (level.value, level.low, level.high) == (0, 0, 0)
+
+
+def test_vectors_answer_as_their_cosines_do() -> None:
+    """Each text encoded once gives the accuracies of a scorer that is asked pair by pair."""
+    asked = items(20)
+    texts = texts_of(asked)
+    vectors = np.random.default_rng(5).normal(size=(len(texts), 4))
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    place = {text: n for n, text in enumerate(texts)}
+    plain = Scores("plain", lambda a, b: float(units[place[a]] @ units[place[b]]))
+    np.testing.assert_allclose(cosine_accuracies("", asked, vectors), accuracies(plain, asked))

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from sentence_transformers import CrossEncoder, SentenceTransformer
 
+from firth.check.gate import Verdict, keep
 from firth.check.report import CheckReport
 from firth.context import ADAPT
 from firth.context.adapt import CARD, REPORT, AdaptedFolder, adapt
 from firth.context.candidates import adapt_encoder
 from firth.context.encoder import unit
-from firth.context.gate import Verdict, keep
 from firth.context.settings import Pairs
 from firth.context.tune import Neighbours
 from firth.corpus.build import build_corpus

@@ -6,7 +6,7 @@ documents, not of the items, which are no independent draws within a document (c
 Davison and Hinkley 1997, section 3.8).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from firth.check.items import Item, Kind
 from firth.lexical.arrays import Floats
-from firth.lexical.scorer import Scorer, TextPair
+from firth.lexical.scorer import CosineScorer, Scorer, TextPair
 from firth.run.errors import InputError
 from firth.run.seeds import derive_seed
 
@@ -91,6 +91,22 @@ def accuracies(scorer: Scorer, items: Sequence[Item]) -> Floats:
     return found
 
 
+def texts_of(items: Sequence[Item]) -> list[str]:
+    """The distinct texts of items."""
+    return list(dict.fromkeys(text for pair in pairs_of(items) for text in pair))
+
+
+def cosine_accuracies(name: str, items: Sequence[Item], vectors: Floats) -> Floats:
+    """`accuracies` of the cosines of vectors, (n, d), that a system has of `texts_of(items)`."""
+    places = {text: place for place, text in enumerate(texts_of(items))}
+
+    def encode(texts: Sequence[str]) -> Floats:
+        rows: Floats = vectors[[places[text] for text in texts]]
+        return rows
+
+    return accuracies(CosineScorer(name, encode), items)
+
+
 def figures(
     items: Sequence[Item],
     measured: Sequence[Floats],
@@ -123,6 +139,43 @@ def figures(
     return [
         (_figure(drawn[:, place], n), _figure(ahead[:, place], n)) for place in range(len(measured))
     ]
+
+
+def mean_ahead(
+    items: Sequence[Item],
+    one: Floats,
+    other: Floats,
+    kinds: Collection[Kind],
+    *,
+    seed: int = 13,
+    resamples: int = 1_000,
+) -> Figure:
+    """How far a system is ahead of another on the mean over some kinds, each of equal weight.
+
+    Both are measured on the same resamples of the documents of all these kinds; a kind of which a
+    resample has no item counts for nothing in it.
+
+    Args:
+        items: Some of each kind among them.
+        one: Accuracy of each item under the first system.
+        other: Under the second.
+        kinds: At least one.
+        seed: Of the resamples.
+        resamples: Behind the interval.
+    """
+    names, homes = np.unique([item.document for item in items], return_inverse=True)
+    own = [np.array([item.kind is kind for item in items]) for kind in kinds]
+    sizes = np.stack([np.bincount(homes, here, len(names)) for here in own], axis=1)
+    sums = np.stack([np.bincount(homes, here * (one - other), len(names)) for here in own], axis=1)
+    asked = np.flatnonzero(sizes.sum(axis=1))
+    sizes, sums, n = sizes[asked], sums[asked], len(asked)
+    rng = np.random.default_rng(derive_seed(seed, "check", "bootstrap", "mean"))
+    means = [np.mean(sums.sum(axis=0) / sizes.sum(axis=0))]
+    for _ in range(resamples):
+        counts = np.bincount(rng.integers(0, n, n), minlength=n)
+        found = counts @ sizes
+        means.append(np.mean((counts @ sums)[found > 0] / found[found > 0]))
+    return _figure(100 * np.array(means), n)
 
 
 def _figure(drawn: Floats, documents: int) -> Figure:

@@ -11,6 +11,7 @@ import numpy as np
 
 from firth.check import CHECK
 from firth.check.build import build_check
+from firth.check.judged import accuracy_rows, ahead_rows, markdown, reasons
 from firth.context import ADAPT
 from firth.context.settings import AdaptConfig, Pairs, Scale
 from firth.corpus import CORPUS
@@ -60,7 +61,8 @@ class AdaptedFolder:
         """Both tables, the verdicts, and what was kept."""
         both = (accuracy_rows(self.report), ahead_rows(self.report))
         shown = [table(rows) for rows in both if len(rows) > 1]
-        return "\n\n".join([*shown, *filter(None, [_verdicts(self.report)]), self._last()])
+        said = "\n".join(reasons(self.report))
+        return "\n\n".join([*shown, *filter(None, [said]), self._last()])
 
     def _last(self) -> str:
         return "\n".join([*self.report["notes"], f"Kept: {self.kept}. {self.path}"])
@@ -208,35 +210,6 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
     return {"encoder": report["encoder"], "kept": report["kept"], "candidates": thought}
 
 
-def accuracy_rows(report: Mapping[str, Any]) -> list[list[str]]:
-    """Header and a line a candidate: accuracy on each kind of item."""
-    kinds = list(report["items"])
-    head = [f"{kind} ({report['items'][kind]:,} of {report['documents'][kind]:,})"
-            for kind in kinds]  # fmt: skip
-    rows = [
-        [one["candidate"], *(f"{one['accuracy'][kind]['value']:.1f}" for kind in kinds)]
-        for one in report["candidates"]
-    ]
-    return [["items of documents", *head], *rows]
-
-
-def ahead_rows(report: Mapping[str, Any]) -> list[list[str]]:
-    """Header and a line a candidate: how far it is ahead of the reference, on each kind."""
-    kinds = list(report["items"])
-
-    def shown(figure: Mapping[str, Any]) -> str:
-        if figure["low"] is None:
-            return f"{figure['value']:+.1f}"
-        return f"{figure['value']:+.1f} [{figure['low']:.1f}, {figure['high']:.1f}]"
-
-    rows = [
-        [one["candidate"], *(shown(one["ahead"][kind]) for kind in kinds)]
-        for one in report["candidates"]
-        if one["candidate"] != report["reference"]
-    ]
-    return [["", *kinds], *rows]
-
-
 def card(report: Mapping[str, Any]) -> str:
     """README.md of an adapted encoder, from its report."""
     text = resources.files("firth.context").joinpath("card.md").read_text(encoding="utf-8")
@@ -252,22 +225,9 @@ def card(report: Mapping[str, Any]) -> str:
         parameters=f"{report['model']['parameters']:,}",
         references=f"{ways['references']:,}",
         tuning=steps + _LEARNED[Pairs(tune["pairs"])] + "." if report["history"] else "none.",
-        accuracy=_markdown(accuracy_rows(report)),
-        ahead=_markdown(ahead_rows(report)),
-        verdicts="\n".join(f"- {line}" for line in _verdicts(report).splitlines()),
+        accuracy=markdown(accuracy_rows(report)),
+        ahead=markdown(ahead_rows(report)),
+        verdicts="\n".join(f"- {line}" for line in reasons(report)),
         counts=", ".join(report["counts"]),
         notes="\n".join(report["notes"]),
     )
-
-
-def _verdicts(report: Mapping[str, Any]) -> str:
-    return "\n".join(
-        f"{one['candidate']}: {one['why']}." for one in report["candidates"] if "why" in one
-    )
-
-
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
-    if len(rows) < 2:
-        return "(No items.)"
-    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

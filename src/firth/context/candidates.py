@@ -1,29 +1,29 @@
 """An encoder adapted to a corpus, as far as the check on held-out documents finds no harm in it.
 
 Candidates are the encoder as it is, tuned on the corpus, and either with its dimensions centred or
-standardised; `firth.context.gate` says which is kept.
+standardised; `firth.check.gate` says which is kept.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from firth.check.build import open_items
+from firth.check.gate import keep
 from firth.check.items import Item
-from firth.check.measure import accuracies, pairs_of
+from firth.check.judged import MORE, judged, nothing_asked
+from firth.check.measure import cosine_accuracies, texts_of
 from firth.check.report import FEW_DOCUMENTS, CheckReport, compare
-from firth.context.gate import counting, keep
 from firth.context.kept import Kept
 from firth.context.references import reference_texts
 from firth.context.sentence_encoder import GivenEncoder, Scaling
 from firth.context.settings import ContextConfig, Scale, TuneConfig
-from firth.context.tune import PAIRS, learnable, tune
+from firth.context.tune import PAIRS, counting, learnable, tune
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
-from firth.lexical.scorer import CosineScorer
 from firth.run.pretrained import PretrainedFiles
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
@@ -56,9 +56,7 @@ class Adapted:
         tuned: Weights of the part that was tuned; empty where it was not, or not kept.
         scaling: Of its vectors.
         history: Losses of the tuning.
-        report: Plain values: `kept`, `reference`, `counts` (the kinds that can admit), `items` and
-            `documents` (by kind), `candidates` (each with `accuracy` and `ahead` by kind, `gained`,
-            `lost`, `admitted` and `why`), `notes`.
+        report: Plain values (`firth.check.judged`).
     """
 
     encoder: GivenEncoder
@@ -128,27 +126,21 @@ class _Asked:
 
     def __init__(self, items: Sequence[Item], references: Sequence[str]) -> None:
         self._items, self._references = items, references
-        texts = dict.fromkeys(text for pair in pairs_of(items) for text in pair)
-        self._places = {text: place for place, text in enumerate(texts)}
+        self._texts = texts_of(items)
 
     def measure(
         self, encoder: GivenEncoder, tuned: bool, scales: Sequence[Scale]
     ) -> tuple[dict[Candidate, Floats], dict[Candidate, Scaling]]:
         """Accuracy of each item under each scale, and the scaling itself; encodes once."""
         title = "Check: the tuned encoder" if tuned else "Check: the encoder as it is"
-        vectors = encoder.raw(list(self._places), title)
+        vectors = encoder.raw(self._texts, title)
         references = encoder.raw(self._references, "Sentences of the corpus")
         found, scalings = {}, {}
         for scale in scales:
             candidate = Candidate(tuned, scale)
             scalings[candidate] = Scaling.fit(references, scale)
             scaled = scalings[candidate](vectors)
-
-            def encode(texts: Sequence[str], scaled: Floats = scaled) -> Floats:
-                rows: Floats = scaled[[self._places[text] for text in texts]]
-                return rows
-
-            found[candidate] = accuracies(CosineScorer(candidate.name, encode), self._items)
+            found[candidate] = cosine_accuracies(candidate.name, self._items, scaled)
         return found, scalings
 
 
@@ -165,42 +157,15 @@ def _judged(
 ) -> dict[str, Any]:
     counts = counting(config)
     if not items:
-        return {
-            "kept": reference.name,
-            "reference": reference.name,
-            "counts": counts,
-            "items": {},
-            "documents": {},
-            "candidates": [],
-            "notes": ["The held-out documents give no items, so that nothing can be said of a "
-                      "change, and none was made. Build the corpus from more and longer documents, "
-                      "or hold more of them out (corpus.held_out)."],
-        }  # fmt: skip
+        note = (
+            "The held-out documents give no items, so that nothing can be said of a change, and "
+            f"none was made. Build the corpus from more and longer documents, or {MORE}."
+        )
+        return nothing_asked(reference.name, counts, note)
     named = {candidate.name: found for candidate, found in measured.items()}
     compared = compare(named, items, against=reference.name, seed=seed)
     kept, verdicts = keep(compared, counts)
-    thought = {verdict.candidate: asdict(verdict) for verdict in verdicts}
-    return {
-        "kept": kept,
-        "reference": reference.name,
-        "counts": counts,
-        "items": dict(compared.items),
-        "documents": dict(compared.documents),
-        "candidates": [
-            {"candidate": one.model, "accuracy": _plain(one.accuracy), "ahead": _plain(one.ahead)}
-            | thought.get(one.model, {})
-            for one in compared.systems
-        ],
-        "notes": _notes(compared, counts),
-    }
-
-
-def _plain(figures: Mapping[Any, Any]) -> dict[str, Any]:
-    return {
-        kind.value: {name: value if value is None else round(value, 4)
-                     for name, value in asdict(figure).items()}
-        for kind, figure in figures.items()
-    }  # fmt: skip
+    return judged(compared, kept, verdicts, counts) | {"notes": _notes(compared, counts)}
 
 
 def _notes(report: CheckReport, counts: Sequence[str]) -> list[str]:
@@ -210,6 +175,5 @@ def _notes(report: CheckReport, counts: Sequence[str]) -> list[str]:
         return []
     return [
         f"No kind that counts has items of {FEW_DOCUMENTS} documents, so that nothing could be "
-        "admitted. Build the corpus from more documents, or hold more of them out "
-        "(corpus.held_out)."
+        f"admitted. Build the corpus from more documents, or {MORE}."
     ]

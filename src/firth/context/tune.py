@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from torch import Tensor, nn
 
+from firth.check.items import Kind
 from firth.context.bag import contrast
 from firth.context.settings import Pairs, TuneConfig
 from firth.corpus.context import stand_alone
@@ -171,6 +172,17 @@ def learnable(config: TuneConfig, corpus: Corpus) -> TuneConfig:
     if config.pairs is Pairs.NEIGHBOURS and alone:
         return config.model_copy(update={"pairs": Pairs.CROPS})
     return config
+
+
+def counting(config: TuneConfig) -> tuple[Kind, ...]:
+    """The kinds by which a candidate can be admitted: those that training does not ask for.
+
+    `next` never counts: it is the figure that tuning raises while people's ratings fall.
+    """
+    asked = {Kind.NEXT}
+    if config.steps and config.pairs is Pairs.CROPS:
+        asked.add(Kind.CROP)
+    return tuple(kind for kind in Kind if kind not in asked)
 
 
 class Tunable(Protocol):

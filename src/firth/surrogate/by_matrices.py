@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from firth.check.build import open_items
 from firth.context import CONTEXT
 from firth.corpus.corpus import Corpus
 from firth.harvest.labels import SAMPLE, label_report, told
@@ -15,6 +16,9 @@ from firth.run.quiet import quiet_libraries
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH
+from firth.surrogate.checked import START
+from firth.surrogate.checked import told as told_of
+from firth.surrogate.harmless import Start
 from firth.surrogate.layers import freeze_words
 from firth.surrogate.matrices import (
     FITTED,
@@ -61,9 +65,14 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
             model = model if fitted is None else with_dense(model, fitted)
             freeze_words(model)
         before = {split: one.figures(encode(model, one.texts)) for split, one in held.items()}
+        start = Start(model, open_items(run), scratch) if config.passes(Way.MATRICES) else None
         history, chosen = train_student(
             model, teacher, parts["train"], held["dev"], config, seed, scratch
         )
+        check = start.judge(run.config.seed) if start and chosen["step"] else None
+        if start and check and check["kept"] == START:
+            start.restore()
+            chosen = {**chosen, "step": 0}
         usual = [teacher.texts[n] for n in parts["train"][:FITTED].tolist()]
         turn(model, usual)
         halve(model)
@@ -88,6 +97,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         "before": before,
         "after": after,
         "chosen": chosen,
+        "check": check,
         "sizes": smaller,
         "scale": scale,
         "history": {"start": learned, "distillation": history},
@@ -102,6 +112,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         "labels": told(worth),
         "before": {split: before[split][ALL] for split in HELD_OUT},
         "after": {split: after[split][ALL] for split in HELD_OUT},
+        "check": None if check is None else told_of(check),
         "notes": report["notes"],
     }
 

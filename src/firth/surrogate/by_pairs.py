@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.dataset import dataset
 
+from firth.check.build import open_items
 from firth.context import CONTEXT
 from firth.corpus.corpus import Corpus
 from firth.harvest import HARVEST
@@ -23,6 +24,9 @@ from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH
 from firth.surrogate.calibration import LabelMap, Values, checked_scores
+from firth.surrogate.checked import TRAINED
+from firth.surrogate.checked import told as told_of
+from firth.surrogate.harmless import Start
 from firth.surrogate.meaning import meaning, paired_cosines
 from firth.surrogate.report import (
     ALL,
@@ -49,6 +53,7 @@ _BATCH = 16_384
 """Pairs whose texts are held at once."""
 _COLUMN = 1 << 17
 """Numbers of a column that are read at once."""
+_PAPER = "The paper's way has no check, so that this one decides nothing; way matrices obeys it."
 Answers = Callable[[pa.RecordBatch], Values]
 """What a model says of each row's sentence1 and sentence2, (rows,)."""
 
@@ -152,9 +157,11 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         before = harvest.figures(answers, labels)
         pairs = labelled_pairs(folder / "train.parquet", labels, scratch)
         seed = derive_seed(run.config.seed, "surrogate", "distillation")
+        start = Start(model, open_items(run), scratch)
         best = Best(model, lambda: harvest.agreement("dev", answers), scratch)
         history = train_siamese(model, pairs, config, seed, scratch, best)
         after = harvest.figures(answers, labels)
+        check = _heard(start.judge(run.config.seed)) if best.step else None
         scale = meaning(model, Corpus.open(run), seed)
         model.cpu().save(str(workspace), create_model_card=False)
 
@@ -176,6 +183,7 @@ def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
             "steps": config.steps(len(pairs)),
             "seen": looks_of(best, history),
         },
+        "check": check,
         "scale": scale,
         "history": {"start": learned, "distillation": history},
     }
@@ -188,7 +196,7 @@ def write_report(
     """Write report, card and labels of a student of pairs, with what the corpus and the figures
     add to the report; the summary."""
     report = report | {"corpus": counted(Corpus.open(run))}
-    report["notes"] = notes(report)
+    report["notes"], check = notes(report), report.get("check")
     write_json(workspace / REPORT, report)
     write_json(workspace / LABELS, labels.model_dump(mode="json"))
     write_text(workspace / CARD, model_card(report))
@@ -198,8 +206,16 @@ def write_report(
         "labels": told(report["labels"]),
         "before": {split: report["before"][split][ALL] for split in HELD_OUT},
         "after": {split: report["after"][split][ALL] for split in HELD_OUT},
+        "check": None if check is None else told_of(check),
         "notes": report["notes"],
     }
+
+
+def _heard(check: Mapping[str, Any]) -> dict[str, Any]:
+    """A check that decides nothing: the paper has none, and who takes its way wants its student."""
+    if check["kept"] == TRAINED:
+        return dict(check)
+    return {**check, "kept": TRAINED, "notes": [_PAPER]}
 
 
 def cosines(model: "SentenceTransformer", table: pa.Table | pa.RecordBatch) -> Values:

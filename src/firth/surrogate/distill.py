@@ -6,6 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from firth.check import CHECK
+from firth.check.build import build_check
 from firth.context import CONTEXT
 from firth.corpus import CORPUS, TOKENIZER
 from firth.corpus.settings import LIMITS
@@ -40,7 +42,9 @@ class Distilled:
             `spearman`; way paper: `firth.surrogate.report.measure`), `history` (`start`,
             `distillation`: lists of step and loss), `chosen` (the `step` whose weights were kept, 0
             being the start, of how many `steps`, and the rank correlation `seen` on dev at each
-            look), and `notes` in words; way matrices: `teacher`, and `sizes`
+            look), `check` (what the check on held-out documents thinks of what was trained:
+            `firth.surrogate.harmless.Start.judge`; None where the start was kept before it was
+            asked), and `notes` in words; way matrices: `teacher`, and `sizes`
             (`firth.surrogate.smaller.sizes`).
         reused: Whether it was already there.
     """
@@ -154,6 +158,10 @@ def build_surrogate(run: Run) -> Outcome:
         settings += ["origin.own", "origin.weights"]
     run.inputs(*reads)  # a stage that is missing is named before a base is downloaded
     inputs = base_inputs(config.base) | (teacher_inputs(run) if way is Way.MATRICES else {})
+    if config.passes(way):
+        if not run.has(CHECK):
+            build_check(run)
+        reads.append(CHECK)
     # Either loads libraries, and takes seconds to.
     ways = {Way.PAPER: "firth.surrogate.by_pairs", Way.MATRICES: "firth.surrogate.by_matrices"}
 

@@ -15,6 +15,7 @@ from scipy.stats import norm, rankdata
 from firth.corpus.corpus import Corpus
 from firth.corpus.drawn import Pairs
 from firth.surrogate.calibration import Values
+from firth.surrogate.checked import checked
 from firth.surrogate.settings import Architecture, BaseKind, Calibration, SurrogateConfig, Way
 
 REPORT, CARD, LABELS = "report.json", "README.md", "calibration.json"
@@ -125,7 +126,7 @@ def notes(report: Mapping[str, Any]) -> list[str]:
         for split in HELD_OUT
         if sizes[split] < ENOUGH
     ]
-    if report["chosen"]["steps"] and not report["chosen"]["step"]:
+    if report["chosen"]["steps"] and not report["chosen"]["step"] and not report.get("check"):
         harvest = "More pairs (firth harvest --pairs) or another" if pairs else "Another"
         said.append(
             "At no look during training did the model agree with its teacher on dev better than "
@@ -185,6 +186,7 @@ def model_card(report: Mapping[str, Any]) -> str:
     if not cross:
         known["drawn"] = _drawn(report["scale"]["pairs"])
         known["scale"] = _levels(report["scale"]["levels"])
+        known["checked"] = checked(report["check"])
     if paper:
         known["pairs"] = f"{report['pairs']['train']:,}"
         known["label"] = _CALIBRATIONS[Calibration(settings["calibration"])]

@@ -73,17 +73,22 @@ class Best:
     def take(self, step: int, value: float | None = None) -> None:
         """Take the weights as the best ones, whatever earlier ones were."""
         self.step, self._value = step, -math.inf if value is None else value
-        weights = {
-            name: tensor.detach().to("cpu", copy=True).contiguous()
-            for name, tensor in self._model.state_dict().items()
-        }
         known = json.dumps({"step": step, "figure": self._value})
-        with write_atomically(self._file) as partial:
-            save_file(weights, partial, metadata={"best": known})
+        write_weights(self._model, self._file, {"best": known})
 
     def restore(self) -> None:
         """Give the model its best weights back."""
         self._model.load_state_dict(load_file(self._file))
+
+
+def write_weights(model: nn.Module, path: Path, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a model's weights into a file of safetensors."""
+    weights = {
+        name: tensor.detach().to("cpu", copy=True).contiguous()
+        for name, tensor in model.state_dict().items()
+    }
+    with write_atomically(path) as partial:
+        save_file(weights, partial, metadata=dict(metadata or {}))
 
 
 class PlainTrainer(SentenceTransformerTrainer):

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firth.check.gate import judge, keep, spare, telling
 from firth.check.items import Kind
 from firth.check.measure import Figure
 from firth.check.report import Checked, CheckReport
-from firth.context.gate import counting, judge, keep
 from firth.context.settings import TuneConfig
+from firth.context.tune import counting
 
 REFERENCE = "as it is"
 COUNTS = counting(TuneConfig())
@@ -107,3 +108,19 @@ def test_what_training_asks_for_does_not_count() -> None:
     assert Kind.CROP in COUNTS
     assert Kind.CROP not in counting(TuneConfig(pairs="crops"))  # type: ignore[arg-type]
     assert Kind.CROP in counting(TuneConfig(pairs="crops", steps=0))  # type: ignore[arg-type]
+
+
+@given(low=st.floats(-40, 40), width=st.floats(0, 10), few=st.booleans())
+def test_what_is_asked_for_is_spared_unless_the_mean_falls(
+    low: float, width: float, few: bool
+) -> None:
+    """A student is thrown away where the interval of its mean lies below zero, and nowhere else;
+    what rose and fell is named whatever is decided."""
+    checked = report({"trained": {Kind.CROP: UP, Kind.NAME: DOWN}}).systems[1]
+    counts = telling(dict.fromkeys(Kind, 9 if few else 10))
+    assert bool(counts) is not few
+    mean = None if few else figure(low, low + width)
+    found = spare(checked, mean, counts)
+    assert found.admitted is (mean is None or low + width >= 0)
+    assert (found.gained, found.lost) == ((Kind.CROP,), (Kind.NAME,))
+    assert "by kind it rose on crop and fell on name" in found.why

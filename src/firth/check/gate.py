@@ -1,17 +1,20 @@
-"""Do no harm: which changed encoder may take the place of the one that was given.
+"""Do no harm: which changed model may take the place of the one that it was made of.
 
-A candidate is admitted where the check on held-out documents finds no kind of item on which it
-fell, and one that counts on which it rose. What training itself asks for does not count: a model
-that learns which sentences stand next to each other learns to answer `next`, and may forget others
-things for it.
+`keep` is for a change that nobody asked for, an encoder adapted to documents: a candidate is
+admitted where the check on held-out documents finds no kind of item on which it fell, and one that
+counts on which it rose. What training itself asks for does not count: a model that learns which
+sentences stand next to each other learns to answer `next`, and may forget others things for it.
+
+`spare` is for a change that is asked for, a student that learns to repeat its teacher: it is kept
+unless the check as a whole falls.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from firth.check.items import Kind
+from firth.check.measure import Figure
 from firth.check.report import FEW_DOCUMENTS, Checked, CheckReport
-from firth.context.settings import Pairs, TuneConfig
 
 
 @dataclass(frozen=True)
@@ -33,17 +36,6 @@ class Verdict:
     why: str
 
 
-def counting(config: TuneConfig) -> tuple[Kind, ...]:
-    """The kinds by which a candidate can be admitted: those that training does not ask for.
-
-    `next` never counts: it is the figure that tuning raises while people's ratings fall.
-    """
-    asked = {Kind.NEXT}
-    if config.steps and config.pairs is Pairs.CROPS:
-        asked.add(Kind.CROP)
-    return tuple(kind for kind in Kind if kind not in asked)
-
-
 def judge(checked: Checked, documents: Mapping[Kind, int], counts: Collection[Kind]) -> Verdict:
     """What is thought of a candidate that was compared with the encoder as it was.
 
@@ -52,8 +44,7 @@ def judge(checked: Checked, documents: Mapping[Kind, int], counts: Collection[Ki
         documents: Kind → documents that its items are of.
         counts: Kinds that can admit it, where they are of ten documents or more.
     """
-    gained = tuple(kind for kind, figure in checked.ahead.items() if figure.sign > 0)
-    lost = tuple(kind for kind, figure in checked.ahead.items() if figure.sign < 0)
+    gained, lost = _moved(checked)
     reasons = [
         kind for kind in gained if kind in counts and documents.get(kind, 0) >= FEW_DOCUMENTS
     ]
@@ -88,3 +79,36 @@ def keep(report: CheckReport, counts: Collection[Kind]) -> tuple[str, list[Verdi
     systems = sorted(report.systems, key=lambda one: one.model != report.against)
     best = max((one for one in systems if one.model in allowed), key=mean)
     return best.model, verdicts
+
+
+def telling(documents: Mapping[Kind, int]) -> tuple[Kind, ...]:
+    """The kinds with items of documents enough to spare something by their mean."""
+    return tuple(kind for kind, found in documents.items() if found >= FEW_DOCUMENTS)
+
+
+def spare(checked: Checked, mean: Figure | None, counts: Collection[Kind]) -> Verdict:
+    """What is thought of a student that was compared with its start.
+
+    Args:
+        checked: The student: `ahead` is its lead over the start.
+        mean: Its lead on the mean over the kinds that count; None where none does.
+        counts: Those kinds.
+    """
+    gained, lost = _moved(checked)
+    if mean is None:
+        why = f"no kind has items of {FEW_DOCUMENTS} documents, so that the check decides nothing"
+    else:
+        verb = ("fell", "stayed level", "rose")[mean.sign + 1]
+        lead = f"{mean.value:+.1f} {mean.interval}"
+        why = f"it {verb} on the mean of {', '.join(counts)} ({lead})"
+    moved = [f"{verb} on {', '.join(kinds)}"
+             for verb, kinds in (("rose", gained), ("fell", lost)) if kinds]  # fmt: skip
+    why += f"; by kind it {' and '.join(moved) or 'neither rose nor fell'}"
+    return Verdict(checked.model, gained, lost, mean is None or mean.sign >= 0, why)
+
+
+def _moved(checked: Checked) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
+    """The kinds on which a system rose, and those on which it fell."""
+    rose = tuple(kind for kind, figure in checked.ahead.items() if figure.sign > 0)
+    fell = tuple(kind for kind, figure in checked.ahead.items() if figure.sign < 0)
+    return rose, fell
