@@ -4,6 +4,8 @@
         [--stages corpus tokenizer retrieve context]
     python benchmarks/memory.py splits WORK [--sizes 100000 1000000]
     python benchmarks/memory.py parts [--sizes 1000000 4000000]
+    python benchmarks/memory.py harvest CORPUS.jsonl WORK [--pairs 10000000] [--sentences 200000]
+        [--max-words 12] [--cluster 40] [--killed-at 0.5]
 
     [--out FILE]
 
@@ -19,6 +21,11 @@ test (`firth.harvest.splits`); beside it, a set of all texts alone, as it was on
 (`files`, a tenth as many, names of 120 characters), repeated pairs (`pairs`), and their scores
 described (`scores`).
 
+`harvest`: a run of so many sentences of CORPUS, with Origin by word vectors; then a whole harvest
+of so many pairs, in one process, which is sent SIGKILL when this share of its shards is there, and
+started again. Of 20 shards drawn by a fixed seed, on both sides of the kill, all pairs are then
+scored anew and compared with the tables, to the last bit.
+
 Measured of each process, beside seconds of processor: the most memory the system counted for it
 (VmHWM), pages of mapped files included, which the system takes back when it needs them; and the
 most of its own (RssAnon), looked at every 20 ms. An exponent is the slope of log bytes over log
@@ -31,6 +38,7 @@ import json
 import math
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,6 +54,7 @@ from firth.run.screen import say
 STAGES = ("corpus", "tokenizer", "retrieve", "context")
 _REPLACED = 1 / 7
 _SHARD = 10_000
+_VERIFIED = 20
 Measured = dict[str, Any]
 
 
@@ -234,11 +243,56 @@ def build_set(folder: str, size: str) -> None:
         seen |= {frozenset(map(normal_form, pair)) for pair in zip(*columns, strict=True)}
 
 
-CHILDREN = {"stage": build_stage, "splits": build_splits, "set": build_set}
+def build_harvest(folder: str, pairs: str) -> None:
+    """A harvest, or what an earlier process left of it to do."""
+    from firth.harvest.harvest import harvest
+
+    harvest(folder, int(pairs))
 
 
-def measured(name: str, *arguments: str) -> Measured:
-    """What a process took."""
+def verify_harvest(folder: str, _: str) -> None:
+    """Score some shards anew; end with an error where a table has anything else."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from firth.harvest import HARVEST
+    from firth.harvest.blocklist import Blocklist
+    from firth.harvest.scorer import ShardScorer
+    from firth.harvest.shards import SCHEMA, shards_of
+    from firth.harvest.splits import SPLITS
+    from firth.run.run import Run
+
+    run = Run.open(folder)
+    shards = {shard.number: shard for shard in shards_of(run.config.harvest, "")}
+    drawn = random.Random(13).sample(sorted(shards), min(len(shards), _VERIFIED))
+    columns = [name for name in SCHEMA.names if not name.startswith("contexts")]
+    kept = pa.concat_tables(
+        pq.read_table(
+            run.folder(HARVEST) / f"{split}.parquet", columns, filters=[("shard", "in", drawn)]
+        )
+        for split in SPLITS
+    )
+    scorer = ShardScorer(run, Blocklist.load())
+    anew = [scorer.score(shards[number]).select(columns).to_pylist() for number in drawn]
+    known = {(row["shard"], row["index1"], row["index2"]): row for rows in anew for row in rows}
+    wrong = sum(known.get((r["shard"], r["index1"], r["index2"])) != r for r in kept.to_pylist())
+    told = f"{len(kept):,} of {len(known):,} pairs of {len(drawn)} shards stand in the tables"
+    say(f"{told}, {wrong} of them otherwise than they are scored now")
+    if wrong or not len(kept):
+        raise SystemExit(1)
+
+
+CHILDREN = {
+    "stage": build_stage,
+    "splits": build_splits,
+    "set": build_set,
+    "harvest": build_harvest,
+    "verify": verify_harvest,
+}
+
+
+def measured(name: str, *arguments: str, until: Path | None = None) -> Measured:
+    """What a process took; it is sent SIGKILL as soon as there is a file `until`."""
     started = time.time()
     command = [sys.executable, __file__, "child", name, *arguments]
     process = subprocess.Popen(command)
@@ -253,15 +307,20 @@ def measured(name: str, *arguments: str) -> Measured:
             break
         anonymous = max(anonymous, 1024 * int(figures["RssAnon"].split()[0]))
         peak = max(peak, 1024 * int(figures["VmHWM"].split()[0]))
+        if until is not None and until.exists():
+            process.kill()
+            break
         time.sleep(0.02)
     _, ended, used = os.wait4(process.pid, 0)
-    if ended:
+    killed = until is not None and os.waitstatus_to_exitcode(ended) == -signal.SIGKILL
+    if ended and not killed:
         raise SystemExit(f"{name} {arguments}: ended with {os.waitstatus_to_exitcode(ended)}")
     return {
         "anonymous": anonymous,
         "peak": peak,
         "processor": used.ru_utime + used.ru_stime,
         "clock": time.time() - started,
+        "killed": killed,
     }
 
 
@@ -286,6 +345,58 @@ def splits(work: Path, size: int) -> dict[str, Measured]:
     write_shards(size, work)
     found = {name: measured(name, str(work), str(size)) for name in ("splits", "set")}
     return {name: one | {"size": size} for name, one in found.items()}
+
+
+def harvest(given: argparse.Namespace) -> None:
+    """What a large harvest takes, before and after its kill."""
+    from firth.harvest import HARVEST
+    from firth.run.config import Config
+    from firth.run.run import Run
+    from firth.run.stage import SCRATCH, Manifest
+
+    given.work.mkdir(parents=True)
+    write_corpus(given.corpus, given.sentences, given.work / "documents.jsonl")
+    config = {
+        "corpus": {
+            "inputs": [str(given.work / "documents.jsonl")],
+            "max_words": given.max_words,
+        },
+        "context": {"bag": {"epochs": 1}},
+        "harvest": {
+            "pairs": given.pairs,
+            "near": 0.6,
+            "same_document": 0.1,
+            "cluster": given.cluster,
+            "shard_pairs": _SHARD,
+        },
+    }
+    run = Run.create(given.work / "run", Config.parse(config, "memory.py"))
+    folder = str(run.path)
+    found = {
+        name: measured("stage", folder, name)
+        for name in ("corpus", "check", "retrieve", "context", "origin")
+    }
+    last = round(given.killed_at * given.pairs / _SHARD)
+    scratch = run.path / f".{HARVEST.name}.work" / SCRATCH
+    before = measured(
+        "harvest", folder, str(given.pairs), until=scratch / f"shard-{last:06}.parquet"
+    )
+    whole = len(list(scratch.glob("shard-*.parquet")))
+    after = measured("harvest", folder, str(given.pairs))
+    found |= {"until the kill": before | {"shards": whole}, "after it": after}
+    found["verified"] = measured("verify", folder, "")
+    for name, one in found.items():
+        say(
+            f"{name:15} own {one['anonymous'] / 2**20:7,.0f} MiB  peak {one['peak'] / 2**20:7,.0f} "
+            f"MiB  {one['processor']:7,.0f} s of processor, {one['clock']:7,.0f} by the clock"
+            + (f", killed with {whole} shards" if one["killed"] else "")
+        )
+    manifest = Manifest.read(run.folder(HARVEST))
+    assert manifest is not None
+    say(json.dumps(manifest.summary, indent=2))
+    if given.out:
+        found["summary"] = dict(manifest.summary)
+        given.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
 def show(found: list[dict[str, Measured]]) -> None:
@@ -328,7 +439,19 @@ def main() -> None:
         one.add_argument("work", type=Path)
         one.add_argument("--sizes", nargs="+", type=int, default=[100_000, 1_000_000])
         one.add_argument("--out", type=Path)
+    of_harvest = commands.add_parser("harvest")
+    of_harvest.add_argument("corpus", type=Path)
+    of_harvest.add_argument("work", type=Path)
+    of_harvest.add_argument("--pairs", type=int, default=10_000_000)
+    of_harvest.add_argument("--sentences", type=int, default=200_000)
+    of_harvest.add_argument("--max-words", type=int, default=12)
+    of_harvest.add_argument("--cluster", type=int, default=40)
+    of_harvest.add_argument("--killed-at", type=float, default=0.5)
+    of_harvest.add_argument("--out", type=Path)
     given = parser.parse_args()
+    if given.command == "harvest":
+        harvest(given)
+        return
     if given.command == "parts":
         parts(given.sizes)
         return

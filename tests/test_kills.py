@@ -154,6 +154,26 @@ def test_killed_again_and_again_while_distilling(
     assert contents(run) == contents(tiny_run)
 
 
+def test_killed_at_random_moments_from_outside(tiny_run: Path, tmp_path: Path) -> None:
+    """A quick part of the campaign of `benchmarks/reliability.py`: by the processor time that a
+    work has used, wherever it is then."""
+    (tmp_path / "work" / "whole").mkdir(parents=True)
+    shutil.copytree(tiny_run, tmp_path / "work" / "whole" / "printed")
+    (tmp_path / "work" / "whole.done").touch()
+    works = [f"printed: {name}" for name in ("harvest", "surrogate")]
+    script = Path(__file__).parents[1] / "benchmarks" / "reliability.py"
+    done = subprocess.run(
+        [sys.executable, script, "kills", tmp_path / "work", "--kills", "3", "--only", *works,
+         "--out", tmp_path / "kills.json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "kills.json").read_text())
+    assert [row["work"] for row in rows] == works
+    assert sum(row["kills"] for row in rows) >= 3
+    assert all(row["equal"] == row["trials"] for row in rows)
+
+
 def test_the_comparison_sees_differences(tiny_run: Path) -> None:
     """The premise: a finished run has files in every stage to compare."""
     found = {name.split("/")[0] for name in contents(tiny_run)}

@@ -186,6 +186,22 @@ def test_a_full_disk_in_numpys_words_is_one_message(
     assert "space on its disk" in err
 
 
+def test_a_full_disk_in_a_librarys_words_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """safetensors and SQLite raise errors of their own for it."""
+    from safetensors import SafetensorError
+
+    def full(**_: object) -> None:
+        raise SafetensorError("Error while serializing: No space left on device (os error 28)")
+
+    monkeypatch.setattr(cli, "app", full)
+    status, out, err = call(monkeypatch, capsys)
+    assert (status, out) == (1, "")
+    assert "Traceback" not in err
+    assert "No space left on device" in err
+
+
 def test_a_closed_pipe_is_no_error_message(tiny_run: Path) -> None:
     """`firth … | head` ends without a word when the reader has seen enough."""
     command = [

@@ -99,6 +99,27 @@ def test_no_command_writes_over_what_is_there(
     assert contents(tmp_path) == before
 
 
+def test_a_flipped_bit_is_no_traceback(
+    tiny_run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Sizes are all that opening compares; what a library says of other bytes is told by its
+    cause, with the command that builds the stage again."""
+    import shutil
+
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    path = run / "coherence" / "vectors.npy"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:9] + bytes([whole[9] ^ 4]) + whole[10:])
+    status, out, err = call(monkeypatch, capsys, "similarity", A, B, "--run", run)
+    assert (status, out) == (1, "")
+    assert "Traceback" not in err
+    assert "coherence: damaged: vectors.npy has other bytes than were written" in err
+    assert f"firth train coherence --run {run}" in err
+
+
 def test_check_run_names_what_is_damaged(
     tiny_run: Path,
     tmp_path: Path,

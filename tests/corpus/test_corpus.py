@@ -1,18 +1,21 @@
 """The stored corpus answers as a plain list of documents would."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from firth.corpus import store
 from firth.corpus.context import Context
-from firth.corpus.corpus import Corpus
+from firth.corpus.corpus import Corpus, _Rows
 from firth.corpus.split import split_paragraphs
 from firth.lexical.words import words
-from firth.run.errors import ConfigError, InputError
+from firth.run.errors import ConfigError, DamagedError, InputError
 
 DOCUMENTS = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=4), min_size=1, max_size=8)
 """Documents as the lengths of their paragraphs."""
@@ -149,3 +152,18 @@ def test_opening_what_is_not_there(tmp_path: Path) -> None:
     """The error tells the command that builds a run."""
     with pytest.raises(InputError, match="firth corpus build"):
         Corpus.open(tmp_path)
+
+
+@pytest.mark.parametrize("wrong", [[0, 1 << 30, 6], [0, 3, 1 << 30], [-1, 3, 6], [4, 3, 6]])
+def test_texts_that_would_lie_elsewhere_are_not_read(tmp_path: Path, wrong: list[int]) -> None:
+    """Arrow follows what a file says of itself, out of the file and to the end of the process."""
+    path = tmp_path / "texts.arrow"
+    with closing(store.ArrowWriter(path, {"text": pa.string()})) as writer:
+        writer.append(("abc",))
+        writer.append(("def",))
+    assert _Rows(path).one(1, "text") == "def"
+    borders, content = np.array([0, 3, 6], np.int32).tobytes(), path.read_bytes()
+    assert content.count(borders) == 1  # the premise
+    path.write_bytes(content.replace(borders, np.array(wrong, np.int32).tobytes()))
+    with pytest.raises(DamagedError, match=r"texts\.arrow"):
+        _Rows(path)

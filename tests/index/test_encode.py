@@ -1,6 +1,7 @@
 """Vectors into files: every format of numbers and of files, resumed and replaced."""
 
 import json
+import os
 import pickle
 import shutil
 from pathlib import Path
@@ -102,6 +103,39 @@ def test_an_interrupted_call_goes_on(
     encode(tiny_run, tmp_path / "broken.npy")
     whole, broken = ((tmp_path / f"{name}.npy").read_bytes() for name in ("whole", "broken"))
     assert whole == broken
+
+
+def test_a_call_that_was_killed_while_it_placed_files_goes_on(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names are in their place, vectors are not: the same call puts them there, and does not
+    refuse its own file; nothing is encoded twice. One that is not its own is refused."""
+    encode(tiny_run, tmp_path / "whole.npy")
+
+    class Killed(BaseException):
+        pass
+
+    def dying(source: Path, target: Path) -> None:
+        if target == tmp_path / "broken.npy":
+            raise Killed
+        replace(source, target)
+
+    replace = os.replace
+    monkeypatch.setattr("firth.index.encode.os.replace", dying)
+    with pytest.raises(Killed):
+        encode(tiny_run, tmp_path / "broken.npy")
+    monkeypatch.setattr("firth.index.encode.os.replace", replace)
+    assert (tmp_path / "broken.npy.ids.jsonl").exists()
+    assert not (tmp_path / "broken.npy").exists()
+    monkeypatch.setattr("firth.index.encode.write_vectors", None)
+    encode(tiny_run, tmp_path / "broken.npy")
+    for name in ("npy", "npy.ids.jsonl"):
+        one, two = ((tmp_path / f"{stem}.{name}").read_bytes() for stem in ("whole", "broken"))
+        assert one == two
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    (tmp_path / "mine.npy.ids.jsonl").write_text("mine")
+    with pytest.raises(InputError, match="there already"):
+        encode(tiny_run, tmp_path / "mine.npy")
 
 
 def test_an_encoder_travels_as_its_name(tiny_run: Path, tmp_path: Path) -> None:

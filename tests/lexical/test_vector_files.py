@@ -106,3 +106,12 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """No traceback of a library."""
     with pytest.raises(InputError, match=r"nowhere\.txt: cannot be read"):
         read_vectors(tmp_path / "nowhere.txt")
+
+
+@pytest.mark.parametrize("first", ["4294967296 4", "3 99999999999", f"{'9' * 5000} 4"])
+def test_a_first_line_that_says_too_much_is_refused(tmp_path: Path, first: str) -> None:
+    """Before room is taken for all that it says."""
+    path = tmp_path / "vectors.txt"
+    path.write_text(f"{first}\nship 1 2 3 4\nsea 1 2 3 4\n")
+    with pytest.raises(InputError, match=r"vectors\.txt"):
+        read_vectors(path)

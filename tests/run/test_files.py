@@ -1,6 +1,10 @@
 """`firth.run.files`: a file is whole or not there, and is not replaced unasked."""
 
+import errno
 import json
+import os
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ from firth.run.files import (
     claim_file,
     fingerprint_value,
     read_json,
+    reserve,
     write_atomically,
     write_json,
     write_text,
@@ -31,6 +36,25 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         torn()
     assert json.loads(path.read_text()) == {"a": 1}
     assert [p.name for p in tmp_path.iterdir()] == ["file.json"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot set space aside")
+@pytest.mark.parametrize(("number", "stops"), [(errno.ENOSPC, True), (errno.EOPNOTSUPP, False)])
+def test_a_full_disk_is_an_error_before_a_map_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, stops: bool
+) -> None:
+    """It names the file; a disk that cannot set space aside is written as it is."""
+    path = tmp_path / "rows.npy"
+    path.write_bytes(bytes(10))
+    reserve(path)
+
+    def refused(*_: object) -> None:
+        raise OSError(number, "refused")
+
+    monkeypatch.setattr(os, "posix_fallocate", refused)
+    with pytest.raises(OSError, match=r"rows\.npy") if stops else nullcontext():
+        reserve(path)
+    assert path.read_bytes() == bytes(10)
 
 
 def test_equal_values_give_equal_bytes(tmp_path: Path) -> None:

@@ -257,3 +257,11 @@ def test_a_name_that_is_nowhere_says_what_was_tried(monkeypatch: pytest.MonkeyPa
     for name in ("no-one/nothing", "x" * 600, "no such folder", "../nowhere"):
         with pytest.raises(InputError, match="neither a folder nor a model"):
             open_encoder(name)
+
+
+def test_a_damaged_tokenizer_is_one_message(tiny_static: Path, tmp_path: Path) -> None:
+    """Its library raises a bare `Exception`, which says no more than that."""
+    folder = Path(shutil.copytree(tiny_static, tmp_path / "model"))
+    (folder / "tokenizer.json").write_bytes(b"")
+    with pytest.raises(InputError, match="cannot be opened: EOF while parsing"):
+        open_encoder(str(folder))

@@ -168,10 +168,22 @@ def test_damage_is_seen_on_opening_and_all_of_it_on_checking(run: Run) -> None:
         run.folder(ONE)
     assert not build_one(run)
     assert run.check() == {"one": []}
-    (path.parent / "manifest.json").write_text("[]")
+    manifest = path.parent / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"stage": "one"', '"stage": "two"'))
+    assert run.check() == {"one": ["manifest.json is not as it was written"]}
+    manifest.write_text("[]")
     assert "not a manifest" in run.check()["one"][0]
     with pytest.raises(DamagedError, match="Build the stage again: firth one --run"):
         run.folder(ONE)
+
+
+def test_what_a_kill_left_of_a_configuration_goes(run: Run) -> None:
+    """A file half written beside it is firth's, and of no use."""
+    run.path.mkdir(exist_ok=True)
+    (run.path / f".{CONFIG}.4711.partial").write_text("seed: 1")
+    build_one(run)
+    assert [path.name for path in run.path.glob(".*.partial")] == []
+    assert (run.path / CONFIG).is_file()
 
 
 def test_a_finished_run_can_be_read_where_nothing_can_be_written(run: Run) -> None:

@@ -2,6 +2,7 @@
 firth's stays."""
 
 import errno
+import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -98,6 +99,18 @@ def test_a_garbled_manifest_is_named_and_the_stage_rebuilt(tmp_path: Path, text:
     assert not build(tmp_path, Builder("new")).reused
     assert (tmp_path / "toy" / "data.txt").read_text() == "new"
     assert (tmp_path / "toy.damaged" / "data.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/../../x", "", "a\\\\b"])
+def test_a_manifest_that_leads_out_of_its_folder_is_none(tmp_path: Path, name: str) -> None:
+    """No file elsewhere is read, or written by a copy, because a manifest says so."""
+    build(tmp_path, Builder())
+    path = tmp_path / "toy" / MANIFEST
+    stored = json.loads(path.read_text())
+    stored["outputs"][name] = {"bytes": 1, "blake2b": "x"}
+    path.write_text(json.dumps(stored))
+    with pytest.raises(DamagedError, match="not a manifest"):
+        Manifest.read(tmp_path / "toy")
 
 
 @pytest.mark.parametrize("place", ["toy", ".toy.work", ".toy.stale"])

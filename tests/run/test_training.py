@@ -66,6 +66,20 @@ def test_resumed_equals_uninterrupted(tmp_path: Path, stop_at: int, threads: int
         assert torch.equal(one, two)
 
 
+def test_a_checkpoint_that_is_cut_off_is_not_believed(tmp_path: Path) -> None:
+    """What it held is trained again, to the same end."""
+    whole, resumed = new_model(), new_model()
+    expected = run(whole, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        run(resumed, tmp_path / "resumed", stop_at=9)
+    path = tmp_path / "resumed" / "checkpoint.safetensors"
+    path.write_bytes(path.read_bytes()[:-7])
+    resumed = new_model()
+    assert run(resumed, tmp_path / "resumed") == expected
+    for one, two in zip(whole.parameters(), resumed.parameters(), strict=True):
+        assert torch.equal(one, two)
+
+
 def test_moments_lie_beside_their_parameters(tmp_path: Path) -> None:
     """A training resumed in another number format (as on another device) has its moments there."""
     first = new_model()

@@ -4,7 +4,7 @@ import os
 import sys
 import traceback
 from io import TextIOWrapper
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -27,6 +27,7 @@ from firth.cli import (
 from firth.cli.arguments import SeveralNames
 from firth.run.errors import FirthError
 from firth.run.screen import complain, say
+from firth.run.stage import handed_damage
 
 app = typer.Typer(
     name="firth",
@@ -106,6 +107,10 @@ _INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 
 
+_FULL = ("No space left on device", "disk is full", "quota exceeded")
+"""How libraries that raise errors of their own (safetensors, SQLite) say it."""
+
+
 def main() -> None:
     """Run the command line; what a user can mend becomes one message and exit status 1."""
     for stream in (sys.stdout, sys.stderr):
@@ -118,12 +123,7 @@ def main() -> None:
         sys.exit(1)
     except OSError as error:
         # NumPy's own message of a full disk has neither a number nor a name.
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        complain(
-            f"firth: {error.filename or 'a file'}: cannot be read or written ({reason}). Look at "
-            "its permissions and the space on its disk, or name another place"
-        )
-        sys.exit(1)
+        _refused(error.filename, os.strerror(error.errno) if error.errno else str(error))
     except MemoryError:
         complain("firth: out of memory. Close other programs, or ask for less at a time")
         sys.exit(1)
@@ -132,7 +132,10 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001
         # Typer's errors of usage: in some versions click's, in others its own copy of click's.
         if not hasattr(error, "format_message"):  # an error of firth's own, which may quote a text
-            complain(traceback.format_exc().rstrip())
+            if any(sign in str(error) for sign in _FULL):
+                _refused(None, str(error).splitlines()[0])
+            damage = handed_damage()
+            complain(f"firth: {damage}" if damage else traceback.format_exc().rstrip())
             sys.exit(1)
         _explain_usage(error)
         sys.exit(getattr(error, "exit_code", 2))
@@ -140,6 +143,15 @@ def main() -> None:
         complain("firth: interrupted; the same command continues where it stopped")
     if isinstance(status, int) and status:
         sys.exit(status)
+
+
+def _refused(name: object, reason: str) -> NoReturn:
+    """Say what the system refused, and end."""
+    complain(
+        f"firth: {name or 'a file'}: cannot be read or written ({reason}). Look at its permissions "
+        "and the space on its disk, or name another place"
+    )
+    sys.exit(1)
 
 
 def _explain_usage(error: Any) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from firth.corpus import CORPUS, store
 from firth.corpus.context import Context
 from firth.run.config import Config
-from firth.run.errors import InputError
+from firth.run.errors import DamagedError, InputError
 from firth.run.files import read_json
 from firth.run.run import CONFIG, Run
 
@@ -23,9 +23,16 @@ class _Rows:
 
     def __init__(self, path: Path) -> None:
         # The map is kept alive by the batches that point into it.
-        file = pa.ipc.open_file(pa.memory_map(str(path)))
+        mapped = pa.memory_map(str(path))
+        whole = mapped.read_buffer()
+        file = pa.ipc.open_file(mapped)
         self.columns: tuple[str, ...] = tuple(file.schema.names)
         self._batches = [file.get_batch(number) for number in range(file.num_record_batches)]
+        for batch in self._batches:
+            if not all(_is_sound(column, whole) for column in batch.columns):
+                raise DamagedError(
+                    f"{path}: damaged. Its run is looked through by: firth check-run"
+                )
         self._starts = np.cumsum([0] + [batch.num_rows for batch in self._batches])
 
     def __len__(self) -> int:
@@ -78,6 +85,23 @@ class _Rows:
     def batches(self, column: str, stride: int) -> Iterator[list[Any]]:
         for batch in self._batches[::stride]:
             yield batch.column(column).to_pylist()
+
+
+def _is_sound(column: pa.Array, whole: pa.Buffer) -> bool:
+    """Whether all that a column points to lies in its file: reading anything else, as Arrow would,
+    may end the process. Texts themselves are not looked at."""
+    buffers = [buffer for buffer in column.buffers() if buffer]
+    end = whole.address + whole.size
+    if any(each.address < whole.address or each.address + each.size > end for each in buffers):
+        return False
+    try:
+        column.validate(full=not pa.types.is_string(column.type))
+    except pa.ArrowInvalid:
+        return False
+    if not (pa.types.is_string(column.type) and len(column)):
+        return True
+    offsets = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1)
+    return bool(offsets[0] >= 0 and (np.diff(offsets) >= 0).all())
 
 
 class Corpus:

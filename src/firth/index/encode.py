@@ -1,6 +1,7 @@
 """Vectors of sentences or records into a file, in pieces that an interrupted call goes on from."""
 
 import json
+import os
 import shutil
 import struct
 from collections.abc import Iterator, Mapping
@@ -26,13 +27,16 @@ from firth.index.vectors import SHARD, Convert, Numbers, open_array, write_vecto
 from firth.lexical.arrays import to_int8
 from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
-from firth.run.files import claim_file, fingerprint_value, read_json, write_atomically, write_json
+from firth.run.files import claim_file, fingerprint_value, sync, write_atomically
 from firth.run.pretrained import PretrainedFiles
 from firth.run.progress import note
 from firth.run.run import CONFIG, Run
+from firth.run.stage import open_workspace
 from firth.surrogate import SURROGATE
 
-_TEXTS, _ROWS, _DONE, _REQUEST = "texts.arrow", "rows.npy", "rows.json", "request.json"
+_TEXTS, _ROWS, _DONE = "texts.arrow", "rows.npy", "rows.json"
+_WHOLE, _IDS = "whole", "whole.ids"
+"""What is put to its place when all is written, names first."""
 _COLUMNS = {"id": pa.string(), "text": pa.string()}
 _ENDINGS = (".npy", ".parquet", ".safetensors")
 _SHOWN = 3
@@ -112,7 +116,9 @@ def encode(
     if out.suffix not in _ENDINGS:
         raise InputError(f"{out}: expected a name that ends in {', '.join(_ENDINGS)}")
     ids = None if out.suffix == ".parquet" else out.with_name(f"{out.name}.ids.jsonl")
-    for path in (out, ids):
+    work = out.with_name(f".{out.name}.firth")
+    placed = (work / _WHOLE).is_file() and not (work / _IDS).is_file()  # names, before a kill
+    for path in (out, None if placed else ids):
         if path is not None:
             claim_file(path, force)
     is_run = (source / CONFIG).is_file()
@@ -131,8 +137,7 @@ def encode(
             **fields,
         }
     )
-    work = out.with_name(f".{out.name}.firth")
-    _claim(work, request)
+    open_workspace(work, request)
     if not (work / _TEXTS).is_file():
         with write_atomically(work / _TEXTS) as partial:
             rows = _sentences(source) if is_run else _records(source, config)
@@ -144,6 +149,26 @@ def encode(
         shutil.rmtree(work)
         raise InputError(f"{source}: no text in it")
     encoder = TextEncoder.open(named)
+    if not (work / _WHOLE).is_file():
+        _fill(work, encoder, table, kind, out.suffix, ids is not None, engine)
+    if ids is not None and (work / _IDS).is_file():
+        os.replace(work / _IDS, ids)
+    os.replace(work / _WHOLE, out)
+    sync(out.parent)
+    shutil.rmtree(work)
+    return Encoded(out, ids, len(table), encoder.dimensions)
+
+
+def _fill(
+    work: Path,
+    encoder: TextEncoder,
+    table: pa.Table,
+    kind: Format,
+    ending: str,
+    named: bool,
+    engine: Engine,
+) -> None:
+    """Encode the texts of a table, and write the files that are put to their places then."""
 
     def texts_between(start: int, end: int) -> list[str]:
         found: list[str] = table["text"].slice(start, end - start).to_pylist()
@@ -159,16 +184,13 @@ def encode(
         _CONVERT[kind],
         engine,
     )
-    stored = open_array(work / _ROWS)
-    with write_atomically(out) as partial:
-        _write(partial, out.suffix, stored, table["id"])
-    if ids is not None:
-        with write_atomically(ids) as partial, partial.open("w", encoding="utf-8") as file:
+    if named:
+        with write_atomically(work / _IDS) as partial, partial.open("w", encoding="utf-8") as file:
             for chunk in table["id"].chunks:
                 for name in chunk.to_pylist():
                     file.write(json.dumps(name, ensure_ascii=False) + "\n")
-    shutil.rmtree(work)
-    return Encoded(out, ids, len(table), encoder.dimensions)
+    with write_atomically(work / _WHOLE) as partial:
+        _write(partial, ending, open_array(work / _ROWS), table["id"])
 
 
 def _fingerprint(source: Path, is_run: bool) -> object:
@@ -176,18 +198,6 @@ def _fingerprint(source: Path, is_run: bool) -> object:
         run = Run.open(source)
         return run.inputs(CORPUS, *([ADDED] if run.has(ADDED) else []))
     return [each.fingerprint() for each in resolve_inputs([source])]
-
-
-def _claim(work: Path, request: str) -> None:
-    """Keep what was begun for the same request; discard what was begun for another."""
-    if work.is_dir():
-        if not (work / _REQUEST).is_file() and any(work.iterdir()):
-            raise InputError(f"{work}: holds files that firth did not write, where it works")
-        if (work / _REQUEST).is_file() and read_json(work / _REQUEST) == request:
-            return
-        shutil.rmtree(work)
-    work.mkdir(parents=True)
-    write_json(work / _REQUEST, request)
 
 
 def _sentences(run: Path) -> Iterator[tuple[str, str]]:

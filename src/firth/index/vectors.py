@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from firth.index.encoder import TextEncoder, Vectors
 from firth.run.engine import HERE, Engine
-from firth.run.files import read_json, write_json
+from firth.run.files import read_json, reserve, write_json
 from firth.run.progress import bar
 
 SHARD = 16_384
@@ -45,7 +45,8 @@ def write_vectors(
 
     Args:
         path: The file. Memory holds one shard of it.
-        progress: File that says how many rows of `path` are done; gone when all are.
+        progress: File that says how many rows of `path` are done; it stays when all are, for calls
+            that are interrupted later than that.
         encoder: Gives the vectors.
         texts: The texts from one number to another.
         count: Of texts.
@@ -74,7 +75,6 @@ def write_vectors(
                 rows.flush()
             write_json(progress, end)
             shown.advance(len(found))
-    progress.unlink(missing_ok=True)
 
 
 def create(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Numbers:
@@ -82,7 +82,9 @@ def create(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Numbers:
     if 0 in shape:
         np.save(path, np.zeros(shape, dtype))
         return np.zeros(shape, dtype)
-    return np.lib.format.open_memmap(path, "w+", dtype, shape)
+    found = np.lib.format.open_memmap(path, "w+", dtype, shape)
+    reserve(path)
+    return found
 
 
 def open_array(path: Path) -> Numbers:

@@ -14,6 +14,10 @@ from firth.run.errors import InputError, MissingExtraError
 _FASTTEXT = struct.pack("<i", 793_712_314)
 """First bytes of a fastText model file."""
 _SAMPLE = 1 << 20
+_DIGITS = 18
+"""Of a number in the first line, at most."""
+_PACKED = 2_000
+"""Times as many bytes as in a packed file may come out of it: of real ones, fewer than ten."""
 
 
 class Format(StrEnum):
@@ -45,6 +49,8 @@ def read_vectors(path: Path) -> WordVectors:
     except ImportError:
         raise MissingExtraError(f"Reading word vectors ({path})", "baselines") from None
     found = detect_format(path)
+    if found in (Format.TEXT, Format.BINARY):
+        _check_size(path, found)
     try:
         if found is Format.FASTTEXT:
             vectors: Any = load_facebook_vectors(str(path))
@@ -96,7 +102,7 @@ def detect_format(path: Path) -> Format:
         )
     first, _, rest = sample.partition(b"\n")
     header = first.split()
-    if len(header) == 2 and all(field.isdigit() for field in header):
+    if len(header) == 2 and all(field.isdigit() and len(field) <= _DIGITS for field in header):
         line = rest.partition(b"\n")[0]
         return Format.TEXT if _numbers(line) == int(header[1]) else Format.BINARY
     if _numbers(first) >= 2:
@@ -105,6 +111,23 @@ def detect_format(path: Path) -> Format:
         f"{path}: no word vectors: the first line is {first[:60].decode('utf-8', 'replace')!r}. "
         f"Expected one of: {', '.join(Format)}"
     )
+
+
+def _check_size(path: Path, found: Format) -> None:
+    """Raise `InputError` where the first line says more than a file of its size can hold: room for
+    all of it would be taken before the first word is read."""
+    from smart_open import open as open_any
+
+    with open_any(str(path), "rb") as file:
+        words, dimensions = map(int, file.readline(_SAMPLE).split())
+    each = 2 + (4 if found is Format.BINARY else 2) * dimensions
+    there = path.stat().st_size * (_PACKED if path.suffix in (".gz", ".bz2") else 1)
+    if words * each > there + 1:  # the last line may end without a line feed
+        raise InputError(
+            f"{path}: cannot be read: its first line says {words:,} words of {dimensions:,} "
+            f"dimensions, which do not fit into {path.stat().st_size:,} bytes. Download or export "
+            "it again"
+        )
 
 
 def _numbers(line: bytes) -> int:

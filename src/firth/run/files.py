@@ -1,12 +1,13 @@
 """Files: claimed before work, written beside, synced and renamed; known again by content."""
 
+import errno
 import hashlib
 import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from firth.run.errors import InputError
@@ -74,6 +75,29 @@ def write_atomically(path: Path) -> Iterator[Path]:
         sync(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def reserve(path: Path) -> None:
+    """Have the disk set aside all bytes of a file, where the system can do that.
+
+    Of one that is written through a memory map, a full disk is an error here; later it would be the
+    end of the process (SIGBUS).
+    """
+    if sys.platform != "linux":
+        return
+    with path.open("r+b") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+
+
+def is_inside(name: str) -> bool:
+    """Whether a path leads to something below the folder it starts from; "/" parts its parts."""
+    path = PurePosixPath(name)
+    plain = path.as_posix() == name and "\\" not in name and "\0" not in name
+    return plain and bool(path.parts) and not path.is_absolute() and ".." not in path.parts
 
 
 def write_text(path: Path, text: str) -> None:

@@ -19,6 +19,7 @@ from firth.run.hub import hub_is_reachable
 from firth.run.model_kind import MODULES, WITHOUT_VECTORS, ModelKind, kind_in, plain_json
 from firth.run.quiet import quiet_libraries
 from firth.run.section import Pooling
+from firth.run.stage import MANIFEST, handed
 
 if TYPE_CHECKING:
     import torch
@@ -143,6 +144,8 @@ def look(folder: Path, gguf_file: str | None = None) -> None:
             the folder, settings that name code.
         MissingExtraError: A GGUF file needs the package gguf.
     """
+    if (folder / MANIFEST).is_file():
+        handed(folder, "the command that made it")
     if gguf_file is not None and find_spec("gguf") is None:
         raise MissingExtraError(f"the GGUF file {gguf_file}", "gguf")
     problems = []
@@ -387,7 +390,10 @@ def _opened(name: str, what: str, load: Callable[[], T]) -> T:
     try:
         with quiet_libraries(), redirect_stderr(StringIO()):  # some bars know no switch
             return load()
-    except (*_FAILURES, SafetensorError) as error:
+    except Exception as error:
+        known = isinstance(error, (*_FAILURES, SafetensorError))
+        if not known and type(error) is not Exception:  # tokenizers raise nothing more special
+            raise
         raise InputError(
             f"{name}: cannot be opened: {_reason(error)}. Expected the folder or hub name of {what}"
         ) from error

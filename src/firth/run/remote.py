@@ -23,6 +23,7 @@ from firth.run.errors import DamagedError, InputError
 from firth.run.files import (
     fingerprint_bytes,
     fingerprint_file,
+    is_inside,
     read_json,
     write_atomically,
     write_json,
@@ -306,10 +307,7 @@ def _coming(store: Store, last: _Commit, folder: Path, here: Mapping[str, str]) 
             stored = json.loads(written)
         except (ValueError, RecursionError) as error:
             raise DamagedError(f"{where}: not a manifest of firth's") from error
-        manifest = Manifest.parse(stored, where)
-        if not all(map(_is_inside, manifest.outputs)):
-            raise DamagedError(f"{where}: not a manifest of firth's: it leads out of its folder")
-        found.append(Incoming(final, manifest, written, fingerprint))
+        found.append(Incoming(final, Manifest.parse(stored, where), written, fingerprint))
     return found
 
 
@@ -386,11 +384,4 @@ def _is_committed(entry: tuple[object, object]) -> bool:
     is_stage = (
         bool(folders) and last == MANIFEST and not any(one.startswith(".") for one in folders)
     )
-    return known and _is_inside(name) and (name == CONFIG or is_stage)
-
-
-def _is_inside(name: str) -> bool:
-    """Whether a path leads to something below the folder it starts from."""
-    path = PurePosixPath(name)
-    plain = path.as_posix() == name and "\\" not in name and "\0" not in name
-    return plain and bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+    return known and is_inside(name) and (name == CONFIG or is_stage)

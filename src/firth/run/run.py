@@ -12,7 +12,7 @@ from firth.run.code import fingerprint_code
 from firth.run.config import Config
 from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
 from firth.run.files import fingerprint_value, write_text
-from firth.run.stage import MANIFEST, Manifest, Outcome, Stage, execute, up_to_date
+from firth.run.stage import MANIFEST, Manifest, Outcome, Stage, execute, handed, up_to_date
 
 CONFIG = "config.yaml"
 _SET_ASIDE = re.compile(r"\.damaged(-\d+)?$")
@@ -73,6 +73,8 @@ class Run:
             raise InputError(f"{self.path}: a file; expected the folder of a run")
         self.path.mkdir(parents=True, exist_ok=True)
         if not self._is_saved():
+            for torn in self.path.glob(f".{CONFIG}.*.partial"):
+                torn.unlink()  # of a process that was killed
             write_text(self.path / CONFIG, _HEADER + self.config.to_yaml())
 
     def folder(self, stage: Stage) -> Path:
@@ -88,7 +90,7 @@ class Run:
                 f"{self.path / stage.name}: damaged: {'; '.join(damage)}. Build it again: "
                 f"{stage.command} {self.path}"
             )
-        return self.path / stage.name
+        return handed(self.path / stage.name, f"{stage.command} {self.path}")
 
     def manifest(self, stage: Stage) -> Manifest:
         """Manifest of a finished stage; raise `MissingStageError` if it is not built."""
@@ -236,8 +238,10 @@ class Run:
             except DamagedError as error:
                 found[name.as_posix()] = [str(error)]
             else:
-                whole = manifest.damage(path.parent, bytes_too=True) if manifest else []
-                found[name.as_posix()] = whole
+                problems = manifest.damage(path.parent, bytes_too=True) if manifest else []
+                if manifest and not manifest.is_as_written:
+                    problems.append(f"{MANIFEST} is not as it was written")
+                found[name.as_posix()] = problems
         return found
 
     def _verify(self, stage: Stage) -> None:

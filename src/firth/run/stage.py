@@ -16,13 +16,22 @@ from pathlib import Path
 from typing import Any
 
 from firth.run.errors import DamagedError, InputError, MissingExtraError
-from firth.run.files import fingerprint_file, fingerprint_value, read_json, sync, write_json
+from firth.run.files import (
+    fingerprint_file,
+    fingerprint_value,
+    is_inside,
+    read_json,
+    sync,
+    write_json,
+)
 from firth.run.progress import note
 
 MANIFEST = "manifest.json"
 SCRATCH = "scratch"
 """Folder of checkpoints in a workspace; gone when the stage is complete."""
 _REQUEST = "request.json"
+_handed: dict[Path, str] = {}
+"""Folder of each finished stage that is read in this process → how it is built again."""
 _LEFT_BY_SYSTEMS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 
 
@@ -107,10 +116,12 @@ class Manifest:
         whole = isinstance(stored, dict) and set(stored) == names
         if not whole or not all(isinstance(stored[n], kinds.get(n, dict)) for n in names):
             raise DamagedError(f"{where}: not a manifest of firth's")
-        for known in stored["outputs"].values():
+        for name, known in stored["outputs"].items():
             sized = isinstance(known, dict) and isinstance(known.get("bytes"), int)
             if not sized or not isinstance(known.get("blake2b"), str):
                 raise DamagedError(f"{where}: not a manifest of firth's")
+            if not is_inside(name):
+                raise DamagedError(f"{where}: not a manifest of firth's: leads out of its folder")
         return cls(**stored)
 
     def damage(self, folder: Path, *, bytes_too: bool = False) -> list[str]:
@@ -132,6 +143,11 @@ class Manifest:
                 found.append(f"{name} has other bytes than were written")
         return found
 
+    @property
+    def is_as_written(self) -> bool:
+        """Whether what its `request` is the fingerprint of, is what it was."""
+        return replace(self, outputs={}, summary={}).requested().request == self.request
+
     def foreign(self, folder: Path) -> list[str]:
         """Files in a stage's folder that firth did not write."""
         return [name for name in files_in(folder) if name not in {*self.outputs, MANIFEST}]
@@ -141,6 +157,31 @@ def files_in(folder: Path) -> list[str]:
     """Relative path of every file and link in a folder, but of what systems leave there."""
     files = (p for p in sorted(folder.rglob("*")) if p.is_symlink() or not p.is_dir())
     return [p.relative_to(folder).as_posix() for p in files if p.name not in _LEFT_BY_SYSTEMS]
+
+
+def handed(folder: Path, again: str) -> Path:
+    """A finished stage's folder, which is remembered with the command that builds it again."""
+    _handed[folder] = again
+    return folder
+
+
+def handed_damage() -> DamagedError | None:
+    """What is damaged of the stages that this process reads, every byte compared; None where all
+    are whole.
+
+    Opening a stage compares sizes alone, so that a flipped bit may end in whatever error a library
+    has for it. Whoever meets one that nobody foresaw, asks here for its cause.
+    """
+    found = []
+    for folder, again in _handed.items():
+        try:
+            manifest = Manifest.read(folder)
+            damage = manifest.damage(folder, bytes_too=True) if manifest else []
+        except (OSError, DamagedError):
+            continue
+        if damage:
+            found.append(f"{folder}: damaged: {'; '.join(damage)}. Build it again: {again}")
+    return DamagedError("\n".join(found)) if found else None
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from firth.run.files import write_atomically
-from firth.run.progress import bar
+from firth.run.progress import bar, note
 from firth.run.seeds import derive_seed
 
 BETAS = (0.9, 0.999)
@@ -147,10 +147,15 @@ def resume(
     path: Path, model: nn.Module, optimiser: torch.optim.Adam
 ) -> tuple[int, History, list[float]]:
     """Give a model and its optimiser what a checkpoint holds: the step, the history, and the losses
-    since; all of nothing where there is none."""
+    since; all of nothing where there is none, or one that is cut off."""
     if not path.is_file():
         return 0, [], []
-    with safe_open(path, framework="pt") as stored, torch.no_grad():
+    try:
+        opened = safe_open(path, framework="pt")
+    except SafetensorError:
+        note(f"{path}: damaged; what it held is trained again")
+        return 0, [], []
+    with opened as stored, torch.no_grad():
         state, known = json.loads(stored.metadata()["state"]), set(stored.keys())
         for name, parameter in learning(model):
             parameter.copy_(stored.get_tensor(f"weight/{name}"))

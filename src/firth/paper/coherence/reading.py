@@ -13,7 +13,7 @@ from torch import Tensor
 
 from firth.paper.coherence.model import Indices, SentenceEncoder
 from firth.paper.tokens import encodable, stored_tokens
-from firth.run.files import read_json, write_json
+from firth.run.files import read_json, reserve, write_json
 from firth.run.progress import bar
 
 VECTORS = "vectors.npy"
@@ -112,6 +112,8 @@ def encode_corpus(
     table = np.lib.format.open_memmap(
         path, mode="r+" if start else "w+", dtype=np.float16, shape=(len(tokens), size)
     )
+    if not start:
+        reserve(path)
     with bar("Encoding sentences", len(tokens)) as shown, torch.inference_mode():
         shown.advance(start)
         for first in range(start, len(tokens), BLOCK):

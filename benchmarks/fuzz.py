@@ -1,0 +1,504 @@
+"""Readers and loaders, given what nobody would write: damaged files, by the thousand.
+
+    python benchmarks/fuzz.py [TARGET …] [--inputs 1000] [--seed 13] [--out FILE]
+
+Each target is a file that firth reads, whole, and the function that reads it. Hypothesis changes
+its bytes (bits flipped, pieces cut out, doubled or put in, numbers replaced by the largest, the
+file cut off) or writes bytes of its own, and the function is called: it may answer, or raise a
+`FirthError`. What firth wrote itself may raise anything that the check of its stage's bytes
+explains, as the command line does (`firth.run.stage.handed_damage`).
+
+Anything else is a failure: another error, more than ten seconds of clock, 500 MB more memory, a
+signal (each target has a process of its own), a file outside the target's folder read by name.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+
+from firth.run.errors import FirthError
+from firth.run.screen import say
+
+SECONDS = 10
+MORE_MEMORY = 500 << 20
+_NUMBERS = (b"-1", b"0", b"4294967296", b"9223372036854775807", b"1e999", b"NaN", b"null", b"[]")
+_PIECES = (b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b'"', b"\n", b"\r", b"\t", b"{", b"[" * 300,
+           b"../", b"\xed\xa0\x80", b"\\ud800", b"%s", b"A" * 5000)  # fmt: skip
+_TEXTS = (
+    "The ship reached the harbour. It rained.",
+    "Zwei Sätze. „So!“ sagte er.",
+    "船が港に着いた。",
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A file and what reads it.
+
+    Attributes:
+        name: For people.
+        path: The file; it is written anew for each input.
+        content: It, whole.
+        read: Reads it, or what it belongs to.
+        own: Whether firth wrote it, so that a manifest knows its bytes.
+        same_size: Whether inputs are to keep its size: others are named without being opened.
+    """
+
+    name: str
+    path: Path
+    content: bytes
+    read: Callable[[], object]
+    own: bool = False
+    same_size: bool = False
+
+
+# Inputs
+
+
+@st.composite
+def changed(draw: Callable[..., Any], content: bytes, same_size: bool) -> bytes:
+    """Bytes of a file with something done to them, once or several times."""
+    if not same_size and draw(st.integers(0, 9)) == 0:
+        found: bytes = draw(st.binary(max_size=300))
+        return found
+    data = bytearray(content)
+    for _ in range(draw(st.integers(1, 5))):
+        if not data:
+            break
+        # Beginnings and ends say what a file is: as often as all that is between them.
+        near = min(len(data), 200)
+        place = draw(
+            st.one_of(
+                st.integers(0, len(data) - 1),
+                st.integers(0, near - 1),
+                st.integers(len(data) - near, len(data) - 1),
+            )
+        )
+        long = draw(st.integers(1, 40))
+        kind = draw(st.sampled_from(("flip", "set", "swap") if same_size else _CHANGES))
+        piece = bytes(data[place : place + long])
+        if kind == "flip":
+            data[place] ^= 1 << draw(st.integers(0, 7))
+        elif kind == "set":
+            value = draw(st.sampled_from((0, 1, 0x7F, 0x80, 0xFF, 0x30, 0x5D, 0x7D)))
+            data[place : place + long] = bytes([value]) * len(piece)
+        elif kind == "swap":
+            data[place : place + long] = piece[::-1]
+        elif kind == "cut":
+            del data[place:]
+        elif kind == "drop":
+            del data[place : place + long]
+        elif kind == "double":
+            data[place:place] = piece * draw(st.integers(1, 50))
+        elif kind == "number":
+            data[place : place + long] = draw(st.sampled_from(_NUMBERS))
+        else:
+            data[place:place] = draw(st.sampled_from(_PIECES))
+    return bytes(data)
+
+
+_CHANGES = ("flip", "set", "swap", "cut", "drop", "double", "number", "piece")
+
+
+# Targets
+
+
+def targets(folder: Path) -> Iterator[Target]:
+    """All of them, with files of theirs in `folder`."""
+    yield from documents(folder / "documents")
+    yield from tables(folder / "tables")
+    yield from run_files(folder / "files")
+    yield from model_files(folder / "model")
+    yield from stage_files(folder / "run")
+
+
+def records() -> list[dict[str, Any]]:
+    """Documents with everything that may be said of them."""
+    return [
+        {
+            "id": str(n),
+            "title": f"Title {n}",
+            "date": "2024-05-01",
+            "text": text,
+            "tags": ["a", "b"],
+        }
+        for n, text in enumerate(_TEXTS)
+    ]
+
+
+def documents(folder: Path) -> Iterator[Target]:
+    """A file of each format that a corpus is read from."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import zstandard
+
+    from firth.corpus.inputs import resolve_inputs
+    from firth.corpus.read import read_source
+    from firth.corpus.settings import CorpusConfig
+
+    folder.mkdir(parents=True)
+    rows = records()
+    lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    table = "\n".join(["id,title,date,text"] + [
+        f'{row["id"]},{row["title"]},{row["date"]},"{row["text"]}"' for row in rows
+    ]).encode()  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(rows), folder / "made.parquet")
+    page = (
+        "<html><head><title>T</title></head><body><p>One.</p><ul><li>Two.</li></ul></body></html>"
+    )
+    whole = {
+        "txt": "\n\n".join(_TEXTS).encode(),
+        "md": b"# Title\n\nA *word*.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+        "html": page.encode(),
+        "pdf": _pdf(),
+        "jsonl": lines,
+        "csv": table,
+        "tsv": table.replace(b",", b"\t").replace(b'"', b""),
+        "parquet": (folder / "made.parquet").read_bytes(),
+        "jsonl.gz": gzip.compress(lines, mtime=0),
+        "txt.zst": zstandard.compress("\n\n".join(_TEXTS).encode()),
+    }
+    (folder / "made.parquet").unlink()
+    config = CorpusConfig(fields=("tags",), max_record_bytes=100_000)
+    for ending, content in whole.items():
+        path = folder / f"documents.{ending}"
+
+        def read(path: Path = path) -> object:
+            return [
+                list(read_source(source, config, lambda _: None))
+                for source in resolve_inputs([path])
+            ]
+
+        yield Target(f"documents, .{ending}", path, content, read)
+
+
+def _pdf() -> bytes:
+    """A page with a line on it."""
+    stream = b"BT /F1 12 Tf 72 720 Td (The ship reached the harbour.) Tj ET"
+    objects = (
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        b"/Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< /Length %d >>\nstream\n%b\nendstream" % (len(stream), stream),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    )
+    found, places = b"%PDF-1.4\n", []
+    for number, each in enumerate(objects, start=1):
+        places.append(len(found))
+        found += b"%d 0 obj\n%b\nendobj\n" % (number, each)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    end = b"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % len(found)
+    return found + b"xref\n0 6\n0000000000 65535 f \n" + table + end
+
+
+def tables(folder: Path) -> Iterator[Target]:
+    """Pairs of one's own, and the files of best-worst scaling."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from firth.evaluate.own_files import read_own
+    from firth.relatedness.bws import records as bws
+
+    folder.mkdir(parents=True)
+    rows = [
+        {"sentence1": a, "sentence2": b, "score": score, "split": "test"}
+        for a, b, score in zip(_TEXTS, _TEXTS[1:] + _TEXTS[:1], (0.5, 4.0, 2.25), strict=True)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "made.parquet")
+    head = list(rows[0])
+    lines = [head, *([str(value) for value in row.values()] for row in rows)]
+    pairs = {
+        "tsv": "\n".join("\t".join(line) for line in lines).encode(),
+        "csv": "\n".join(",".join(line) for line in lines).encode(),
+        "jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode(),
+        "parquet": (folder / "made.parquet").read_bytes(),
+    }
+    (folder / "made.parquet").unlink()
+    for ending, content in pairs.items():
+        path = folder / f"pairs.{ending}"
+        yield Target(f"pairs, .{ending}", path, content, partial(read_own, path))
+    answers: dict[str, tuple[bytes, Callable[[Path], object]]] = {
+        "items": (
+            b"id,sentence1,sentence2,score\n1,A b,C d,0.5\n2,E,F,1\n3,G,H,\n",
+            bws.read_items,
+        ),
+        "tuples": (b"tuple,item1,item2,item3\nt1,1,2,3\nt2,3,2,1\n", bws.read_tuples),
+        "gold": (b"tuple,best,worst\nt1,1,2\n", bws.read_gold),
+        "annotations": (
+            b"tuple,annotator,best,worst,time\nt1,ann,1,2,2024-05-01\nt2,bob,3,,\n",
+            bws.read_annotations,
+        ),
+    }
+    for name, (content, reader) in answers.items():
+        path = folder / f"{name}.csv"
+        yield Target(f"questionnaire, {name}", path, content,
+                     partial(reader, path))  # fmt: skip
+
+
+def run_files(folder: Path) -> Iterator[Target]:
+    """Configuration, manifest, word vectors, a blocklist."""
+    from firth.harvest.blocklist import Blocklist
+    from firth.lexical.vector_files import read_vectors
+    from firth.run.config import Config
+    from firth.run.stage import Manifest
+
+    folder.mkdir(parents=True)
+    config = folder / "config.yaml"
+    yield Target("config.yaml", config, Config().to_yaml().encode(), lambda: Config.load(config))
+    stage = folder / "stage"
+    stage.mkdir()
+    (stage / "one.txt").write_text("one")
+    manifest = {
+        "stage": "one", "inputs": {"a": "b"}, "config": {"seed": 13}, "code": "c",
+        "libraries": {"numpy": "2"}, "request": "r", "summary": {"n": 1},
+        "outputs": {"one.txt": {"bytes": 3, "blake2b": "d"}, "a/x": {"bytes": 3, "blake2b": "d"}},
+    }  # fmt: skip
+
+    def inside() -> None:
+        found = Manifest.read(stage)
+        for name in found.outputs if found else ():
+            assert (stage / name).resolve().is_relative_to(stage), f"out of the stage: {name}"
+        if found:
+            found.damage(stage, bytes_too=True)
+
+    yield Target("manifest.json", stage / "manifest.json", json.dumps(manifest).encode(), inside)
+    vectors = folder / "vectors.txt"
+    text = b"3 4\nship 1 2 3 4\nsea .5 .25 1 0\ncow -1 -2 -3 -4\n"
+    yield Target("word vectors, text", vectors, text, lambda: read_vectors(vectors))
+    binary = folder / "vectors.bin"
+    data = b"2 3\n" + b"".join(word + b" " + bytes(range(12)) for word in (b"ship", b"sea"))
+    yield Target("word vectors, binary", binary, data, lambda: read_vectors(binary))
+    blocked = folder / "blocked.tsv"
+    lines = "\t".join(_TEXTS).encode() + b"\n"
+    yield Target("blocklist", blocked, lines, lambda: Blocklist.load([blocked]))
+
+
+def model_files(folder: Path) -> Iterator[Target]:
+    """Each file of a static model, and of a small Transformer."""
+    from firth.run.pretrained import open_encoder
+
+    for name, make in (("static", _static), ("transformer", _transformer)):
+        make(folder / name)
+        for path in sorted((folder / name).rglob("*")):
+            if path.is_file() and path.suffix in (".json", ".safetensors"):
+                shown = path.relative_to(folder).as_posix()
+
+                def read(model: Path = folder / name) -> object:
+                    return open_encoder(str(model)).encode(["the ship left"])
+
+                yield Target(f"model, {shown}", path, path.read_bytes(), read)
+
+
+def _static(folder: Path) -> None:
+    import numpy as np
+    from safetensors.numpy import save_file
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    folder.mkdir(parents=True)
+    vocabulary = {word: n for n, word in enumerate(["[UNK]", "the", "ship", "left"])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    save_file({"embedding.weight": np.ones((4, 6), np.float32)}, folder / "model.safetensors")
+    kind = "sentence_transformers.sentence_transformer.modules.StaticEmbedding"
+    modules = [{"idx": 0, "name": "0", "path": "", "type": kind}]
+    (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
+
+
+def _transformer(folder: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    folder.mkdir(parents=True)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "ship", "left"]
+    tokenizer = Tokenizer(models.WordPiece({w: n for n, w in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    wrapped: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", model_max_length=16
+    )
+    wrapped.save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(words),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+        max_position_embeddings=16,
+    )
+    BertModel(config).save_pretrained(folder)
+
+
+def stage_files(folder: Path) -> Iterator[Target]:
+    """Files of a run's corpus, context, and index, with bytes changed and sizes kept."""
+    from firth.corpus.corpus import Corpus
+    from firth.index.index import Index
+    from firth.origin.origin import Origin
+    from firth.pipeline import bring_up_to_date
+    from firth.run.config import Config
+    from firth.run.run import Run
+
+    texts = folder.with_name("texts")
+    texts.mkdir(parents=True)
+    words = ["ship", "harbour", "wave", "sailor", "storm", "sail", "captain", "tide", "sea", "bay"]
+    for number in range(12):
+        said = [f"The {words[(number + n) % 10]} met the {words[n * 3 % 10]}." for n in range(9)]
+        (texts / f"{number}.txt").write_text(" ".join(said), encoding="utf-8")
+    settings = {
+        "corpus": {"inputs": [str(texts)]},
+        "context": {"bag": {"dimensions": 8, "epochs": 1, "batch": 16}},
+        "surrogate": {"dimensions": 8},
+    }
+    run = Run.create(folder, Config.parse(settings, "fuzz.py"))
+    # Not in this process, which is forked: threads are not.
+    if (pid := os.fork()) == 0:
+        bring_up_to_date(run)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+
+    def corpus() -> object:
+        found = Corpus.open(folder)
+        return found.texts(range(len(found))), found.document_ids(), found.context(1)
+
+    def search() -> object:
+        found = Index.open(folder)
+        return found.nearest(found.encode(["the ship"]), 3), found.words.best("a ship", 3)
+
+    def origin() -> object:
+        return Origin.open(folder).similarity("The ship met the storm.", "A sailor.")
+
+    for stage, read in (("corpus", corpus), ("index", search), ("context", origin),
+                        ("origin", origin)):  # fmt: skip
+        for path in sorted((folder / stage).iterdir()):
+            if path.is_file() and path.name != "manifest.json" and path.stat().st_size:
+                name = f"{stage}/{path.name}"
+                yield Target(name, path, path.read_bytes(), read, own=True, same_size=True)
+
+
+# Runs
+
+
+@contextmanager
+def at_most(seconds: int) -> Iterator[None]:
+    """Raise `TimeoutError` in what takes longer."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError(f"more than {seconds} s")
+
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def fuzz(target: Target, inputs: int, seed: int) -> Counter[str]:
+    """Read so many changed files; outcome → how often. Raises what is a failure."""
+    from firth.run.stage import handed_damage
+
+    outcomes: Counter[str] = Counter()
+    before = _memory()
+
+    @seeded(seed)
+    @settings(max_examples=inputs, database=None, deadline=None, phases=[Phase.generate],
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(changed(target.content, target.same_size))
+    def one(content: bytes) -> None:
+        target.path.write_bytes(content)
+        try:
+            with at_most(SECONDS):
+                target.read()
+            outcomes["read"] += 1
+        except FirthError:
+            outcomes["one message"] += 1
+        except Exception:
+            if not (target.own and handed_damage()):
+                raise
+            outcomes["named as damaged"] += 1
+
+    target.path.write_bytes(target.content)
+    target.read()  # the premise
+    try:
+        one()
+    finally:
+        target.path.write_bytes(target.content)
+    if (more := _memory() - before) > MORE_MEMORY:
+        raise MemoryError(f"{more >> 20} MiB more")
+    return outcomes
+
+
+def _memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def apart(target: Target, inputs: int, seed: int) -> dict[str, Any]:
+    """`fuzz` in a process of its own; what it found."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        # Room for what libraries reserve, and an end for what asks for all there is.
+        size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (size + 4 * MORE_MEMORY, resource.RLIM_INFINITY))
+        try:
+            found: dict[str, Any] = {"outcomes": dict(fuzz(target, inputs, seed))}
+        except BaseException:  # noqa: BLE001
+            found = {"failure": traceback.format_exc()[-3000:]}
+        os.write(writing, json.dumps(found).encode()[:60_000])
+        os._exit(0)
+    os.close(writing)
+    _, status, used = os.wait4(pid, 0)
+    told = os.read(reading, 1 << 16)
+    os.close(reading)
+    found = (
+        json.loads(told) if told else {"failure": f"ended with {os.waitstatus_to_exitcode(status)}"}
+    )
+    return {"target": target.name, "seconds": used.ru_utime + used.ru_stime, **found}
+
+
+def main() -> None:
+    """Fuzz what is named, or all; status 1 where anything failed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("targets", nargs="*", help="Parts of names.")
+    parser.add_argument("--inputs", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=13)
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    folder, rows = Path(tempfile.mkdtemp()).resolve(), []
+    os.environ["FIRTH_CACHE"] = str(folder / "cache")
+    from firth.run import progress
+
+    progress.set_quiet(True)
+    for target in targets(folder):
+        if asked.targets and not any(part in target.name for part in asked.targets):
+            continue
+        row = apart(target, asked.inputs, asked.seed)
+        rows.append(row)
+        told = ", ".join(f"{n:,} {name}" for name, n in sorted(row.get("outcomes", {}).items()))
+        say(f"{row['target']:34} {row['seconds']:6.1f} s  {told or row['failure']}")
+    shutil.rmtree(folder)
+    if asked.out:
+        asked.out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    sys.exit(any("failure" in row for row in rows))
+
+
+if __name__ == "__main__":
+    main()
