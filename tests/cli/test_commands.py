@@ -193,7 +193,13 @@ def test_whatever_takes_settings_takes_a_preset() -> None:
     }
     taking = {path for path, names in options.items() if "--preset" in names}
     assert {path for path, names in options.items() if "--set" in names} <= taking
-    asking = {("evaluate",), ("check",), ("mteb",), ("search",), ("compare-documents",)}
+    asking: set[tuple[str, ...]] = {
+        ("evaluate",),
+        ("check",),
+        ("mteb",),
+        ("search",),
+        ("compare-documents",),
+    }
     asking |= {("serve",), ("relatedness", "models")}
     assert asking <= taking
 
