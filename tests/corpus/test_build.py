@@ -370,7 +370,7 @@ def test_several_processes_write_the_same_bytes(
     (folder / "d.jsonl").write_bytes(b"\n")
     monkeypatch.setattr(reading, "SHARD", 100)
     whole = build_corpus(create(tmp_path / "whole", [folder]))
-    assert whole.manifest.summary["duplicates"] > 50
+    assert whole.manifest.summary["duplicates"] > 20
     assert whole.manifest.summary["skipped"] == {"broken JSON": 1, "empty text": 1}
     several = build_corpus(create(tmp_path / "several", [folder]), Processes(2))
     assert several.manifest.summary == whole.manifest.summary
