@@ -15,7 +15,7 @@ from itertools import islice
 from multiprocessing import get_context, parent_process
 from multiprocessing.reduction import ForkingPickler
 from threading import Thread
-from typing import Any, cast
+from typing import Any
 
 from firth.run.engine import Made, Shard, Work
 from firth.run.errors import FirthError, InputError
@@ -109,4 +109,4 @@ def _fetched(future: "Future[Made | _Refusal]") -> Made:
         ) from error
     if isinstance(found, _Refusal):
         raise InputError(found.text)
-    return cast("Made", found)
+    return found
