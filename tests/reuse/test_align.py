@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from firth.lexical.arrays import Floats
-from firth.reuse.align import SHAPES, Bead, Windows, align, windows_of
+from firth.reuse.align import SHAPES, Bead, Windows, align, run_vectors, windows_of
 from firth.reuse.kinds import Order
 
 THRESHOLD = 0.5
@@ -85,7 +85,7 @@ def test_moved_sentences_are_found_only_in_free_order() -> None:
     """Two sentences change places: one of them can be kept in order, both can be found."""
     vectors = np.eye(4)[:2]
     words = np.array([5.0, 5.0])
-    windows = windows_of(vectors, vectors[::-1], words, words)
+    windows = windows_of(run_vectors(vectors, words), run_vectors(vectors[::-1], words))
     assert len(align(windows, words, words, 0.9, Order.KEPT)) == 1
     assert len(align(windows, words, words, 0.9, Order.FREE)) == 2
 
@@ -93,8 +93,9 @@ def test_moved_sentences_are_found_only_in_free_order() -> None:
 def test_a_sentence_spread_over_two_meets_both() -> None:
     """What is said in one sentence here and in two there is one bead."""
     both = np.array([[1.0, 1.0]]) / np.sqrt(2)
-    windows = windows_of(both, np.eye(2), np.array([10.0]), np.array([5.0, 5.0]))
-    (bead,) = align(windows, np.array([10.0]), np.array([5.0, 5.0]), 0.6)
+    words = np.array([5.0, 5.0])
+    windows = windows_of(run_vectors(both, np.array([10.0])), run_vectors(np.eye(2), words))
+    (bead,) = align(windows, np.array([10.0]), words, 0.6)
     assert (bead.a, bead.b) == ((0, 1), (0, 2))
     assert bead.score == pytest.approx(1.0)
 
@@ -102,7 +103,7 @@ def test_a_sentence_spread_over_two_meets_both() -> None:
 def test_what_adds_nothing_is_left_out() -> None:
     """A sentence beside the one that is met does not come along for its words."""
     words = np.array([5.0, 5.0])
-    windows = windows_of(np.eye(3)[:1], np.eye(3)[:2], words[:1], words)
+    windows = windows_of(run_vectors(np.eye(3)[:1], words[:1]), run_vectors(np.eye(3)[:2], words))
     assert windows[1, 2][0, 0] > 0.7  # the premise: both together would do
     (bead,) = align(windows, words[:1], words, 0.1)
     assert bead.b == (0, 1)
@@ -110,6 +111,8 @@ def test_what_adds_nothing_is_left_out() -> None:
 
 def test_nothing_is_aligned_with_nothing() -> None:
     """An empty document has an empty alignment."""
-    windows = windows_of(np.empty((0, 2)), np.eye(2), np.empty(0), np.ones(2))
+    windows = windows_of(
+        run_vectors(np.empty((0, 2)), np.empty(0)), run_vectors(np.eye(2), np.ones(2))
+    )
     for order in Order:
         assert align(windows, np.empty(0), np.ones(2), 0.5, order) == []

@@ -21,12 +21,11 @@ Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.uint16]
 TURN, MEAN = "turn.npy", "mean.npy"
 _WORD = 64
-_FIRST = 4
-"""Words of 64 bits that are counted of every code, at least: fewer tell too little."""
-_PART = 16
+_FIRST = 2
+"""Words of 64 bits that are counted of every code; more overflow the counts, of a byte each."""
 _BLOCK = 1 << 15
 """Vectors whose codes are compared at once: they and the counts fit into the processor's cache."""
-_SHARE = 1 << 17
+_SHARE = 1 << 18
 """Vectors that a thread compares before it takes the next."""
 
 
@@ -83,8 +82,9 @@ def _packed(signs: npt.NDArray[np.bool_]) -> Codes:
 def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Ints:
     """Numbers, ascending, of the vectors whose codes differ least from one.
 
-    Where there are many, the first half of the bits says which are worth counting the others:
-    a sixteenth of them, and at least `most` of every `_SHARE`.
+    Where there are many, the first bits say which are worth counting more: of 128 bits of every
+    code, half of all bits, or 256, of the quarter of the codes that differ least in these, and all
+    bits of a thirty-second; in each `_SHARE` at least `most`.
 
     Args:
         codes: Of n vectors, by column: shape (words, n), each row contiguous.
@@ -101,21 +101,32 @@ def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Int
 
 def _closest(codes: Codes, wanted: Codes, most: int) -> tuple[Ints, Counts]:
     """Rows that may be among those that differ least, and in how many bits each differs."""
-    half = max(_FIRST, len(codes) // 2)
-    differing = np.zeros(codes.shape[1], np.uint16)
+    words, size = codes.shape
+    differing = _differing(codes[:_FIRST], wanted[:_FIRST])
+    middle = min(words, max(2 * _FIRST, words // 2))
+    rows = None
+    for start, end, part in ((_FIRST, middle, 4), (middle, words, 32)):
+        if start < end:
+            kept = _least(differing, max(most, size // part))
+            differing = differing[kept]
+            rows = kept if rows is None else rows[kept]
+            for column, word in zip(codes[start:end], wanted[start:end], strict=True):
+                differing += np.bitwise_count(column[rows] ^ word)
+    return np.arange(size) if rows is None else rows, differing
+
+
+def _differing(codes: Codes, wanted: Codes) -> Counts:
+    """In how many bits the first few words of all codes differ from some."""
+    size = codes.shape[1]
+    differing = np.empty(size, np.uint8)
     mixed, counted = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint8)
-    for start in range(0, len(differing), _BLOCK):
+    for start in range(0, size, _BLOCK):
         found = differing[start : start + _BLOCK]
-        for column, word in zip(codes[:half, start : start + _BLOCK], wanted[:half], strict=True):
+        found[:] = 0
+        for column, word in zip(codes[:, start : start + _BLOCK], wanted, strict=True):
             np.bitwise_xor(column, word, out=mixed[: len(found)])
             found += np.bitwise_count(mixed[: len(found)], out=counted[: len(found)])
-    if half >= len(codes):
-        return np.arange(len(differing)), differing
-    rows = _least(differing, max(most, len(differing) // _PART))
-    found = differing[rows]
-    for column, word in zip(codes[half:], wanted[half:], strict=True):
-        found += np.bitwise_count(column[rows] ^ word)
-    return rows, found
+    return differing.astype(np.uint16)
 
 
 def _least(counts: Counts, most: int) -> Ints:

@@ -32,7 +32,7 @@ BASE_LENGTHS = "base_lengths.npy"
 APPROXIMATE_FROM = 40_000
 """Vectors from which on codes are counted before any vector is looked at: to compare so many takes
 longer than that (docs/search.md)."""
-LOOKED_AT = 2_000
+LOOKED_AT = 1_000
 """Vectors that are compared exactly then, for a query."""
 _ROWS, _QUERIES = 16_384, 1_024
 

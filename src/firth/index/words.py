@@ -188,13 +188,15 @@ class WordIndex:
             lists = [(weight, sentences[among[sentences]]) for weight, sentences in lists]
         lengths = self._parts[place].lengths
         scores = np.zeros(len(lengths), np.float32)
-        scanned = 0
+        scanned, first_met = 0, [np.empty(0, np.uint32)]
         for weight, sentences in sorted(lists, key=lambda item: len(item[1])):
             if scanned and scanned + len(sentences) > SCANNED:
                 break
-            scores[sentences] += np.float32(weight)
+            before = scores[sentences]
+            first_met.append(sentences[before == 0])
+            scores[sentences] = before + np.float32(weight)
             scanned += len(sentences)
-        touched = np.flatnonzero(scores > 0)
+        touched = np.concatenate(first_met).astype(np.int64)
         if len(touched) > most:
             ratio = scores[touched] / lengths[touched]
             touched = touched[np.argpartition(-ratio, most)[:most]]

@@ -9,7 +9,7 @@ similarities instead of Gale and Church's lengths; where sentences may move, bea
 order of their gain.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -132,23 +132,26 @@ def _kept(
     return found
 
 
-def windows_of(a: Floats, b: Floats, a_words: Floats, b_words: Floats) -> Windows:
-    """Similarities of runs of sentences from the unit vectors of their sentences.
+def windows_of(a: Sequence[Floats], b: Sequence[Floats]) -> Windows:
+    """Similarities of runs of sentences of two documents from `run_vectors` of each."""
+    return {(m, n): a[m - 1] @ b[n - 1].T for m, n in SHAPES}
+
+
+def run_vectors(vectors: Floats, words: Floats) -> list[Floats]:
+    """Unit vectors of the runs of 1, 2 … sentences of a document, up to `SPREAD`.
 
     The vector of a run is the sum of its sentences', each as often as it has words, so that nothing
     has to be encoded anew.
 
     Args:
-        a, b: Unit vectors, (n, d) and (m, d); a vector may be zero, and is like nothing then.
-        a_words, b_words: Words of each sentence, (n,) and (m,).
+        vectors: Unit vectors of its sentences, (n, d); one may be zero, and is like nothing then.
+        words: Of each sentence, (n,).
     """
-    sizes = range(1, SPREAD + 1)
-    ones, twos = ([_runs(*side, size) for size in sizes] for side in ((a, a_words), (b, b_words)))
-    return {(m, n): ones[m - 1] @ twos[n - 1].T for m, n in SHAPES}
-
-
-def _runs(vectors: Floats, words: Floats, size: int) -> Floats:
     heavy = vectors * words[:, None]
+    return [_summed(heavy, size) for size in range(1, SPREAD + 1)]
+
+
+def _summed(heavy: Floats, size: int) -> Floats:
     count = max(len(heavy) - size + 1, 0)
     summed = np.zeros_like(heavy[:count])
     for start in range(size):

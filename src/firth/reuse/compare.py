@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from textwrap import shorten
@@ -17,12 +18,12 @@ from firth.corpus.split import split_paragraphs
 from firth.lexical.arrays import Floats, Ints
 from firth.lexical.scorer import TextPair
 from firth.lexical.words import normal_form
-from firth.reuse.align import Bead, Windows, align
+from firth.reuse.align import SPREAD, Bead, Windows, align
 from firth.reuse.chance import chance_threshold, check_bounds, pairs_within, scale_threshold
 from firth.reuse.copies import NEAR
 from firth.reuse.kinds import Kind, Order
 from firth.reuse.measure import Measure, count_words, joined
-from firth.reuse.spans import reused, spans
+from firth.reuse.spans import reused, runs, spans
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
@@ -232,7 +233,7 @@ def compared(
     remarks: tuple[str, ...] = (),
 ) -> Comparison:
     """The comparison of two documents whose sentences' similarities are known."""
-    one, two = Side.of(a.sentences), Side.of(b.sentences)
+    one, two = (Side.of(side.sentences, count_words(side.sentences)) for side in (a, b))
     met = meet(one, two, windows, threshold, order)
     reuses = tuple(
         Reuse(
@@ -267,12 +268,27 @@ class Side:
     owners: Ints
 
     @classmethod
-    def of(cls, sentences: Sequence[str]) -> "Side":
-        """What sentences are compared by."""
+    def of(cls, sentences: Sequence[str], masses: Floats) -> "Side":
+        """What sentences of so many words are compared by."""
         forms = tuple(map(normal_form, sentences))
         said = [form.split() for form in forms]
         owners = np.repeat(np.arange(len(said)), [len(each) for each in said])
-        return cls(forms, count_words(sentences), tuple(chain.from_iterable(said)), owners)
+        return cls(forms, masses, tuple(chain.from_iterable(said)), owners)
+
+    @cached_property
+    def runs(self) -> frozenset[tuple[str, ...]]:
+        """Runs of words that are too long to be there by chance."""
+        return frozenset(runs(self.words))
+
+    @cached_property
+    def joined(self) -> tuple[list[str], ...]:
+        """Forms of runs of 1, 2 … sentences."""
+        return tuple(joined(self.forms, size) for size in range(1, SPREAD + 1))
+
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """All of `joined`."""
+        return frozenset(chain.from_iterable(self.joined))
 
 
 @dataclass(frozen=True)
@@ -289,14 +305,15 @@ class Met:
 def meet(a: Side, b: Side, windows: Windows, threshold: float, order: Order) -> Met:
     """Align two documents whose sentences' similarities are known."""
     sides = a, b
-    beads = align(_same_is_one(windows, a.forms, b.forms), a.masses, b.masses, threshold, order)
+    beads = align(_same_is_one(windows, a, b), a.masses, b.masses, threshold, order)
     met = [np.zeros(len(side.masses), bool) for side in sides]
     total = 0.0
     for bead in beads:
         for side, (start, stop) in enumerate((bead.a, bead.b)):
             met[side][start:stop] = True
             total += bead.score * sides[side].masses[start:stop].sum()
-    again = reused(a.words, b.words), reused(b.words, a.words)
+    common = a.runs & b.runs
+    again = reused(a.words, common), reused(b.words, common)
     found = [again[n] | met[n][side.owners] for n, side in enumerate(sides)]
     return Met(
         beads,
@@ -323,16 +340,18 @@ def _match(bead: Bead, a: Document, b: Document) -> Match:
     return Match(*numbers, *texts, bead.score, kind_of(*texts))
 
 
-def _same_is_one(windows: Windows, a: Sequence[str], b: Sequence[str]) -> Windows:
+def _same_is_one(windows: Windows, a: Side, b: Side) -> Windows:
     """Equal words have similarity 1, whatever a model knows of them, and the rest is in [0, 1]."""
-    found, numbers = {}, dict[str, int]()
-    for (m, n), scores in windows.items():
-        one, two = (
-            np.array([numbers.setdefault(text, len(numbers)) for text in joined(forms, size)], int)
-            for forms, size in ((a, m), (b, n))
-        )
-        same = one[:, None] == two[None, :]
-        found[m, n] = np.where(same, 1.0, np.clip(scores, 0.0, 1.0))
+    found = {shape: np.clip(scores, 0.0, 1.0) for shape, scores in windows.items()}
+    if common := a.texts & b.texts:
+        for (m, n), scores in found.items():
+            places: dict[str, list[int]] = {}
+            for j, text in enumerate(b.joined[n - 1]):
+                if text in common:
+                    places.setdefault(text, []).append(j)
+            for i, text in enumerate(a.joined[m - 1]):
+                if text in places:
+                    scores[i, places[text]] = 1.0
     return found
 
 

@@ -12,7 +12,7 @@ from firth.index.encoder import TextEncoder
 from firth.lexical.arrays import Floats
 from firth.lexical.scorer import Scorer, TextPair
 from firth.lexical.words import words
-from firth.reuse.align import SHAPES, Windows, windows_of
+from firth.reuse.align import SHAPES, Windows, run_vectors, windows_of
 from firth.reuse.vectors import open_model
 from firth.run.run import Run
 
@@ -59,8 +59,11 @@ class _Encoded(Measure):
         self._encoder = encoder
 
     def windows(self, a: Sequence[str], b: Sequence[str]) -> Windows:
-        one, two = (np.asarray(self._encoder.encode(texts), np.float64) for texts in (a, b))
-        return windows_of(one, two, *(count_words(texts) for texts in (a, b)))
+        one, two = (
+            run_vectors(np.asarray(self._encoder.encode(texts), np.float64), count_words(texts))
+            for texts in (a, b)
+        )
+        return windows_of(one, two)
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         one, two = (self._encoder.encode([pair[side] for pair in pairs]) for side in (0, 1))

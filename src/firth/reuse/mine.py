@@ -12,7 +12,7 @@ import numpy as np
 
 from firth.corpus.library import Library
 from firth.lexical.arrays import Floats, Ints
-from firth.reuse.align import windows_of
+from firth.reuse.align import run_vectors, windows_of
 from firth.reuse.chance import check_bounds, scale_threshold, sentence_threshold
 from firth.reuse.compare import RATE, Side, document_of, meet
 from firth.reuse.kinds import Order
@@ -167,16 +167,16 @@ def mine(
         words = np.maximum(library.word_counts[sentences], 1.0)
 
         @lru_cache(_REMEMBERED)
-        def read(number: int) -> tuple[str, Side, Floats, Floats]:
+        def read(number: int) -> tuple[str, Side, list[Floats]]:
             document, (start, stop) = document_of(library, number), bounds[number : number + 2]
-            unit = np.asarray(vectors[start:stop], np.float64)
-            return document.name, Side.of(document.sentences), unit, words[start:stop]
+            unit, mass = np.asarray(vectors[start:stop], np.float64), words[start:stop]
+            return document.name, Side.of(document.sentences, mass), run_vectors(unit, mass)
 
         found = []
         for one, two in track(chosen.tolist(), "Aligning documents"):
-            (a, left, a_unit, a_words), (b, right, b_unit, b_words) = read(one), read(two)
-            met = meet(left, right, windows_of(a_unit, b_unit, a_words, b_words), threshold, order)
-            both = np.average(met.coverage, weights=[a_words.sum(), b_words.sum()])
+            (a, left, a_runs), (b, right, b_runs) = read(one), read(two)
+            met = meet(left, right, windows_of(a_runs, b_runs), threshold, order)
+            both = np.average(met.coverage, weights=[left.masses.sum(), right.masses.sum()])
             titles = library.document_title(one), library.document_title(two)
             found.append(DocumentPair(
                 a, b, *titles, float(both), *met.coverage, met.score, (one, two)

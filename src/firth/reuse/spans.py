@@ -1,6 +1,6 @@
 """Re-used spans: runs of equal words in two texts."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,16 +19,20 @@ class Span:
     words: int
 
 
-def reused(a: Sequence[str], b: Sequence[str], run: int = RUN) -> npt.NDArray[np.bool_]:
-    """Which words of `a`, (len(a),), stand in a run of at least `run` words that `b` has, too.
+def runs(words: Sequence[str], run: int = RUN) -> list[tuple[str, ...]]:
+    """All runs of `run` words, in order."""
+    return [*zip(*(words[start:] for start in range(run)), strict=False)]
 
-    Where in `b`, and in which order, does not matter.
-    """
-    known = {tuple(b[start : start + run]) for start in range(len(b) - run + 1)}
-    found = np.zeros(len(a), dtype=bool)
-    for start in range(len(a) - run + 1):
-        if tuple(a[start : start + run]) in known:
-            found[start : start + run] = True
+
+def reused(
+    words: Sequence[str], known: Set[tuple[str, ...]], run: int = RUN
+) -> npt.NDArray[np.bool_]:
+    """Which words, (len(words),), stand in a run of `run` words that is known."""
+    found = np.zeros(len(words), dtype=bool)
+    if known:
+        for start, each in enumerate(runs(words, run)):
+            if each in known:
+                found[start : start + run] = True
     return found
 
 
@@ -36,11 +40,12 @@ def spans(a: Sequence[str], b: Sequence[str], run: int = RUN) -> list[Span]:
     """The longest common runs of at least `run` words, in the order of `a`, not overlapping there.
 
     At each place of `a` the longest run of `b` that begins so is taken, the first of equals. All
-    words of `reused(a, b)` are covered, except up to `run - 1` where two runs overlap in `a`.
+    words of `a` that are `reused` of `b`'s runs are covered, except up to `run - 1` where two runs
+    overlap in `a`.
     """
     starts: dict[tuple[str, ...], list[int]] = {}
-    for start in range(len(b) - run + 1):
-        starts.setdefault(tuple(b[start : start + run]), []).append(start)
+    for start, each in enumerate(runs(b, run)):
+        starts.setdefault(each, []).append(start)
     found, place = [], 0
     while place <= len(a) - run:
         longest = Span(place, 0, 0)
