@@ -1,6 +1,5 @@
 """PromptEOL: the state after each prompt, as the model gives it for that prompt alone."""
 
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -44,36 +43,6 @@ def test_states_equal_those_of_one_prompt_alone(
             with torch.inference_mode():
                 plain = model(**prompt, output_hidden_states=True).hidden_states[-1]
             np.testing.assert_allclose(state, plain[0, -1].numpy(), atol=1e-5)
-
-
-def test_what_prompts_begin_with_is_read_once(
-    tiny_llm: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """States are those of whole prompts, padded or not, for fewer tokens; where something learns,
-    prompts are read whole."""
-    template, texts = TEMPLATES[0], [*TEXTS, "The ships sailed."]
-    model, tokenizer = model_of(tiny_llm), AutoTokenizer.from_pretrained(tiny_llm)
-    states = PromptStates(model, tokenizer, torch.float32, [template], LONGEST)
-    ids, read = states.tokens(texts, LONGEST), []
-    forward = model.base_model.forward
-
-    def counted(*given: Any, input_ids: torch.Tensor, **more: Any) -> Any:
-        read.append(input_ids.shape)
-        return forward(*given, input_ids=input_ids, **more)
-
-    with torch.no_grad():
-        monkeypatch.setattr(states, "_common", lambda ids: [])
-        whole = states.last(ids)
-        monkeypatch.undo()
-        monkeypatch.setattr(model.base_model, "forward", counted)
-        monkeypatch.setattr(language_model, "signature", lambda _: signature(forward))
-        torch.testing.assert_close(states.last(ids), whole, atol=1e-5, rtol=1e-5)
-    head, longest = template.index("{}"), max(map(len, ids))
-    assert read == [(1, head), (len(texts), longest - head)]
-    read.clear()
-    states.last(ids)
-    states.last(ids[:1])
-    assert read == [(len(texts), longest), (1, len(ids[0]))]
 
 
 def test_the_state_decides_the_next_word(tiny_llm: Path) -> None:

@@ -8,8 +8,6 @@ by sentences of the corpus, and the upper layers may have been tuned (`firth.con
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from inspect import signature
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -110,42 +108,19 @@ class PromptStates:
         ids: list[list[int]] = self.tokenizer(prompts)["input_ids"] if prompts else []
         return ids
 
-    def last(self, ids: Sequence[list[int]]) -> torch.Tensor:
-        """The last layer's state at the end of each row of token ids, (n, hidden size).
-
-        Where nothing is learned, what all rows begin with is read once for all of them.
-        """
-        head: list[int] = [] if torch.is_grad_enabled() else self._common(ids)
-        rest = [row[len(head) :] for row in ids]
-        width = max(map(len, rest))
-        lengths = torch.tensor([len(row) for row in rest])
+    def last(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
+        """The last layer's state at the end of each row of token ids, (n, hidden size)."""
+        width = max(map(len, ids))
+        lengths = torch.tensor([len(row) for row in ids])
         # Padding stands behind the prompt, where a causal model cannot see it.
-        rows = torch.tensor([[*row, *[0] * (width - len(row))] for row in rest])
-        mask = (torch.arange(-len(head), width) < lengths[:, None]).long()
+        rows = torch.tensor([[*row, *[0] * (width - len(row))] for row in ids])
+        mask = (torch.arange(width) < lengths[:, None]).long()
         where = self.model.device
         half = self.dtype is torch.bfloat16
         with torch.autocast(where.type, torch.bfloat16) if half else nullcontext():
-            known: dict[str, Any] = {"use_cache": False}
-            if head:
-                first = torch.tensor([head]).to(where)
-                cache = self.model.base_model(input_ids=first, use_cache=True).past_key_values
-                cache.batch_repeat_interleave(len(rest))
-                known = {"past_key_values": cache}
-            found = self.model.base_model(
-                input_ids=rows.to(where), attention_mask=mask.to(where), **known
-            )
+            found = self.model.base_model(input_ids=rows.to(where), attention_mask=mask.to(where))
         states: torch.Tensor = found.last_hidden_state[torch.arange(len(ids)), lengths - 1]
         return states
-
-    def _common(self, ids: Sequence[list[int]]) -> list[int]:
-        """What all rows begin with, of several: what first and last in order do; never a whole
-        row."""
-        keeps = "past_key_values" in signature(self.model.base_model.forward).parameters
-        if len(ids) == 1 or not keeps:
-            return []
-        low, high = min(row[:-1] for row in ids), max(row[:-1] for row in ids)
-        same = takewhile(lambda two: two[0] == two[1], zip(low, high, strict=False))
-        return [token for token, _ in same]
 
     def statistics(self, run: str | Path | Run, references: int) -> tuple[Floats, Floats]:
         """Mean and deviation of each dimension, both (templates, hidden size).
