@@ -212,14 +212,16 @@ def verdict(check: CheckReport | None) -> str:
 
 
 def _examples(corpus: Corpus) -> tuple[str, ...]:
-    """The first two sentences of the corpus, one after the other, that are neither short nor
-    long."""
+    """Two sentences of the corpus, one after the other, that are neither short nor long; of several
+    the middle ones: documents begin with salutations, or headings."""
     low, high = _LENGTHS
     counts = corpus.word_counts[:_LOOKED_AT]
     good = (low <= counts) & (counts <= high)
-    for number in (good[:-1] & good[1:]).nonzero()[0].tolist():
+    found = (good[:-1] & good[1:]).nonzero()[0].tolist()
+    for number in [*found[len(found) // 2 :], *found[: len(found) // 2]]:
         both = corpus.text(number), corpus.text(number + 1)
-        short = max(map(len, both)) <= _CHARACTERS
+        # An apostrophe would have to be quoted twice where the commands are shown.
+        short = max(map(len, both)) <= _CHARACTERS and "'" not in "".join(both)
         if short and corpus.document_of(number) == corpus.document_of(number + 1):
             return both
     return ()

@@ -14,6 +14,7 @@ import pytest
 
 import firth
 from firth.corpus.library import Library
+from firth.lexical.levels import percent
 from firth.run.run import Run
 
 from .conftest import A, B, running
@@ -202,7 +203,7 @@ def test_search(page: Any) -> None:
     page.wait_for_selector("text=Nothing found.")
     assert "by=words" in page.url
     show(page, "search", q=A, where="nonsense")
-    assert page.locator("#search [role=alert] .error").is_visible()
+    assert page.locator("#search [role=alert] .error").inner_text().startswith("where 'nonsense'")
     assert page.get_by_label("And of which this is so").is_visible()
 
 
@@ -251,6 +252,8 @@ def test_run(page: Any) -> None:
     assert "documents kept apart" in text
     assert "Read " in text
     assert page.locator("#run table tr").count() > 5
+    assert "tf-idf" in page.locator("#run table:has(caption)").inner_text()
+    assert page.locator("#run figure:has-text('Similarities of') svg").count() == 1
 
 
 @pytest.mark.parametrize("page", [{"viewport": PHONE}], indirect=True)
@@ -276,8 +279,20 @@ def test_odd_texts(page: Any, texts: tuple[str, str]) -> None:
     assert page.title() == "Compare · firth"
     assert page.locator("#compare img, #compare b").count() == 0
     assert page.evaluate(WIDER) <= 0
+    if "Blorf" in texts[0]:  # nothing is claimed of what nothing is known of
+        assert "No score" in page.locator("#compare [role=status]").first.inner_text()
+        assert page.locator("#compare .scale").count() == 0
     if "הספינה" in texts[0]:
         assert shown.first.evaluate("at => getComputedStyle(at).direction") == "rtl"
+
+
+def test_shares_are_said_as_on_the_command_line(page: Any) -> None:
+    """Rounded down, with as many digits as tell them from 100."""
+    show(page, "compare")
+    shares = [0.013, 0.5, 0.945, 0.98999, 0.99719, 0.99994, 0.999995]
+    script = "async (all) => all.map((await import('/static/dom.js')).percent)"
+    expected = [percent(share, 200_000).removesuffix(" of") for share in shares]
+    assert page.evaluate(script, shares) == expected
 
 
 @pytest.mark.parametrize("page", [{"viewport": PHONE}], indirect=True)
@@ -415,8 +430,9 @@ def test_a_run_that_lacks_parts(page: Any) -> None:
     """Tabs say what is missing and how to build it; the rest works."""
     page.goto(page.address)
     known = page.evaluate("fetch('/api/run').then((answer) => answer.json())")
-    lacking = known | {"has": dict.fromkeys(known["has"], False), "examples": [], "curves": {}}
-    answer(page, "/api/run", lacking)
+    none: dict[str, Any] = {"examples": [], "curves": {}, "labels": None}
+    none["has"] = dict.fromkeys(known["has"], False)
+    answer(page, "/api/run", known | none)
     for tab in TABS:
         show(page, tab)
         assert page.locator(f"#{tab} .notice, #{tab} .verdict").count() == 1

@@ -1,4 +1,5 @@
-"""docs/serve.md tells the truth: its requests are answered, its options and statuses are all."""
+"""docs/serve.md tells the truth: its requests are answered, its options and statuses are all; and
+docs/page.md shows every state."""
 
 import re
 import shlex
@@ -11,6 +12,9 @@ from firth.cli.main import app
 from firth.serve import bounds
 from firth.serve.endpoints import ASKED
 
+from .pictures import IMAGES, PICTURES
+
+LOOK = (Path(__file__).parents[2] / "docs" / "page.md").read_text(encoding="utf-8")
 PAGE = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
 
 
@@ -43,3 +47,11 @@ def test_endpoints_and_options_are_all_named() -> None:
         assert f"{number:,} " in PAGE, number
     assert f"{load.seconds:.0f} seconds (long work: {load.long_seconds / 60:.0f} minutes)" in PAGE
     assert f"over {bounds.BODY >> 20} MiB" in PAGE
+
+
+def test_every_state_is_shown() -> None:
+    """A picture of each tab and state stands in docs, and no other of the page."""
+    shown = re.findall(r"images/page-([\w-]+)\.png", LOOK)
+    assert sorted(shown) == sorted(PICTURES)
+    stored = sorted(path.stem.removeprefix("page-") for path in IMAGES.glob("page-*.png"))
+    assert stored == sorted(PICTURES)

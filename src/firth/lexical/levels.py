@@ -1,13 +1,14 @@
 """Where the scores of drawn pairs stand: which share is lower, and what a given share reaches."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import floor, log10
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from firth.lexical.arrays import Floats
+from firth.lexical.arrays import Floats, Ints
 from firth.run.errors import InputError
 
 _TAIL, _KNOTS = 2_000, 1_000
@@ -44,16 +45,21 @@ class Levels:
         scores_kept = tuple(kept.round(6).tolist())
         return cls(n, scores_kept, tuple(below.tolist()), tuple(through.tolist()))
 
+    @cached_property
+    def _arrays(self) -> tuple[Floats, Ints, Ints]:
+        # A hit of a search asks several times; thousands of Python's numbers are slow to turn.
+        return np.asarray(self.scores), np.asarray(self.below), np.asarray(self.through)
+
     def share_below(self, scores: npt.ArrayLike) -> Floats:
         """Share of the pairs that score lower, in [0, 1]; never falls as scores rise.
 
         Between two scores that are kept, the lower one decides: it is never too high a share.
         """
         asked = np.asarray(scores, np.float64)
-        kept = np.asarray(self.scores)
+        kept, below, through = self._arrays
         place = np.searchsorted(kept, asked, side="right") - 1
         at = np.maximum(place, 0)
-        below = np.where(asked > kept[at], np.asarray(self.through)[at], np.asarray(self.below)[at])
+        below = np.where(asked > kept[at], through[at], below[at])
         found: Floats = np.where(place < 0, 0.0, below / self.n)
         return found
 
@@ -72,7 +78,7 @@ class Levels:
                 f"a rate of {rate:g}: expected one from {1 / (self.n + 1):.2g} to 1, for "
                 f"{self.n:,} pairs were drawn. More can be: --set scale.pairs=N"
             )
-        reached = self.n - np.asarray(self.below)  # pairs at or above each score that is kept
+        reached = self.n - self._arrays[1]  # pairs at or above each score that is kept
         fitting = np.flatnonzero(reached <= allowed)
         if not len(fitting):  # not even the highest: only what is above it
             return float(np.nextafter(self.scores[-1], np.inf))

@@ -16,6 +16,8 @@ from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.serve.opened import Opened
 from firth.summaries import sentences_of
+from firth.surrogate import SURROGATE
+from firth.surrogate.report import REPORT
 
 _EXAMPLES = 6
 _LENGTHS = (6, 20)
@@ -52,7 +54,17 @@ def about(opened: Opened) -> dict[str, Any]:
             }
             for title, (label, lines) in training_curves(run).items()
         },
+        "labels": _labels(run),
     }
+
+
+def _labels(run: Run) -> dict[str, Any] | None:
+    """What the Surrogate's labels are worth (`firth.harvest.labels.label_report`)."""
+    if not run.has(SURROGATE):
+        return None
+    found = read_json(run.folder(SURROGATE) / REPORT)["labels"]
+    kept = ("pairs", "histogram", "components", "tfidf", "warnings")
+    return {**{name: found[name] for name in kept}, "length": found["length"]["explained"]}
 
 
 def _told(run: Run, stage: Stage) -> dict[str, Any]:
@@ -85,5 +97,6 @@ def _pairs(library: Library) -> Iterator[tuple[str, str]]:
         start, end = library.document_bounds[document : document + 2].tolist()
         good = (low <= counts[start:end]) & (counts[start:end] <= high)
         if len(found := (good[:-1] & good[1:]).nonzero()[0]):
-            one, two = library.texts([start + found[0], start + found[0] + 1])
+            at = start + found[len(found) // 2]  # documents begin with salutations, or headings
+            one, two = library.texts([at, at + 1])
             yield one, two

@@ -95,18 +95,9 @@ class Service:
             try:
                 response = await self._answer(endpoint, request)
                 status = response.status_code
-            except Problem as problem:
-                response, status = _failed(problem), problem.status
-            except FirthError as error:
-                told = problem_of(error)
+            except Exception as error:  # noqa: BLE001
+                told = _told(error)
                 response, status = _failed(told), told.status
-            except ValidationError as error:
-                response, status = _failed(_invalid(error)), 422
-            except TimeoutError:
-                response, status = _failed(too_slow()), 504
-            except Exception:  # noqa: BLE001
-                complain(traceback.format_exc().rstrip())
-                response = _failed(internal())
             finally:
                 self.metrics.answered(endpoint.path, status, perf_counter() - begun)
             return response
@@ -145,13 +136,8 @@ class Service:
                     line = await anext(lines)
             except StopAsyncIteration:
                 return
-            except Problem as problem:
-                yield problem.as_dict()
-            except FirthError as error:
-                yield problem_of(error).as_dict()
-            except Exception:  # noqa: BLE001
-                complain(traceback.format_exc().rstrip())
-                yield internal().as_dict()
+            except Exception as error:  # noqa: BLE001
+                yield _told(error).as_dict()
 
         return _Lines(told())
 
@@ -212,6 +198,20 @@ async def _read(endpoint: Endpoint, request: Request) -> BaseModel:
         told = f"Got {kind!r:.100}; expected JSON."
         raise Problem(415, "no_json", told, "Content-Type: application/json")
     return endpoint.takes.model_validate_json(await request.body(), strict=True)
+
+
+def _told(error: Exception) -> Problem:
+    """The answer to what went wrong; what should not happen goes to the log instead."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, ValidationError):
+        return _invalid(error)
+    if isinstance(error, FirthError):
+        return problem_of(error)
+    if isinstance(error, TimeoutError):
+        return too_slow()
+    complain("".join(traceback.format_exception(error)).rstrip())
+    return internal()
 
 
 def _invalid(error: ValidationError) -> Problem:

@@ -1,5 +1,7 @@
 """What a service answers where it cannot do what was asked: a code, a sentence, what to do."""
 
+import re
+
 from firth.run.errors import (
     ConfigError,
     DamagedError,
@@ -68,7 +70,8 @@ _CODES = {
 def problem_of(error: FirthError) -> Problem:
     """The answer to an error that a user can mend."""
     status, code = _STATUS.get(type(error), (422, "invalid"))
-    message, _, hint = str(error).partition(". ")
+    # An option of the command line is a name of the request's here.
+    message, _, hint = re.sub(r"^--([a-z-]+)", r"\1", str(error)).partition(". ")
     return Problem(status, code, message, hint)
 
 

@@ -19,7 +19,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 Condition = Annotated[str, StringConstraints(max_length=300)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Shares = dict[str, float]
-"""Kind of pairs (`random`, `neighbours`, `same_document`) → share of them that scores lower, in
+"""Kind of pairs (`random`, `neighbours`, `same-document`) → share of them that scores lower, in
 [0, 1]; `probability` of a match, where pairs were judged; empty without a scale."""
 
 
@@ -31,6 +31,13 @@ class Asked(BaseModel):
 
 class Nothing(Asked):
     """A request without parameters."""
+
+
+class AskedAlike(Asked):
+    """What counts as alike: from which cosine on, or what share of random pairs may reach it."""
+
+    threshold: Share | None = None
+    rate: Share = 0.001
 
 
 class AskedSimilarity(Asked):
@@ -143,13 +150,11 @@ class Hits(BaseModel):
     remark: str = Field(description="What else a reader must know, or nothing.")
 
 
-class AskedDuplicates(Asked):
+class AskedDuplicates(AskedAlike):
     """What is compared, and what counts as alike."""
 
     unit: Unit = Unit.SENTENCES
     kind: Kind = Field(Kind.REWORDED, description="How far to look.")
-    threshold: Share | None = None
-    rate: Share = 0.001
     min_words: int = Field(6, ge=2, le=1_000)
     top: int = Field(50, ge=1, le=bounds.HITS, description="Groups that are given.")
 
@@ -167,12 +172,10 @@ class Duplicates(BaseModel):
     scale: Shares = {}
 
 
-class AskedMining(Asked):
+class AskedMining(AskedAlike):
     """What counts as alike, and how many pairs are wanted."""
 
     order: Order = Order.FREE
-    threshold: Share | None = None
-    rate: Share = 0.001
     candidates: int = Field(10, ge=1, le=100)
     top: int = Field(50, ge=1, le=bounds.HITS, description="Pairs that are given.")
 
@@ -211,14 +214,12 @@ class GivenText(Asked):
     ]
 
 
-class AskedComparison(Asked):
+class AskedComparison(AskedAlike):
     """Two documents: names of the run's, or texts."""
 
     first: Name | GivenText
     second: Name | GivenText
     order: Order = Order.FREE
-    threshold: Share | None = None
-    rate: Share = 0.001
     origin: bool = Field(False, description="Ask Origin, not the vectors.")
 
 
@@ -309,6 +310,24 @@ class Curves(BaseModel):
     lines: dict[str, list[tuple[float, float]]] = Field(description="Name → (step, loss) …")
 
 
+class Histogram(BaseModel):
+    """How often values are how high."""
+
+    edges: list[float] = Field(description="Of the bins, ascending; one more than counts.")
+    counts: list[int]
+
+
+class Labels(BaseModel):
+    """What the similarities are worth that the Surrogate learned from: rank correlations."""
+
+    pairs: int
+    histogram: Histogram
+    components: dict[str, float | None] = Field(description="Of each part of Origin.")
+    tfidf: float | None
+    length: float | None = Field(description="Multiple correlation with the sentences' lengths.")
+    warnings: list[str]
+
+
 class StageTold(BaseModel):
     """A finished stage."""
 
@@ -334,6 +353,7 @@ class About(BaseModel):
     fields: list[str] = Field(description="What documents can be chosen by.")
     examples: list[list[str]]
     curves: dict[str, Curves]
+    labels: Labels | None
 
 
 class System(BaseModel):

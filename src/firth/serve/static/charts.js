@@ -1,6 +1,6 @@
-/** Charts: values with their intervals, and lines over training steps. */
+/** Charts: values with their intervals, lines over training steps, how often values are how high. */
 
-import { count, h } from "./dom.js";
+import { count, fixed, h } from "./dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const [WIDE, HIGH] = [320, 140];
@@ -22,7 +22,9 @@ export function intervals(title, groups) {
 function group(rows) {
   const known = rows.flatMap((row) => [row.value, row.low, row.high]).filter(Number.isFinite);
   const [least, most] = [Math.min(...known), Math.max(...known)];
-  const margin = Math.max(1, (most - least) / 20);
+  // Without intervals nothing says that a small difference is one: it is not drawn large.
+  const certain = rows.some(({ low }) => Number.isFinite(low));
+  const margin = Math.max(certain ? 1 : 10, (most - least) / 20);
   const at = (value) => (100 * (value - least + margin)) / (most - least + 2 * margin);
   return h("ul", {}, rows.map((row) => h("li", {}, line(row, at))));
 }
@@ -69,9 +71,26 @@ function curve(name, points) {
     "vector-effect": "non-scaling-stroke",
   });
   const told = `${name}: from ${ys[0].toFixed(3)} to ${ys.at(-1).toFixed(3)} in ${count(xs.at(-1))} steps`;
-  const picture = draw("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": told });
-  picture.append(drawn);
-  return [picture, h("p", { class: "small soft" }, told)];
+  return picture([drawn], told);
+}
+
+/** How many values lie between each two edges; a figure. */
+export function histogram(title, { edges, counts }) {
+  const [most, wide] = [Math.max(1, ...counts), WIDE / counts.length];
+  const bars = counts.map((n, at) => {
+    const high = ((HIGH - 4) * n) / most;
+    return draw("rect", { x: at * wide + 1, y: HIGH - high, width: wide - 2, height: high, fill: "currentColor" });
+  });
+  const [low, high] = [edges[0], edges.at(-1)].map((edge) => fixed(edge));
+  const top = counts.indexOf(most);
+  const told = `From ${low} to ${high}; most between ${fixed(edges[top])} and ${fixed(edges[top + 1])}`;
+  return h("figure", {}, h("figcaption", {}, title), picture(bars, told));
+}
+
+function picture(drawn, told) {
+  const made = draw("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": told });
+  made.append(...drawn);
+  return [made, h("p", { class: "small soft" }, told)];
 }
 
 function draw(name, attributes) {

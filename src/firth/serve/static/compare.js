@@ -73,6 +73,7 @@ function drawScores(found) {
 }
 
 function drawReasons(found) {
+  if (found.knowledge === "none") return { node: reasons(found), told: "No score: nothing is known of these texts." };
   const cards = [scale("Origin", found.similarity, found.scale)];
   if (found.surrogate) cards.push(scale("Surrogate", found.surrogate.score, found.surrogate.scale));
   const place = h("div");

@@ -37,13 +37,13 @@ export const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toF
 export const fixed = (value, digits = 2) =>
   value.toFixed(digits).replace(/^-(?=0\.?0*$)/, "").replace("-", "−");
 
-/** Share, in [0, 1], in per cent, with as many digits as tell it from 0 and 100. */
+/** Share, in [0, 1], in per cent, rounded down, with as many digits as tell it from 0 and 100. */
 export function percent(share) {
   const value = 100 * share;
   if (value > 0 && value < 0.01) return "under 0.01 %";
-  if (value > 99.99 && value < 100) return "99.99 %"; // as much can be claimed
   const near = Math.min(value, 100 - value); // to either end
-  return `${value.toFixed(near <= 0 || near >= 1 ? 0 : near >= 0.1 ? 1 : 2)} %`;
+  const digits = near > 0 ? Math.max(0, -Math.floor(Math.log10(near) + 1e-9)) : 0;
+  return `${(Math.floor(value * 10 ** digits + 1e-6) / 10 ** digits).toFixed(digits)} %`;
 }
 
 /** `93 % of pairs`; of those that are all lower, `all pairs` */

@@ -1,6 +1,6 @@
 /** Why two texts are alike: words that meet, what the score is the sum of, themes and their texts. */
 
-import { fixed, h, plural, said, signed } from "./dom.js";
+import { fixed, h, said, signed } from "./dom.js";
 
 const WORD = /[\p{L}\p{N}_]+(?:['’]t(?![\p{L}\p{N}_]))?/gu;
 const PARTS = { words: "Words that meet", themes: "Themes", equal: "Equal texts", rest: "Rest" };
@@ -9,7 +9,6 @@ const FAINTEST = 0.6; // of the ground of the weightiest word
 
 /** An explanation as nodes: its texts, their reasons in a sentence, and what they rest on. */
 export function reasons(found) {
-  if (!found.parts) return contextsOf(found);
   const first = sentence(found, 1);
   const second = sentence(found, 2);
   const lit = lighting([first, second]);
@@ -222,27 +221,3 @@ function alone(shares, which) {
   );
   return [h("h3", {}, `Only the ${which} would stand where`), h("ul", {}, items)];
 }
-
-/** The method as printed: contexts, and how far the score moves without each. */
-function contextsOf(found) {
-  const rows = (found.evidence ?? []).slice(0, 10).map((item) =>
-    h(
-      "li",
-      {},
-      h("span", { class: "number" }, signed(item.influence)),
-      " ",
-      said("span", `${item.context.left.join(" ")} […] ${item.context.right.join(" ")}`),
-      " ",
-      h("span", { class: "soft small" }, `(${item.document})`),
-    ),
-  );
-  return h(
-    "div",
-    { class: "reasons" },
-    said("p", found.sentence1, { class: "text" }),
-    said("p", found.sentence2, { class: "text" }),
-    h("p", {}, `By ${plural((found.evidence ?? []).length, "context")}; the most influential:`),
-    h("ul", {}, rows),
-  );
-}
-

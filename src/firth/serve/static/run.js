@@ -1,8 +1,8 @@
 /** Run: how good it is, what was read, skipped and dropped, and what each stage did. */
 
 import { stream } from "./api.js";
-import { curves, intervals } from "./charts.js";
-import { count, h, said } from "./dom.js";
+import { curves, histogram, intervals } from "./charts.js";
+import { count, fixed, h, plural, said } from "./dom.js";
 import { worker } from "./work.js";
 
 const CHECK = "Which sentence follows another, in documents that were kept apart (%; 50 is chance)";
@@ -31,6 +31,7 @@ export function run(panel, run) {
     left(run.skipped),
     h("h2", {}, "Stages"),
     stages(run.stages),
+    ...labels(run.labels),
     ...curves(run.curves),
   );
   return {
@@ -83,6 +84,29 @@ function left(skipped) {
     h("caption", {}, "Left out"),
     reasons.map(([why, n]) => h("tr", {}, said("td", why), h("td", { class: "number" }, count(n)))),
   );
+}
+
+/** What the similarities are worth that the Surrogate learned from. */
+function labels(found) {
+  if (!found) return [];
+  const ranked = Object.entries({
+    ...Object.fromEntries(Object.entries(found.components).map(([name, value]) => [`${name} alone`, value])),
+    "tf-idf": found.tfidf,
+    "the sentences' lengths": found.length,
+  });
+  const rows = ranked.map(([name, value]) =>
+    h("tr", {}, h("td", {}, name), h("td", { class: "number" }, value === null ? "undefined" : fixed(value))),
+  );
+  return [
+    h("h2", {}, "What it learned from"),
+    found.warnings.map((warning) => h("p", { class: "notice" }, warning)),
+    h(
+      "div",
+      { class: "grid" },
+      histogram(`Similarities of ${plural(found.pairs, "pair")}`, found.histogram),
+      h("table", {}, h("caption", {}, "They rank as (rank correlation)"), rows),
+    ),
+  ].flat();
 }
 
 function stages(found) {

@@ -5,7 +5,6 @@ import { fixed, h, shareOf } from "./dom.js";
 const KINDS = {
   random: "random pairs",
   "same-document": "pairs of a document",
-  same_document: "pairs of a document",
   neighbours: "neighbours",
 };
 
