@@ -4,9 +4,10 @@
 
 RUN has a corpus, word vectors and a static Surrogate (`firth build`). WHAT is, by default, all of:
 
-corpus    documents to stored sentences, beside spaCy's sentencizer, which stores nothing, and
-          reading the same file with `datasets` (50,000 sentences)
-words     word vectors, beside gensim's skip-gram: as many dimensions, one epoch, the same stems,
+corpus    documents to stored sentences, by one process and by a worker a core, beside spaCy's
+          sentencizer, which stores nothing, and reading the same file with `datasets` (50,000
+          sentences)
+words     word vectors of one epoch, beside gensim's skip-gram: as many dimensions, the same stems,
           which gensim is given (100,000 sentences)
 states    a causal language model's states of prompts, beside sentence-transformers' `encode` of the
           same model with its pooling of last tokens (300 sentences). --model: a folder; without
@@ -147,6 +148,15 @@ def corpus_of_firth(folder: Path) -> Work:
     return lambda: Corpus.build(folder / "documents.jsonl", folder / "built") and None
 
 
+def corpus_of_workers(folder: Path) -> Work:
+    """The same; as many processes as there are cores split documents."""
+    import firth.corpus.build  # noqa: F401
+    from firth.run.processes import Processes
+
+    engine = Processes(os.cpu_count() or 1)
+    return lambda: Corpus.build(folder / "documents.jsonl", folder / "b", engine=engine) and None
+
+
 def splitting(folder: Path) -> Work:
     """Splitting alone, of texts in memory."""
     from firth.corpus.split import split_paragraphs
@@ -168,7 +178,9 @@ def corpus_of_spacy(folder: Path) -> Work:
 
 def corpus_of_datasets(folder: Path) -> Work:
     """The file into its own, every text looked at."""
-    from datasets import load_dataset
+    from datasets import disable_progress_bars, load_dataset
+
+    disable_progress_bars()
 
     def work() -> int:
         file, cache = str(folder / "documents.jsonl"), str(folder / "cache")
@@ -183,7 +195,7 @@ def words_of_firth(folder: Path) -> Work:
     from firth.context.bag import learn
 
     run = Run.open(folder / "run")
-    bag = run.config.context.bag
+    bag = run.config.context.bag.model_copy(update={"epochs": 1})
     return lambda: learn(run, bag, 13, folder / "scratch", "words")[1:0] or None
 
 
@@ -211,6 +223,8 @@ def language_model(folder: Path) -> str:
         return (folder / "model").read_text(encoding="utf-8")
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+    from firth.run.quiet import quiet_libraries
+
     made = folder / "made-up"
     if not made.is_dir():
         tokenizer: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
@@ -220,8 +234,9 @@ def language_model(folder: Path) -> str:
             vocab_size=len(tokenizer), hidden_size=576, intermediate_size=1536,
             num_hidden_layers=30, num_attention_heads=9, num_key_value_heads=3,
         )  # fmt: skip
-        LlamaForCausalLM(config).save_pretrained(made)
-        tokenizer.save_pretrained(made)
+        with quiet_libraries():
+            LlamaForCausalLM(config).save_pretrained(made)
+            tokenizer.save_pretrained(made)
     return str(made)
 
 
@@ -240,7 +255,10 @@ def states_of_library(folder: Path) -> Work:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-    model: Any = Transformer(language_model(folder))
+    from firth.run.quiet import quiet_libraries
+
+    with quiet_libraries():
+        model: Any = Transformer(language_model(folder))
     pooling = Pooling(model.get_embedding_dimension(), "lasttoken")
     encoder = SentenceTransformer(modules=[model, pooling], device="cpu")
     if encoder.tokenizer.pad_token is None:
@@ -354,6 +372,7 @@ def vectors_of_model2vec(folder: Path) -> Work:
 CONTESTS: dict[str, tuple[int, str, Callable[[Path, Path, int], None], dict[str, Way]]] = {
     "corpus": (50_000, "sentences", write_documents, {
         "firth corpus build": corpus_of_firth,
+        "with a worker a core": corpus_of_workers,
         "of it, splitting": splitting,
         "spaCy, sentencizer": corpus_of_spacy,
         "datasets, reading": corpus_of_datasets,

@@ -52,7 +52,7 @@ class Step:
 
 
 STEPS = (
-    Step(CORPUS, "firth.corpus.build", "build_corpus"),
+    Step(CORPUS, "firth.corpus.build", "build_corpus", in_shards=True),
     Step(ADDED, "firth.corpus.add", "build_added"),
     Step(TOKENIZER, "firth.corpus.tokenizer", "build_tokenizer"),
     Step(CHECK, "firth.check.build", "build_check"),

@@ -19,6 +19,7 @@ from firth.evaluate.label_free import check as run_check
 from firth.pipeline import bring_up_to_date
 from firth.pipeline import check as check_run
 from firth.run.config import Config
+from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.run import CONFIG, Run
 from firth.run.screen import WIDTH, plural, wrapped
@@ -109,6 +110,7 @@ def build(
     run: str | Path,
     *,
     seed: int | None = None,
+    engine: Engine = HERE,
     **sections: Mapping[str, Any],
 ) -> Searchable:
     """Bring a run up to date with documents: its models, its index, its scale; then ask the model.
@@ -119,6 +121,7 @@ def build(
         inputs: Files, folders, globs or `hub:NAME`, one or several.
         run: Folder of the run, made if need be.
         seed: Of every random choice; by default the run's (13).
+        engine: Who does what is done in shards, as `firth.run.processes.Processes(4)`.
         sections: Sections of the configuration, such as `surrogate={"dimensions": 256}`.
 
     Raises:
@@ -138,8 +141,8 @@ def build(
     opened = opened.changed({**sections, "corpus": corpus, "seed": seed})
     check_run(opened, str(folder))
     start = perf_counter()
-    read = bring_up_to_date(opened, CORPUS)[CORPUS.name]
-    outcomes = bring_up_to_date(opened)
+    read = bring_up_to_date(opened, CORPUS, engine=engine)[CORPUS.name]
+    outcomes = bring_up_to_date(opened, engine=engine)
     return Searchable(
         run=folder,
         corpus=read.manifest.summary,

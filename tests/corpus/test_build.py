@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firth.corpus import documents as reading
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
 from firth.corpus.read import Record
@@ -26,9 +27,10 @@ from firth.corpus.store import BATCH_ROWS, ArrayWriter, chunk
 from firth.run import progress
 from firth.run.config import Config
 from firth.run.errors import ConfigError, DamagedError, InputError
+from firth.run.processes import Processes
 from firth.run.run import Run
 
-from .conftest import json_lines
+from .conftest import json_lines, table
 
 BUILD = (
     "import resource, sys; from firth.run import progress; progress.set_quiet(True)\n"
@@ -349,3 +351,34 @@ def test_seen_texts_know_the_normal_form(tmp_path: Path) -> None:
             found = [seen.add(row_of(record)) for record in records]
             first = {"id": "d0", "source": "s", "line": 0}
             assert found == [None, first, None, first]
+
+
+def test_several_processes_write_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of several kinds, bad records, duplicates over borders of files and of shards: whoever
+    splits, corpus, lists and summary are those of one process."""
+    rng = random.Random(5)
+    rows = [
+        f"The {rng.choice(['cat', 'dog', 'bird'])} no. {n % 50} sat. So it goes." for n in range(90)
+    ]
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(json_lines(rows[:60]) + b"broken\n" + json_lines(["", "One."]))
+    (folder / "b.csv").write_bytes(table([["text"], *([row] for row in rows[40:])]))
+    (folder / "c.txt").write_text("Alone.\n\nIt is.")
+    (folder / "d.jsonl").write_bytes(b"\n")
+    monkeypatch.setattr(reading, "SHARD", 100)
+    whole = build_corpus(create(tmp_path / "whole", [folder]))
+    assert whole.manifest.summary["duplicates"] > 20
+    assert whole.manifest.summary["skipped"] == {"broken JSON": 1, "empty text": 1}
+    several = build_corpus(create(tmp_path / "several", [folder]), Processes(2))
+    assert several.manifest.summary == whole.manifest.summary
+    assert contents(tmp_path / "several" / "corpus") == contents(tmp_path / "whole" / "corpus")
+    sources = (tmp_path / "several" / "corpus" / "sources.jsonl").read_text().splitlines()
+    counted = [json.loads(line) for line in sources]
+    assert [entry["source"] for entry in counted] == [
+        f"texts/{name}" for name in ("a.jsonl", "b.csv", "c.txt", "d.jsonl")
+    ]
+    assert [entry["skipped"] for entry in counted] == [2, 0, 0, 0]
+    assert counted[3]["documents"] == 0

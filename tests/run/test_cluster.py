@@ -17,6 +17,8 @@ import pytest
 from typer.testing import CliRunner
 
 from firth.cli.main import app
+from firth.corpus import CORPUS
+from firth.corpus.corpus import Corpus
 from firth.harvest import HARVEST
 from firth.harvest.harvest import build_harvest
 from firth.harvest.shards import Shard
@@ -26,6 +28,7 @@ from firth.run.cluster import Cluster
 from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError, MissingExtraError
 from firth.run.run import Run
+from firth.run.stage import files_in
 
 ray = module.quiet_ray()
 ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers do not have this file
@@ -206,6 +209,21 @@ def test_vectors_are_those_of_one_process(
         done = encode(tiny_run, tmp_path / f"{name}.npy", engine=engine)
         assert done.rows > 300, "the premise: several blocks"
     assert (tmp_path / "here.npy").read_bytes() == (tmp_path / "ray.npy").read_bytes()
+
+
+def test_a_corpus_is_that_of_one_process(
+    cluster: str, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shards of documents go out, their sentences come back, in their places."""
+    monkeypatch.setattr("firth.corpus.documents.SHARD", 2_000)
+    for name, engine in {"here": HERE, "ray": Cluster()}.items():
+        Corpus.build(tiny_folder, tmp_path / name, engine=cast(Engine, engine))
+    stored = [Run.open(tmp_path / name).folder(CORPUS) for name in ("here", "ray")]
+    assert len(Corpus.open(tmp_path / "here")) > 100, "the premise: several shards"
+    one, two = (
+        {path: (folder / path).read_bytes() for path in files_in(folder)} for folder in stored
+    )
+    assert one == two
 
 
 def test_order_and_room(cluster: str) -> None:

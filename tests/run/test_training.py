@@ -1,12 +1,14 @@
 """`firth.run.training`: a run that was stopped ends where it would have ended."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from firth.run.errors import InputError
 from firth.run.training import History, Schedule, train
 
 SCHEDULE = Schedule(
@@ -97,6 +99,47 @@ def test_moments_lie_beside_their_parameters(tmp_path: Path) -> None:
     assert len(seen) == SCHEDULE.steps - 8  # the premise: it went on from the checkpoint
     assert set(seen) == {torch.float64}
     assert history[-1]["step"] == SCHEDULE.steps
+
+
+def test_gradients_of_batches_add_up(tmp_path: Path) -> None:
+    """Three batches a step are one of three times the size, but for rounding; and what is resumed
+    is, bit by bit, what was not stopped."""
+    several = replace(SCHEDULE, accumulate=3)
+
+    def trained(schedule: Schedule, folder: str, stop_at: int | None = None) -> nn.Module:
+        model = new_model().eval()
+        model.train = lambda mode=True: model  # type: ignore[method-assign]
+
+        def batches(number: int) -> Tensor:
+            if number == stop_at:
+                raise KeyboardInterrupt
+            if schedule is several:
+                return batch_at(number)
+            return torch.cat([batch_at(3 * number + i) for i in range(3)])
+
+        def loss_of(batch: Tensor) -> Tensor:
+            loss: Tensor = ((model(batch) - batch.sum(dim=1, keepdim=True)) ** 2).mean()
+            return loss
+
+        history = train(model, batches, loss_of, schedule, tmp_path / folder, "test")
+        assert history[-1]["loss"] < 0.1 * history[0]["loss"], "the premise: it learns"
+        return model
+
+    whole, together = trained(several, "several"), trained(SCHEDULE, "one")
+    for one, two in zip(whole.parameters(), together.parameters(), strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
+    with pytest.raises(KeyboardInterrupt):
+        trained(several, "resumed", stop_at=3 * 9 + 1)
+    resumed = trained(several, "resumed")
+    assert all(map(torch.equal, whole.parameters(), resumed.parameters()))
+
+
+def test_what_cannot_be_shared_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step's batches go to processes evenly, or nobody trains: before any connection."""
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(InputError, match=r"2 processes cannot share .* of which there are 1\."):
+        run(new_model(), tmp_path)
 
 
 def test_the_rate_rises_and_falls() -> None:

@@ -65,7 +65,7 @@ def open_sentence_encoder(name: str, title: str) -> CosineScorer:
     Raises:
         InputError: It is no sentence encoder, or cannot be loaded.
     """
-    model = open_encoder(name).eval()
+    model = open_encoder(name, None).eval()
 
     def encode(texts: Sequence[str]) -> Floats:
         with quiet_libraries():
@@ -122,7 +122,7 @@ class TokenPooler:
                     output_hidden_states=True,
                 )
             pooled = self._pooled(found.hidden_states, found.last_hidden_state, mask.to(device))
-            yield chosen, pooled.double().cpu().numpy()
+            yield chosen, pooled.cpu().double().numpy()
 
     def _pooled(
         self, layers: "Sequence[torch.Tensor]", last: "torch.Tensor", mask: "torch.Tensor"

@@ -140,7 +140,7 @@ GroupBy = Annotated[
 ]
 
 
-@options_of(Building)
+@options_of(InShards)
 def build(
     inputs: Inputs,
     folder: RunFolder,
@@ -150,7 +150,7 @@ def build(
     group_by: GroupBy = None,
     fields: Fields = None,
     *,
-    settings: Building,
+    settings: InShards,
 ) -> None:
     """From documents to a model that can be searched with, in one go, and a check of it.
 
@@ -158,19 +158,20 @@ def build(
     was added.
     """
     start(settings.quiet)
+    engine = settings.chosen_engine()
     from firth.searchable import build as run_build
 
     named: Changes = {"text_field": text_field, "id_field": id_field}
     named |= {"date_field": date_field, "group_by": group_by, "fields": _names(fields)}
     changes = settings.changes(corpus=named)
-    found = run_build(inputs, folder, **changes)
+    found = run_build(inputs, folder, engine=engine, **changes)
     if settings.as_json:
         show_json(found.as_dict())
     else:
         tell(found.text())
 
 
-@options_of(Building)
+@options_of(InShards)
 def corpus_build(
     inputs: Inputs,
     folder: RunFolder,
@@ -184,10 +185,11 @@ def corpus_build(
         typer.Option("--strict/--skip-bad", help="Stop at the first bad record, or skip them all."),
     ] = None,
     *,
-    settings: Building,
+    settings: InShards,
 ) -> None:
     """Read documents: corpus, tokenizer and retrieval index of a run."""
     start(settings.quiet)
+    engine = settings.chosen_engine()
     from firth.corpus.inputs import resolve_inputs
 
     resolve_inputs(inputs, folder)
@@ -201,7 +203,8 @@ def corpus_build(
         "strict": strict,
     }
     changes = settings.changes(corpus=named)
-    _build(settings, changed_run(folder, changes, create=True), CORPUS, TOKENIZER, RETRIEVE)
+    run = changed_run(folder, changes, create=True)
+    _build(settings, run, CORPUS, TOKENIZER, RETRIEVE, engine=engine)
 
 
 def corpus_add(

@@ -4,7 +4,7 @@ import os
 import sys
 import traceback
 from io import TextIOWrapper
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -25,8 +25,10 @@ from firth.cli import (
     stores,
 )
 from firth.cli.arguments import SeveralNames
+from firth.run import sharing
 from firth.run.errors import FirthError
 from firth.run.screen import complain, say
+from firth.run.section import Device
 from firth.run.stage import handed_damage
 
 app = typer.Typer(
@@ -99,8 +101,16 @@ def _options(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
     ),
+    device: Annotated[
+        Device,
+        typer.Option(
+            "--device",
+            envvar="FIRTH_DEVICE",
+            help="Where networks compute: `auto` is the accelerator if there is one.",
+        ),
+    ] = Device.AUTO,
 ) -> None:
-    pass
+    os.environ["FIRTH_DEVICE"] = device  # which processes of its own inherit
 
 
 _INTERRUPTED = 130
@@ -116,6 +126,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal may know fewer characters than texts
             stream.reconfigure(errors="backslashreplace")
+    if sharing.rank():  # the process that builds speaks for all
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         status = app(standalone_mode=False)
     except FirthError as error:

@@ -91,7 +91,7 @@ EngineName = Annotated[
     EngineKind,
     typer.Option(
         "--engine",
-        help="Who does what is done in shards: `here`, this process, or `ray`, the workers of a "
+        help="Who does what is done in shards: `here`, this machine, or `ray`, the workers of a "
         "Ray cluster (docs/many-machines.md).",
     ),
 ]
@@ -103,6 +103,14 @@ Address = Annotated[
         help="Of the Ray cluster; `auto` is that of this machine. Default: RAY_ADDRESS, or the "
         "processors of this machine.",
         show_default=False,
+    ),
+]
+Workers = Annotated[
+    int,
+    typer.Option(
+        "--workers",
+        min=1,
+        help="Processes of this machine that share such work; each opens the models it needs.",
     ),
 ]
 
@@ -195,23 +203,34 @@ class InShards(Building):
 
     engine: EngineName = EngineKind.HERE
     address: Address = None
+    workers: Workers = 1
 
     def chosen_engine(self) -> Engine:
         """Who does the work; errors as in `engine_of`."""
-        return engine_of(self.engine, self.address)
+        return engine_of(self.engine, self.address, self.workers)
 
 
-def engine_of(kind: EngineKind, address: str | None) -> Engine:
-    """Who does the work, of `--engine` and `--address`.
+def engine_of(kind: EngineKind, address: str | None, workers: int) -> Engine:
+    """Who does the work, of `--engine`, `--address` and `--workers`.
 
     Raises:
         MissingExtraError: Ray is not installed.
-        InputError: Nobody answers at the address, or this process was given one.
+        InputError: Nobody answers at the address; this machine was given one, or a cluster a number
+            of processes.
     """
     if kind is EngineKind.HERE:
         if address is not None:
             raise InputError(f"--address {address}: expected --engine ray with it")
-        return HERE
+        if workers == 1:
+            return HERE
+        from firth.run.processes import Processes
+
+        return Processes(workers)
+    if workers != 1:
+        raise InputError(
+            f"--workers {workers}: expected --engine here with it. A Ray cluster has its own "
+            "number of workers (ray start --num-cpus)"
+        )
     from firth.run.cluster import Cluster
 
     return Cluster(address)

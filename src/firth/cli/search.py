@@ -22,6 +22,7 @@ from firth.cli.options import (
     Quiet,
     RunFolder,
     SourcePatterns,
+    Workers,
     asked_run,
     changed_run,
     engine_of,
@@ -87,6 +88,7 @@ def encode(
     ] = None,
     engine: EngineName = EngineKind.HERE,
     address: Address = None,
+    workers: Workers = 1,
     as_json: AsJson = False,
     force: Force = False,
     quiet: Quiet = False,
@@ -109,7 +111,7 @@ def encode(
         text_field=text_field,
         id_field=id_field,
         force=force,
-        engine=engine_of(engine, address),
+        engine=engine_of(engine, address, workers),
     )
     if as_json:
         ids = str(done.ids) if done.ids else None

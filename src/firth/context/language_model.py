@@ -88,7 +88,7 @@ class PromptStates:
                 chosen, order = order[:size], order[size:]
                 with torch.inference_mode():
                     found = self.last([ids[i] for i in chosen])
-                states[chosen] = found.double().cpu().numpy()
+                states[chosen] = found.cpu().double().numpy()
                 shown.advance(size)
         return states.reshape(len(texts), len(self.templates), -1)
 

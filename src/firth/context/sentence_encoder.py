@@ -22,7 +22,6 @@ from firth.context.word_states import WordStates, has_states
 from firth.lexical.arrays import Floats
 from firth.lexical.words import Stemmer
 from firth.run.errors import InputError
-from firth.run.precision import device
 from firth.run.pretrained import open_encoder
 from firth.run.progress import bar
 from firth.run.quiet import quiet_libraries
@@ -94,7 +93,7 @@ class GivenEncoder:
             InputError: As `firth.run.pretrained.open_encoder`; or it cuts its vectors.
         """
         torch.manual_seed(derive_seed(seed, "own encoder"))
-        found = open_encoder(model, str(device()), pooling)
+        found = open_encoder(model, None, pooling)
         if found.truncate_dim is not None:
             raise InputError(
                 f"{model}: keeps {found.truncate_dim} dimensions of its vectors (truncate_dim in "

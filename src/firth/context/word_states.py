@@ -71,7 +71,7 @@ class WordStates:
         offsets = read.pop("offset_mapping").numpy()
         features = {name: each.to(self._model.device) for name, each in read.items()}
         states = self._model[0](features)["token_embeddings"]
-        return states.double().cpu().numpy(), offsets
+        return states.cpu().double().numpy(), offsets
 
     def _by_stem(self, text: str, states: Floats, offsets: Any) -> Floats:
         said, places = words(text), spans(text)

@@ -19,19 +19,18 @@ from firth.corpus.build import (
     READING,
     SKIPPED,
     named_inputs,
-    read_all,
     reading_notes,
     starting_over,
     write_settings,
 )
 from firth.corpus.corpus import Corpus
+from firth.corpus.documents import read_documents
 from firth.corpus.inputs import HARMLESS, Problem, Source, find_inputs, resolve_inputs
 from firth.corpus.read import Record
-from firth.corpus.seen import Row, SeenTexts, dropped_line, row_of
+from firth.corpus.seen import SeenTexts, dropped_line
 from firth.corpus.settings import CorpusConfig
 from firth.corpus.skips import Skips, usable
-from firth.corpus.split import split_paragraphs
-from firth.corpus.store import CorpusWriter
+from firth.corpus.store import CorpusWriter, Document
 from firth.run.errors import DamagedError, InputError
 from firth.run.progress import bar, note
 from firth.run.run import Run
@@ -129,6 +128,7 @@ def _add(
         (workspace / BAD_DATES).open("w", encoding="utf-8") as undated,
         CorpusWriter(workspace, config.chunk_sentences, limits, config.fields) as writer,
         bar("Reading documents (bytes)", sum(each.size for each in sources) or None) as shown,
+        closing(read_documents(sources, config, shown.advance, workspace / SCRATCH)) as read,
     ):
         skips, flaws = Skips(skipped, config.strict), Skips(undated, config.strict)
         for problem in lost:
@@ -144,23 +144,24 @@ def _add(
             elif entry["id"] != where["id"] and _key(entry) not in listed:
                 dropped.write(json.dumps(entry | {"kept": where}) + "\n")
                 listed.add(_key(entry))
-        for _, items in read_all(sources, config, shown.advance, workspace / SCRATCH):
-            for record in usable(items, skips, flaws):
-                row = row_of(record)
-                if same := seen.of_text(row[0]):
-                    if same["id"] == record.id or row[1:] in listed:
-                        known += 1
-                    else:
-                        duplicates += 1
-                        listed.add(row[1:])
-                        dropped.write(dropped_line(record, same))
-                elif others := seen.named(record.id):
-                    where = f"{others[0]['source']}, line {others[0]['line']}"
-                    here = f"{record.source}, line {record.line}"
-                    clashes.append(f"{record.id!r}: {where}, and {here}")
+        for item in usable(read, skips, flaws):
+            if isinstance(item, Source):
+                continue
+            record, row = item.record, item.row
+            if same := seen.of_text(row[0]):
+                if same["id"] == record.id or row[1:] in listed:
+                    known += 1
                 else:
-                    seen.add(row)
-                    writer.append(record, split_paragraphs(record.text), row[0])
+                    duplicates += 1
+                    listed.add(row[1:])
+                    dropped.write(dropped_line(record, same))
+            elif others := seen.named(record.id):
+                where = f"{others[0]['source']}, line {others[0]['line']}"
+                here = f"{record.source}, line {record.line}"
+                clashes.append(f"{record.id!r}: {where}, and {here}")
+            else:
+                seen.add(row)
+                writer.append(item)
     if clashes:
         raise InputError(_clash(clashes))
     new = writer.documents - carried
@@ -203,18 +204,18 @@ def _carry_over(
     others of it the corpus has texts of the same names for."""
     moved: dict[Key, dict[str, Any]] = {}
     replaced = 0
-    for record, paragraphs, row in _stored(before, fields) if before else ():
-        if there := seen.of_text(row[0]):
-            moved[row[1:]] = there
-        elif seen.named(record.id):
+    for document in _stored(before, fields) if before else ():
+        if there := seen.of_text(document.row[0]):
+            moved[document.row[1:]] = there
+        elif seen.named(document.record.id):
             replaced += 1
         else:
-            seen.add(row)
-            writer.append(record, paragraphs, row[0])
+            seen.add(document.row)
+            writer.append(document)
     return moved, replaced
 
 
-def _stored(corpus: Corpus, fields: Sequence[str]) -> Iterator[tuple[Record, list[list[str]], Row]]:
+def _stored(corpus: Corpus, fields: Sequence[str]) -> Iterator[Document]:
     """The documents of a corpus, as they were read but for their white space."""
     values = [corpus.document_field(name) for name in fields]
     ends = corpus.paragraph_bounds
@@ -229,11 +230,12 @@ def _stored(corpus: Corpus, fields: Sequence[str]) -> Iterator[tuple[Record, lis
             line=row[3],
             id=row[1],
             title=corpus.document_title(d),
-            text="\n\n".join(map(" ".join, paragraphs)),
+            text="",
             date=corpus.document_date(d),
             fields=tuple(each[d] for each in values),
         )
-        yield record, paragraphs, row
+        counts = corpus.word_counts[start : borders[-1]].tolist()
+        yield Document(record, row, paragraphs, counts)
 
 
 def _read_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -10,15 +10,13 @@ from typing import Any
 
 from firth.corpus import CORPUS
 from firth.corpus.context import stand_alone
-from firth.corpus.group import read_grouped
+from firth.corpus.documents import read_documents
 from firth.corpus.inputs import HARMLESS, Problem, Source, find_inputs
-from firth.corpus.lines import Advance
-from firth.corpus.read import Item, read_source
-from firth.corpus.seen import SeenTexts, dropped_line, row_of
+from firth.corpus.seen import SeenTexts, dropped_line
 from firth.corpus.settings import CorpusConfig
 from firth.corpus.skips import Skips, usable
-from firth.corpus.split import split_paragraphs
 from firth.corpus.store import HELD_OUT, SETTINGS, CorpusWriter
+from firth.run.engine import HERE, Engine
 from firth.run.errors import FirthError, InputError
 from firth.run.files import write_json
 from firth.run.progress import bar, note
@@ -35,11 +33,15 @@ READING = tuple(f"corpus.{name}" for name in CorpusConfig.model_fields if name !
 _SHOWN = 3
 
 
-def build_corpus(run: Run) -> Outcome:
+def build_corpus(run: Run, engine: Engine = HERE) -> Outcome:
     """Read the inputs of `run.config.corpus` and store their sentences; reuse what is up to date.
 
     The stage is stale when the content, names or order of the files change, not when they move.
     What was not read, and what later stages will miss, is said on the screen each time.
+
+    Args:
+        run: Whose corpus.
+        engine: Who splits documents into sentences; the bytes are the same.
 
     Raises:
         InputError: With every input that cannot be used, before any work; if no document is left;
@@ -50,7 +52,7 @@ def build_corpus(run: Run) -> Outcome:
     lost = [problem for problem in left_out if problem.reason not in HARMLESS]
 
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
-        return _build(workspace, sources, lost, handed.config.corpus)
+        return _build(workspace, sources, lost, handed.config.corpus, engine)
 
     outcome = run.build(
         CORPUS,
@@ -110,11 +112,15 @@ def losses(folder: Path, skipped: Mapping[str, int], duplicates: int) -> list[st
 
 
 def _build(
-    workspace: Path, sources: Sequence[Source], lost: Sequence[Problem], config: CorpusConfig
+    workspace: Path,
+    sources: Sequence[Source],
+    lost: Sequence[Problem],
+    config: CorpusConfig,
+    engine: Engine,
 ) -> Mapping[str, Any]:
     with starting_over(workspace):
         (workspace / HELD_OUT).mkdir()
-        written = _write(workspace, sources, lost, config)
+        written = _write(workspace, sources, lost, config, engine)
         for folder in (workspace, workspace / HELD_OUT):
             write_settings(folder, config)
     return written
@@ -143,7 +149,11 @@ def write_settings(folder: Path, config: CorpusConfig) -> None:
 
 
 def _write(
-    workspace: Path, sources: Sequence[Source], lost: Sequence[Problem], config: CorpusConfig
+    workspace: Path,
+    sources: Sequence[Source],
+    lost: Sequence[Problem],
+    config: CorpusConfig,
+    engine: Engine,
 ) -> dict[str, Any]:
     duplicates, title = 0, "Reading documents (bytes)"
     limits = config.min_words, config.max_words
@@ -158,6 +168,9 @@ def _write(
             workspace / HELD_OUT, config.chunk_sentences, limits, config.fields
         ) as held_out,
         bar(title, sum(source.size for source in sources) or None) as shown,
+        closing(
+            read_documents(sources, config, shown.advance, workspace / SCRATCH, engine)
+        ) as read,
     ):
         skips, flaws = Skips(listed, config.strict), Skips(undated, config.strict)
         for problem in lost:
@@ -174,21 +187,20 @@ def _write(
             )
 
         before = counts()
-        for source, items in read_all(sources, config, shown.advance, workspace / SCRATCH):
-            for record in usable(items, skips, flaws):
-                row = row_of(record)
-                if kept := seen.add(row):
-                    duplicates += 1
-                    dropped.write(dropped_line(record, kept))
-                else:
-                    number = writer.documents + held_out.documents + 1
-                    aside = config.held_out and number % config.held_out == 0
-                    chosen = held_out if aside else writer
-                    chosen.append(record, split_paragraphs(record.text), row[0])
-            found = counts()
-            found.subtract(before)
-            before = counts()
-            counted.write(json.dumps({"source": source.name, **found}, ensure_ascii=False) + "\n")
+        for item in usable(read, skips, flaws):
+            if isinstance(item, Source):
+                found = counts()
+                found.subtract(before)
+                before = counts()
+                told = {"source": item.name, **found}
+                counted.write(json.dumps(told, ensure_ascii=False) + "\n")
+            elif kept := seen.add(item.row):
+                duplicates += 1
+                dropped.write(dropped_line(item.record, kept))
+            else:
+                number = writer.documents + held_out.documents + 1
+                aside = config.held_out and number % config.held_out == 0
+                (held_out if aside else writer).append(item)
     if not writer.documents:
         raise InputError(f"no document in {len(sources)} file(s) can be used{skips.explained()}")
     having = {name: count + held_out.having[name] for name, count in writer.having.items()}
@@ -206,15 +218,6 @@ def _write(
     if remark := _remark(writer, limits):
         summary["note"] = remark
     return summary
-
-
-def read_all(
-    sources: Sequence[Source], config: CorpusConfig, advance: Advance, scratch: Path
-) -> Iterator[tuple[Source, Iterator[Item]]]:
-    """Each source and what is in it."""
-    if config.group_by is not None:
-        return read_grouped(sources, config, advance, scratch / "grouped.sqlite")
-    return ((source, read_source(source, config, advance)) for source in sources)
 
 
 def _remark(writer: CorpusWriter, limits: tuple[int, int]) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from firth.corpus import CORPUS, store
 from firth.corpus.context import Context
 from firth.run.config import Config
+from firth.run.engine import HERE, Engine
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import read_json
 from firth.run.run import CONFIG, Run
@@ -172,13 +173,19 @@ class Corpus:
 
     @classmethod
     def build(
-        cls, inputs: str | Path | Sequence[str | Path], run: str | Path, **settings: object
+        cls,
+        inputs: str | Path | Sequence[str | Path],
+        run: str | Path,
+        *,
+        engine: Engine = HERE,
+        **settings: object,
     ) -> "Corpus":
         """Build the corpus of a run, or reuse it if nothing has changed, and open it.
 
         Args:
             inputs: A file, folder, glob or `hub:NAME`, or several of them.
             run: Folder of the run, made if need be.
+            engine: Who splits documents into sentences, as `firth.run.processes.Processes(4)`.
             settings: Fields of `firth.run.config.CorpusConfig`, such as `text_field`.
 
         Raises:
@@ -193,7 +200,7 @@ class Corpus:
         config = Run.open(path).config if (path / CONFIG).is_file() else Config()
         change = {"inputs": [str(given) for given in inputs], **settings}
         opened = Run.create(path, config.changed({"corpus": change}, "Corpus.build"))
-        build_corpus(opened)
+        build_corpus(opened, engine)
         return cls.open(opened)
 
     def __repr__(self) -> str:

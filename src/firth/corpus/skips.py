@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-from firth.corpus.inputs import Problem
-from firth.corpus.read import Item, Record
+from firth.corpus.inputs import Problem, Source
+from firth.corpus.store import Document
 from firth.run.errors import InputError
 
 MAX_LISTED = 1_000
@@ -51,12 +51,14 @@ class Skips:
         return f": {self.total:,} bad record(s){first}{more}"
 
 
-def usable(items: Iterable[Item], skips: Skips, flaws: Skips) -> Iterator[Record]:
-    """The records among some items; problems go to `skips`, bad dates to `flaws`."""
+def usable(
+    items: Iterable[Document | Problem | Source], skips: Skips, flaws: Skips
+) -> Iterator[Document | Source]:
+    """What is no problem among some items; problems go to `skips`, bad dates to `flaws`."""
     for item in items:
         if isinstance(item, Problem):
             skips.add(item)
             continue
-        if item.flaw is not None:
-            flaws.add(item.flaw)
+        if isinstance(item, Document) and item.record.flaw is not None:
+            flaws.add(item.record.flaw)
         yield item

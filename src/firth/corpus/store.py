@@ -13,6 +13,7 @@ held_out/            the same files, of the documents that nothing learns from
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,8 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from firth.corpus.read import Record
-from firth.corpus.seen import DIGEST_BYTES
-from firth.lexical.words import words
+from firth.corpus.seen import DIGEST_BYTES, Row
 
 SENTENCES = "sentences.arrow"
 DOCUMENTS = "documents.arrow"
@@ -46,6 +46,23 @@ _DOCUMENT = {
     DIGEST: pa.binary(DIGEST_BYTES),
 }
 _VALUES = pa.list_(pa.field("item", pa.string(), nullable=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is stored of a document.
+
+    Attributes:
+        record: As it was read; its text is not looked at.
+        row: What is remembered of it, to know it again (`firth.corpus.seen`).
+        paragraphs: The sentences of each paragraph, none empty.
+        counts: Words of each sentence, in order.
+    """
+
+    record: Record
+    row: Row
+    paragraphs: list[list[str]]
+    counts: list[int]
 
 
 class ArrowWriter:
@@ -155,22 +172,19 @@ class CorpusWriter(ExitStack):
         self.documents = self.paragraphs = self.sentences = 0
         self.words = self.chunks = self.positions = self.dated = 0
 
-    def append(self, record: Record, paragraphs: Sequence[Sequence[str]], digest: bytes) -> None:
-        """Add a document: its record, the sentences of its paragraphs, none empty, and the digest
-        of its text (`firth.corpus.seen`)."""
-        start = self.sentences
-        counts = []
-        for sentences in paragraphs:
+    def append(self, document: Document) -> None:
+        """Add a document."""
+        start, record, counts = self.sentences, document.record, document.counts
+        for sentences in document.paragraphs:
             for sentence in sentences:
                 self._sentences.append((sentence,))
-                counts.append(len(words(sentence)))
-        lengths = [len(sentences) for sentences in paragraphs]
+        lengths = [len(sentences) for sentences in document.paragraphs]
         chunk_ends = chunk(lengths, self._longest)
         self._word_counts.extend(counts)
         self._paragraph_bounds.extend((start + np.cumsum(lengths)).tolist())
         self._chunk_bounds.extend(start + end for end in chunk_ends)
         named = (record.id, record.title, record.source, record.line, record.date)
-        self._documents.append((*named, digest))
+        self._documents.append((*named, document.row[0]))
         if self._fields is not None:
             values = record.fields or ((),) * len(self.having)
             self._fields.append(values)

@@ -26,6 +26,7 @@ from firth.evaluate.rows import EvaluationSet
 from firth.finetune.data import Examples
 from firth.finetune.recipe import Objective, Recipe
 from firth.finetune.static import is_static, occurring_words
+from firth.run import sharing
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
 from firth.run.precision import device, number_format
@@ -93,8 +94,12 @@ def fit(
         random: Whether the weights are random.
 
     Raises:
-        InputError: The loss became infinite.
+        InputError: The loss became infinite, or several processes were started to share it.
     """
+    if sharing.size() > 1:
+        raise InputError(
+            "fine-tuning takes one process: its batches are not shared. Without torchrun"
+        )
     scratch.mkdir(parents=True, exist_ok=True)
     static = is_static(model)
     where = torch.device("cpu") if static else device()

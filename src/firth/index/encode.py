@@ -22,8 +22,8 @@ from firth.corpus.library import Library
 from firth.corpus.read import read_source
 from firth.corpus.settings import CorpusConfig
 from firth.corpus.store import ArrowWriter
-from firth.index.encoder import TextEncoder
-from firth.index.vectors import SHARD, Convert, Numbers, open_array, write_vectors
+from firth.index.encoder import TextEncoder, Vectors
+from firth.index.vectors import SHARD, Convert, Numbers, halved, open_array, write_vectors
 from firth.lexical.arrays import to_int8
 from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
@@ -53,11 +53,15 @@ class Format(StrEnum):
     """A bit for each number above 0, eight to a byte, the first in the highest bit."""
 
 
+def _signs(vectors: Vectors) -> Numbers:
+    return np.packbits(vectors > 0, axis=1)
+
+
 _CONVERT: Mapping[Format, Convert] = {
-    Format.FLOAT32: lambda vectors: vectors,
-    Format.FLOAT16: lambda vectors: vectors.astype(np.float16),
+    Format.FLOAT32: np.asarray,
+    Format.FLOAT16: halved,
     Format.INT8: to_int8,
-    Format.BINARY: lambda vectors: np.packbits(vectors > 0, axis=1),
+    Format.BINARY: _signs,
 }
 
 

@@ -95,7 +95,7 @@ class _Static(TextEncoder):
 class _Model(TextEncoder):
     def __init__(self, name: str) -> None:
         self.name = name
-        self._model = open_encoder(name).eval()
+        self._model = open_encoder(name, None).eval()
         self.dimensions = int(self._model.get_embedding_dimension() or 0)
 
     def encode(self, texts: Sequence[str]) -> Vectors:

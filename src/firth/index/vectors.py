@@ -20,6 +20,11 @@ Convert = Callable[[Vectors], Numbers]
 """Unit vectors in, rows of the file out."""
 
 
+def halved(vectors: Vectors) -> Numbers:
+    """As float16."""
+    return vectors.astype(np.float16)
+
+
 @dataclass(frozen=True, eq=False)
 class _Encoding:
     """Work: texts in, rows of the file out."""
@@ -38,7 +43,7 @@ def write_vectors(
     texts: Callable[[int, int], Sequence[str]],
     count: int,
     title: str,
-    convert: Convert = lambda vectors: vectors.astype(np.float16),
+    convert: Convert = halved,
     engine: Engine = HERE,
 ) -> None:
     """Write the unit vectors of `count` texts to a .npy file; continue what a call has begun.

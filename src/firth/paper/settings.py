@@ -86,6 +86,9 @@ class GeneratorConfig(Section):
     steps: Count = 4_000
     batch_tokens: Count = 8_192
     """Tokens of a batch, padding included, in training and in scoring."""
+    accumulate: Count = 1
+    """Batches a step, one after the other, where as many tokens do not fit at once; processes that
+    torchrun starts share them."""
     learning_rate: Rate = 1e-3
     """Peak, after a linear warm-up (the paper: 1e-4 at full size)."""
     warmup: Count = 200

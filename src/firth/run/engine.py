@@ -2,8 +2,9 @@
 
 A shard fixes all that comes of it: its sentences, its random numbers. So it changes no byte who
 does it, where, beside what and how often; a stage keeps what came of a shard, and does not ask for
-it again. Here are the protocol and the engine that every stage has: the process itself. Another
-(`firth.run.cluster`) is handed in from above, and is no part of a stage's code.
+it again. Here are the protocol and the engine that every stage has: the process itself. Others
+(`firth.run.processes`, `firth.run.cluster`) are handed in from above, and are no part of a stage's
+code.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +22,7 @@ class EngineKind(StrEnum):
     """Engines by name."""
 
     HERE = "here"
-    """This process."""
+    """This process, or several of this machine: `firth.run.processes`."""
     RAY = "ray"
     """Workers of a Ray cluster: `firth.run.cluster`."""
 

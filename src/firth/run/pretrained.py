@@ -197,7 +197,7 @@ def open_encoder(
 
     Args:
         name: Folder or hub name.
-        device: Where to put it; None for the accelerator if there is one.
+        device: Where to put it; None for what `firth.run.precision.device` says.
         pooling: Of a bare encoder.
 
     Raises:
@@ -226,7 +226,7 @@ def open_encoder(
 
         options = {"dtype": torch.float32, "use_safetensors": True}
         model = SentenceTransformer(
-            str(folder), model_kwargs=options, local_files_only=True, device=device
+            str(folder), model_kwargs=options, local_files_only=True, device=_chosen(device)
         )
         _need_pooling(model, name)
         return model if pooling in (None, Pooling.MEAN) else _repooled(model, pooling)
@@ -278,7 +278,7 @@ def _repooled(model: "SentenceTransformer", pooling: Pooling | None) -> "Sentenc
 
 def open_cross_encoder(name: str, device: str | None = "cpu") -> "CrossEncoder":
     """A cross-encoder by folder or hub name, in float32; an encoder gets a new head of one output.
-    `device` None is the accelerator if there is one.
+    `device` None is what `firth.run.precision.device` says.
 
     Raises:
         InputError: It is refused by `look`, is a model of another kind, or cannot be loaded.
@@ -296,11 +296,17 @@ def open_cross_encoder(name: str, device: str | None = "cpu") -> "CrossEncoder":
 
         options = {"dtype": torch.float32, "use_safetensors": True}
         found: CrossEncoder = CrossEncoder(
-            str(folder), model_kwargs=options, local_files_only=True, device=device
+            str(folder), model_kwargs=options, local_files_only=True, device=_chosen(device)
         )
         return found
 
     return _opened(name, "a cross-encoder", load)
+
+
+def _chosen(device: str | None) -> str:
+    from firth.run import precision
+
+    return device or str(precision.device())
 
 
 def open_transformer(name: str) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from firth.run import sharing
 from firth.run.screen import complain, escaped
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def told_to(listener: Listener) -> Iterator[None]:
 def set_quiet(quiet: bool) -> None:
     """Switch all bars and notes of this process off or on."""
     global _quiet
-    _quiet = quiet
+    _quiet = quiet or sharing.rank() > 0  # of processes that share a training one speaks
 
 
 @contextmanager

@@ -4,10 +4,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from filelock import FileLock, Timeout
 
+from firth.run import sharing
 from firth.run.code import fingerprint_code
 from firth.run.config import Config
 from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
@@ -155,13 +157,38 @@ class Run:
         """
         wanted = self.wanted(stage, code or fill.__module__, reads, settings, inputs)
         final = self.path / stage.name
-        if self._is_saved() and (found := up_to_date(final, wanted)):
-            return Outcome(found, reused=True)
-        self.claim()
-        with self.locked():
-            handed = self.handed(stage, reads, (*settings, *places))
-            outcome = execute(final, wanted, lambda workspace: fill(handed, workspace))
-            self.save()
+        if sharing.rank():
+            return self._share(stage, fill, reads, (*settings, *places))
+        found = up_to_date(final, wanted) if self._is_saved() else None
+        if found is None:
+            self.claim()
+            with self.locked():
+                handed = self.handed(stage, reads, (*settings, *places))
+
+                def filled(workspace: Path) -> Mapping[str, Any]:
+                    sharing.tell(None)
+                    return fill(handed, workspace)
+
+                outcome = execute(final, wanted, filled)
+                self.save()
+        else:
+            outcome = Outcome(found, reused=True)
+        return sharing.tell(outcome)
+
+    def _share(
+        self,
+        stage: Stage,
+        fill: "Callable[[Run, Path], Mapping[str, Any]]",
+        reads: Sequence[Stage],
+        settings: Sequence[str],
+    ) -> Outcome:
+        """`build` of a process beside the one that builds (`firth.run.sharing`): nothing stays."""
+        outcome: Outcome | None = sharing.tell(None)
+        if outcome is None:  # the other one fills a workspace, and so does this
+            with TemporaryDirectory(prefix="firth-") as workspace:
+                fill(self.handed(stage, reads, settings), Path(workspace))
+            outcome = sharing.tell(None)
+        assert outcome is not None
         return outcome
 
     def wanted(
@@ -202,6 +229,9 @@ class Run:
         Raises:
             InputError: Another one does.
         """
+        if sharing.rank():  # another process holds the lock
+            yield
+            return
         is_new = not self.path.exists()
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path}: a file; expected the folder of a run")

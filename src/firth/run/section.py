@@ -16,6 +16,17 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
+class Device(StrEnum):
+    """Where models compute."""
+
+    AUTO = "auto"
+    """The accelerator if there is one, else the processor."""
+    CPU = "cpu"
+    CUDA = "cuda"
+    MPS = "mps"
+    """Apple's."""
+
+
 class Precision(StrEnum):
     """Number format of the matrix products when scoring."""
 

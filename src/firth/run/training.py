@@ -3,6 +3,9 @@
 A batch is a function of its step number and dropout is seeded by step, so the only state of a
 training run is weights, Adam's moments and the step: one safetensors file. A run continued from
 such a checkpoint ends with the same bytes as an uninterrupted one.
+
+A step may take several batches, whose gradients are added up; several processes may share them
+(`firth.run.sharing`).
 """
 
 import json
@@ -16,6 +19,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from firth.run import sharing
+from firth.run.errors import InputError
 from firth.run.files import write_atomically
 from firth.run.progress import bar, note
 from firth.run.seeds import derive_seed
@@ -40,6 +45,7 @@ class Schedule:
         report_steps: Steps between two history entries.
         clip: Largest norm of the gradient.
         bfloat16: Run the forward pass under bfloat16 autocast.
+        accumulate: Batches a step, whose mean loss is that of the step.
     """
 
     steps: int
@@ -50,6 +56,7 @@ class Schedule:
     report_steps: int = 50
     clip: float = 1.0
     bfloat16: bool = False
+    accumulate: int = 1
 
     def rate(self, step: int) -> float:
         """Learning rate at `step`, counted from 0."""
@@ -71,7 +78,8 @@ def train(
 
     Args:
         model: Trained in place, but for what needs no gradient; left in evaluation mode.
-        batch_at: The batch of a step, a function of the step alone.
+        batch_at: The batch of a number, a function of the number alone: step s, counted from 0,
+            takes those from s * accumulate on.
         loss_of: Mean loss of a batch, a scalar.
         schedule: Length, rates, checkpoints.
         scratch: Folder of the checkpoint.
@@ -80,25 +88,50 @@ def train(
 
     Returns:
         The history, checkpointed together with the weights.
+
+    Raises:
+        InputError: Processes are to share the batches of a step, and cannot evenly.
     """
+    if schedule.accumulate % sharing.size():
+        raise InputError(
+            f"{title}: {sharing.size()} processes cannot share the batches of a step, of which "
+            f"there are {schedule.accumulate}. Set generator.accumulate to as many, or a multiple; "
+            "other trainings than the generator's take one process, without torchrun"
+        )
     parameters = [parameter for _, parameter in learning(model)]
     # Fused: one pass over weights and moments instead of some twenty.
     optimiser = torch.optim.Adam(parameters, lr=schedule.learning_rate, betas=BETAS, fused=True)
     scratch.mkdir(parents=True, exist_ok=True)
     checkpoint = scratch / "checkpoint.safetensors"
     start, history, running = resume(checkpoint, model, optimiser)
+    start = sharing.tell(start)
     where = next(model.parameters()).device.type
+    leads = sharing.rank() == 0
+
+    def learned(step: int) -> Tensor:
+        """The loss of this process's batches of a step; their gradients are added up."""
+        total = torch.zeros((), device=where)
+        each = schedule.accumulate
+        for number in range(step * each + sharing.rank(), (step + 1) * each, sharing.size()):
+            torch.manual_seed(derive_seed(schedule.seed, "step", number))
+            with torch.autocast(where, torch.bfloat16, enabled=schedule.bfloat16):
+                loss = loss_of(batch_at(number)) / each
+            torch.autograd.backward(loss)
+            total += loss.detach()
+        return total
+
     with bar(title, schedule.steps) as shown:
         shown.advance(start)
         for step in range(start, schedule.steps):
             model.train()
-            torch.manual_seed(derive_seed(schedule.seed, "step", step))
+            optimiser.zero_grad(set_to_none=True)
+            _share_weights(parameters)
+            loss = _shared(parameters, learned(step))
+            shown.advance()
+            if not leads:
+                continue
             for group in optimiser.param_groups:
                 group["lr"] = schedule.rate(step)
-            with torch.autocast(where, torch.bfloat16, enabled=schedule.bfloat16):
-                loss = loss_of(batch_at(step))
-            optimiser.zero_grad(set_to_none=True)
-            torch.autograd.backward(loss)
             nn.utils.clip_grad_norm_(parameters, schedule.clip)
             optimiser.step()
             running.append(loss.item())
@@ -112,9 +145,37 @@ def train(
                 shown.advance(0, f"loss {entry['loss']:.3f}")
             if done % schedule.checkpoint_steps == 0 and done < schedule.steps:
                 save_checkpoint(checkpoint, model, optimiser, done, history, running)
-            shown.advance()
+    _share_weights(parameters)
+    history = sharing.tell(history)
     model.eval()
     return history
+
+
+def _share_weights(parameters: list[nn.Parameter]) -> None:
+    """Give those of the process that builds to all."""
+    if sharing.size() > 1:
+        with torch.no_grad():
+            vector = nn.utils.parameters_to_vector(parameters)
+            sharing.give(vector)
+            nn.utils.vector_to_parameters(vector, parameters)
+
+
+def _shared(parameters: list[nn.Parameter], loss: Tensor) -> Tensor:
+    """The loss of all processes together; the one that builds has all gradients then."""
+    if sharing.size() == 1:
+        return loss
+    reached = [float(each.grad is not None) for each in parameters]
+    slopes = [torch.zeros_like(each) if each.grad is None else each.grad for each in parameters]
+    more = torch.tensor([*reached, 0.0], device=loss.device)
+    more[-1] = loss
+    vector = torch.cat((nn.utils.parameters_to_vector(slopes), more))
+    sharing.add(vector)
+    nn.utils.vector_to_parameters(vector[: -len(more)], slopes)
+    for each, slope, times in zip(
+        parameters, slopes, vector[-len(more) : -1].tolist(), strict=True
+    ):
+        each.grad = slope if times else None
+    return vector[-1]
 
 
 def learning(model: nn.Module) -> list[tuple[str, nn.Parameter]]:

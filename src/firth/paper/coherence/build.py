@@ -36,7 +36,7 @@ from firth.paper.coherence.reading import (
 from firth.paper.settings import Interaction
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
-from firth.run.precision import number_format
+from firth.run.precision import device, number_format
 from firth.run.progress import note
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
@@ -90,6 +90,7 @@ def _build(run: Run, workspace: Path) -> Mapping[str, Any]:
         write_json(workspace / HISTORY, history)
         save_model(workspace, model, settings)
     model, _ = load_model(workspace)
+    model.to(device())
     encode_corpus(model.encoder, tokens, workspace / VECTORS, scratch)
     last = read_json(workspace / HISTORY)[-1]
     return {"sentences": len(corpus), "positions": len(corpus.positions()), **last}
@@ -103,7 +104,8 @@ def _learned(
     bounds, sentences = corpus.document_bounds, corpus.positions()
     positions = TrainingPositions(sentences, corpus.document_of(sentences), corpus.window)
     learned, tested = split(positions, config.held_out, derive_seed(seed, "held out"))
-    model = CoherenceModel.seeded(settings, derive_seed(seed, "weights"))
+    where = device()
+    model = CoherenceModel.seeded(settings, derive_seed(seed, "weights")).to(where)
     held_out = HeldOut(tested, bounds, derive_seed(seed, "held out", "examples"))
 
     def read(sentences: Indices) -> Tensor:
@@ -116,7 +118,7 @@ def _learned(
         checkpoint_steps=config.checkpoint_steps,
         seed=derive_seed(seed, "steps"),
         report_steps=-(-config.steps // REPORTS),
-        bfloat16=number_format(config.precision, torch.device("cpu")) is torch.bfloat16,
+        bfloat16=number_format(config.precision, where) is torch.bfloat16,
     )
     history = train(
         model,
@@ -271,7 +273,7 @@ class Read:
 
     def vectors(self, sentences: Indices) -> Tensor:
         """Vectors of `sentences` (n,), shape (n, size)."""
-        return self._table[torch.from_numpy(self._rows(sentences))]
+        return self._table[torch.from_numpy(self._rows(sentences)).to(self._table.device)]
 
     def contexts(self, around: Indices) -> Tensor:
         """[h_<; h_>] of n contexts given by `neighbours`, shape (n, 2 * size)."""
@@ -289,13 +291,14 @@ def batch_loss(
     """
     around = neighbours(batch.positions, document_bounds, window)
     read = Read(encode, batch.positions, around)
-    with torch.autocast("cpu", enabled=False):
+    where = next(model.parameters()).device
+    with torch.autocast(where.type, enabled=False):
         query, constant = model.query(read.vectors(batch.positions))
         logits = query @ read.contexts(around).T + constant[:, None]
         positive = softplus(-logits.diagonal()).mean()
-        kinds = [torch.from_numpy(kind) for kind in (batch.same_document, batch.elsewhere)]
+        kinds = [kind for kind in (batch.same_document, batch.elsewhere) if kind.any()]
         wrong = softplus(logits)
-        negatives = [wrong[kind].mean() for kind in kinds if kind.any()]
+        negatives = [wrong[torch.from_numpy(kind).to(where)].mean() for kind in kinds]
         if not negatives:
             return positive / 2
         return (positive + torch.stack(negatives).mean()) / 2

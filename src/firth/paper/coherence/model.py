@@ -44,7 +44,7 @@ class SentenceEncoder(nn.Module):
         # Each direction is an LSTM of its own over text padded on the right, the leftward one
         # over reversed sentences: padding comes after the last real piece in both, and states
         # there are never read. PyTorch's packed sequences do the same three times slower.
-        places = torch.arange(tokens.shape[1])
+        places = torch.arange(tokens.shape[1], device=tokens.device)
         reversed_places = (lengths[:, None] - 1 - places).clamp(min=0)
         last = (lengths - 1)[:, None, None].expand(-1, 1, self.rightward.hidden_size)
         states = []
@@ -159,11 +159,11 @@ def context_vectors(table: Tensor, rows: Indices) -> Tensor:
 def mean_rows(table: Tensor, rows: Indices) -> Tensor:
     """Mean of the `rows` (n, window) of `table` (m, size), -1 left out; (n, size), 0 for none."""
     if rows.shape[1] == 1 and (rows >= 0).all():
-        return table[torch.from_numpy(rows[:, 0])]
-    total = torch.zeros(len(rows), table.shape[1])
-    for column in torch.from_numpy(rows).unbind(1):
+        return table[torch.from_numpy(rows[:, 0]).to(table.device)]
+    total = torch.zeros(len(rows), table.shape[1], device=table.device)
+    for column in torch.from_numpy(rows).to(table.device).unbind(1):
         total += table[column.clamp(min=0)] * (column >= 0).unsqueeze(1)
-    present = torch.from_numpy((rows >= 0).sum(1, keepdims=True))
+    present = torch.from_numpy((rows >= 0).sum(1, keepdims=True)).to(table.device)
     return total / present.clamp(min=1)
 
 

@@ -91,12 +91,15 @@ def tokenize_corpus(
 
 
 def encode(encoder: SentenceEncoder, tokens: TokenizedSentences, sentences: Indices) -> Tensor:
-    """Vectors of `sentences` in their order, float32 of shape (n, 2 * hidden)."""
+    """Vectors of `sentences` in their order, float32 of shape (n, 2 * hidden), on the encoder's
+    device."""
     batches = list(tokens.batches(sentences, BATCH_PIECES))
-    vectors = torch.cat([encoder(*tokens.padded(sentences[batch])) for batch in batches])
+    where = encoder.pieces.weight.device
+    read = (tokens.padded(sentences[batch]) for batch in batches)
+    vectors = torch.cat([encoder(*(part.to(where) for part in padded)) for padded in read])
     place = np.empty(len(sentences), np.int64)
     place[np.concatenate(batches)] = np.arange(len(sentences))
-    return vectors[torch.from_numpy(place)]
+    return vectors[torch.from_numpy(place).to(where)]
 
 
 def encode_corpus(
@@ -107,7 +110,7 @@ def encode_corpus(
     An interrupted call is continued at the block it was in.
     """
     mark = scratch / "encoded.json"
-    size = 2 * encoder.rightward.hidden_size
+    size, where = 2 * encoder.rightward.hidden_size, encoder.pieces.weight.device
     start = read_json(mark) if mark.is_file() and path.is_file() else 0
     table = np.lib.format.open_memmap(
         path, mode="r+" if start else "w+", dtype=np.float16, shape=(len(tokens), size)
@@ -119,8 +122,8 @@ def encode_corpus(
         for first in range(start, len(tokens), BLOCK):
             block = np.arange(first, min(first + BLOCK, len(tokens)))
             for batch in tokens.batches(block, BATCH_PIECES):
-                vectors = encoder(*tokens.padded(block[batch]))
-                table[block[batch]] = vectors.half().numpy()
+                padded = (part.to(where) for part in tokens.padded(block[batch]))
+                table[block[batch]] = encoder(*padded).half().cpu().numpy()
                 shown.advance(len(batch))
             table.flush()
             write_json(mark, int(block[-1]) + 1)

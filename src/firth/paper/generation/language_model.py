@@ -321,7 +321,7 @@ class LanguageModel:
                 ).last_hidden_state[0]
             places, rows = torch.unique(row.sources, return_inverse=True)
             scores = next_token_scores(hidden[places], row.targets, head.weight, head.bias, rows)
-            found.index_add_(0, row.owners.cpu(), scores.double().cpu())
+            found.index_add_(0, row.owners.cpu(), scores.cpu().double())
         return found.numpy()
 
     def _score_rows(self, forest: Forest, budget: int) -> npt.NDArray[np.float64]:
@@ -344,7 +344,7 @@ class LanguageModel:
             tokens, real = tokens.to(self.model.device), real.to(self.model.device)
             logits = self.model(input_ids=tokens, attention_mask=real, use_cache=False).logits
             picked = torch.gather(logits[:, :-1], 2, tokens[:, 1:, None])[..., 0].float()
-            scores = (picked - logits[:, :-1].float().logsumexp(-1)).double().cpu()
+            scores = (picked - logits[:, :-1].float().logsumexp(-1)).cpu().double()
             for i, path in enumerate(rows):
                 end = 0
                 for node in path:

@@ -153,7 +153,7 @@ class Seq2Seq(Generator):
                 scores = mixture_scores(model, model.decode(given, memory, targets), targets)
                 rows = torch.arange(len(chosen)).repeat_interleave(given.lengths.cpu())
                 sums = torch.zeros(len(chosen), dtype=torch.float64)
-                found[batch] = sums.index_add_(0, rows, scores.double().cpu()).numpy()
+                found[batch] = sums.index_add_(0, rows, scores.cpu().double()).numpy()
         return found
 
 

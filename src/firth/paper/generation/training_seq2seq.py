@@ -27,7 +27,7 @@ from firth.paper.settings import Backend, GeneratorConfig
 from firth.paper.tokens import stored_tokens
 from firth.run.errors import InputError
 from firth.run.files import write_atomically, write_json
-from firth.run.precision import number_format
+from firth.run.precision import device, number_format
 from firth.run.progress import track
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH
@@ -72,17 +72,19 @@ def train_seq2seq(
     counts = store.counts(sample(positions, _COUNTED, seed), shape.vocabulary)
     watched = store.triples(sample(held_out, _WATCHED, seed))
     start, missing = special_tokens(tokenizer)
+    where = device()
 
     def trained(name: str, roles: Sequence[Role]) -> tuple[ContextTransformer, History]:
         torch.manual_seed(derive_seed(seed, "generator", name, "start"))
         model = ContextTransformer(shape, config.dropout)
         model.start_from(counts)
+        model.to(where)
 
-        def batch_at(step: int) -> Example:
-            triples = store.triples(plan.positions(step))
-            rng = np.random.default_rng(derive_seed(seed, "generator", name, "drop", step))
+        def batch_at(number: int) -> Example:
+            triples = store.triples(plan.positions(number))
+            rng = np.random.default_rng(derive_seed(seed, "generator", name, "drop", number))
             dropped = np.stack([drop(len(triples), config.drop_neighbour, rng) for _ in roles])
-            return Example.of(triples, roles, dropped, start, missing)
+            return Example.of(triples, roles, dropped, start, missing, where)
 
         def evaluate() -> dict[str, float]:
             generator = Seq2Seq(dict.fromkeys(Role, model), tokenizer)
@@ -98,7 +100,8 @@ def train_seq2seq(
             checkpoint_steps=config.checkpoint_steps,
             seed=derive_seed(seed, "generator", name),
             report_steps=max(1, config.steps // _REPORTS),
-            bfloat16=number_format(config.precision, torch.device("cpu")) is torch.bfloat16,
+            bfloat16=number_format(config.precision, where) is torch.bfloat16,
+            accumulate=config.accumulate,
         )
         title = "Training the generator" + ("" if config.shared else f": {name}")
         scratch = workspace / SCRATCH / name
@@ -115,7 +118,7 @@ def train_seq2seq(
         files[f"{name}.safetensors"] = [int(role) for role in roles]
         parameters += sum(p.numel() for p in model.parameters())
         with write_atomically(workspace / f"{name}.safetensors") as partial:
-            save_file({n: t.detach().contiguous() for n, t in model.state_dict().items()}, partial)
+            save_file({n: t.cpu().contiguous() for n, t in model.state_dict().items()}, partial)
     generator = Seq2Seq(models, tokenizer, batch_tokens=config.batch_tokens)
     losses = held_out_losses(generator, store.triples(sample(held_out, _REPORTED, seed)))
     write_json(workspace / HISTORY, histories)
@@ -126,7 +129,7 @@ def train_seq2seq(
         "parameters": parameters,
         "train_positions": len(positions),
         "held_out_positions": len(held_out),
-        "epochs": round(config.steps / plan.batches, 3),
+        "epochs": round(config.steps * config.accumulate / plan.batches, 3),
         "held_out": losses,
     }
 
@@ -192,7 +195,7 @@ def split_positions(corpus: Corpus, share: float, seed: int) -> tuple[Indices, I
 
 
 class BatchPlan:
-    """Which positions each step trains on, a function of seed and step alone.
+    """Which positions each batch has, a function of seed and its number alone.
 
     In each epoch the positions are shuffled, sorted by the length of their longest part, and cut
     into batches of `batch_tokens`, the padding of three parts included; these are taken in random
@@ -216,9 +219,9 @@ class BatchPlan:
         """Batches of an epoch."""
         return len(self._cuts) - 1
 
-    def positions(self, step: int) -> Indices:
-        """Sentence numbers of the positions of a step, counted from 0."""
-        epoch, turn = divmod(step, self.batches)
+    def positions(self, number: int) -> Indices:
+        """Sentence numbers of the positions of a batch, counted from 0."""
+        epoch, turn = divmod(number, self.batches)
         if epoch != self._epoch:
             rng = np.random.default_rng(derive_seed(self._seed, "generator", "epoch", epoch))
             shuffled = rng.permutation(len(self._positions))
@@ -257,9 +260,10 @@ class Example:
         dropped: npt.NDArray[np.bool_],
         start: int,
         missing: int,
+        where: torch.device,
     ) -> "Example":
-        """Make an example of triples without empty parts; `start` and `missing` are token ids."""
-        where = torch.device("cpu")
+        """Make an example of triples without empty parts; `start` and `missing` are token ids, and
+        `where` is the model."""
         given = [role for role in Role if any(role is not other for other in roles)]
         texts = [triple[role] for role in given for triple in triples]
         marks: list[Tokens] = [(missing,) for _ in roles]
@@ -269,9 +273,9 @@ class Example:
             roles=roles,
             read=Packed.of([*texts, *marks], [*repeated[0], *roles], where),
             given=given,
-            dropped=torch.from_numpy(dropped),
+            dropped=torch.from_numpy(dropped).to(where),
             inputs=Packed.of([(start, *tokens[:-1]) for tokens in targets], repeated[1], where),
-            targets=torch.tensor([t for tokens in targets for t in tokens]),
+            targets=torch.tensor([t for tokens in targets for t in tokens], device=where),
         )
 
 
@@ -329,7 +333,7 @@ def _memory(model: ContextTransformer, example: Example) -> Memory:
     for i in range(marks):
         kept = ~example.dropped[i]
         sides = [known & kept[:, j, None] for j, known in enumerate(others(real, i))]
-        seen.append(torch.cat([torch.ones(n, 1, dtype=torch.bool), *sides], 1))
+        seen.append(torch.cat([kept.new_ones(n, 1), *sides], 1))
     *layers, tokens = layers
     return Memory(layers, tokens[..., 0], torch.cat(seen))
 
