@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import huggingface_hub
 import numpy as np
 import pytest
+import torch
 from sentence_transformers import SentenceTransformer
 
 from firth.evaluate import EVALUATION, models
@@ -218,8 +219,16 @@ def test_no_code_of_a_model_is_ever_run(
     given: dict[str, object] = {}
 
     class Recording:
+        device = "cpu"
+
         def __init__(self, _: str, **arguments: object) -> None:
             given.update(arguments)
+
+        def preprocess(self, texts: list[str]) -> dict[str, torch.Tensor]:
+            return {"sentence_embedding": torch.zeros(len(texts), 2)}
+
+        def __call__(self, features: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+            return features
 
         def eval(self) -> "Recording":
             return self

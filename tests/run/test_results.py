@@ -261,15 +261,27 @@ def test_the_manifest_names_all_that_is_ours_at_any_time(
 
 
 def test_a_manifest_names_nothing_outside_its_folder(tmp_path: Path) -> None:
-    """A made-up manifest is not a list of files to delete, nor is one that lists other contents."""
+    """One that leads out is none of firth's: the folder is refused, and nothing is touched."""
     out, outside = tmp_path / "out", tmp_path / "a.txt"
     publish_text(out, "1", "a.txt")
     outside.write_text("1")
-    (out / "notes.md").write_text("mine")
     values = json.loads((out / "manifest.json").read_text())
     known = values["outputs"]["a.txt"]
-    values["outputs"] |= {"../a.txt": known, str(outside): known, "notes.md": known, "": known}
-    (out / "manifest.json").write_text(json.dumps(values))
-    publish_text(out, "2", "b.txt")
-    assert contents(tmp_path / "out") == {"b.txt": "2", "notes.md": "mine"}
-    assert outside.read_text() == "1"
+    for leading_out in ("../a.txt", str(outside), ""):
+        made_up = values | {"outputs": {"a.txt": known, leading_out: known}}
+        (out / "manifest.json").write_text(json.dumps(made_up))
+        with pytest.raises(InputError, match="did not write"):
+            publish_text(out, "2", "b.txt")
+        assert contents(out) == {"a.txt": "1"}
+        assert outside.read_text() == "1"
+
+
+def test_a_manifest_is_no_list_of_files_to_delete(tmp_path: Path) -> None:
+    """What has other contents than it says is not firth's, and stays."""
+    publish_text(tmp_path, "1", "a.txt")
+    (tmp_path / "notes.md").write_text("mine")
+    values = json.loads((tmp_path / "manifest.json").read_text())
+    values["outputs"]["notes.md"] = values["outputs"]["a.txt"]
+    (tmp_path / "manifest.json").write_text(json.dumps(values))
+    publish_text(tmp_path, "2", "b.txt")
+    assert contents(tmp_path) == {"b.txt": "2", "notes.md": "mine"}

@@ -183,7 +183,7 @@ class WordIndex:
         self, text: str, place: int, most: int, among: npt.NDArray[np.bool_] | None
     ) -> Ints:
         """Sentences of a part, or of some of it, that may be among the best, in no order."""
-        lists = [(weight, found[place]) for weight, found in self._found(text)]
+        lists = [(weight, found[place]) for weight, found in self._found(text) if weight]
         if among is not None:
             lists = [(weight, sentences[among[sentences]]) for weight, sentences in lists]
         lengths = self._parts[place].lengths
