@@ -160,17 +160,17 @@ def test_killed_at_random_moments_from_outside(tiny_run: Path, tmp_path: Path) -
     (tmp_path / "work" / "whole").mkdir(parents=True)
     shutil.copytree(tiny_run, tmp_path / "work" / "whole" / "printed")
     (tmp_path / "work" / "whole.done").touch()
-    works = [f"printed: {name}" for name in ("harvest", "surrogate")]
+    works = ["printed: harvest"]
     script = Path(__file__).parents[1] / "benchmarks" / "reliability.py"
     done = subprocess.run(
-        [sys.executable, script, "kills", tmp_path / "work", "--kills", "3", "--only", *works,
+        [sys.executable, script, "kills", tmp_path / "work", "--kills", "2", "--only", *works,
          "--out", tmp_path / "kills.json"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads((tmp_path / "kills.json").read_text())
     assert [row["work"] for row in rows] == works
-    assert sum(row["kills"] for row in rows) >= 3
+    assert sum(row["kills"] for row in rows) >= 2
     assert all(row["equal"] == row["trials"] for row in rows)
 
 
