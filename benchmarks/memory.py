@@ -268,7 +268,9 @@ def verify_harvest(folder: str, _: str) -> None:
     columns = [name for name in SCHEMA.names if not name.startswith("contexts")]
     kept = pa.concat_tables(
         pq.read_table(
-            run.folder(HARVEST) / f"{split}.parquet", columns, filters=[("shard", "in", drawn)]
+            run.folder(HARVEST) / f"{split}.parquet",
+            columns=columns,
+            filters=[("shard", "in", drawn)],
         )
         for split in SPLITS
     )
