@@ -245,6 +245,7 @@ def _show_hits(found: "Search", query: str, hits: "list[Hit]", why: bool) -> Non
             value = hit.origin if hit.origin is not None else hit.cosine
             tell(f"     {by} {value:.3f}: {hit.meaning}", "dim")
         if why:
+            say()
             show_explanation(found.why(query, hit), _REASONS)
             say()
 

@@ -56,7 +56,8 @@ class CorpusConfig(Section):
     max_words: Count = 60
     """Shorter and longer sentences are stored, but are neither positions nor training centres."""
     held_out: Annotated[int, Field(ge=0), AfterValidator(_not_all)] = 20
-    """Every so-manieth document is kept from all that learns, for `firth check`; 0 holds none."""
+    """Every so-manieth document is kept from all that learns, for `firth check`; of fewer, but ten
+    or more, the last one; 0 holds none."""
 
 
 class TokenizerConfig(Section):
