@@ -16,7 +16,7 @@ from firth.cli.options import (
     start,
 )
 from firth.cli.show import show_json
-from firth.run.screen import tell, wrapped
+from firth.run.screen import tell
 
 
 _Folder = Annotated[
@@ -81,8 +81,8 @@ def report(
     evaluation: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="What firth evaluate --out wrote. Default: the run's own evaluation, if any.",
+            metavar="FOLDER",
+            help="Written by firth evaluate --out. Default: the run's own evaluation, if any.",
             show_default=False,
         ),
     ] = None,
@@ -105,6 +105,6 @@ def report(
         lacking = [{"part": part, "command": command} for part, command in found.lacking]
         show_json({"report": str(out), "verdicts": [*found.verdicts], "lacking": lacking})
         return
-    lines = [*map(wrapped, found.verdicts), f"Report: {out}"]
+    lines = [*found.verdicts, f"Report: {out}"]
     lines += [f"Not in it: {part}. To add it: {command}" for part, command in found.lacking]
     tell("\n".join(lines))

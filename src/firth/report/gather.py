@@ -93,7 +93,8 @@ def gather_report(
         lead: What the page is, in a sentence.
         asked: None: sentences that are drawn from the corpus by the run's seed, each beside the
             nearest by meaning that words do not find, or without an index beside the next one.
-        evaluation: What `firth evaluate --out FILE` wrote; None takes the run's own, if it has one.
+        evaluation: Folder that `firth evaluate --out` wrote, or its `results.json`; None takes the
+            run's own, if it has one.
 
     Raises:
         MissingStageError: There is no corpus.
@@ -144,7 +145,8 @@ def _evaluated(
     """Figures over whole sets, and the notes below them."""
     if given is None and not run.has(EVALUATION):
         return [], []
-    path = given or run.folder(EVALUATION) / "results.json"
+    path = given or run.folder(EVALUATION)
+    path = path / "results.json" if path.is_dir() else path
     found = read_json(path)
     results = found.get("results") if isinstance(found, dict) else None
     known = isinstance(results, list) and all(
@@ -152,7 +154,7 @@ def _evaluated(
     )
     if not known or results is None:
         raise InputError(
-            f"{path}: no results of an evaluation; expected what firth evaluate --out FILE writes"
+            f"{path}: no results of an evaluation; expected what firth evaluate --out FOLDER writes"
         )
     # The run's own notes are of sets that firth knows, and stand in its folder.
     remarks = found.get("notes", []) if given else []
@@ -258,7 +260,7 @@ def _nearest(searches: Sequence[Searched]) -> list[tuple[str, str]]:
 
 
 def _held_out(run: Run) -> tuple[list[tuple[str, str]], list[tuple[str, float]]]:
-    """Pairs of sentences that the Surrogate did not learn from; of each its kind and Origin's
+    """Pairs of sentences that the Surrogate did not learn from; of each its kind and its teacher's
     score."""
     teacher = Teacher.open(run)
     held = HeldOut.of(teacher, teacher.parts(None)["test"], run.config.seed)
@@ -334,7 +336,7 @@ def _notes(run: Run, evaluated: bool) -> list[str]:
         "Origin and the Surrogate learned from this run's text alone. Dice and tf-idf cost nothing: "
         "a model is worth its trouble where it is above them by more than the intervals."
     ]
-    if not evaluated or run.config.context.encoder.value != "bag":
+    if not evaluated or run.config.context.model is not None:
         notes = []
     if not run.has(SURROGATE):
         return notes
@@ -361,7 +363,8 @@ def _lacking(run: Run, origin: bool, evaluated: bool) -> Iterator[tuple[str, str
     if not evaluated:
         yield (
             "Agreement with people, on pairs that they rated",
-            f"firth evaluate {run.path} --tasks FILE --out FILE, then firth report --evaluation FILE",
+            f"firth evaluate {run.path} baseline:tfidf --task FILE --out FOLDER; then firth report "
+            "with --evaluation FOLDER",
         )
 
 

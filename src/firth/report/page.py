@@ -73,8 +73,9 @@ class Report:
         levels: What scores mean here.
         labels: What the Surrogate's labels are worth (`firth.report.recorded.labels_of`).
         curves: Title of a plot → (label of its axis, lines by name).
-        scores: Kind of held-out pair → Origin's similarities.
-        distilled: Origin similarities and Surrogate cosines of the held-out pairs.
+        scores: Kind of held-out pair → similarities by the Surrogate's teacher, which is Origin
+            unless the run has another.
+        distilled: Similarities by the teacher and Surrogate cosines of the held-out pairs.
         pairs: Examples: two sentences, and what Origin and Surrogate say of them, if they are there.
         explanations: Of some of them.
         searches: What one way of searching finds and the other does not.
@@ -111,9 +112,9 @@ def write_page(path: Path, report: Report) -> None:
     """Write the page atomically. It needs no other file, no network and no script."""
     drawn = {title: plots.lines(lines, label) for title, (label, lines) in report.curves.items()}
     if report.scores:
-        drawn["Origin similarities of held-out pairs"] = plots.histogram(report.scores)
+        drawn["Similarities that the Surrogate learns from, held-out pairs"] = plots.histogram(report.scores)
     if report.distilled:
-        drawn["Surrogate against Origin, held-out pairs"] = plots.scatter(*report.distilled)
+        drawn["Surrogate against its teacher, held-out pairs"] = plots.scatter(*report.distilled)
     source = resources.files("firth.report").joinpath("page.html").read_text(encoding="utf-8")
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible
@@ -141,7 +142,9 @@ def _groups(results: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, An
 def _placed(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows with where their intervals stand on a track that they share, in per cent."""
     known = [row[end] for row in rows for end in ("low", "value", "high") if row[end] is not None]
-    low, high = min(known, default=0) - 1, max(known, default=0) + 1
+    # Without intervals nothing says that a small difference is one: it is not drawn large.
+    margin = 1 if any(row["low"] is not None for row in rows) else 10
+    low, high = min(known, default=0) - margin, max(known, default=0) + margin
 
     def at(value: float | None) -> str | None:
         return None if value is None else f"{100 * (value - low) / (high - low):.1f}"

@@ -38,7 +38,7 @@ def lines(curves: Mapping[str, Curve], ylabel: str) -> Markup:
 
 def histogram(scores: Mapping[str, Sequence[float]]) -> Markup:
     """Overlaid histograms, one a kind of pair, on common bins."""
-    figure, axes = _figure("Origin similarity", "pairs")
+    figure, axes = _figure("similarity by the teacher", "pairs")
     together = [score for kind in scores.values() for score in kind]
     bins = np.linspace(min(together), max(together), 31).tolist()
     for colour, (name, values) in zip(_COLOURS, scores.items(), strict=False):
@@ -48,7 +48,7 @@ def histogram(scores: Mapping[str, Sequence[float]]) -> Markup:
 
 def scatter(x: Sequence[float], y: Sequence[float]) -> Markup:
     """One dot a pair."""
-    figure, axes = _figure("Origin similarity", "Surrogate cosine")
+    figure, axes = _figure("similarity by the teacher", "Surrogate cosine")
     axes.scatter(x, y, s=14, alpha=0.6, color=_COLOURS[0], edgecolors="none")
     return _svg(figure, axes, legend=False)
 

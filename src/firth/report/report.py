@@ -25,7 +25,8 @@ def write_report(
     Args:
         run: The run, or its folder. Nothing in it is changed.
         out: File that is written.
-        evaluation: What `firth evaluate --out FILE` wrote; None takes the run's own, if it has one.
+        evaluation: Folder that `firth evaluate --out` wrote, or its `results.json`; None takes the
+            run's own, if it has one.
         force: Replace `out`.
 
     Returns:
