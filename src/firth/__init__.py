@@ -65,11 +65,11 @@ if TYPE_CHECKING:
     from firth.index.add import add_documents
     from firth.index.index import Index
     from firth.origin.origin import Origin
+    from firth.report.report import write_report
     from firth.reuse.compare import compare_documents
     from firth.reuse.duplicates import duplicates
     from firth.reuse.mine import mine
     from firth.run.remote import pull, push
-    from firth.report.report import write_report
     from firth.scale.scale import Scale
     from firth.search.search import Search
     from firth.searchable import build

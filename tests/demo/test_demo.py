@@ -93,9 +93,7 @@ def test_the_evaluation_compares_all_systems_on_the_same_pairs(evaluated: Run) -
 
 def test_the_report_shows_everything_and_escapes_it(evaluated: Run) -> None:
     """Pairs, contexts, results, table and plots are in one page without outside resources."""
-    report = gather_report(
-        evaluated, "demo", "", Asked(PAIRS, (0,), ("Where is the ship?",))
-    )
+    report = gather_report(evaluated, "demo", "", Asked(PAIRS, (0,), ("Where is the ship?",)))
     path = evaluated.path / REPORT
     write_page(path, report)
     page = path.read_text(encoding="utf-8")

@@ -145,7 +145,7 @@ def test_the_page_shows_the_figures(tmp_path: Path) -> None:
     text = (tmp_path / "a.html").read_text(encoding="utf-8")
     for figure in ("61.2", "58.0", "64.0", "1,225", "undefined", "0.250", "0.500", "0.750",
                    "90 %", "80 %", "10 %", "nearer to people's for 700",
-                   "4,321", "68.5 [60.5, 75.5]", "0.1 %", "50 %", "–"):  # fmt: skip
+                   "4,321", "68.5 [60.5, 75.5]", "0.1 %", "50 %"):  # fmt: skip
         assert figure in text
     assert text.count("<svg") == 3
 

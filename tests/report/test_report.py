@@ -9,6 +9,7 @@ import pytest
 from firth.corpus import CORPUS
 from firth.index import INDEX
 from firth.report.report import write_report
+from firth.run.config import Config
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
 from firth.search.search import By, Search
@@ -58,7 +59,8 @@ def test_a_corpus_alone_has_a_report(tiny_run: Path, tmp_path: Path) -> None:
     folder = only_corpus(tiny_run, tmp_path / "bare")
     found = write_report(folder, tmp_path / "a.html")
     assert found.facts["documents"] != "0"
-    assert not (found.pairs or found.explanations or found.searches or found.levels)
+    for part in (found.pairs, found.explanations, found.searches, found.levels):
+        assert not part
     assert len(found.lacking) == 5
     assert all(command.startswith("firth ") for _, command in found.lacking)
 
@@ -86,11 +88,11 @@ def test_an_evaluation_is_drawn_and_anything_else_is_refused(
     assert (len(found.results), [*found.notes], len(found.lacking)) == (1, ["Few."], 4)
     for other in ({"results": [{}]}, {"results": 3}, [], {}):
         given.write_text(json.dumps(other))
-        with pytest.raises(InputError, match="results.json: no results"):
+        with pytest.raises(InputError, match="no results of an evaluation"):
             write_report(folder, tmp_path / "b.html", evaluation=given)
 
 
 def test_a_run_without_a_corpus_has_none(tmp_path: Path) -> None:
     """There is nothing to tell."""
     with pytest.raises(MissingStageError, match="corpus"):
-        write_report(Run(tmp_path / "new", Run.open(tmp_path).config), tmp_path / "a.html")
+        write_report(Run(tmp_path / "new", Config()), tmp_path / "a.html")

@@ -18,7 +18,6 @@ from firth.cli.options import (
 from firth.cli.show import show_json
 from firth.run.screen import tell
 
-
 _Folder = Annotated[
     Path,
     typer.Argument(metavar="RUN", help="Folder of the run.", show_default=False, file_okay=False),

@@ -139,9 +139,7 @@ def gather_report(
     )
 
 
-def _evaluated(
-    run: Run, given: Path | None
-) -> tuple[Sequence[Mapping[str, Any]], Sequence[str]]:
+def _evaluated(run: Run, given: Path | None) -> tuple[Sequence[Mapping[str, Any]], Sequence[str]]:
     """Figures over whole sets, and the notes below them."""
     if given is None and not run.has(EVALUATION):
         return [], []
@@ -204,7 +202,9 @@ def _levels(run: Run) -> list[Level]:
             scale = Scale.current(run, scorer)
         except FirthError:  # Origin is not built any more
             scale = None
-        for rate in _RATES if scale else ():
+        if scale is None:
+            continue
+        for rate in _RATES:
             with suppress(InputError):  # too few pairs were drawn to tell
                 score = scale.threshold(rate)
                 near = scale.levels.get(Pairs.NEIGHBOURS)
@@ -333,8 +333,8 @@ def _sets(run: Run) -> Iterator[EvaluationSet]:
 def _notes(run: Run, evaluated: bool) -> list[str]:
     """What the figures mean."""
     notes = [
-        "Origin and the Surrogate learned from this run's text alone. Dice and tf-idf cost nothing: "
-        "a model is worth its trouble where it is above them by more than the intervals."
+        "Origin and the Surrogate learned from this run's text alone. Dice and tf-idf cost "
+        "nothing: a model is worth its trouble where it is above them by more than the intervals."
     ]
     if not evaluated or run.config.context.model is not None:
         notes = []

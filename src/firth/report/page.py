@@ -76,7 +76,7 @@ class Report:
         scores: Kind of held-out pair → similarities by the Surrogate's teacher, which is Origin
             unless the run has another.
         distilled: Similarities by the teacher and Surrogate cosines of the held-out pairs.
-        pairs: Examples: two sentences, and what Origin and Surrogate say of them, if they are there.
+        pairs: Examples: two sentences, and what Origin and Surrogate, if there, say of them.
         explanations: Of some of them.
         searches: What one way of searching finds and the other does not.
         beside: Origin beside tf-idf, set by set.
@@ -112,7 +112,9 @@ def write_page(path: Path, report: Report) -> None:
     """Write the page atomically. It needs no other file, no network and no script."""
     drawn = {title: plots.lines(lines, label) for title, (label, lines) in report.curves.items()}
     if report.scores:
-        drawn["Similarities that the Surrogate learns from, held-out pairs"] = plots.histogram(report.scores)
+        drawn["Similarities by the Surrogate's teacher, held-out pairs"] = plots.histogram(
+            report.scores
+        )
     if report.distilled:
         drawn["Surrogate against its teacher, held-out pairs"] = plots.scatter(*report.distilled)
     source = resources.files("firth.report").joinpath("page.html").read_text(encoding="utf-8")
@@ -149,9 +151,7 @@ def _placed(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     def at(value: float | None) -> str | None:
         return None if value is None else f"{100 * (value - low) / (high - low):.1f}"
 
-    return [
-        {**row, "at": {end: at(row[end]) for end in ("low", "value", "high")}} for row in rows
-    ]
+    return [{**row, "at": {end: at(row[end]) for end in ("low", "value", "high")}} for row in rows]
 
 
 def _visible(value: object) -> object:
