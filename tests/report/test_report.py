@@ -36,6 +36,8 @@ def test_two_reports_have_the_same_bytes(ensemble_run: Run, tmp_path: Path) -> N
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert page == (tmp_path / "b.html").read_text(encoding="utf-8")
     assert "<script" not in page
+    write_report(ensemble_run, tmp_path / "c.html", seed=14)
+    assert page != (tmp_path / "c.html").read_text(encoding="utf-8")
 
 
 def test_either_way_of_searching_shows_what_the_other_has_not(

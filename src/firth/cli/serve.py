@@ -11,6 +11,7 @@ from firth.cli.options import (
     OutFile,
     PresetOption,
     Quiet,
+    Seed,
     Settings,
     asked_run,
     start,
@@ -89,6 +90,7 @@ def report(
     settings: Settings = None,
     as_json: AsJson = False,
     force: Force = False,
+    seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a run as one page of HTML: what it read, what scores mean, reasons, search.
@@ -99,7 +101,7 @@ def report(
     from firth.report.report import write_report
 
     run = asked_run(folder, preset, settings)
-    found = write_report(run, out, evaluation=evaluation, force=force)
+    found = write_report(run, out, evaluation=evaluation, seed=seed, force=force)
     if as_json:
         lacking = [{"part": part, "command": command} for part, command in found.lacking]
         show_json({"report": str(out), "verdicts": [*found.verdicts], "lacking": lacking})

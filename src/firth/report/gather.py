@@ -83,8 +83,9 @@ class Asked:
 
 
 def gather_report(
-    run: Run, title: str, lead: str, asked: Asked | None = None, evaluation: Path | None = None
-) -> Report:
+    run: Run, title: str, lead: str, asked: Asked | None = None, *,
+    evaluation: Path | None = None, seed: int | None = None,
+) -> Report:  # fmt: skip
     """Score, explain and search with a run's models, and read what its stages recorded.
 
     Args:
@@ -95,6 +96,7 @@ def gather_report(
             nearest by meaning that words do not find, or without an index beside the next one.
         evaluation: Folder that `firth evaluate --out` wrote, or its `results.json`; None takes the
             run's own, if it has one.
+        seed: Of what is drawn; None takes the run's.
 
     Raises:
         MissingStageError: There is no corpus.
@@ -105,10 +107,11 @@ def gather_report(
     has_origin = all(run.has(stage) for stage in Origin.reads(run))
     origin = Origin.open(run) if has_origin else None
     surrogate = open_encoder(str(run.folder(SURROGATE))) if run.has(SURROGATE) else None
-    drawn = asked.queries if asked else _drawn(run)
+    seed = run.config.seed if seed is None else seed
+    drawn = asked.queries if asked else _drawn(run, seed)
     searches = _searched(run, drawn) if run.has(INDEX) else []
     if asked is None:
-        pairs = _nearest(searches) or _following(run)
+        pairs = _nearest(searches) or _following(run, seed)
         asked = Asked(pairs, range(min(2, len(pairs))), drawn)
     check = _check(run)
     compared = _beside(run, origin) if origin else []
@@ -224,19 +227,19 @@ def _scored(
     return [(*pair, one, two) for pair, one, two in zip(pairs, scores, cosines, strict=True)]
 
 
-def _drawn(run: Run) -> list[str]:
-    """Sentences of the corpus, none short or long, drawn by the run's seed."""
+def _drawn(run: Run, seed: int) -> list[str]:
+    """Sentences of the corpus, none short or long, drawn at random."""
     corpus = Corpus.open(run)
-    return [corpus.text(number) for number in _chosen(run, corpus, _good(corpus))]
+    return [corpus.text(number) for number in _chosen(corpus, seed, _good(corpus))]
 
 
-def _following(run: Run) -> list[tuple[str, str]]:
-    """Sentences that follow one another in a document, drawn by the run's seed."""
+def _following(run: Run, seed: int) -> list[tuple[str, str]]:
+    """Sentences that follow one another in a document, drawn at random."""
     corpus = Corpus.open(run)
     good = _good(corpus)
     document = corpus.document_of(np.arange(len(good)))
     first = good[:-1] & good[1:] & (document[:-1] == document[1:])
-    numbers = _chosen(run, corpus, np.append(first, False))
+    numbers = _chosen(corpus, seed, np.append(first, False))
     return [(corpus.text(number), corpus.text(number + 1)) for number in numbers]
 
 
@@ -245,10 +248,10 @@ def _good(corpus: Corpus) -> "np.ndarray[Any, np.dtype[np.bool_]]":
     return (low <= corpus.word_counts) & (corpus.word_counts <= high)
 
 
-def _chosen(run: Run, corpus: Corpus, good: "np.ndarray[Any, np.dtype[np.bool_]]") -> list[int]:
+def _chosen(corpus: Corpus, seed: int, good: "np.ndarray[Any, np.dtype[np.bool_]]") -> list[int]:
     """Numbers of sentences with different texts, in the order of the corpus."""
     able = good.nonzero()[0]
-    chance = np.random.default_rng(derive_seed(run.config.seed, "report"))
+    chance = np.random.default_rng(derive_seed(seed, "report"))
     numbers = chance.choice(able, min(len(able), 2 * _DRAWN), replace=False).tolist()
     distinct = {corpus.text(number): number for number in numbers}
     return sorted([*distinct.values()][:_DRAWN])

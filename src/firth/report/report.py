@@ -9,7 +9,7 @@ from firth.run.run import Run
 
 _LEAD = (
     "What this run read, what it learned of it, and what that is worth. Sentences that are shown "
-    "were drawn by the run's seed, not chosen."
+    "were drawn at random, not chosen."
 )
 
 
@@ -18,6 +18,7 @@ def write_report(
     out: str | Path,
     *,
     evaluation: str | Path | None = None,
+    seed: int | None = None,
     force: bool = False,
 ) -> Report:
     """Write what is to be known of a run as one page of HTML, which needs no other file.
@@ -27,6 +28,7 @@ def write_report(
         out: File that is written.
         evaluation: Folder that `firth evaluate --out` wrote, or its `results.json`; None takes the
             run's own, if it has one.
+        seed: Of the sentences that are drawn; None takes the run's.
         force: Replace `out`.
 
     Returns:
@@ -44,6 +46,6 @@ def write_report(
     path, run = Path(out), Run.open(run)
     claim_file(path, force)
     given = None if evaluation is None else Path(evaluation)
-    found = gather_report(run, run.path.resolve().name, _LEAD, evaluation=given)
+    found = gather_report(run, run.path.resolve().name, _LEAD, evaluation=given, seed=seed)
     write_page(path, found)
     return found
