@@ -1,5 +1,6 @@
 """Tiny inputs and models, built offline and shared by all tests."""
 
+import gc
 import importlib.util
 import json
 import os
@@ -41,6 +42,15 @@ def benchmark(name: str) -> ModuleType:
 def quiet() -> None:
     """No bars, whatever a command run by an earlier test has switched on."""
     progress.set_quiet(True)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def settled() -> Iterator[None]:
+    """What stays (libraries, above all) is looked at for garbage once: each training collects it,
+    and would look at a million objects again."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
