@@ -81,7 +81,8 @@ def encode(
         str, typer.Option(help="Of the numbers: `float32`, `float16`, `int8` or `binary`.")
     ] = "float32",
     text_field: Annotated[
-        str | None, typer.Option(help="Field of the text in records. Default: text.")
+        str | None,
+        typer.Option(help="Field of the text in records, or several: subject,body. Default: text."),
     ] = None,
     id_field: Annotated[
         str | None, typer.Option(help="Field of their names. Default: id, if there is one.")

@@ -36,6 +36,7 @@ class CorpusConfig(Section):
     """Files, folders, globs, each also in a store (`s3://bucket/texts`), or `hub:NAME`, in the
     order in which they are read."""
     text_field: str = "text"
+    """Field of the text; of several (`subject,body`), what each holds follows as a paragraph."""
     id_field: str | None = None
     """Field of the document's name; by default `id` where a record has it, else file and line."""
     date_field: str | None = None
