@@ -227,8 +227,7 @@ def test_a_start_from_scratch_stands_in_the_table(whole_run: Run, sets: Path) ->
     asked = Options(start=(str(own), f"scratch:{own}"), train_pairs=16, learn_from=(learned,))
     rows = rows_of(reproduce("table4", whole_run, sets, options=asked))
     folder, name = own.parts[-2:]
-    as_it_is, random = rows[f"{folder}/{name} (Surrogate base)"], rows[f"scratch:{folder}/{name}"]
-    assert as_it_is[0] != random[0]
-    assert f"scratch:{folder}/{name}, trained" in rows
+    expected = {f"scratch:{folder}/{name}{what}" for what in ("", ", trained")}
+    assert expected <= rows.keys()
     kept = whole_run.path / "reproduce" / "models" / f"scratch-{folder}-{name}" / "triplets-16"
     assert (kept / "modules.json").is_file()
