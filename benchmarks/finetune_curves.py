@@ -50,7 +50,9 @@ def plain_start(surrogate: Path, vectors: Path | None, folder: Path, seed: int =
     rng = np.random.default_rng(seed)
     bag = None if vectors is None else WordBag.load(vectors)
     width = module.embedding_dim if bag is None else bag.vectors.shape[1]
-    table = rng.standard_normal((len(vocabulary), width)).astype(np.float32) / np.sqrt(width)
+    table = rng.standard_normal((len(vocabulary), width)).astype(np.float32) / np.float32(
+        np.sqrt(width)
+    )
     if bag is not None:
         rows = {word: row for row, word in enumerate(bag.vocabulary)}
         words = list(vocabulary)
