@@ -183,7 +183,7 @@ def test_random_weights_learn_at_their_own_rate(
     """Of a transformer from scratch the rate is that of random weights, not that of weights that
     have learned: at 2e-5 a rival from scratch would learn next to nothing."""
     file = write(scored_rows(40))
-    rates = {}
+    rates: dict[str, float] = {}
     for name in (str(tiny_bert), f"scratch:{tiny_bert}"):
         found = finetune("pairs", name, tmp_path / str(len(rates)), data=[file], epochs=1,
                          resamples=10)  # fmt: skip
