@@ -197,13 +197,14 @@ def test_lists_are_those_of_one_sort(
         patch.setattr("firth.index.words._AT_ONCE", at_once)
         write_lists(folder, texts)
     pairs = sorted((term, n) for n, text in enumerate(texts) for term in {*hashes(text)})
-    terms, frequencies = np.unique([term for term, _ in pairs], return_counts=True)
+    every = np.array([term for term, _ in pairs], np.uint64)
+    terms, frequencies = np.unique(every, return_counts=True)
     squares = np.log((1 + len(texts)) / (1 + frequencies)) ** 2
     sums = np.zeros(len(texts))
     for (_, sentence), square in zip(pairs, np.repeat(squares, frequencies), strict=True):
         sums[sentence] += square
     wanted = {
-        "terms": terms.astype(np.uint64),
+        "terms": terms,
         "term_bounds": np.concatenate(([0], np.cumsum(frequencies))).astype(np.int64),
         "term_sentences": np.array([n for _, n in pairs], np.uint32),
         "lengths": np.sqrt(sums).astype(np.float32),
