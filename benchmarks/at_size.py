@@ -280,11 +280,9 @@ def ask_usearch(effort: int) -> Callable[[Path, str], Measured]:
 def tokens(texts: list[str]) -> Any:
     """As bm25s has them, with stems of firth's kind."""
     import bm25s
-    from snowballstemmer import stemmer
+    from Stemmer import Stemmer
 
-    return bm25s.tokenize(
-        texts, stopwords="en", stemmer=stemmer("porter").stemWords, show_progress=False
-    )
+    return bm25s.tokenize(texts, stopwords="en", stemmer=Stemmer("porter"), show_progress=False)
 
 
 def build_bm25s(folder: Path, model: str) -> Measured:

@@ -16,7 +16,7 @@ from firth.corpus.build import losses
 from firth.corpus.corpus import Corpus
 from firth.corpus.inputs import resolve_inputs
 from firth.evaluate.label_free import check as run_check
-from firth.pipeline import bring_up_to_date
+from firth.pipeline import bring_up_to_date, needed
 from firth.pipeline import check as check_run
 from firth.run.config import Config
 from firth.run.engine import HERE, Engine
@@ -141,14 +141,13 @@ def build(
     opened = opened.changed({**sections, "corpus": corpus, "seed": seed})
     check_run(opened, str(folder))
     start = perf_counter()
-    read = bring_up_to_date(opened, CORPUS, engine=engine)[CORPUS.name]
-    outcomes = bring_up_to_date(opened, engine=engine)
+    outcomes = bring_up_to_date(opened, CORPUS, engine=engine)
+    following = [stage for stage in needed(opened) if stage is not CORPUS]
+    outcomes |= bring_up_to_date(opened, *following, engine=engine)
     return Searchable(
         run=folder,
-        corpus=read.manifest.summary,
-        built=tuple(
-            name for name, done in (outcomes | {CORPUS.name: read}).items() if not done.reused
-        ),
+        corpus=outcomes[CORPUS.name].manifest.summary,
+        built=tuple(name for name, done in outcomes.items() if not done.reused),
         seconds=perf_counter() - start,
         check=checked(opened),
         threshold=_threshold(Scale.current(opened, Scorer.VECTORS)),

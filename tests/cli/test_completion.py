@@ -15,6 +15,7 @@ def test_words_are_completed(
 ) -> None:
     """What bash asks after a tab is answered with the command, or the option, that was begun."""
     monkeypatch.setattr(sys, "argv", ["firth"])
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", None)  # not: python -m pytest
     monkeypatch.setenv("_FIRTH_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", typed)
     monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))

@@ -296,10 +296,29 @@ def test_held_out_documents_are_apart(tmp_path: Path, every: int) -> None:
     assert sum(source.held_out for source in sources) == len(expected)
 
 
+@pytest.mark.parametrize("documents", [10, 19])
+def test_of_few_documents_the_last_is_apart(tmp_path: Path, documents: int) -> None:
+    """So that something can be asked of small corpora; nothing else differs from a corpus of which
+    every so-manieth was asked for, as many as there are."""
+    texts = [f"First text {n} is here. Second text {n} is there." for n in range(documents)]
+    (tmp_path / "a.jsonl").write_bytes(json_lines([*texts, texts[0]]))
+    files = []
+    for name, every in (("few", 20), ("asked", documents)):
+        run = create(tmp_path / name, [tmp_path / "a.jsonl"], held_out=every)
+        assert build_corpus(run).manifest.summary["held_out"] == 1
+        assert Corpus.held_out(run).text(0) == f"First text {documents - 1} is here."
+        folder = run.path / "corpus"
+        files.append({
+            path.relative_to(folder): path.read_bytes()
+            for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json"
+        })  # fmt: skip
+    assert files[0] == files[1]
+
+
 def test_a_corpus_that_holds_none_out(tmp_path: Path) -> None:
-    """Fewer documents than `held_out` hold none out: an empty corpus, not an error; all of them
-    cannot be held out."""
-    (tmp_path / "a.jsonl").write_bytes(json_lines(f"Text {n}." for n in range(19)))
+    """Fewer than ten documents hold none out: an empty corpus, not an error; all of them cannot be
+    held out."""
+    (tmp_path / "a.jsonl").write_bytes(json_lines(f"Text {n}." for n in range(9)))
     run = create(tmp_path / "run", [tmp_path / "a.jsonl"])
     build_corpus(run)
     empty = Corpus.held_out(run)

@@ -97,3 +97,5 @@ def test_a_field_that_no_record_has_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", [{"text": "One text here."}])
     with pytest.raises(InputError, match="no record has the field 'thread'"):
         Corpus.build(path, tmp_path / "run", group_by="thread")
+    with pytest.raises(InputError, match="no usable field 'body'"):  # which is to blame then
+        Corpus.build(path, tmp_path / "run", group_by="thread", text_field="body")

@@ -87,6 +87,32 @@ def test_a_named_id_field_must_be_there(tmp_path: Path) -> None:
     assert "'body', 'id'" in problems[0].detail
 
 
+ROWS = [{"subject": "Locked out", "body": "I cannot log in."}, {"subject": "Thanks", "body": None}]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_a_text_of_several_fields(tmp_path: Path, form: str) -> None:
+    """Each begins a paragraph, in the order in which they are asked for; what one lacks, others
+    may have. A table has to have all the columns, and a record one of the fields."""
+    path = tmp_path / f"a.{form}"
+    if form == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    elif form == "csv":
+        path.write_text("subject,body\nLocked out,I cannot log in.\nThanks,\n")
+    else:
+        pq.write_table(pa.Table.from_pylist(ROWS), path)
+    records, problems = read(path, text_field="body, subject")
+    assert not problems
+    texts = [record.text.strip() for record in records]
+    assert texts == ["I cannot log in.\n\nLocked out", "Thanks"]
+    records, problems = read(path, text_field="subject,answer")
+    assert len(records) == (2 if form == "jsonl" else 0)
+    assert [problem.reason for problem in problems] == [Reason.MISSING_FIELD] * (not records)
+    _, problems = read(path, text_field="question,answer")
+    assert {problem.reason for problem in problems} == {Reason.MISSING_FIELD}
+    assert "--text-field" in problems[0].detail
+
+
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_truncated_json_lines(tmp_path: Path, ending: str) -> None:
     """What came before the break is kept, and the break is one problem, whatever line it cuts."""

@@ -35,7 +35,9 @@ def test_pairs_are_compared_as_by_loops(space: WordSpace, texts: list[str], bloc
         table = StemTable.of(space, texts)
         learned, directions = table.products(left, right)
         squares = table.squares()
-        compared = list(table.alike(left, right))
+        compared = [
+            part for cells in table.alike(left, right) for part in cells.by_pair(cells.alike)
+        ]
     stems = [space.stems(text) for text in texts]
     sums = [space.learned(each).sum(axis=0) for each in stems]
     own = [spelled((stem, space.rarity(stem)) for stem in each) for each in stems]

@@ -9,6 +9,7 @@ import pytest
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.library import Library
+from firth.index.add import add_documents
 from firth.reuse.duplicates import Duplicates, duplicates, numbers_of, reading_ranks
 from firth.reuse.kinds import Kind, Unit
 from firth.run.errors import InputError, MissingStageError
@@ -140,6 +141,21 @@ def test_documents_rank_as_they_were_read(run: Path) -> None:
     titles = [library.document_title(int(d)) for d in np.argsort(ranks)]
     assert titles == [f"T{n}" for n in range(40)]
     assert len({*ranks.tolist()}) == 40
+
+
+def test_the_last_of_few_documents_ranks_last(tmp_path: Path) -> None:
+    """It alone is held out; what is added later comes after it."""
+    for name, first, last in (("few", 0, 12), ("later", 12, 22)):
+        rows = (
+            json.dumps({"id": f"d{n}", "text": f"Text number {n}."}) for n in range(first, last)
+        )
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(rows))
+    Corpus.build(tmp_path / "few.jsonl", tmp_path / "run")
+    add_documents(tmp_path / "later.jsonl", tmp_path / "run")
+    library = Library.open(tmp_path / "run")
+    assert library.parts[1].n_documents == 1  # the premise
+    order = np.argsort(reading_ranks(library, 20))
+    assert [library.document_id(int(d)) for d in order] == [f"d{n}" for n in range(22)]
 
 
 @pytest.mark.parametrize("name", ["groups.jsonl", "groups.parquet"])

@@ -28,8 +28,26 @@ def test_a_group_is_a_star(edges: set[tuple[int, int]]) -> None:
     assert all(left in taken or right in taken for left, right in edges)
 
 
+@given(EDGES, EDGES)
+def test_looking_further_loses_nothing(
+    sure: set[tuple[int, int]], alike: set[tuple[int, int]]
+) -> None:
+    """What sure pairs put into groups is in one with any other pairs besides; nothing is in two;
+    and each copy was paired with its original, or is a sure copy of what was."""
+    few, found = stars(pairs(sure)), stars(pairs(sure), pairs(alike - sure))
+    taken = [item for star in found for item in (star.original, *star.copies.tolist())]
+    assert len(taken) == len(set(taken))
+    assert {n for star in few for n in (star.original, *star.copies.tolist())} <= set(taken)
+    for star in found:
+        near = {b for a, b in sure | alike if a == star.original}
+        near |= {b for a, b in sure if a in near}
+        assert set(star.copies.tolist()) <= near
+
+
 def test_a_chain_is_no_group() -> None:
     """0 is like 1, and 1 like 2, but 2 is not like 0."""
     (star,) = stars(pairs({(0, 1), (1, 2)}))
     assert (star.original, star.copies.tolist()) == (0, [1])
+    (star,) = stars(NONE, pairs({(0, 1), (1, 2)}))
+    assert star.copies.tolist() == [1]
     assert stars(NONE) == []

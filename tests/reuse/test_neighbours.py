@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from firth.lexical.arrays import Singles
-from firth.reuse.neighbours import NONE, Pairs, similar_pairs
+from firth.reuse.neighbours import Pairs, similar_pairs
 
 
 def vectors(n: int = 600, copies: int = 200) -> Singles:
@@ -82,12 +82,10 @@ def test_the_pairs_are_those_of_sentence_transformers() -> None:
         assert score == pytest.approx(theirs[int(left), int(right)], abs=1e-5)
 
 
-def test_pairs_are_joined_and_renamed() -> None:
-    """Of a pair that both have, the first's score stays; renamed pairs are in order again."""
-    one = Pairs(np.array([0]), np.array([1]), np.array([0.5], np.float32), 0.5)
-    two = Pairs(np.array([0, 1]), np.array([1, 2]), np.array([0.9, 0.8], np.float32), 0.8)
-    both = one.joined(two)
-    assert as_set(both) == {(0, 1), (1, 2)}
-    assert both.scores.tolist() == pytest.approx([0.5, 0.8])
-    assert as_set(two.of(np.array([9, 4, 6]))) == {(4, 9), (4, 6)}
-    assert as_set(NONE.joined(two).above(0.85)) == {(0, 1)}
+def test_pairs_are_renamed_and_chosen() -> None:
+    """Renamed pairs are in order again; of some, those of a score or those asked for are left."""
+    pairs = Pairs(np.array([0, 1]), np.array([1, 2]), np.array([0.9, 0.8], np.float32), 0.8)
+    assert as_set(pairs.of(np.array([9, 4, 6]))) == {(4, 9), (4, 6)}
+    assert as_set(pairs.above(0.85)) == {(0, 1)}
+    assert as_set(pairs.where(np.array([False, True]))) == {(1, 2)}
+    assert pairs.above(0.85).threshold == 0.85

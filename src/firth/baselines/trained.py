@@ -54,34 +54,34 @@ TRAINED: Mapping[str, Trained] = {
     "skip-gram": Trained(
         "mean of skip-gram word vectors (word2vec, by gensim)",
         "firth.baselines.word2vec",
-        ("gensim", "snowballstemmer"),
+        ("gensim", "PyStemmer"),
         extra="baselines",
     ),
     "cbow": Trained(
         "mean of CBOW word vectors (word2vec, by gensim)",
         "firth.baselines.word2vec",
-        ("gensim", "snowballstemmer"),
+        ("gensim", "PyStemmer"),
         extra="baselines",
     ),
     "siamese-cbow": Trained(
         "mean of word vectors that tell a sentence's neighbours from others (Kenter et al. 2016)",
         "firth.baselines.cbos",
-        ("snowballstemmer",),
+        ("PyStemmer",),
     ),
     "cbos": Trained(
         "sum of word vectors, predicted from the neighbours' sums (Yuan & Zhang)",
         "firth.baselines.cbos",
-        ("snowballstemmer",),
+        ("PyStemmer",),
     ),
     "bag": Trained(
         "weighted sum of word vectors, by contrast with all other sentences of a batch",
         "firth.baselines.bag",
-        ("torch", "snowballstemmer"),
+        ("torch", "PyStemmer"),
     ),
     "skip-thought": Trained(
         "last state of a GRU that helps to write the sentences before and after",
         "firth.baselines.skip_thought",
-        ("torch", "snowballstemmer"),
+        ("torch", "PyStemmer"),
     ),
     **{
         name: Trained(summary, "firth.baselines.unsupervised", _TUNING, LIMITS)

@@ -114,7 +114,13 @@ Inputs = Annotated[
     list[str],
     typer.Argument(metavar="INPUT...", help="Files, folders, globs; s3://…, gs://…; or hub:NAME."),
 ]
-TextField = Annotated[str | None, typer.Option(help="Field of the text in records. Default: text.")]
+TextField = Annotated[
+    str | None,
+    typer.Option(
+        help="Field of the text in records; subject,body: of several, one after the other. "
+        "Default: text."
+    ),
+]
 IdField = Annotated[
     str | None, typer.Option(help="Field of a document's name. Default: id, if there is one.")
 ]

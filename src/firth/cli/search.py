@@ -81,7 +81,8 @@ def encode(
         str, typer.Option(help="Of the numbers: `float32`, `float16`, `int8` or `binary`.")
     ] = "float32",
     text_field: Annotated[
-        str | None, typer.Option(help="Field of the text in records. Default: text.")
+        str | None,
+        typer.Option(help="Field of the text in records, or several: subject,body. Default: text."),
     ] = None,
     id_field: Annotated[
         str | None, typer.Option(help="Field of their names. Default: id, if there is one.")
@@ -245,6 +246,7 @@ def _show_hits(found: "Search", query: str, hits: "list[Hit]", why: bool) -> Non
             value = hit.origin if hit.origin is not None else hit.cosine
             tell(f"     {by} {value:.3f}: {hit.meaning}", "dim")
         if why:
+            say()
             show_explanation(found.why(query, hit), _REASONS)
             say()
 

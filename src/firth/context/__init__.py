@@ -5,7 +5,7 @@ from firth.run.stage import Stage
 CONTEXT = Stage(
     "context",
     "firth train context --run",
-    libraries=("snowballstemmer", "torch", "transformers"),
+    libraries=("PyStemmer", "torch", "transformers"),
 )
 ADAPT = Stage(
     "adapt",

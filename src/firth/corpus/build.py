@@ -31,6 +31,8 @@ BAD_DATES = "bad_dates.jsonl"
 READING = tuple(f"corpus.{name}" for name in CorpusConfig.model_fields if name != "inputs")
 """Settings that say how documents are read and stored."""
 _SHOWN = 3
+_ENOUGH = 10
+"""Documents of which one can be kept apart."""
 
 
 def build_corpus(run: Run, engine: Engine = HERE) -> Outcome:
@@ -118,12 +120,20 @@ def _build(
     config: CorpusConfig,
     engine: Engine,
 ) -> Mapping[str, Any]:
-    with starting_over(workspace):
-        (workspace / HELD_OUT).mkdir()
-        written = _write(workspace, sources, lost, config, engine)
-        for folder in (workspace, workspace / HELD_OUT):
-            write_settings(folder, config)
-    return written
+    def written(every: int) -> Mapping[str, Any]:
+        with starting_over(workspace):
+            (workspace / HELD_OUT).mkdir()
+            summary = _write(workspace, sources, lost, config, engine, every)
+            for folder in (workspace, workspace / HELD_OUT):
+                write_settings(folder, config)
+        return summary
+
+    summary = written(config.held_out)
+    documents = summary["documents"] + summary["held_out"]
+    if _ENOUGH <= documents < config.held_out:
+        # How few there are is known at the end only: they are read again, the last one apart.
+        summary = written(documents)
+    return summary
 
 
 @contextmanager
@@ -154,7 +164,9 @@ def _write(
     lost: Sequence[Problem],
     config: CorpusConfig,
     engine: Engine,
+    every: int,
 ) -> dict[str, Any]:
+    """Read, sort out and store documents, every so-manieth of them apart (0: none)."""
     duplicates, title = 0, "Reading documents (bytes)"
     limits = config.min_words, config.max_words
     with (
@@ -199,7 +211,7 @@ def _write(
                 dropped.write(dropped_line(item.record, kept))
             else:
                 number = writer.documents + held_out.documents + 1
-                aside = config.held_out and number % config.held_out == 0
+                aside = every and number % every == 0
                 (held_out if aside else writer).append(item)
     if not writer.documents:
         raise InputError(f"no document in {len(sources)} file(s) can be used{skips.explained()}")

@@ -56,7 +56,8 @@ def read_grouped(
                 _store(database, item, read)
                 read += 1
             starts.append(read)
-        if not database.execute("SELECT count(*) FROM groups").fetchone()[0]:
+        records = database.execute("SELECT 1 FROM items WHERE date != '' LIMIT 1").fetchone()
+        if records and not database.execute("SELECT 1 FROM groups LIMIT 1").fetchone():
             raise InputError(
                 f"corpus.group_by: no record has the field {config.group_by!r}, or all values of "
                 "it are empty; expected the name of a field that related records have in common"

@@ -82,12 +82,17 @@ def read_source(source: Source, config: CorpusConfig, advance: Advance) -> Itera
 
 def _record(fields: Mapping[str, object], source: str, line: int, config: CorpusConfig) -> Item:
     """The record in a mapping of field names to values, or what is wrong with it."""
-    text, name = fields.get(config.text_field), f"{source}:{line}"
-    if config.text_field not in fields:
+    names, name = _text_fields(config), f"{source}:{line}"
+    parts = {field: fields[field] for field in names if field in fields}
+    if not parts:
         return Problem(source, line, Reason.MISSING_FIELD, _missing(config.text_field, fields))
-    if not isinstance(text, str):
-        detail = f"field {config.text_field!r} is {type(text).__name__}, expected a string"
-        return Problem(source, line, Reason.NOT_TEXT, detail)
+    if len(names) > 1:  # what one of several lacks, the others may have
+        parts = {field: part for field, part in parts.items() if part is not None}
+    for field, part in parts.items():
+        if not isinstance(part, str):
+            detail = f"field {field!r} is {type(part).__name__}, expected a string"
+            return Problem(source, line, Reason.NOT_TEXT, detail)
+    text = "\n\n".join(map(str, parts.values()))
     given = _name(fields, config.id_field or "id")
     if not given and config.id_field is not None:
         return Problem(source, line, Reason.MISSING_FIELD, _missing(config.id_field, fields))
@@ -100,6 +105,10 @@ def _record(fields: Mapping[str, object], source: str, line: int, config: Corpus
     kept = tuple(_values(fields.get(field)) for field in config.fields)
     record = Record(source, line, given or name, title, text, when, group, flaw, kept)
     return _checked(record, config.max_record_bytes)
+
+
+def _text_fields(config: CorpusConfig) -> list[str]:
+    return [name.strip() for name in config.text_field.split(",")]
 
 
 def _name(fields: Mapping[str, object], field: str) -> str:
@@ -164,11 +173,14 @@ def _checked(record: Record, max_bytes: int) -> Item:
 
 def _missing(field: str, fields: Mapping[str, object]) -> str:
     there = ", ".join(repr(name) for name in list(fields)[:8]) or "none"
-    return f"no usable field {field!r}; fields: {there}"
+    return f"no usable field {field!r}; fields: {there}{_NAMED_BY}"
+
+
+_NAMED_BY = "; --text-field NAME says which holds the text, --id-field which a name"
 
 
 def _no_column(source: Source, line: int, field: str, names: Iterable[str]) -> Problem:
-    detail = f"no column {field!r}; columns: {', '.join(list(names)[:8])}"
+    detail = f"no column {field!r}; columns: {', '.join(list(names)[:8])}{_NAMED_BY}"
     return Problem(source.name, line, Reason.MISSING_FIELD, detail)
 
 
@@ -359,8 +371,8 @@ def _read_table(source: Source, lines: Iterator[Line], config: CorpusConfig) -> 
                 return
         elif header is None:
             header = [name.strip() for name in row]
-            if config.text_field not in header:
-                yield _no_column(source, line, config.text_field, header)
+            if lacking := [name for name in _text_fields(config) if name not in header]:
+                yield _no_column(source, line, lacking[0], header)
                 return
         elif any(not field.isascii() and _SURROGATE.search(field) for field in row):
             yield Problem(source.name, line, Reason.INVALID_UTF8, "bytes that are not UTF-8")
@@ -462,8 +474,12 @@ def _read_parquet(source: Source, config: CorpusConfig, advance: Advance) -> Ite
         if (problem := _no_text(schema, source, config)) is not None:
             yield problem
             return
-        fields = {config.text_field, config.id_field or "id", "title", config.date_field or "date"}
-        fields |= {*config.fields, *([config.group_by] if config.group_by else [])}
+        fields = {config.id_field or "id", "title", config.date_field or "date"}
+        fields |= {
+            *_text_fields(config),
+            *config.fields,
+            *([config.group_by] if config.group_by else []),
+        }
         wanted = sorted(fields & set(schema.names))
         for group in range(file.num_row_groups):
             start, rows = row, file.metadata.row_group(group).num_rows
@@ -492,12 +508,13 @@ def _read_hub(source: Source, config: CorpusConfig) -> Iterator[Item]:
 
 
 def _no_text(schema: pa.Schema, source: Source, config: CorpusConfig) -> Problem | None:
-    kinds = [field.type for field in schema if field.name == config.text_field]
-    if not kinds:
-        return _no_column(source, 1, config.text_field, schema.names)
-    if not any(map(_usable, kinds)):
-        detail = f"column {config.text_field!r} is {kinds[0]}, expected strings"
-        return Problem(source.name, 1, Reason.NOT_TEXT, detail)
+    for name in _text_fields(config):
+        kinds = [field.type for field in schema if field.name == name]
+        if not kinds:
+            return _no_column(source, 1, name, schema.names)
+        if not any(map(_usable, kinds)):
+            detail = f"column {name!r} is {kinds[0]}, expected strings"
+            return Problem(source.name, 1, Reason.NOT_TEXT, detail)
     return None
 
 
@@ -571,7 +588,7 @@ def _from_batch(
                 try:
                     fields[name] = value.decode()
                 except UnicodeDecodeError as error:
-                    if name == config.text_field:
+                    if name in _text_fields(config):
                         detail = _not_utf8(error)
                         problem = Problem(source.name, number, Reason.INVALID_UTF8, detail)
                     fields[name] = value.decode(errors="replace")

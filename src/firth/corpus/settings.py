@@ -36,6 +36,7 @@ class CorpusConfig(Section):
     """Files, folders, globs, each also in a store (`s3://bucket/texts`), or `hub:NAME`, in the
     order in which they are read."""
     text_field: str = "text"
+    """Field of the text; of several (`subject,body`), what each holds follows as a paragraph."""
     id_field: str | None = None
     """Field of the document's name; by default `id` where a record has it, else file and line."""
     date_field: str | None = None
@@ -56,7 +57,8 @@ class CorpusConfig(Section):
     max_words: Count = 60
     """Shorter and longer sentences are stored, but are neither positions nor training centres."""
     held_out: Annotated[int, Field(ge=0), AfterValidator(_not_all)] = 20
-    """Every so-manieth document is kept from all that learns, for `firth check`; 0 holds none."""
+    """Every so-manieth document is kept from all that learns, for `firth check`; of fewer, but ten
+    or more, the last one; 0 holds none."""
 
 
 class TokenizerConfig(Section):

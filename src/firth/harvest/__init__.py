@@ -5,5 +5,5 @@ from firth.run.stage import Stage
 HARVEST = Stage(
     "harvest",
     "firth harvest --run",
-    libraries=("pyarrow", "scikit-learn", "snowballstemmer", "torch", "transformers"),
+    libraries=("pyarrow", "scikit-learn", "PyStemmer", "torch", "transformers"),
 )

@@ -9,15 +9,20 @@ Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.int8]
 
 
-def ranges(starts: Ints, lengths: Ints) -> Ints:
+def starts(lengths: Ints) -> Ints:
+    """Where each of some runs begins that stand one after the other, (len(lengths),)."""
+    found: Ints = np.cumsum(lengths) - lengths
+    return found
+
+
+def ranges(first: Ints, lengths: Ints) -> Ints:
     """Whole numbers from each start on, so many, one run after the other, (sum of lengths,).
 
     Example:
         >>> ranges(np.array([7, 2]), np.array([3, 2])).tolist()
         [7, 8, 9, 2, 3]
     """
-    before = np.cumsum(lengths) - lengths
-    found: Ints = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
+    found: Ints = np.arange(int(lengths.sum())) + np.repeat(first - starts(lengths), lengths)
     return found
 
 

@@ -1,17 +1,17 @@
 """The similarities that Origin takes the mean of, each with what it is the sum of."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from firth.context.encoder import ReadWords, SentenceEncoder, unit
-from firth.lexical.arrays import Floats
+from firth.lexical.arrays import Floats, ranges, starts
 from firth.lexical.scorer import CosineScorer, TextPair, numbered
 from firth.lexical.word_space import WordSpace
 from firth.origin.gram import SHARP, aligned, summed
-from firth.origin.stem_table import StemTable
+from firth.origin.stem_table import Cells, StemTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,8 @@ class SummedWords:
         lengths = np.sqrt(vectors + self._own**2 * directions)
         lengths = np.where(lengths > 0, lengths, 1.0)
         learned, own = self._space.learned(table.stems), self._own * table.rarities
-        for a, b, shared in zip(left, right, table.alike(left, right), strict=True):
+        alike = (part for cells in table.alike(left, right) for part in cells.by_pair(cells.alike))
+        for a, b, shared in zip(left, right, alike, strict=True):
             one, two = table.by_text[a], table.by_text[b]
             summands = learned[one] / lengths[a], learned[two] / lengths[b]
             yield Taken(
@@ -168,7 +169,10 @@ class AlignedWords:
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Means of matches, shape (n,), in [0, 1]; 0 where a text has no word."""
-        means: Floats = np.array([_added(*met).sum() for met in self._meet(pairs)], dtype=float)
+        table, met = self._meet(pairs)
+        weights = table.rarities**1.5
+        each = [_means(table, cells, matches, weights) for cells, matches in met]
+        means: Floats = np.concatenate([np.zeros(0), *each])
         return np.clip(means, 0.0, 1.0)  # rounding may exceed 1
 
     def gram(self, texts: Sequence[str]) -> Floats:
@@ -178,29 +182,57 @@ class AlignedWords:
 
     def taken(self, pairs: Sequence[TextPair]) -> Iterator[Taken]:
         """Each word with the one it meets."""
-        for matches, *weights in self._meet(pairs):
-            added = _added(matches, *weights)
-            found, (n, m) = np.zeros(matches.shape), matches.shape
-            if len(added):
-                np.add.at(found, (np.arange(n), matches.argmax(axis=1)), added[:n])
-                np.add.at(found, (matches.argmax(axis=0), np.arange(m)), added[n:])
-            yield Taken(words=found, matches=matches)
+        table, met = self._meet(pairs)
+        weights = table.rarities**1.5
+        for cells, flat in met:
+            sides = zip(cells.one.tolist(), cells.two.tolist(), cells.by_pair(flat), strict=True)
+            for a, b, matches in sides:
+                added = _added(matches, *(weights[table.by_text[text]] for text in (a, b)))
+                found, (n, m) = np.zeros(matches.shape), matches.shape
+                if len(added):
+                    np.add.at(found, (np.arange(n), matches.argmax(axis=1)), added[:n])
+                    np.add.at(found, (matches.argmax(axis=0), np.arange(m)), added[n:])
+                yield Taken(words=found, matches=matches)
 
-    def _meet(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Floats, Floats, Floats]]:
-        """Of each pair, how far stems match, (n, m), in [0, 1], and weights of the one text's and
-        of the other's, (n,) and (m,)."""
+    def _meet(self, pairs: Sequence[TextPair]) -> tuple[StemTable, Iterator[tuple[Cells, Floats]]]:
+        """The stems of `pairs`, and how far each two of a pair match, in [0, 1], (cells,)."""
         texts, left, right = numbered(pairs)
         table = StemTable.of(self._space, texts)
-        numbers, weights = table.by_text, table.rarities**1.5
-        states = self._states(texts) if self._states else None
-        learned = self._space.directions(table.stems) if states is None else np.zeros((0, 0))
-        for a, b, spelled in zip(left, right, table.alike(left, right), strict=True):
-            if states is None:
-                cosines = learned[numbers[a]] @ learned[numbers[b]].T
-                known = np.maximum(cosines, 0.0) ** SHARP
-            else:
-                known = np.maximum(states[a] @ states[b].T, 0.0)
-            yield np.maximum(known, spelled), weights[numbers[a]], weights[numbers[b]]
+        if self._states is not None:
+            return table, _matches(table.alike(left, right), self._states(texts).__getitem__, 1.0)
+        learned, numbers = self._space.directions(table.stems), table.by_text
+        return table, _matches(table.alike(left, right), lambda text: learned[numbers[text]], SHARP)
+
+
+def _matches(
+    blocks: Iterator[Cells], known: Callable[[int], Floats], power: float
+) -> Iterator[tuple[Cells, Floats]]:
+    """How far stems match: by what is known of each stem of a text, or by spelling."""
+    for cells in blocks:
+        cosines = np.empty(len(cells.alike))
+        sides = zip(cells.one.tolist(), cells.two.tolist(), cells.by_pair(cosines), strict=True)
+        for a, b, found in sides:
+            np.matmul(known(a), known(b).T, out=found)
+        yield cells, np.maximum(np.maximum(cosines, 0.0) ** power, cells.alike)
+
+
+def _means(table: StemTable, cells: Cells, matches: Floats, weights: Floats) -> Floats:
+    """`_added`, summed, of each pair, (k,)."""
+    means, kept = np.zeros(len(cells.one)), np.flatnonzero(cells.heights * cells.widths)
+    if not len(kept):
+        return means
+    n, m = cells.heights[kept], cells.widths[kept]
+    added, whole = np.zeros(len(kept)), np.zeros(len(kept))
+    for text, high, wide, rows in (
+        (cells.one, n, m, matches),
+        (cells.two, m, n, cells.turned(matches)),
+    ):
+        each = weights[table.numbers[ranges(table.bounds[text[kept]], high)]]
+        most = np.maximum.reduceat(rows, starts(np.repeat(wide, high)))
+        added += np.add.reduceat(each * most, starts(high))
+        whole += np.add.reduceat(each, starts(high))
+    means[kept] = added / np.where(whole > 0, whole, 1.0)
+    return means
 
 
 def _added(matches: Floats, one: Floats, two: Floats) -> Floats:

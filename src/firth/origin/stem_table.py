@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from firth.lexical.arrays import Floats, Ints, ranges
+from firth.lexical.arrays import Floats, Ints, ranges, starts
 from firth.lexical.spelling import ngrams
 from firth.lexical.word_space import WordSpace
 
@@ -105,16 +105,17 @@ class StemTable:
         both = [one @ one for one in self.learned]
         return np.array(both, dtype=float), np.array(spelled, dtype=float)
 
-    def alike(self, left: Sequence[int], right: Sequence[int]) -> Iterator[Floats]:
-        """How far the spelling of the stems of two texts agrees, (stems of the one, of the other),
-        in [0, 1], for each text of `left` and that of `right` beside it."""
+    def alike(self, left: Sequence[int], right: Sequence[int]) -> Iterator["Cells"]:
+        """How far the spelling of the stems of two texts agrees, for each text of `left` and that
+        of `right` beside it, some pairs at a time."""
         one, two = np.array(left, np.int64), np.array(right, np.int64)
-        n, m = (np.diff(self.bounds)[side] for side in (one, two))
-        blocks = np.flatnonzero(np.diff(np.cumsum(n * m) // _CELLS)) + 1
+        heights, widths = (np.diff(self.bounds)[side] for side in (one, two))
+        blocks = np.flatnonzero(np.diff(np.cumsum(heights * widths) // _CELLS)) + 1
         for some in np.split(np.arange(len(one)), blocks):
-            yield from self._alike(one[some], two[some], n[some], m[some])
+            n, m = heights[some], widths[some]
+            yield Cells(one[some], two[some], n, m, self._alike(one[some], two[some], n, m))
 
-    def _alike(self, one: Ints, two: Ints, n: Ints, m: Ints) -> Iterator[Floats]:
+    def _alike(self, one: Ints, two: Ints, n: Ints, m: Ints) -> Floats:
         """Every stem that stands in a text of `one` with every one in a text of `two`, then what of
         that each pair of texts needs."""
         wide = np.repeat(m, n)
@@ -127,10 +128,42 @@ class StemTable:
             places.append((np.cumsum(used) - 1)[numbers])
             grams.append(self.grams[used])
         shared = (grams[0] @ grams[1].T).toarray()[places[0], places[1]]
-        found = shared / np.sqrt(self.sizes[rows] * self.sizes[columns])
-        ends = np.concatenate(([0], np.cumsum(n * m))).tolist()
-        for (a, b), height, width in zip(pairwise(ends), n.tolist(), m.tolist(), strict=True):
-            yield found[a:b].reshape(height, width)
+        found: Floats = shared / np.sqrt(self.sizes[rows] * self.sizes[columns])
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Every stem of one text with every stem of another, for some pairs of texts.
+
+    Attributes:
+        one, two: Numbers of the texts, k pairs.
+        heights, widths: How many stems each of them has, (k,).
+        alike: How far their spelling agrees, in [0, 1]: a row a stem of the one, row after row and
+            pair after pair.
+    """
+
+    one: Ints
+    two: Ints
+    heights: Ints
+    widths: Ints
+    alike: Floats
+
+    def by_pair(self, values: Floats) -> Iterator[Floats]:
+        """Of each pair its part of some values a cell, (height, width)."""
+        ends = np.cumsum(self.heights * self.widths).tolist()
+        shapes = zip(self.heights.tolist(), self.widths.tolist(), strict=True)
+        for (start, end), shape in zip(pairwise([0, *ends]), shapes, strict=True):
+            yield values[start:end].reshape(shape)
+
+    def turned(self, values: Floats) -> Floats:
+        """Some values a cell, where the stems of the second text make the rows."""
+        sizes = self.heights * self.widths
+        columns = ranges(starts(sizes), self.widths)
+        high, wide = (np.repeat(side, self.widths) for side in (self.heights, self.widths))
+        down = ranges(np.zeros_like(high), high) * np.repeat(wide, high)
+        turned: Floats = values[np.repeat(columns, high) + down]
+        return turned
 
 
 def _sums(rows: sparse.csr_matrix) -> list[float]:

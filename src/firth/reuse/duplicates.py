@@ -94,7 +94,8 @@ class Duplicates:
     Attributes:
         unit: What was compared.
         compared: How many sentences or documents were looked at.
-        groups: Those with the most copies first, then in the order of reading.
+        groups: Those with the surest copy first: exact ones before near ones, then by score; of
+            equally sure ones the largest, then in the order of reading.
         threshold: Least similarity of what is reworded; None where that was not looked for.
         model: What said so, or "".
         remarks: What else a reader must know.
@@ -260,7 +261,7 @@ class _Search:
         def text(number: int) -> str:
             return library.text(int(order[number]))
 
-        groups = _assemble(near.joined(alike), forms.repeats(), item, text)
+        groups = _assemble(near, alike, forms.repeats(), item, text)
         least = alike.threshold if self.kind is Kind.REWORDED else None
         compared = int(forms.long.sum())
         return Duplicates(Unit.SENTENCES, compared, groups, least, name, tuple(remarks))
@@ -307,7 +308,7 @@ class _Search:
             names, first = (library.document_id(d), library.document_title(d)), int(bounds[d])
             return Item(*names, 0, library.text(first), kind, score, date=own[d])
 
-        groups = tuple(map(_oldest_first, _assemble(near.joined(alike), repeats, item, whole)))
+        groups = tuple(map(_oldest_first, _assemble(near, alike, repeats, item, whole)))
         compared = len(order) + len(repeated)
         threshold = alike.threshold if self.kind is Kind.REWORDED else None
         remarks = tuple(_remarks(library, dates))
@@ -345,13 +346,14 @@ def _oldest_first(group: Group) -> Group:
 
 
 def _assemble(
-    pairs: Pairs,
+    near: Pairs,
+    alike: Pairs,
     repeats: Mapping[int, Sequence[int]],
     item: Callable[[int, Kind, float, int], Item],
     text: Callable[[int], str],
 ) -> tuple[Group, ...]:
-    """Groups of what is paired, each item with its exact repetitions; the largest first."""
-    found = stars(pairs)
+    """Groups of what is paired, each item with its exact repetitions; the surest first."""
+    found = stars(near, alike)
     taken = {copy for star in found for copy in star.copies.tolist()}
     taken |= {star.original for star in found}
     nothing = np.empty(0, np.int64), np.empty(0, np.float32)
@@ -366,7 +368,13 @@ def _assemble(
         number = star.original
         original = item(number, Kind.EXACT, 1.0, number)
         groups.append(Group(original, tuple(item(*copy, number) for copy in sorted(copies))))
-    return tuple(sorted(groups, key=lambda group: -len(group.copies)))
+    return tuple(sorted(groups, key=_sureness))
+
+
+def _sureness(group: Group) -> tuple[int, float, int]:
+    """By the surest copy, and of equally sure ones by how many there are."""
+    surest = min(([*Kind].index(item.kind), -item.score) for item in group.copies)
+    return *surest, -len(group.copies)
 
 
 def numbers_of(text: str) -> Counter[str]:
@@ -385,7 +393,8 @@ def reading_ranks(library: Library, every: int) -> Ints:
     if len(library.parts) > 1 and (apart := library.parts[1].n_documents):
         learned = library.parts[0].n_documents
         ranks[:learned] += ranks[:learned] // (every - 1)
-        ranks[learned : learned + apart] = np.arange(1, apart + 1) * every - 1
+        last = learned + apart  # of few documents the last was held out
+        ranks[learned:last] = np.minimum(np.arange(1, apart + 1) * every, last) - 1
     return ranks
 
 

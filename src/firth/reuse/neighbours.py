@@ -7,7 +7,7 @@ alike vectors have nearly the same nearest leaders: the more alike they are, the
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -65,30 +65,16 @@ class Pairs:
 
     def above(self, threshold: float) -> "Pairs":
         """Those with at least this score."""
-        kept = self.scores >= threshold
-        return Pairs(self.left[kept], self.right[kept], self.scores[kept], threshold)
+        return replace(self.where(self.scores >= threshold), threshold=threshold)
 
-    def joined(self, other: "Pairs") -> "Pairs":
-        """These pairs, and those that only `other` has."""
-        left = np.concatenate([self.left, other.left])
-        right = np.concatenate([self.right, other.right])
-        scores = np.concatenate([self.scores, other.scores])
-        order = np.lexsort((right, left))  # stable: of equal pairs the own come first
-        left, right, scores = left[order], right[order], scores[order]
-        new = _new(left, right)
-        return Pairs(left[new], right[new], scores[new], min(self.threshold, other.threshold))
+    def where(self, kept: npt.NDArray[np.bool_]) -> "Pairs":
+        """Some of the pairs: `kept` is (n,)."""
+        return Pairs(self.left[kept], self.right[kept], self.scores[kept], self.threshold)
 
 
 _NUMBERS = np.empty(0, np.int64)
 NONE = Pairs(_NUMBERS, _NUMBERS, np.empty(0, np.float32), 1.0)
 """No pair."""
-
-
-def _new(left: Ints, right: Ints) -> npt.NDArray[np.bool_]:
-    """Which of some sorted pairs differ from the one before."""
-    new = np.ones(len(left), bool)
-    new[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
-    return new
 
 
 def similar_pairs(
@@ -186,7 +172,8 @@ class _Kept:
         scores = np.concatenate([np.empty(0, np.float32), *(part[2] for part in self._parts)])
         order = np.lexsort((right, left))
         left, right, scores = left[order], right[order], scores[order]
-        new = _new(left, right)
+        new = np.ones(len(left), bool)
+        new[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
         if new.sum() > self._limit:
             # Strictly above the best that goes, so that all pairs of the threshold are kept.
             lost = np.partition(scores[new], -self._limit - 1)[-self._limit - 1]

@@ -161,13 +161,13 @@ def lay_over(tree: dict[str, Any], changes: dict[str, Any]) -> None:
 
 
 def _meant(path: Sequence[str]) -> str:
-    """The settings that an unknown one may stand for: of like names beside it, or of its name
-    elsewhere."""
+    """The settings that an unknown one may stand for: of like names beside it, or elsewhere."""
     *section, name = path
     known = list(_paths(Config))
     beside = [one[-1] for one in known if [*one[:-1]] == section]
     found = [".".join([*section, one]) for one in get_close_matches(name, beside, _SUGGESTED)]
-    found = found or [".".join(one) for one in known if one[-1] == name][:_SUGGESTED]
+    elsewhere = get_close_matches(name, {one[-1] for one in known})
+    found = found or [".".join(one) for one in known if one[-1] in elsewhere][:_SUGGESTED]
     return f"; did you mean {' or '.join(found)}?" if found else ""
 
 

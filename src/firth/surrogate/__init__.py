@@ -5,12 +5,12 @@ from firth.run.stage import Stage
 TEACHER = Stage(
     "teacher",
     "firth distill --run",
-    libraries=("sentence-transformers", "snowballstemmer", "tokenizers", "torch", "transformers"),
+    libraries=("sentence-transformers", "PyStemmer", "tokenizers", "torch", "transformers"),
 )
 SURROGATE = Stage(
     "surrogate",
     "firth distill --run",
-    libraries=("sentence-transformers", "snowballstemmer", "tokenizers", "torch", "transformers"),
+    libraries=("sentence-transformers", "PyStemmer", "tokenizers", "torch", "transformers"),
 )
 CROSS_ENCODER = Stage(
     "cross-encoder",
