@@ -102,7 +102,7 @@ def write_lists(folder: Path, texts: Iterable[str]) -> None:
         np.save(folder / TERMS, terms[order])
         np.save(folder / BOUNDS, bounds)
         sentences = create(folder / SENTENCES, np.uint32, (int(bounds[-1]),))
-        _fill(sentences, bounds, map(place.__getitem__, _blocks(file)), counts)
+        _fill(sentences, bounds, (place[numbers] for numbers in _blocks(file)), counts)
     lists = Lists(terms[order], bounds, sentences, np.zeros(len(counts), np.float32))
     np.save(folder / LENGTHS, joint_lengths([lists])[0])
 
