@@ -5,6 +5,7 @@ import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -203,7 +204,7 @@ def test_lists_are_those_of_one_sort(
     sums = np.zeros(len(texts))
     for (_, sentence), square in zip(pairs, np.repeat(squares, frequencies), strict=True):
         sums[sentence] += square
-    wanted = {
+    wanted: dict[str, Any] = {
         "terms": terms,
         "term_bounds": np.concatenate(([0], np.cumsum(frequencies))).astype(np.int64),
         "term_sentences": np.array([n for _, n in pairs], np.uint32),
