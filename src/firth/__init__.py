@@ -14,6 +14,7 @@
 - `compare_documents(a, b, run)`, `duplicates(run)`, `mine(run)`: what stands in several documents.
 - `Search.open(run)`: sentences and documents found by meaning and by words.
 - `Index.open(run)`: the vectors of all sentences. `Scale.open(run)`: what a score means.
+- `write_report(run, out)`: a run as one page of HTML.
 - `push(run, address)`, `pull(address, run)`: a run into a store (`s3://bucket/run`), and back.
 - `check(models, run)`: which model is better on the run's own documents, without labels.
 
@@ -48,6 +49,7 @@ __all__ = [
     "mine",
     "pull",
     "push",
+    "write_report",
 ]
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from firth.index.add import add_documents
     from firth.index.index import Index
     from firth.origin.origin import Origin
+    from firth.report.report import write_report
     from firth.reuse.compare import compare_documents
     from firth.reuse.duplicates import duplicates
     from firth.reuse.mine import mine
@@ -134,6 +137,7 @@ class _Firth(ModuleType):
     mine = _lazily("firth.reuse.mine", "mine")
     pull = _lazily("firth.run.remote", "pull")
     push = _lazily("firth.run.remote", "push")
+    write_report = _lazily("firth.report.report", "write_report")
 
 
 sys.modules[__name__].__class__ = _Firth

@@ -200,7 +200,7 @@ def test_whatever_takes_settings_takes_a_preset() -> None:
         ("search",),
         ("compare-documents",),
     }
-    asking |= {("serve",), ("relatedness", "models")}
+    asking |= {("serve",), ("report",), ("relatedness", "models")}
     assert asking <= taking
 
 

@@ -124,6 +124,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("mine", "run", "--rate", "0.1"),
     ("compare-documents", "texts/court-10.txt", "texts/court-14.txt", "--run", "run"),
     ("encode", "run", "--out", "vectors.npy", "--force"),
+    ("report", "run", "--out", "report.html", "--force"),
     ("bws", "tuples", "items.tsv", "--out", "tuples"),
     ("bws", "simulate", "items.tsv", *TUPLES, "--out", "answers", "--annotators", "9",
      "--gold", "3"),

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from firth.demo.demo import Demo, demo_config
-from firth.demo.gather import gather_report
 from firth.demo.preflight import REPORT
-from firth.demo.report import write_report
 from firth.demo.texts import collect_texts, write_example
 from firth.evaluate import EVALUATION
 from firth.index import INDEX
 from firth.pipeline import bring_up_to_date
+from firth.report.gather import Asked, gather_report
+from firth.report.page import write_page
 from firth.run.config import Config
 from firth.run.run import CONFIG, Run
 from firth.surrogate import SURROGATE, TEACHER
@@ -93,9 +93,9 @@ def test_the_evaluation_compares_all_systems_on_the_same_pairs(evaluated: Run) -
 
 def test_the_report_shows_everything_and_escapes_it(evaluated: Run) -> None:
     """Pairs, contexts, results, table and plots are in one page without outside resources."""
-    report = gather_report(evaluated, PAIRS, (0,), ("Where is the ship?",))
+    report = gather_report(evaluated, "demo", "", Asked(PAIRS, (0,), ("Where is the ship?",)))
     path = evaluated.path / REPORT
-    write_report(path, report)
+    write_page(path, report)
     page = path.read_text(encoding="utf-8")
     assert "<b>island</b>" not in page
     assert "&lt;b&gt;island&lt;/b&gt;" in page
@@ -105,7 +105,7 @@ def test_the_report_shows_everything_and_escapes_it(evaluated: Run) -> None:
     assert [each.query for each in report.searches] == ["Where is the ship?"]
     assert [each.n for each in report.beside] == [1225]
     first = path.read_bytes()
-    write_report(path, report)
+    write_page(path, report)
     assert path.read_bytes() == first
 
     shown = Demo(report, path, "TABLE").text()

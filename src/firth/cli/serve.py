@@ -1,22 +1,32 @@
-"""The command that serves a run."""
+"""The commands that show a run: as a service, and as one page."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, PresetOption, Quiet, Settings, asked_run, start
+from firth.cli.options import (
+    AsJson,
+    Force,
+    OutFile,
+    PresetOption,
+    Quiet,
+    Seed,
+    Settings,
+    asked_run,
+    start,
+)
 from firth.cli.show import show_json
 from firth.run.screen import tell
 
+_Folder = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="Folder of the run.", show_default=False, file_okay=False),
+]
+
 
 def serve(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN", help="Folder of the run.", show_default=False, file_okay=False
-        ),
-    ],
+    folder: _Folder,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0: any that is free.")] = 8017,
     token_file: Annotated[
@@ -63,3 +73,39 @@ def serve(
     serve_run(
         run, ready, host=host, port=port, token=token, open_to_all=open_to_all, names=name or ()
     )
+
+
+def report(
+    folder: _Folder,
+    out: OutFile,
+    evaluation: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Written by firth evaluate --out. Default: the run's own evaluation, if any.",
+            show_default=False,
+        ),
+    ] = None,
+    preset: PresetOption = None,
+    settings: Settings = None,
+    as_json: AsJson = False,
+    force: Force = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a run as one page of HTML: what it read, what scores mean, reasons, search.
+
+    Needs the extra `report`. What the run lacks is left out, and the command that adds it named.
+    """
+    start(quiet, out, force)
+    from firth.report.report import write_report
+
+    run = asked_run(folder, preset, settings)
+    found = write_report(run, out, evaluation=evaluation, seed=seed, force=force)
+    if as_json:
+        lacking = [{"part": part, "command": command} for part, command in found.lacking]
+        show_json({"report": str(out), "verdicts": [*found.verdicts], "lacking": lacking})
+        return
+    lines = [*found.verdicts, f"Report: {out}"]
+    lines += [f"Not in it: {part}. To add it: {command}" for part, command in found.lacking]
+    tell("\n".join(lines))

@@ -19,7 +19,7 @@ from firth.run.run import Run
 from firth.run.table import table
 
 if TYPE_CHECKING:
-    from firth.demo.report import DemoReport
+    from firth.report.page import Report
 
 PAIRS = (
     ("We must cut taxes for working families.", "Families who work deserve lower taxes."),
@@ -44,6 +44,11 @@ QUERIES = (
     "The war is over.",
 )
 """The questions of the semantic search."""
+_LEAD = (
+    "You shall know a sentence by the company it keeps. This page was written at the end of one "
+    "run: from documents without labels, in minutes and at sizes far below the paper's, to a "
+    "sentence-similarity model."
+)
 _SHOWN_EVIDENCE = 3
 _LONGEST = 110
 
@@ -58,7 +63,7 @@ class Demo:
         table: All systems side by side, as text.
     """
 
-    report: "DemoReport"
+    report: "Report"
     path: Path
     table: str
 
@@ -137,15 +142,15 @@ def run_demo(
     """
     run, texts = Path(out), Path(out) / "texts"
     check_demo(run, texts, data_dir, force)
-    from firth.demo.gather import gather_report
-    from firth.demo.report import write_report
+    from firth.report.gather import Asked, gather_report
+    from firth.report.page import write_page
 
     # The configuration is there first, so that a demo that was stopped is known again.
     opened = Run.create(run, demo_config(text_files(texts), size, seed, data_dir))
     collect_texts(texts, size)
     bring_up_to_date(opened)
-    report = gather_report(opened, PAIRS, EXPLAINED, QUERIES)
-    write_report(run / REPORT, report)
+    report = gather_report(opened, "firth demo", _LEAD, Asked(PAIRS, EXPLAINED, QUERIES))
+    write_page(run / REPORT, report)
     table = (run / "evaluation" / "table.txt").read_text(encoding="utf-8").rstrip()
     return Demo(report, run / REPORT, table)
 

@@ -11,13 +11,12 @@ from firth.corpus.library import Library
 from firth.curves import training_curves
 from firth.evaluate import EVALUATION
 from firth.pipeline import STEPS
+from firth.report.recorded import labels_of
 from firth.run.files import read_json
 from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.serve.opened import Opened
 from firth.summaries import sentences_of
-from firth.surrogate import SURROGATE
-from firth.surrogate.report import REPORT
 
 _EXAMPLES = 6
 _LENGTHS = (6, 20)
@@ -54,17 +53,8 @@ def about(opened: Opened) -> dict[str, Any]:
             }
             for title, (label, lines) in training_curves(run).items()
         },
-        "labels": _labels(run),
+        "labels": labels_of(run),
     }
-
-
-def _labels(run: Run) -> dict[str, Any] | None:
-    """What the Surrogate's labels are worth (`firth.harvest.labels.label_report`)."""
-    if not run.has(SURROGATE):
-        return None
-    found = read_json(run.folder(SURROGATE) / REPORT)["labels"]
-    kept = ("pairs", "histogram", "components", "tfidf", "warnings")
-    return {**{name: found[name] for name in kept}, "length": found["length"]["explained"]}
 
 
 def _told(run: Run, stage: Stage) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from firth.context.themes import Theme
-from firth.demo.beside import Beside, Placed
-from firth.demo.report import DemoReport, Searched, write_report
 from firth.origin.evidence import ContextShare, Knowledge, Meeting, Part, ThemeShare, Word
 from firth.origin.reasons import Reasons
+from firth.report.beside import Beside, Placed
+from firth.report.page import Level, Report, Searched, write_page
 from firth.search.search import Hit
 
 HOSTILE = """<script>alert("x")</script> & 'quoted' </td></table>"""
@@ -23,13 +23,13 @@ import sys
 sys.modules[sys.argv[1]] = None
 from firth.run.errors import MissingExtraError
 try:
-    import firth.demo.report
+    import firth.report.page
 except MissingExtraError as error:
     print(error)
 """
 
 
-def report(text: str) -> DemoReport:
+def report(text: str) -> Report:
     """A report with `text` in every place that can hold text of others."""
     context = ContextShare(text, text, 3, -0.5, -0.25, 0.125)
     theme = ThemeShare(Theme((text,), (text,)), 0.25, 0.5, 0.25, 0.1, (context,))
@@ -50,14 +50,24 @@ def report(text: str) -> DemoReport:
     )
     hit = Hit(0.75, 0.75, 0.0, None, 3, text, text, text, text, 1, meaning=text)
     placed = Placed(text, text, 0.9, 0.8, 0.1)
-    return DemoReport(
+    labels = {"pairs": 9, "components": {text: 0.5}, "tfidf": None, "warnings": [text]}
+    return Report(
+        title=text,
+        lead=text,
+        verdicts=[text],
+        check=[{"model": text, "value": 68.5, "low": 60.5, "high": 75.5}],
+        left_out={text: 4321},
+        stages=[(text, text)],
+        levels=[Level(text, 0.001, 0.375, None), Level(text, 0.01, 0.25, 0.5)],
+        labels={**labels, "length": 0.25},
+        lacking=[(text, text)],
         facts={text: text},
         curves={text: (text, {text: [(1.0, 0.5), (2.0, 0.25)], "other": [(1.0, 0.75)]})},
         scores={text: [0.1, 0.2, 0.4], "random": [0.0, 0.3]},
         distilled=([0.1, 0.2], [0.3, 0.5]),
         pairs=[(text, text, 0.25, 0.5)],
         explanations=[explanation],
-        searches=[Searched(text, (hit,), 100), Searched(text, (), 100)],
+        searches=[Searched(text, (hit,), (hit,), 100), Searched(text, (), (), 100)],
         beside=[Beside(text, 1225, text, 700, 500, (placed,), (placed,))],
         results=[
             dict(zip(COLUMNS, (text, text, text, text, 61.25, 58.0, 64.0, 1225), strict=True)),
@@ -96,13 +106,13 @@ class Tags(HTMLParser):
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A page full of hostile text."""
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_report(path, report(HOSTILE))
+    write_page(path, report(HOSTILE))
     return path.read_text(encoding="utf-8")
 
 
 def test_text_is_escaped_everywhere(page: str) -> None:
     """Text of others is shown, never run: no script, and the page's own tags stay in balance."""
-    assert page.count("&lt;script&gt;") >= 15
+    assert page.count("&lt;script&gt;") >= 30
     parsed = Tags(page)
     assert "script" not in parsed.tags
     assert not parsed.open
@@ -110,7 +120,7 @@ def test_text_is_escaped_everywhere(page: str) -> None:
 
 def test_no_character_acts(tmp_path: Path) -> None:
     """Escape sequences and changes of writing direction are spelt out, also inside the plots."""
-    write_report(tmp_path / "a.html", report("\x1b]52;c;aGk=\x07 \u202eabc"))
+    write_page(tmp_path / "a.html", report("\x1b]52;c;aGk=\x07 \u202eabc"))
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert not {"\x1b", "\x07", "\u202e"} & set(page)
     assert "\\x1b]52" in page
@@ -131,10 +141,11 @@ def test_the_page_needs_nothing_else(page: str) -> None:
 
 def test_the_page_shows_the_figures(tmp_path: Path) -> None:
     """What is in the report is on the page; an undefined figure is called so."""
-    write_report(tmp_path / "a.html", report("plain words"))
+    write_page(tmp_path / "a.html", report("plain words"))
     text = (tmp_path / "a.html").read_text(encoding="utf-8")
     for figure in ("61.2", "58.0", "64.0", "1,225", "undefined", "0.250", "0.500", "0.750",
-                   "90 %", "80 %", "10 %", "nearer to people's for 700"):  # fmt: skip
+                   "90 %", "80 %", "10 %", "nearer to people's for 700",
+                   "4,321", "68.5 [60.5, 75.5]", "0.1 %", "50 %"):  # fmt: skip
         assert figure in text
     assert text.count("<svg") == 3
 
@@ -142,8 +153,25 @@ def test_the_page_shows_the_figures(tmp_path: Path) -> None:
 def test_two_pages_have_the_same_bytes(tmp_path: Path) -> None:
     """No date, no random identifier."""
     for name in ("a.html", "b.html"):
-        write_report(tmp_path / name, report("plain words"))
+        write_page(tmp_path / name, report("plain words"))
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_what_a_run_lacks_has_no_heading(tmp_path: Path) -> None:
+    """A part that is empty is left out, its title too; what would add it is named."""
+    nothing = Report(
+        title="mine", lead="", verdicts=(), check=(), facts={"documents": "3"}, left_out={},
+        stages=(), levels=(), labels=None, curves={}, scores={}, distilled=None, pairs=(),
+        explanations=(), searches=(), beside=(), results=(), notes=(),
+        lacking=[("Search", "firth index --run mine")], settings="seed: 13",
+    )  # fmt: skip
+    write_page(tmp_path / "a.html", nothing)
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    headings = re.findall("<h2>(.*?)</h2>", page)
+    assert headings == ["What is not here", "What was read", "On the way", "Settings"]
+    assert "firth index --run mine" in page
+    assert not Tags(page).open
+    assert "<svg" not in page
 
 
 @pytest.mark.parametrize("library", ["jinja2", "matplotlib"])

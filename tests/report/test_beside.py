@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.demo.beside import beside
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import find_task
 from firth.lexical.arrays import Floats
 from firth.lexical.scorer import TextPair
+from firth.report.beside import beside
 
 N = 40
 

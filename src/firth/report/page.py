@@ -1,0 +1,159 @@
+"""The page: one self-contained HTML file; a part that the run lacks is left out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from firth.curves import Curve
+from firth.lexical.scorer import Explanation
+from firth.origin.page import style
+from firth.origin.reasons import article
+from firth.report import plots
+from firth.report.beside import Beside
+from firth.run.errors import MissingExtraError
+from firth.run.files import write_text
+from firth.run.screen import escaped
+from firth.search.search import Hit
+
+try:
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+except ImportError as error:
+    raise MissingExtraError("The report", "report") from error
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A query, and what one way of searching has at the top and the other not at all.
+
+    Attributes:
+        query: What was looked for.
+        hits: Of the `depth` best by meaning, the best that are not among the `depth` best by words.
+        words: The other way round.
+        depth: Hits of either way that were looked through.
+    """
+
+    query: str
+    hits: Sequence[Hit]
+    words: Sequence[Hit]
+    depth: int
+
+
+@dataclass(frozen=True)
+class Level:
+    """Where scores become rare.
+
+    Attributes:
+        scorer: Whose scores.
+        rate: Share of random pairs that reach `score`.
+        score: The threshold.
+        neighbours: Share of neighbouring sentences that reach it; None where there are none.
+    """
+
+    scorer: str
+    rate: float
+    score: float
+    neighbours: float | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything the page shows; what is empty, or None, has no part of it.
+
+    Attributes:
+        title: Of the page.
+        lead: What this is, in a sentence.
+        verdicts: What the run is worth, a paragraph each.
+        check: Rows (`model`, `value`, `low`, `high` in per cent) of the check without labels.
+        facts: Name → figure of the corpus.
+        left_out: Why records were skipped → how many.
+        stages: Name of a stage, and what it did.
+        levels: What scores mean here.
+        labels: What the Surrogate's labels are worth (`firth.report.recorded.labels_of`).
+        curves: Title of a plot → (label of its axis, lines by name).
+        scores: Kind of held-out pair → similarities by the Surrogate's teacher, which is Origin
+            unless the run has another.
+        distilled: Similarities by the teacher and Surrogate cosines of the held-out pairs.
+        pairs: Examples: two sentences, and what Origin and Surrogate, if there, say of them.
+        explanations: Of some of them.
+        searches: What one way of searching finds and the other does not.
+        beside: Origin beside tf-idf, set by set.
+        results: The table: model, task, split, metric, n; value, low and high × 100 or None.
+        notes: What the figures mean, a paragraph each.
+        lacking: A part that the run has not, and the command that adds it.
+        settings: The run's configuration as YAML.
+    """
+
+    title: str
+    lead: str
+    verdicts: Sequence[str]
+    check: Sequence[Mapping[str, Any]]
+    facts: Mapping[str, str]
+    left_out: Mapping[str, int]
+    stages: Sequence[tuple[str, str]]
+    levels: Sequence[Level]
+    labels: Mapping[str, Any] | None
+    curves: Mapping[str, tuple[str, Mapping[str, Curve]]]
+    scores: Mapping[str, Sequence[float]]
+    distilled: tuple[Sequence[float], Sequence[float]] | None
+    pairs: Sequence[tuple[str, str, float | None, float | None]]
+    explanations: Sequence[Explanation]
+    searches: Sequence[Searched]
+    beside: Sequence[Beside]
+    results: Sequence[Mapping[str, Any]]
+    notes: Sequence[str]
+    lacking: Sequence[tuple[str, str]]
+    settings: str
+
+
+def write_page(path: Path, report: Report) -> None:
+    """Write the page atomically. It needs no other file, no network and no script."""
+    drawn = {title: plots.lines(lines, label) for title, (label, lines) in report.curves.items()}
+    if report.scores:
+        drawn["Similarities by the Surrogate's teacher, held-out pairs"] = plots.histogram(
+            report.scores
+        )
+    if report.distilled:
+        drawn["Surrogate against its teacher, held-out pairs"] = plots.scatter(*report.distilled)
+    source = resources.files("firth.report").joinpath("page.html").read_text(encoding="utf-8")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible
+    )
+    page = environment.from_string(source).render(
+        report=report,
+        plots=drawn,
+        style=Markup(style()),
+        check={"": _placed(report.check)},
+        groups=_groups(report.results),
+        article=lambda found: Markup(article(found)),
+    )
+    write_text(path, page)
+
+
+def _groups(results: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Set and metric → a row a system."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in results:
+        name = f"{row['task']} {row['split']}, {row['metric']}, {row['n']:,} pairs"
+        groups.setdefault(name, []).append(row)
+    return {name: _placed(rows) for name, rows in groups.items()}
+
+
+def _placed(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with where their intervals stand on a track that they share, in per cent."""
+    known = [row[end] for row in rows for end in ("low", "value", "high") if row[end] is not None]
+    # Without intervals nothing says that a small difference is one: it is not drawn large.
+    margin = 1 if any(row["low"] is not None for row in rows) else 10
+    low, high = min(known, default=0) - margin, max(known, default=0) + margin
+
+    def at(value: float | None) -> str | None:
+        return None if value is None else f"{100 * (value - low) / (high - low):.1f}"
+
+    return [{**row, "at": {end: at(row[end]) for end in ("low", "value", "high")}} for row in rows]
+
+
+def _visible(value: object) -> object:
+    """Text without characters that change how the rest is read; what is markup stays."""
+    return escaped(value) if type(value) is str else value
