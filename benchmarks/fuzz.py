@@ -293,19 +293,21 @@ def run_files(folder: Path) -> Iterator[Target]:
 
 
 def model_files(folder: Path) -> Iterator[Target]:
-    """Each file of a static model, and of a small Transformer."""
+    """Each file of a static model, of a small Transformer, and of one with modules around it."""
     from firth.run.pretrained import open_encoder
 
-    for name, make in (("static", _static), ("transformer", _transformer)):
-        make(folder / name)
-        for path in sorted((folder / name).rglob("*")):
-            if path.is_file() and path.suffix in (".json", ".safetensors"):
-                shown = path.relative_to(folder).as_posix()
+    kinds = (".json", ".safetensors")
+    for name, make in (("static", _static), ("transformer", _transformer), ("modules", _modules)):
+        make(model := folder / name)
 
-                def read(model: Path = folder / name) -> object:
-                    return open_encoder(str(model)).encode(["the ship left"])
+        def read(model: Path = model) -> object:
+            return open_encoder(str(model)).encode(["the ship left"])
 
-                yield Target(f"model, {shown}", path, path.read_bytes(), read)
+        for path in sorted(each for each in model.rglob("*") if each.suffix in kinds):
+            kind = path.relative_to(model)
+            # With modules around it only what it alone has not.
+            if name != "modules" or not (folder / "transformer" / kind).exists():
+                yield Target(f"model, {name}/{kind.as_posix()}", path, path.read_bytes(), read)
 
 
 def _static(folder: Path) -> None:
@@ -345,6 +347,23 @@ def _transformer(folder: Path) -> None:
         max_position_embeddings=16,
     )
     BertModel(config).save_pretrained(folder)
+
+
+def _modules(folder: Path) -> None:
+    _transformer(folder)
+    (folder / "1_Pooling").mkdir()
+    module = "sentence_transformers.models"
+    written: dict[str, object] = {
+        "modules.json": [
+            {"idx": 0, "name": "0", "path": "", "type": f"{module}.Transformer"},
+            {"idx": 1, "name": "1", "path": "1_Pooling", "type": f"{module}.Pooling"},
+        ],
+        "1_Pooling/config.json": {"word_embedding_dimension": 8, "pooling_mode_mean_tokens": True},
+        "sentence_bert_config.json": {"max_seq_length": 16, "do_lower_case": False},
+        "config_sentence_transformers.json": {"similarity_fn_name": "cosine", "prompts": {}},
+    }
+    for name, content in written.items():
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
 
 
 def stage_files(folder: Path) -> Iterator[Target]:

@@ -18,8 +18,8 @@ test (`firth.harvest.splits`); beside it, a set of all texts alone, as it was on
 
 `parts`: single steps on made-up data, a second each, by what Python and NumPy allocate
 (tracemalloc): the words of a corpus numbered and cut (`words`), the file of each document
-(`files`, a tenth as many, names of 120 characters), repeated pairs (`pairs`), and their scores
-described (`scores`).
+(`files`, a tenth as many, names of 120 characters), repeated pairs (`pairs`), their scores
+described (`scores`), and an index's lists of words (`lists`; a tenth as many, of fifteen words).
 
 `harvest`: a run of so many sentences of CORPUS, with Origin by word vectors; then a whole harvest
 of so many pairs, in one process, which is sent SIGKILL when this share of its shards is there, and
@@ -186,11 +186,23 @@ def describe_scores(size: int) -> Callable[[], object]:
     return lambda: _distribution(scores, kinds)
 
 
+def list_words(size: int) -> Callable[[], object]:
+    """An index's lists of sentences of fifteen words, of 5,000 different ones."""
+    import numpy as np
+
+    from firth.index.words import write_lists
+
+    drawn = np.random.default_rng(0).zipf(1.5, (size, 15)) % 5_000
+    texts = (" ".join(f"w{number}" for number in row) for row in drawn)
+    return lambda: write_lists(Path(tempfile.mkdtemp()), texts)
+
+
 STEPS = {
     "words": number_words,
     "files": number_files,
     "pairs": know_pairs,
     "scores": describe_scores,
+    "lists": list_words,
 }
 
 
@@ -198,12 +210,12 @@ def parts(sizes: list[int]) -> None:
     """A line for each step and size: the most that was allocated."""
     for name, prepare in STEPS.items():
         for size in sizes:
-            step = prepare(size)
+            count = size // 10 if name in ("files", "lists") else size
+            step = prepare(count if name == "lists" else size)
             tracemalloc.start()
             step()
             most = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
-            count = size // 10 if name == "files" else size
             say(f"{name:7} {count:>11,}  {most / 2**20:7,.1f} MiB  {most / count:7.1f} B each")
 
 
@@ -336,9 +348,11 @@ def stages(source: Path, work: Path, size: int, names: list[str]) -> dict[str, M
     write_corpus(source, size, work / "documents.jsonl")
     config = {"corpus": {"inputs": [str(work / "documents.jsonl")]}}
     run = Run.create(work / "run", Config.parse(config, "memory.py"))
-    found = {name: measured("stage", str(run.path), name) for name in names}
-    for one in found.values():
+    found = {}
+    for name in names:
+        one = found[name] = measured("stage", str(run.path), name)
         one["size"] = len(Corpus.open(run))
+        say(f"{name:10} {one['size']:>11,}  own {one['anonymous'] / 2**20:7,.0f} MiB")
     return found
 
 

@@ -1,11 +1,15 @@
 """Tiny inputs and models, built offline and shared by all tests."""
 
+import gc
+import importlib.util
 import json
 import os
 import random
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -22,10 +26,31 @@ for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 progress.set_quiet(True)  # for what runs before the first test
 
 
+def benchmark(name: str) -> ModuleType:
+    """benchmarks/NAME.py as a module."""
+    path = Path(__file__).parents[1] / "benchmarks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.fixture(autouse=True)
 def quiet() -> None:
     """No bars, whatever a command run by an earlier test has switched on."""
     progress.set_quiet(True)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def settled() -> Iterator[None]:
+    """What stays (libraries, above all) is looked at for garbage once: each training collects it,
+    and would look at a million objects again."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -1,27 +1,19 @@
 """Readers and loaders answer or raise a `FirthError`, whatever is in their files: a small share of
 what `benchmarks/fuzz.py` does by the thousand."""
 
-import importlib.util
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.conftest import benchmark
 
 
 @pytest.fixture(scope="module")
 def fuzz() -> ModuleType:
-    """benchmarks/fuzz.py as a module."""
-    path = Path(__file__).parents[1] / "benchmarks" / "fuzz.py"
-    spec = importlib.util.spec_from_file_location("fuzz", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    """What is tried, and how."""
+    return benchmark("fuzz")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_nothing_that_is_asked_about_was_learned_from(tiny_run: Path) -> None:
 
 def test_a_run_that_holds_none_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The stage is built without items, and says so each time: the run goes on."""
-    run = create(tmp_path, 19)
+    run = create(tmp_path, 9)
     assert CHECK in needed(run)
     build_corpus(run)
     progress.set_quiet(False)

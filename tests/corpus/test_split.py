@@ -1,14 +1,11 @@
 """Text to paragraphs to sentences."""
 
-import importlib.util
-import sys
 import time
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import benchmark
 
 from firth.corpus.split import (
     MAX_CHARACTERS,
@@ -142,21 +139,9 @@ def test_time_grows_with_length_only(piece: str) -> None:
     assert large < 100 * max(small, 0.005)
 
 
-def benchmark() -> ModuleType:
-    """benchmarks/sentence_splitters.py as a module."""
-    path = Path(__file__).parents[2] / "benchmarks" / "sentence_splitters.py"
-    spec = importlib.util.spec_from_file_location("sentence_splitters", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_borders_of_the_gold_sample() -> None:
     """The accuracy that made nupunkt the choice still holds, and is not that of a naive rule."""
-    module = benchmark()
+    module = benchmark("sentence_splitters")
     gold = module.read_gold(module.GOLD)
     paragraphs = [paragraph for genre in gold.values() for paragraph in genre]
     assert sum(map(len, paragraphs)) >= 150

@@ -15,6 +15,7 @@ from firth.finetune.calibration import Line, read_calibration
 from firth.finetune.finetune import finetune
 from firth.finetune.recipe import recipe_of
 from firth.finetune.sets import Places, read_sets
+from firth.finetune.start import Start
 from firth.finetune.train import _Watch
 from firth.run.errors import InputError
 from firth.run.run import Run
@@ -152,6 +153,43 @@ def test_a_start_made_of_a_run(tiny_run: Path, write: Write, tmp_path: Path) -> 
         firsts = [one["looks"][0]["figure"] for one in found.report["seeds"]]
         assert (firsts[0] == firsts[1]) == (start == "static")
     assert (tiny_run / "config.yaml").read_bytes() == before
+
+
+@pytest.mark.parametrize("encoder", ["static", "tiny_bert"])
+def test_from_scratch(encoder: str, request: pytest.FixtureRequest) -> None:
+    """`scratch:` opens the same encoder, shapes and tokens, with other weights of the same spread:
+    a function of the seed, and another start than the encoder itself."""
+    folder = request.getfixturevalue(encoder)
+    known, start = Start(folder), Start(f"scratch:{folder}")
+    before = dict(known.open(3).named_parameters())
+    one, again, other = (dict(start.open(seed).named_parameters()) for seed in (3, 3, 4))
+    assert {name: each.shape for name, each in one.items()} == {
+        name: each.shape for name, each in before.items()
+    }
+    for name, values in one.items():
+        assert values.equal(again[name])
+        if values.ndim > 1:
+            assert not values.equal(other[name])
+            assert values.std().item() == pytest.approx(before[name].std().item(), rel=0.2)
+    assert start.random
+    assert not known.random
+    assert start.identity() != known.identity()
+    assert start.shown == f"scratch:{known.shown}"
+
+
+def test_random_weights_learn_at_their_own_rate(
+    tiny_bert: Path, write: Write, tmp_path: Path
+) -> None:
+    """Of a transformer from scratch the rate is that of random weights, not that of weights that
+    have learned: at 2e-5 a rival from scratch would learn next to nothing."""
+    file = write(scored_rows(40))
+    rates: dict[str, float] = {}
+    for name in (str(tiny_bert), f"scratch:{tiny_bert}"):
+        found = finetune("pairs", name, tmp_path / str(len(rates)), data=[file], epochs=1,
+                         resamples=10)  # fmt: skip
+        rates[name] = found.report["seeds"][0]["rate"]
+        assert str(tiny_bert.parent) not in found.path.joinpath("README.md").read_text("utf-8")
+    assert list(rates.values()) == [2e-5, 5e-4]
 
 
 def test_no_row_is_learned_from_and_measured_by(static: Path, write: Write, tmp_path: Path) -> None:

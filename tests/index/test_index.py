@@ -1,9 +1,11 @@
 """The index: vectors of every sentence, the nearest of them, and what it refuses."""
 
 import shutil
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from firth.index.codes import Turn, candidates
 from firth.index.encoder import TextEncoder
 from firth.index.index import LOOKED_AT, Index
 from firth.index.vectors import Stacked, write_vectors
-from firth.index.words import Lists, WordIndex, joint_lengths, write_lists
+from firth.index.words import Lists, WordIndex, hashes, joint_lengths, write_lists
 from firth.lexical.tfidf import TfIdf, fit_idf
 from firth.run.errors import DamagedError, InputError
 from firth.run.run import Run
@@ -183,6 +185,52 @@ def test_an_interrupted_encoding_goes_on(
 
 WORDS = st.sampled_from(["a", "the", "ship", "ships", "sailed", "storm", "zebra"])
 SENTENCES = st.lists(st.lists(WORDS, max_size=5).map(" ".join), min_size=1, max_size=12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts=SENTENCES, at_once=st.integers(1, 9))
+def test_lists_are_those_of_one_sort(
+    texts: list[str], at_once: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """However few stems are in memory at once, the files have the bytes of a plain sort of all."""
+    folder = tmp_path_factory.mktemp("lists")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("firth.index.words._AT_ONCE", at_once)
+        write_lists(folder, texts)
+    pairs = sorted((term, n) for n, text in enumerate(texts) for term in {*hashes(text)})
+    every = np.array([term for term, _ in pairs], np.uint64)
+    terms, frequencies = np.unique(every, return_counts=True)
+    squares = np.log((1 + len(texts)) / (1 + frequencies)) ** 2
+    sums = np.zeros(len(texts))
+    for (_, sentence), square in zip(pairs, np.repeat(squares, frequencies), strict=True):
+        sums[sentence] += square
+    wanted: dict[str, Any] = {
+        "terms": terms,
+        "term_bounds": np.concatenate(([0], np.cumsum(frequencies))).astype(np.int64),
+        "term_sentences": np.array([n for _, n in pairs], np.uint32),
+        "lengths": np.sqrt(sums).astype(np.float32),
+    }
+    plain = tmp_path_factory.mktemp("plain")
+    for name, array in wanted.items():
+        np.save(plain / f"{name}.npy", array)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        path.name: path.read_bytes() for path in plain.iterdir()
+    }
+
+
+def test_lists_take_little_memory(tmp_path: Path) -> None:
+    """Three times the sentences, of the same words, take some bytes a sentence more."""
+    names = [f"w{number}" for number in range(300)]
+    taken = []
+    for size in (20_000, 60_000):
+        texts = (" ".join(names[n * k % 300] for k in range(1, 16)) for n in range(size))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("firth.index.words._AT_ONCE", 1 << 14)
+            tracemalloc.start()
+            write_lists(tmp_path, texts)
+            taken.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert (taken[1] - taken[0]) / 40_000 < 40, "a plain sort takes some 600 bytes"
 
 
 @settings(max_examples=40, deadline=None)

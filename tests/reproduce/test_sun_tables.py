@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from safetensors.numpy import load_file
 from tests.reproduce.conftest import NOUNS
 
 from firth.evaluate import readers
 from firth.evaluate.evaluate import evaluate
 from firth.evaluate.figures import Aggregate
 from firth.finetune.folds import CrossValidated
-from firth.finetune.start import Start
 from firth.reproduce import entries
 from firth.reproduce.options import Options
 from firth.reproduce.published import (
@@ -27,7 +24,6 @@ from firth.reproduce.published import (
 )
 from firth.reproduce.registry import reproduce
 from firth.reproduce.report import Report
-from firth.reproduce.scratch import scratch_of
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
 
@@ -224,26 +220,14 @@ def test_what_is_refused_before_any_work(whole_run: Run, sets: Path, tmp_path: P
     assert not (whole_run.path / "reproduce").exists()
 
 
-def test_from_scratch(whole_run: Run, tmp_path: Path) -> None:
-    """The same encoder, shapes and texts' tokens, with other weights: a function of the seed."""
-    start = Start(str(whole_run.path / "surrogate"))
-    folders = [scratch_of(start, tmp_path / name, seed) for name, seed in
-               (("one", 3), ("again", 3), ("other", 4))]  # fmt: skip
-    one, again, other = (load_file(next(f.rglob("model.safetensors"))) for f in folders)
-    before = load_file(next((whole_run.path / "surrogate").rglob("model.safetensors")))
-    assert {name: v.shape for name, v in one.items()} == {n: v.shape for n, v in before.items()}
-    for name, values in one.items():
-        np.testing.assert_array_equal(values, again[name])
-        assert np.abs(values - other[name]).max() > 0
-        assert abs(np.corrcoef(values.ravel(), before[name].ravel())[0, 1]) < 0.1
-        assert values.std() == pytest.approx(before[name].std(), rel=0.1)
-
-
 def test_a_start_from_scratch_stands_in_the_table(whole_run: Run, sets: Path) -> None:
-    """Under a name of its own, kept in the run."""
+    """Under a name of its own, with random weights and trained; that is kept in the run."""
     own = whole_run.path / "surrogate"
-    asked = Options(start=(str(own), f"scratch:{own}"), train_pairs=16)
-    names = rows_of(reproduce("table4", whole_run, sets, options=asked)).keys()
-    slug = "-".join(own.parts[-2:])
-    assert f"{slug}/scratch" in names
-    assert (whole_run.path / "reproduce" / "models" / slug / "scratch" / "modules.json").is_file()
+    learned = f"{sets / 'WikiSections' / 'triplets.tsv'}:other"
+    asked = Options(start=(str(own), f"scratch:{own}"), train_pairs=16, learn_from=(learned,))
+    rows = rows_of(reproduce("table4", whole_run, sets, options=asked))
+    folder, name = own.parts[-2:]
+    expected = {f"scratch:{folder}/{name}{what}" for what in ("", ", trained")}
+    assert expected <= rows.keys()
+    kept = whole_run.path / "reproduce" / "models" / f"scratch-{folder}-{name}" / "triplets-16"
+    assert (kept / "modules.json").is_file()

@@ -31,8 +31,9 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def forget() -> None:
-    for kept in (code._tree, code._path, code._imported, import_closure, fingerprint_code):
-        kept.cache_clear()
+    kept = (code._tree, code._path, code._imported, code._what_runs)
+    for function in (*kept, import_closure, fingerprint_code):
+        function.cache_clear()
 
 
 @pytest.fixture(autouse=True)

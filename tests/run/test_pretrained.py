@@ -259,6 +259,15 @@ def test_a_name_that_is_nowhere_says_what_was_tried(monkeypatch: pytest.MonkeyPa
             open_encoder(name)
 
 
+def test_a_setting_of_another_kind_is_one_message(tiny_bert: Path, tmp_path: Path) -> None:
+    """A word where a model's settings have a number: the library's own kind of error names it."""
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(settings | {"classifier_dropout": "float32"}))
+    with pytest.raises(InputError, match=r"cannot be opened: .*'classifier_dropout'. Expected"):
+        open_encoder(str(folder))
+
+
 def test_a_damaged_tokenizer_is_one_message(tiny_static: Path, tmp_path: Path) -> None:
     """Its library raises a bare `Exception`, which says no more than that."""
     folder = Path(shutil.copytree(tiny_static, tmp_path / "model"))

@@ -28,7 +28,7 @@ def finetune(
         typer.Argument(
             metavar="START",
             help="RUN/surrogate, folder or hub name of an encoder; `static` or `transformer`, "
-            "made of what --run has learned.",
+            "made of what --run has learned; scratch: before either: the same, its weights random.",
             show_default=False,
         ),
     ],

@@ -74,7 +74,7 @@ def finetune(
     Args:
         kind: `nli`, `sts`, `triplets` or `pairs`.
         start: `RUN/surrogate`, folder or hub name of an encoder; `static` or `transformer`, made of
-            what `run` has learned.
+            what `run` has learned; `scratch:` before either: the same with random weights.
         out: Folder of the model.
         data: Sets by name (`sts-b`, `snli`, …) or files of one's own (TSV, CSV, Parquet, JSON
             lines), either with `:SPLIT`. None given takes the usual ones of the kind.

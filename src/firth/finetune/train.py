@@ -230,8 +230,9 @@ def _train(
     title: str,
 ) -> History:
     optimiser = torch.optim.Adam(
-        [parameter for _, parameter in learning(loss)], lr=schedule.learning_rate, betas=BETAS
-    )
+        [parameter for _, parameter in learning(loss)], lr=schedule.learning_rate, betas=BETAS,
+        fused=True,
+    )  # fmt: skip
     start, history, running = resume(scratch / "checkpoint.safetensors", loss, optimiser)
     scheduler = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: schedule.rate(start + step) / schedule.learning_rate

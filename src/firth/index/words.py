@@ -6,16 +6,18 @@ Stems are kept as hashes of 64 bits, sorted, so that a search reads no list of w
 import hashlib
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 
-from firth.index.vectors import open_array
+from firth.index.vectors import create, open_array
 from firth.lexical.arrays import Floats, Ints
 from firth.lexical.words import Stemmer, stems, words
 
@@ -30,6 +32,8 @@ SCANNED = 1 << 16
 which weigh little, only those of the best sentences are looked at."""
 MOST_SENTENCES = 1 << 32
 """That lists can number."""
+_AT_ONCE = 1 << 20
+"""Stems of sentences that are sorted, or added up, at once."""
 _TIMES = 5
 _ASKED = 64
 """Texts whose lists are remembered: a text is asked about more than once."""
@@ -67,25 +71,75 @@ class Lists:
 def write_lists(folder: Path, texts: Iterable[str]) -> None:
     """Write the lists of some texts, and the lengths they have by their own idf.
 
+    The stems of all texts pass through a file, and from there into the lists, some at a time; in
+    memory are the different stems, and some twenty bytes a text.
+
     Args:
         folder: Where the four files go.
         texts: Sentences, read once.
     """
-    rows, ends = array("Q"), array("q", [0])
-    for text in texts:
-        rows.extend(set(hashes(text)))
-        ends.append(len(rows))
-    terms, numbers = np.unique(np.frombuffer(rows, np.uint64), return_inverse=True)
-    counts: Ints = np.diff(np.frombuffer(ends, np.int64)).astype(np.int64)
-    sentence_of = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
-    order = np.argsort(numbers, kind="stable")
-    frequencies = np.bincount(numbers, minlength=len(terms))
-    bounds: Ints = np.concatenate(([0], np.cumsum(frequencies))).astype(np.int64)
-    lists = Lists(terms, bounds, sentence_of[order], np.zeros(len(counts), np.float32))
-    np.save(folder / TERMS, terms)
-    np.save(folder / BOUNDS, bounds)
-    np.save(folder / SENTENCES, lists.sentences)
+    known: dict[int, int] = {}
+    counts = array("i")
+    with TemporaryFile(dir=folder) as file:
+        block = array("i")
+        for text in texts:
+            found = set(hashes(text))
+            block.extend(known.setdefault(term, len(known)) for term in found)
+            counts.append(len(found))
+            if len(block) >= _AT_ONCE:
+                file.write(block)
+                block = array("i")
+        file.write(block)
+        terms = np.fromiter(known, np.uint64, len(known))
+        known.clear()
+        order = np.argsort(terms)
+        place = np.empty(len(terms), np.int32)
+        place[order] = np.arange(len(terms), dtype=np.int32)
+        frequencies: Ints = np.zeros(len(terms), np.int64)
+        for numbers in _blocks(file):
+            frequencies += np.bincount(place[numbers], minlength=len(terms))
+        bounds: Ints = np.concatenate(([0], np.cumsum(frequencies))).astype(np.int64)
+        np.save(folder / TERMS, terms[order])
+        np.save(folder / BOUNDS, bounds)
+        sentences = create(folder / SENTENCES, np.uint32, (int(bounds[-1]),))
+        _fill(sentences, bounds, (place[numbers] for numbers in _blocks(file)), counts)
+    lists = Lists(terms[order], bounds, sentences, np.zeros(len(counts), np.float32))
     np.save(folder / LENGTHS, joint_lengths([lists])[0])
+
+
+def _blocks(file: IO[bytes]) -> Iterator[npt.NDArray[np.int32]]:
+    """The numbers in a file, from its beginning."""
+    file.seek(0)
+    while data := file.read(4 * _AT_ONCE):
+        yield np.frombuffer(data, np.int32)
+
+
+def _fill(
+    sentences: npt.NDArray[np.uint32],
+    bounds: Ints,
+    blocks: Iterable[npt.NDArray[np.int32]],
+    counts: "array[int]",
+) -> None:
+    """Write sentences behind one another into the lists of their stems.
+
+    Args:
+        sentences: What is written.
+        bounds: Where the list of each stem begins.
+        blocks: The stems of all sentences, sentence by sentence.
+        counts: How many stems each sentence has.
+    """
+    ends = np.cumsum(np.frombuffer(counts, np.int32), dtype=np.int64)
+    free, done = bounds[:-1].copy(), 0
+    for block in blocks:
+        owners = ends.searchsorted(np.arange(done, done + len(block)), side="right")
+        done += len(block)
+        order = np.argsort(block, kind="stable")
+        stems_of, first, many = np.unique(block[order], return_index=True, return_counts=True)
+        nth = np.arange(len(block)) - np.repeat(first, many)
+        sentences[np.repeat(free[stems_of], many) + nth] = owners[order]
+        free[stems_of] += many
+    if isinstance(sentences, np.memmap):
+        sentences.flush()
 
 
 def joint_lengths(parts: Sequence[Lists]) -> list[npt.NDArray[np.float32]]:
@@ -100,8 +154,14 @@ def joint_lengths(parts: Sequence[Lists]) -> list[npt.NDArray[np.float32]]:
     squares = np.log((1 + n) / (1 + frequencies)) ** 2
     found = []
     for part, at in zip(parts, places, strict=True):
-        entries = np.repeat(squares[at], np.diff(part.bounds))
-        sums = np.bincount(part.sentences, entries, minlength=len(part.lengths))
+        sums = np.zeros(len(part.lengths))
+        for start in range(0, len(part.sentences), _AT_ONCE):
+            block = part.sentences[start : start + _AT_ONCE].astype(np.int64)
+            end = start + len(block)
+            first = int(part.bounds.searchsorted(start, side="right")) - 1
+            last = int(part.bounds.searchsorted(end))
+            many = np.diff(part.bounds[first : last + 1].clip(start, end))
+            np.add.at(sums, block, np.repeat(squares[at[first:last]], many))
         found.append(np.sqrt(sums).astype(np.float32))
     return found
 

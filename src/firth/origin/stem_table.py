@@ -67,11 +67,11 @@ class StemTable:
     def grams(self) -> sparse.csr_matrix:
         """A row a stem, a column a character n-gram: 1 where the stem has it."""
         each = [ngrams(stem) for stem in self.stems]
-        known = {gram: n for n, gram in enumerate(dict.fromkeys(g for some in each for g in some))}
-        columns = np.array([known[gram] for some in each for gram in some], np.int64)
+        known: dict[str, int] = {}
+        columns = [known.setdefault(gram, len(known)) for some in each for gram in some]
         bounds = np.concatenate(([0], np.cumsum([len(some) for some in each], dtype=np.int64)))
-        ones = np.ones(len(columns))
-        return sparse.csr_matrix((ones, columns, bounds), shape=(len(each), len(known)))
+        cells = np.ones(len(columns)), np.array(columns, np.int64), bounds
+        return sparse.csr_matrix(cells, shape=(len(each), len(known)))
 
     @cached_property
     def sizes(self) -> Floats:
@@ -176,7 +176,7 @@ def _sums(rows: sparse.csr_matrix) -> list[float]:
 @lru_cache(maxsize=1)
 def _read(space: WordSpace, texts: tuple[str, ...]) -> StemTable:
     each = [space.stems(text) for text in texts]
-    known = {stem: n for n, stem in enumerate(dict.fromkeys(s for some in each for s in some))}
-    numbers = np.array([known[stem] for some in each for stem in some], np.int64)
+    known: dict[str, int] = {}
+    numbers = [known.setdefault(stem, len(known)) for some in each for stem in some]
     bounds = np.concatenate(([0], np.cumsum([len(some) for some in each], dtype=np.int64)))
-    return StemTable(space, list(known), numbers, bounds)
+    return StemTable(space, list(known), np.array(numbers, np.int64), bounds)

@@ -173,6 +173,8 @@ def work_of(stage: Stage, config: Config) -> Work:
             {**table, **({Unit.LEARNED: 12} if paper else {})},
             accelerated=not static,
         ),
-        # Some fifteen stems a sentence, each of some fifty bytes while they are sorted.
-        INDEX.name: Work((Unit.SENTENCES,), (Unit.SENTENCES,), {Unit.SENTENCES: 750}),
+        # Stems pass through a file; rare ones are known here, too.
+        INDEX.name: Work(
+            (Unit.SENTENCES,), (Unit.SENTENCES,), {Unit.SENTENCES: 24, Unit.STEMS: 500}
+        ),
     }.get(stage.name, Work())

@@ -136,7 +136,7 @@ def gather_report(
         searches=searches,
         beside=compared,
         results=results,
-        notes=[*_notes(run, bool(results)), *remarks],
+        notes=[*_notes(run, bool(results) and has_origin), *remarks],
         lacking=[*_lacking(run, has_origin, bool(results))],
         settings=run.config.to_yaml(),
     )

@@ -19,11 +19,9 @@ from firth.evaluate.task import ALL, find_task
 from firth.finetune.finetune import Finetuned, finetune
 from firth.finetune.recipe import Kind, Objective
 from firth.finetune.sets import INFERENCE, TRAIN, Places, read_sets
-from firth.finetune.start import Start
+from firth.finetune.start import SCRATCH, Start
 from firth.reproduce.options import Request
 from firth.reproduce.report import UNKNOWN, intervals
-from firth.reproduce.scratch import PREFIX as SCRATCH
-from firth.reproduce.scratch import scratch_of
 from firth.run.errors import ConfigError, FirthError, InputError
 from firth.run.hub import hub_is_reachable
 from firth.run.run import Run
@@ -124,7 +122,7 @@ class Trial:
         self.bootstrap = Bootstrap(request.seed, RESAMPLES, Cache(request.folder / "cache"))
         run = request.given
         self._models = (request.folder if run is None else run.path / "reproduce") / "models"
-        self.starts = _starts(request, self.place)
+        self.starts = _starts(request)
 
     # What is there.
 
@@ -182,7 +180,7 @@ class Trial:
         """The starts as they are; the first stands beside the paper's Surrogate."""
         found = []
         for start in self.starts:
-            made = self.run_of(start) is not None
+            made = start.random or self.run_of(start) is not None
             model: Model = (
                 EncoderScorer(start.open(self.request.seed), start.shown) if made else start.name
             )
@@ -233,7 +231,7 @@ class Trial:
     def place(self, start: Start, what: str, limit: int | None = None) -> Path:
         """Folder of a model that is trained from a start."""
         name = what if limit is None else f"{what}-{limit}"
-        return self._models / start.shown.replace("/", "-") / name
+        return self._models / start.shown.replace(":", "-").replace("/", "-") / name
 
     def run_of(self, start: Start) -> Run | None:
         """The run that a start is made of, if it is made of one."""
@@ -338,7 +336,7 @@ def _named(request: Request, peers: Mapping[str, Peer]) -> dict[str, list[tuple[
     return found
 
 
-def _starts(request: Request, place: Callable[[Start, str], Path]) -> list[Start]:
+def _starts(request: Request) -> list[Start]:
     """Each opened once; errors as of `Trial`."""
     run, names = request.given, request.options.start
     if names is None:
@@ -350,12 +348,8 @@ def _starts(request: Request, place: Callable[[Start, str], Path]) -> list[Start
         names = (str(run.folder(SURROGATE)),)
     found = []
     for name in names:
-        encoder = name.removeprefix(SCRATCH)
-        made = BaseKind.of(encoder) is not BaseKind.PRETRAINED
-        start = Start(encoder, run if made else None)
-        if encoder != name:
-            start = Start(scratch_of(start, place(start, "scratch"), request.seed))
-        found.append(start)
+        made = BaseKind.of(name.removeprefix(SCRATCH)) is not BaseKind.PRETRAINED
+        found.append(Start(name, run if made else None))
     known = [one.shown for one in found]
     if len(set(known)) < len(known):
         problem = f"--start: got {', '.join(known)}; expected names that differ in their last parts"

@@ -29,8 +29,13 @@ def fingerprint_code(module: str) -> str:
     """
     digest = hashlib.blake2b(digest_size=20)
     for name in sorted(import_closure(module)):
-        digest.update(name.encode() + ast.dump(_without_docstrings(_tree(name))).encode())
+        digest.update(name.encode() + _what_runs(name))
     return digest.hexdigest()
+
+
+@cache
+def _what_runs(module: str) -> bytes:
+    return ast.dump(_without_docstrings(_tree(module))).encode()
 
 
 @cache

@@ -391,13 +391,14 @@ def _looked_at(name: str, gguf_file: str | None = None) -> Path:
 
 
 def _opened(name: str, what: str, load: Callable[[], T]) -> T:
+    from huggingface_hub.errors import StrictDataclassError
     from safetensors import SafetensorError
 
     try:
         with quiet_libraries(), redirect_stderr(StringIO()):  # some bars know no switch
             return load()
     except Exception as error:
-        known = isinstance(error, (*_FAILURES, SafetensorError))
+        known = isinstance(error, (*_FAILURES, SafetensorError, StrictDataclassError))
         if not known and type(error) is not Exception:  # tokenizers raise nothing more special
             raise
         raise InputError(
@@ -492,4 +493,4 @@ def _gguf_files(folder: Path) -> str:
 
 
 def _reason(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:")

@@ -406,7 +406,7 @@ def _look_at(path: Path) -> bool:
         raise InputError(f"{path}: cannot be opened as a questionnaire (not a file)")
     found, uri = None, f"{path.resolve().as_uri()}?mode=ro"
     try:
-        with closing(sqlite3.connect(uri, _WAIT_SECONDS, uri=True)) as connection:
+        with closing(sqlite3.connect(uri, timeout=_WAIT_SECONDS, uri=True)) as connection:
             connection.row_factory = Row
             names = _table_names(connection)
             if {"meta", "tuples", "answers"} <= names:
