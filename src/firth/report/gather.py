@@ -335,14 +335,14 @@ def _sets(run: Run) -> Iterator[EvaluationSet]:
 
 def _notes(run: Run, evaluated: bool) -> list[str]:
     """What the figures mean."""
-    if not run.has(SURROGATE):
-        return []
     notes = [
         "Origin and the Surrogate learned from this run's text alone. Dice and tf-idf cost "
         "nothing: a model is worth its trouble where it is above them by more than the intervals."
     ]
     if not evaluated or run.config.context.model is not None:
         notes = []
+    if not run.has(SURROGATE):
+        return notes
     recorded = read_json(run.folder(SURROGATE) / "report.json")
     before, after = (recorded[when]["test"]["all"] for when in ("before", "after"))
     trained = recorded["chosen"]["steps"]
