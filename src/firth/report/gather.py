@@ -200,7 +200,7 @@ def _stages(run: Run) -> list[tuple[str, str]]:
 def _levels(run: Run) -> list[Level]:
     """Scores that few random pairs reach, of each scorer that the run's scale is of."""
     found = []
-    for name, scorer in (("Origin", Scored.ORIGIN), ("vectors", Scored.VECTORS)):
+    for name, scorer in (("Origin", Scored.ORIGIN), ("Vectors of the index", Scored.VECTORS)):
         try:
             scale = Scale.current(run, scorer)
         except FirthError:  # Origin is not built any more
