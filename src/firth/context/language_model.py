@@ -29,6 +29,8 @@ from firth.run.run import Run
 from firth.run.section import Precision
 
 _BATCH_TOKENS = 4_096
+_BATCH_TOKENS_CPU = 1_024
+"""More do not fit into a processor's caches (docs/performance.md)."""
 
 
 class PromptStates:
@@ -79,11 +81,12 @@ class PromptStates:
         ids = self.tokens(texts, self.longest)
         states = np.zeros((len(ids), self.model.config.hidden_size))
         order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+        tokens = _BATCH_TOKENS_CPU if self.model.device.type == "cpu" else _BATCH_TOKENS
         with bar(title, len(ids)) as shown:
             while order:
                 # The longest start of `order` that fits into a batch, at least one.
                 size = 1
-                while size < len(order) and (size + 1) * len(ids[order[size]]) <= _BATCH_TOKENS:
+                while size < len(order) and (size + 1) * len(ids[order[size]]) <= tokens:
                     size += 1
                 chosen, order = order[:size], order[size:]
                 with torch.inference_mode():
