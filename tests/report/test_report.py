@@ -56,6 +56,20 @@ def test_either_way_of_searching_shows_what_the_other_has_not(
         assert each.query not in {hit.text for hit in (*each.hits, *each.words)}
 
 
+def test_reasons_are_introduced_as_what_they_are(
+    ensemble_run: Run, tiny_run: Path, tmp_path: Path
+) -> None:
+    """Words meet where Origin compares words; contexts of the printed method sum to nothing."""
+    pages = []
+    for name, run in (("a.html", ensemble_run), ("b.html", Run.open(tiny_run))):
+        assert write_report(run, tmp_path / name).explanations
+        pages.append((tmp_path / name).read_text(encoding="utf-8"))
+    assert [("words meet" in page, "do not\nsum" in page) for page in pages] == [
+        (True, False),
+        (False, True),
+    ]
+
+
 def test_a_corpus_alone_has_a_report(tiny_run: Path, tmp_path: Path) -> None:
     """Every part that is lacking is named with its command."""
     folder = only_corpus(tiny_run, tmp_path / "bare")
@@ -87,7 +101,7 @@ def test_an_evaluation_is_drawn_and_anything_else_is_refused(
     row |= {"metric": "spearman", "value": 61.25, "low": 58.0, "high": 64.0}
     given.write_text(json.dumps({"results": [row, row | {"subtask": "part"}], "notes": ["Few."]}))
     found = write_report(folder, tmp_path / "a.html", evaluation=given)
-    assert (len(found.results), [*found.notes], len(found.lacking)) == (1, ["Few."], 4)
+    assert (len(found.results), [*found.remarks], len(found.lacking)) == (1, ["Few."], 4)
     for other in ('{"results": [{}]}', '{"results": 3}', "[]", "{}"):
         given.write_text(other)
         with pytest.raises(InputError, match="no results of an evaluation"):

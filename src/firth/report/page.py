@@ -10,7 +10,6 @@ from firth.curves import Curve
 from firth.lexical.scorer import Explanation
 from firth.origin.page import style
 from firth.origin.reasons import article
-from firth.report import plots
 from firth.report.beside import Beside
 from firth.run.errors import MissingExtraError
 from firth.run.files import write_text
@@ -69,18 +68,18 @@ class Report:
         check: Rows (`model`, `value`, `low`, `high` in per cent) of the check without labels.
         facts: Name → figure of the corpus.
         left_out: Why records were skipped → how many.
-        stages: Name of a stage, and what it did.
+        stages: What each stage did (`firth.report.recorded.stages_of`).
         levels: What scores mean here.
         labels: What the Surrogate's labels are worth (`firth.report.recorded.labels_of`).
         curves: Title of a plot → (label of its axis, lines by name).
-        scores: Kind of held-out pair → similarities by the Surrogate's teacher, which is Origin
-            unless the run has another.
-        distilled: Similarities by the teacher and Surrogate cosines of the held-out pairs.
+        distilled: Of held-out pairs: the similarity by the Surrogate's teacher, which is Origin
+            unless the run has another, and the Surrogate's cosine.
         pairs: Examples: two sentences, and what Origin and Surrogate, if there, say of them.
         explanations: Of some of them.
         searches: What one way of searching finds and the other does not.
         beside: Origin beside tf-idf, set by set.
         results: The table: model, task, split, metric, n; value, low and high × 100 or None.
+        remarks: What is said of the table, a paragraph each.
         notes: What the figures mean, a paragraph each.
         lacking: A part that the run has not, and the command that adds it.
         settings: The run's configuration as YAML.
@@ -92,17 +91,17 @@ class Report:
     check: Sequence[Mapping[str, Any]]
     facts: Mapping[str, str]
     left_out: Mapping[str, int]
-    stages: Sequence[tuple[str, str]]
+    stages: Sequence[Mapping[str, Any]]
     levels: Sequence[Level]
     labels: Mapping[str, Any] | None
     curves: Mapping[str, tuple[str, Mapping[str, Curve]]]
-    scores: Mapping[str, Sequence[float]]
-    distilled: tuple[Sequence[float], Sequence[float]] | None
+    distilled: Sequence[tuple[float, float]]
     pairs: Sequence[tuple[str, str, float | None, float | None]]
     explanations: Sequence[Explanation]
     searches: Sequence[Searched]
     beside: Sequence[Beside]
     results: Sequence[Mapping[str, Any]]
+    remarks: Sequence[str]
     notes: Sequence[str]
     lacking: Sequence[tuple[str, str]]
     settings: str
@@ -110,20 +109,12 @@ class Report:
 
 def write_page(path: Path, report: Report) -> None:
     """Write the page atomically. It needs no other file, no network and no script."""
-    drawn = {title: plots.lines(lines, label) for title, (label, lines) in report.curves.items()}
-    if report.scores:
-        drawn["Similarities by the Surrogate's teacher, held-out pairs"] = plots.histogram(
-            report.scores
-        )
-    if report.distilled:
-        drawn["Surrogate against its teacher, held-out pairs"] = plots.scatter(*report.distilled)
     source = resources.files("firth.report").joinpath("page.html").read_text(encoding="utf-8")
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible
     )
     page = environment.from_string(source).render(
         report=report,
-        plots=drawn,
         style=Markup(style()),
         check={"": _placed(report.check)},
         groups=_groups(report.results),
@@ -144,12 +135,17 @@ def _groups(results: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, An
 def _placed(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows with where their intervals stand on a track that they share, in per cent."""
     known = [row[end] for row in rows for end in ("low", "value", "high") if row[end] is not None]
+    least, most = min(known, default=0.0), max(known, default=0.0)
     # Without intervals nothing says that a small difference is one: it is not drawn large.
-    margin = 1 if any(row["low"] is not None for row in rows) else 10
-    low, high = min(known, default=0) - margin, max(known, default=0) + margin
+    certain = any(row["low"] is not None for row in rows)
+    margin = max(1.0 if certain else 10.0, (most - least) / 20)
 
     def at(value: float | None) -> str | None:
-        return None if value is None else f"{100 * (value - low) / (high - low):.1f}"
+        return (
+            None
+            if value is None
+            else f"{100 * (value - least + margin) / (most - least + 2 * margin):.1f}"
+        )
 
     return [{**row, "at": {end: at(row[end]) for end in ("low", "value", "high")}} for row in rows]
 

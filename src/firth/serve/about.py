@@ -9,14 +9,8 @@ import numpy as np
 from firth.corpus import CORPUS
 from firth.corpus.library import Library
 from firth.curves import training_curves
-from firth.evaluate import EVALUATION
-from firth.pipeline import STEPS
-from firth.report.recorded import labels_of
-from firth.run.files import read_json
-from firth.run.run import Run
-from firth.run.stage import Stage
+from firth.report.recorded import evaluation_of, labels_of, stages_of
 from firth.serve.opened import Opened
-from firth.summaries import sentences_of
 
 _EXAMPLES = 6
 _LENGTHS = (6, 20)
@@ -31,15 +25,13 @@ def about(opened: Opened) -> dict[str, Any]:
     """See `firth.serve.schemas.About`; raise `MissingStageError` if there is no corpus."""
     run = opened.run
     corpus = run.manifest(CORPUS).summary
-    built = [step.stage for step in STEPS if run.has(step.stage)]
-    evaluated = run.path / EVALUATION.name / "results.json"
     return {
         "name": run.path.resolve().name,
         "has": opened.has,
         **{name: corpus[name] for name in ("documents", "held_out", "sentences", "words")},
         "skipped": dict(corpus["skipped"]),
-        "stages": [_told(run, stage) for stage in built],
-        "evaluation": read_json(evaluated) if evaluated.is_file() else None,
+        "stages": stages_of(run),
+        "evaluation": evaluation_of(run),
         "components": list(opened.reasons.weights) if opened.has["reasons"] else [],
         "fields": list(opened.library.fields),
         "examples": [list(pair) for pair in islice(_pairs(opened.library), _EXAMPLES)],
@@ -55,27 +47,6 @@ def about(opened: Opened) -> dict[str, Any]:
         },
         "labels": labels_of(run),
     }
-
-
-def _told(run: Run, stage: Stage) -> dict[str, Any]:
-    summary = dict(run.manifest(stage).summary)
-    return {
-        "name": stage.name,
-        "summary": [sentences_of(stage.name, summary)],
-        "figures": summary,
-        "stale": _is_stale(run, stage),
-    }
-
-
-def _is_stale(run: Run, stage: Stage) -> bool:
-    """Whether a stage was made of another stage than there is now, or with another setting."""
-    manifest = run.manifest(stage)
-    stages = {step.stage.name: step.stage for step in STEPS}
-    read = (stages[name] for name in manifest.inputs if name in stages)
-    if any(not run.has(one) or run.manifest(one).digest != manifest.inputs[one.name]
-           for one in read):  # fmt: skip
-        return True
-    return run.config.values([*manifest.config]) != dict(manifest.config)
 
 
 def _pairs(library: Library) -> Iterator[tuple[str, str]]:

@@ -332,7 +332,7 @@ class StageTold(BaseModel):
     """A finished stage."""
 
     name: str
-    summary: list[str] = Field(description="In sentences.")
+    summary: str = Field(description="In sentences.")
     figures: dict[str, Any] = Field(description="The same by keys.")
     stale: bool = Field(description="Whether what it was made of has changed since.")
 

@@ -3,7 +3,6 @@
 import { count, fixed, h } from "./dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const [WIDE, HIGH] = [320, 140];
 
 /**
  * Rows of a value and its interval, on one scale a group.
@@ -57,38 +56,27 @@ export function curves(found) {
 function curve(name, points) {
   if (points.length < 2) return [];
   const [xs, ys] = [0, 1].map((axis) => points.map((point) => point[axis]));
-  const scaled = (values, value, size) => {
-    const [low, high] = [Math.min(...values), Math.max(...values)];
-    return high > low ? ((value - low) / (high - low)) * size : size / 2;
-  };
-  const place = ([x, y]) =>
-    `${(4 + scaled(xs, x, WIDE - 8)).toFixed(1)},${(HIGH - 4 - scaled(ys, y, HIGH - 8)).toFixed(1)}`;
-  const drawn = draw("polyline", {
-    points: points.map(place).join(" "),
-    fill: "none",
-    stroke: "currentColor",
-    "stroke-width": "2",
-    "vector-effect": "non-scaling-stroke",
-  });
+  const [x, y] = [Math.min(...xs), Math.max(...ys)];
+  const view = [x, -y, Math.max(...xs) - x || 1, y - Math.min(...ys) || 1];
+  const line = draw("polyline", { points: points.map(([x, y]) => `${x},${-y}`).join(" ") });
   const told = `${name}: from ${ys[0].toFixed(3)} to ${ys.at(-1).toFixed(3)} in ${count(xs.at(-1))} steps`;
-  return picture([drawn], told);
+  return picture(view, [line], told);
 }
 
 /** How many values lie between each two edges; a figure. */
 export function histogram(title, { edges, counts }) {
-  const [most, wide] = [Math.max(1, ...counts), WIDE / counts.length];
-  const bars = counts.map((n, at) => {
-    const high = ((HIGH - 4) * n) / most;
-    return draw("rect", { x: at * wide + 1, y: HIGH - high, width: wide - 2, height: high, fill: "currentColor" });
-  });
+  const most = Math.max(1, ...counts);
+  const bars = counts.map((n, at) => draw("rect", { x: at + 0.05, y: most - n, width: 0.9, height: n }));
   const [low, high] = [edges[0], edges.at(-1)].map((edge) => fixed(edge));
-  const top = counts.indexOf(most);
+  const top = counts.indexOf(Math.max(...counts));
   const told = `From ${low} to ${high}; most between ${fixed(edges[top])} and ${fixed(edges[top + 1])}`;
-  return h("figure", {}, h("figcaption", {}, title), picture(bars, told));
+  return h("figure", {}, h("figcaption", {}, title), picture([0, 0, counts.length, most], bars, told));
 }
 
-function picture(drawn, told) {
-  const made = draw("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": told });
+/** Shapes as large as their figure, whatever their unit: `view` is left, top, width, height. */
+function picture(view, drawn, told) {
+  const shape = { viewBox: view.join(" "), preserveAspectRatio: "none", role: "img", "aria-label": told };
+  const made = draw("svg", shape);
   made.append(...drawn);
   return [made, h("p", { class: "small soft" }, told)];
 }

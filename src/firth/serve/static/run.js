@@ -6,7 +6,7 @@ import { count, fixed, h, plural, said } from "./dom.js";
 import { worker } from "./work.js";
 
 const CHECK = "Which sentence follows another, in documents that were kept apart (%; 50 is chance)";
-const RATED = "Against human ratings (× 100, with 95 % intervals)";
+const RATED = "Agreement with people (× 100, with 95 % intervals)";
 const FACTS = [
   ["documents", "documents"],
   ["sentences", "sentences"],
@@ -122,7 +122,7 @@ function stages(found) {
         h(
           "td",
           {},
-          [summary].flat().join(" "),
+          summary,
           stale ? h("p", { class: "small" }, "Stale: what it was built from has changed since.") : null,
         ),
       ),
