@@ -17,7 +17,7 @@ ROOT = Path(firth.__file__).parent
 PACKAGES = (
     "run", "web", "lexical", "corpus", "check", "context", "paper", "origin", "harvest",
     "surrogate", "index", "scale", "search", "baselines", "evaluate", "finetune", "reuse",
-    "relatedness", "pipeline", "plan", "summaries", "searchable", "curves", "report", "serve",
+    "relatedness", "pipeline", "plan", "summaries", "searchable", "report", "serve",
     "demo", "reproduce", "cli", "__main__",
 )  # fmt: skip
 """From left to right, as the data flows: each imports from those to its left only."""

@@ -186,6 +186,16 @@ def checked(run: Run, items: int | None = None) -> CheckReport | None:
     return run_check([str(run.folder(SURROGATE)), BASELINE], run, items=items, against=BASELINE)
 
 
+def accuracies(check: CheckReport | None) -> list[dict[str, Any]]:
+    """Of the Surrogate and tf-idf, what `verdict` says as rows: `name`, `value`, `low`, `high`."""
+    systems = zip(("Surrogate", "tf-idf"), check.systems, strict=True) if check else ()
+    return [
+        {"name": name, "value": at.value, "low": at.low, "high": at.high}
+        for name, one in systems
+        if (at := one.accuracy.get(Kind.NEXT))
+    ]
+
+
 def verdict(check: CheckReport | None) -> str:
     """What was asked of the Surrogate and of tf-idf, and what it says of the Surrogate."""
     lead = check.systems[0].ahead.get(Kind.NEXT) if check else None

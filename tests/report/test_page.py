@@ -56,7 +56,7 @@ def report(text: str) -> Report:
         title=text,
         lead=text,
         verdicts=[text],
-        check=[{"model": text, "value": 68.5, "low": 60.5, "high": 75.5}],
+        check=[{"name": text, "value": 68.5, "low": 60.5, "high": 75.5}],
         left_out={text: 4321},
         stages=[{"name": text, "summary": text, "figures": {}, "stale": True}],
         levels=[Level(text, 0.001, 0.375, None), Level(text, 0.01, 0.25, 0.5)],

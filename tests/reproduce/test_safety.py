@@ -26,9 +26,9 @@ def test_missing_extras_are_named_before_anything(
     """All at once, and before the run is even looked at."""
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     for name, extras in (
-        ("cbos-table1", "report,baselines"),
-        ("table7", "report"),
-        ("str-table5", "report"),
+        ("cbos-table1", "plots,baselines"),
+        ("table7", "plots"),
+        ("str-table5", "plots"),
     ):
         with pytest.raises(MissingExtraError) as caught:
             reproduce(name, tmp_path / "no-run", out=tmp_path / "out")

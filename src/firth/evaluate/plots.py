@@ -21,7 +21,7 @@ try:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 except ImportError as error:
-    raise MissingExtraError("Plots of an evaluation", "report") from error
+    raise MissingExtraError("Plots of an evaluation", "plots") from error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -27,7 +27,7 @@ def save(draw: "Callable[[], Drawing]", *paths: Path, what: str = "A plot") -> l
     try:
         import matplotlib as mpl
     except ImportError:
-        note(str(MissingExtraError(what, "report")))
+        note(str(MissingExtraError(what, "plots")))
         return []
     for path in paths:
         metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}

@@ -4,18 +4,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from firth.check import CHECK
-from firth.check.items import Kind as Question
 from firth.check.report import CheckReport
 from firth.corpus import CORPUS
 from firth.corpus.drawn import Pairs
 from firth.corpus.statistics import evenly_spaced, fit_idf_on_run
-from firth.curves import training_curves
 from firth.evaluate import EVALUATION
 from firth.evaluate.load import find_named
 from firth.evaluate.rows import EvaluationSet
@@ -27,7 +24,7 @@ from firth.origin.origin import Origin
 from firth.report.beside import Beside, beside
 from firth.report.drawn import drawn_pairs, drawn_sentences, nearest, searched
 from firth.report.page import Level, Report
-from firth.report.recorded import evaluation_of, labels_of, stages_of
+from firth.report.recorded import evaluation_of, labels_of, stages_of, training_curves
 from firth.run.errors import FirthError, InputError
 from firth.run.files import read_json
 from firth.run.pretrained import open_encoder
@@ -36,7 +33,7 @@ from firth.run.run import Run
 from firth.scale import SCALE
 from firth.scale.scale import Scale
 from firth.scale.scale import Scorer as Scored
-from firth.searchable import checked, verdict
+from firth.searchable import accuracies, checked, verdict
 from firth.surrogate import SURROGATE, TEACHER
 from firth.surrogate.matrices import HeldOut
 from firth.surrogate.report import REPORT
@@ -112,7 +109,7 @@ def gather_report(
         title=title,
         lead=lead,
         verdicts=[*_verdicts(run, check), *(_rated(each) for each in compared)],
-        check=_rows(check),
+        check=accuracies(check),
         facts={called: f"{counts[name]:,}" for name, called in _FACTS.items()}
         | {"seed": str(run.config.seed)},
         left_out=counts["skipped"],
@@ -149,15 +146,6 @@ def _verdicts(run: Run, check: CheckReport | None) -> list[str]:
 
 def _rated(each: Beside) -> str:
     return f"{each.task}, {each.n:,} pairs that people rated: {each.verdict}."
-
-
-def _rows(check: CheckReport | None) -> list[dict[str, Any]]:
-    systems = zip(("Surrogate", "tf-idf"), check.systems, strict=True) if check else ()
-    return [
-        {"model": name, "value": at.value, "low": at.low, "high": at.high}
-        for name, one in systems
-        if (at := one.accuracy.get(Question.NEXT))
-    ]
 
 
 def _levels(run: Run) -> list[Level]:

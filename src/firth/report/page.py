@@ -6,11 +6,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from firth.curves import Curve
 from firth.lexical.scorer import Explanation
 from firth.origin.page import style
 from firth.origin.reasons import article
 from firth.report.beside import Beside
+from firth.report.recorded import Curve
 from firth.run.errors import MissingExtraError
 from firth.run.files import write_text
 from firth.run.screen import escaped
@@ -65,7 +65,7 @@ class Report:
         title: Of the page.
         lead: What this is, in a sentence.
         verdicts: What the run is worth, a paragraph each.
-        check: Rows (`model`, `value`, `low`, `high` in per cent) of the check without labels.
+        check: Rows (`name`, `value`, `low`, `high` in per cent) of the check without labels.
         facts: Name → figure of the corpus.
         left_out: Why records were skipped → how many.
         stages: What each stage did (`firth.report.recorded.stages_of`).
@@ -128,7 +128,7 @@ def _groups(results: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, An
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for row in results:
         name = f"{row['task']} {row['split']}, {row['metric']}, {row['n']:,} pairs"
-        groups.setdefault(name, []).append(row)
+        groups.setdefault(name, []).append({"name": row["model"], **row})
     return {name: _placed(rows) for name, rows in groups.items()}
 
 

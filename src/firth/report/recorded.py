@@ -1,8 +1,11 @@
 """What the stages of a run wrote down of themselves, as it is shown."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from firth.context import CONTEXT
+from firth.context.build import HISTORY
 from firth.evaluate import EVALUATION
 from firth.pipeline import STEPS
 from firth.run.errors import InputError
@@ -13,6 +16,8 @@ from firth.summaries import sentences_of
 from firth.surrogate import SURROGATE
 from firth.surrogate.report import REPORT
 
+Curve = Sequence[tuple[float, float]]
+"""Points of a line: (step, value)."""
 _KEPT = ("pairs", "histogram", "components", "tfidf", "warnings")
 _COLUMNS = {"model", "task", "subtask", "split", "metric", "value", "low", "high", "n"}
 
@@ -68,3 +73,26 @@ def evaluation_of(run: Run, given: Path | None = None) -> dict[str, Any] | None:
     raise InputError(
         f"{path}: no results of an evaluation; expected what firth evaluate --out FOLDER writes"
     )
+
+
+def training_curves(run: Run) -> dict[str, tuple[str, dict[str, Curve]]]:
+    """Title → (label of the values, lines by name), of the models that were trained."""
+    recorded = []
+    if run.has(CONTEXT):
+        learned: Mapping[str, Any] = read_json(run.folder(CONTEXT) / HISTORY)
+        recorded.append(("Context fit: training loss", "nats", learned))
+    if run.has(SURROGATE):
+        report = read_json(run.folder(SURROGATE) / REPORT)
+        distilled = {"distillation": report["history"]["distillation"]}
+        recorded.append(("Surrogate: training loss", "divergence from Origin", distilled))
+    return {
+        title: (
+            label,
+            {
+                name: [(entry["step"], entry["loss"]) for entry in entries if "loss" in entry]
+                for name, entries in histories.items()
+            },
+        )
+        for title, label, histories in recorded
+        if any(histories.values())
+    }

@@ -14,7 +14,7 @@ RUN_WEIGHTS = "run"
 _TERMS = ("coherence", "sentence", "left", "right")
 _UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
 _LEAST = {"pairs": 10, "contexts": 1, "shortlist": 1, "train_pairs": 2}
-_MODULES = {"report": "matplotlib", "baselines": "gensim", "relatedness": "spacy", "glove": GLOVE}
+_MODULES = {"plots": "matplotlib", "baselines": "gensim", "relatedness": "spacy", "glove": GLOVE}
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ class Experiment:
         module: Of `firth.reproduce`; it holds the function from `Request` to `Report` that is
             called as the experiment, with `_` for `-`.
         takes: Names of the `Options` it heeds; any other is refused.
-        extras: Extras of firth that it cannot do without, besides `report`.
+        extras: Extras of firth that it cannot do without, besides `plots`.
     """
 
     summary: str
@@ -115,7 +115,7 @@ def reproduce(
     """
     experiment, asked = find_experiment(name), options or Options()
     asked.check(name, experiment.takes)
-    need_extras(f"firth reproduce {name}", "report", *experiment.extras)
+    need_extras(f"firth reproduce {name}", "plots", *experiment.extras)
     opened = None if run is None else Run.open(run)
     if opened is not None and seed is not None:
         opened = opened.changed({"seed": seed})

@@ -8,8 +8,7 @@ import numpy as np
 
 from firth.corpus import CORPUS
 from firth.corpus.library import Library
-from firth.curves import training_curves
-from firth.report.recorded import evaluation_of, labels_of, stages_of
+from firth.report.recorded import evaluation_of, labels_of, stages_of, training_curves
 from firth.serve.opened import Opened
 
 _EXAMPLES = 6

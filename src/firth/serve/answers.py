@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from firth.check.items import Kind as Question
 from firth.index.encoder import Vectors, to_unit
 from firth.lexical.scorer import CosineScorer
 from firth.lexical.words import words
@@ -15,7 +14,7 @@ from firth.reuse.kinds import Kind, Unit
 from firth.reuse.mine import mine
 from firth.scale.scale import Scale, with_shares
 from firth.search.among import Among
-from firth.searchable import checked, verdict
+from firth.searchable import accuracies, checked, verdict
 from firth.serve import schemas
 from firth.serve.about import about
 from firth.serve.bounds import PAGE
@@ -159,16 +158,7 @@ def tell_run(opened: Opened, _: schemas.Nothing) -> Plain:
 def check(opened: Opened, _: schemas.Nothing) -> Plain:
     """How good the Surrogate is here, beside tf-idf."""
     found = checked(opened.run, opened.run.config.check.items)
-    names = "Surrogate", "tf-idf"
-    systems = [*zip(names, found.systems, strict=True)] if found else []
-    return {
-        "verdict": verdict(found),
-        "systems": [
-            {"name": name, "value": at.value, "low": at.low, "high": at.high}
-            for name, one in systems
-            if (at := one.accuracy.get(Question.NEXT))
-        ],
-    }
+    return {"verdict": verdict(found), "systems": accuracies(found)}
 
 
 def encode(vectors: Vectors, _: schemas.AskedVectors) -> Plain:
