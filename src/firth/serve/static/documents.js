@@ -96,7 +96,7 @@ function drawBoth(found, run) {
   ];
   const rows = aligned(found.texts_a, found.texts_b, found.matches);
   const alike = plural(found.matches.length, "pair");
-  const told = `${alike} of sentences are alike, by ${fixed(found.threshold)} or more.`;
+  const told = `Alike by ${fixed(found.threshold)} or more: ${alike} of sentences.`;
   return {
     node: [
       h("h2", {}, h("bdi", {}, found.a), " | ", h("bdi", {}, found.b)),
