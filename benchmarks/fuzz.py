@@ -23,10 +23,11 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from firth.run.errors import FirthError
+from firth.run.run import Run
 from firth.run.screen import say
 
 SECONDS = 10
@@ -125,6 +127,8 @@ def targets(folder: Path) -> Iterator[Target]:
     """All of them, with files of theirs in `folder`."""
     yield from documents(folder / "documents")
     yield from tables(folder / "tables")
+    yield from set_files(folder / "sets")
+    yield from kept_files(folder / "kept")
     yield from run_files(folder / "files")
     yield from model_files(folder / "model")
     yield from stage_files(folder / "run")
@@ -254,6 +258,140 @@ def tables(folder: Path) -> Iterator[Target]:
                      partial(reader, path))  # fmt: skip
 
 
+def set_files(folder: Path) -> Iterator[Target]:
+    """Evaluation sets as their organisers published them and in firth's own layout, and the small
+    files that commands are given."""
+    from firth.cli.query import read_pairs_file
+    from firth.cli.search import _read_queries
+    from firth.evaluate.readers import read_original, read_table
+    from firth.evaluate.task import TASKS
+    from firth.relatedness.pairs.synonyms import SynonymFile
+    from firth.scale.build import read_labels
+    from firth.serve.token import read_token
+
+    pairs = list(zip(_TEXTS, _TEXTS[1:] + _TEXTS[:1], ("0.5", "4.0", "2.25"), strict=True))
+    input_text = "".join(f"{a}\t{b}\n" for a, b, _ in pairs)
+    lines = {
+        "sts12": ("STS12/test/STS.input.MSRpar.txt", input_text),
+        "sts-b": (
+            "STSb/sts-dev.csv",
+            "".join(f"main-news\tMSRpar\t2012\t1\t{s}\t{a}\t{b}\n" for a, b, s in pairs),
+        ),
+        "sick-r": (
+            "SICK/SICK.txt",
+            "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tSemEval_set\n"
+            + "".join(f"{n}\t{a}\t{b}\t4\tTEST\n" for n, (a, b, _) in enumerate(pairs)),
+        ),
+        "str-2021": (
+            "STR/str.csv",
+            "PairID,Text,Score\n"
+            + "".join(f'SNLI_{n},"{a}\n{b}",0.5\n' for n, (a, b, _) in enumerate(pairs)),
+        ),
+        "afs": (
+            "AFS/ArgPairs_GC.csv",
+            "regression_label,sentence_1,sentence_2\n"
+            + "".join(f'{s},"{a}","{b}"\n' for a, b, s in pairs),
+        ),
+    }
+    for name, (place, text) in lines.items():
+        (path := folder / place).parent.mkdir(parents=True)
+        if name == "sts12":
+            gold = "".join(f"{score}\n" for *_, score in pairs)
+            path.with_name("STS.gs.MSRpar.txt").write_text(gold)
+        read: Callable[[], object] = partial(read_original, TASKS[name], folder)
+        yield Target(f"set, {name}, {path.name}", path, text.encode(), read)
+    made = "sentence1\tsentence2\tscore\tsubtask\n" + "".join(
+        f"{a}\t{b}\t{s}\tMSRpar\n" for a, b, s in pairs
+    )
+    known = "".join(f"{a}\t{b}\t{n % 2}\n" for n in range(4) for a, b, _ in pairs)
+    given: dict[str, tuple[str, Callable[[Path], object]]] = {
+        "pairs of sts13": (made, lambda path: read_table(path, TASKS["sts13"])),
+        "labels": (known, read_labels),
+        "pairs to score": (input_text, read_pairs_file),
+        "queries": ("\n".join(_TEXTS), _read_queries),
+        "synonyms": ("# words\nbig\tlarge\nship,boat,vessel\n", SynonymFile),
+        "token": ("0123456789abcdef0123\n", read_token),
+    }
+    for name, (text, reader) in given.items():
+        path = folder / f"{name}.txt"
+        yield Target(f"given, {name}", path, text.encode(), partial(reader, path))
+
+
+def kept_files(folder: Path) -> Iterator[Target]:
+    """What firth kept outside of stages, and reads again: results, a calibration, a cached value, a
+    shard, a checkpoint, a questionnaire's answers, the commit of a run in a store."""
+    import pyarrow as pa
+    import torch
+
+    from firth.evaluate.cache import Cache
+    from firth.evaluate.evaluate import evaluate_models
+    from firth.evaluate.report import read_saved
+    from firth.finetune.calibration import FILE, Line, as_dict, read_calibration
+    from firth.harvest.shards import SCHEMA, Shard
+    from firth.relatedness.bws.records import Item, Tuple
+    from firth.relatedness.questionnaire.setup import make_questionnaire
+    from firth.relatedness.questionnaire.store import Store
+    from firth.run.config import Config
+    from firth.run.remote import pull, push
+    from firth.run.training import resume, save_checkpoint
+
+    folder.mkdir(parents=True)
+    rows = [f"{a}\t{b}\t{n}" for n, (a, b) in enumerate(pairwise(_TEXTS))]
+    pairs = folder / "pairs.tsv"
+    pairs.write_text("sentence1\tsentence2\tscore\n" + "\n".join(rows * 3), encoding="utf-8")
+    found = evaluate_models(["baseline:dice"], [str(pairs)], resamples=20)
+    found.write(folder / "results")
+
+    line = folder / FILE
+    line.write_text(json.dumps(as_dict(Line(4.0, 0.5, 0.0, 5.0, 30, 0.7, 1.2))))
+    cache = Cache(folder / "cache")
+    cache.keep("kind", "key", {"a": [1.0, 2.0]})
+    shard = Shard("harvest", 0, 2)
+    shard.write(pa.table({name: [] for name in SCHEMA.names}, schema=SCHEMA), folder)
+    model = torch.nn.Linear(3, 2)
+    adam = torch.optim.Adam(model.parameters())
+    checkpoint = folder / "checkpoint.safetensors"
+    save_checkpoint(checkpoint, model, adam, 4, [], [0.5])
+    items = [Item(str(n), (text,)) for n, text in enumerate(_TEXTS)]
+    answers = folder / "answers.db"
+    asked = make_questionnaire(items, [Tuple("t", ("0", "1", "2"))])
+    store = Store.create(answers, asked)
+    store.next(name := store.enter("ann"))
+    store.answer(name, "t", "0", "1")
+    store.close()
+
+    def answered() -> object:
+        for ending in ("-wal", "-shm"):
+            Path(f"{answers}{ending}").unlink(missing_ok=True)
+        opened = Store.open(answers)
+        try:
+            return opened.overview(), opened.annotations(), opened.progress("ann")
+        finally:
+            opened.close()
+
+    run = Run.create(folder / "run", Config())
+    push(run, str(folder / "store"))
+    (commit,) = (folder / "store").rglob("00000001.json")
+
+    def pulled() -> object:
+        shutil.rmtree(folder / "pulled", ignore_errors=True)
+        return pull(str(folder / "store"), folder / "pulled")
+
+    results = partial(read_saved, folder / "results")
+    kept: dict[str, tuple[Path, Callable[[], object]]] = {
+        "results": (folder / "results" / "results.json", results),
+        "similarities": (folder / "results" / "similarities.parquet", results),
+        "calibration": (line, lambda: read_calibration(folder).of([0.5])),
+        "cached value": (folder / "cache" / "kind" / "key", lambda: cache.value("kind", "key")),
+        "shard": (folder / shard.file, lambda: shard.is_whole(folder)),
+        "checkpoint": (checkpoint, lambda: resume(checkpoint, model, adam)),
+        "answers": (answers, answered),
+        "commit": (commit, pulled),
+    }
+    for name, (path, read) in kept.items():
+        yield Target(f"kept, {name}", path, path.read_bytes(), read)
+
+
 def run_files(folder: Path) -> Iterator[Target]:
     """Configuration, manifest, word vectors, a blocklist."""
     from firth.harvest.blocklist import Blocklist
@@ -368,12 +506,20 @@ def _modules(folder: Path) -> None:
 
 def stage_files(folder: Path) -> Iterator[Target]:
     """Files of a run's corpus, context, and index, with bytes changed and sizes kept."""
+    from firth.check.build import open_items
     from firth.corpus.corpus import Corpus
+    from firth.corpus.stats import corpus_stats
+    from firth.corpus.tokenizer import open_tokenizer
+    from firth.curves import training_curves
     from firth.index.index import Index
     from firth.origin.origin import Origin
     from firth.pipeline import bring_up_to_date
+    from firth.reuse.duplicates import duplicates
     from firth.run.config import Config
-    from firth.run.run import Run
+    from firth.scale.scale import Scale, Scorer
+    from firth.surrogate.distill import Distilled
+    from firth.surrogate.fast import StaticEncoder
+    from firth.surrogate.teacher import Teacher
 
     texts = folder.with_name("texts")
     texts.mkdir(parents=True)
@@ -394,22 +540,49 @@ def stage_files(folder: Path) -> Iterator[Target]:
     assert os.waitpid(pid, 0)[1] == 0
 
     def corpus() -> object:
-        found = Corpus.open(folder)
-        return found.texts(range(len(found))), found.document_ids(), found.context(1)
+        parts = Corpus.open(folder), Corpus.held_out(folder)
+        read = [(p.texts(range(len(p))), p.document_ids(), p.context(1)) for p in parts]
+        return read, corpus_stats(folder)
 
     def search() -> object:
         found = Index.open(folder)
         return found.nearest(found.encode(["the ship"]), 3), found.words.best("a ship", 3)
 
     def origin() -> object:
-        return Origin.open(folder).similarity("The ship met the storm.", "A sailor.")
+        found = Origin.open(folder).explain("The ship met the storm.", "A sailor.")
+        return found, training_curves(run)
 
-    for stage, read in (("corpus", corpus), ("index", search), ("context", origin),
-                        ("origin", origin)):  # fmt: skip
-        for path in sorted((folder / stage).iterdir()):
-            if path.is_file() and path.name != "manifest.json" and path.stat().st_size:
-                name = f"{stage}/{path.name}"
-                yield Target(name, path, path.read_bytes(), read, own=True, same_size=True)
+    def teacher() -> object:
+        found = Teacher.open(run)
+        return found.similarities(found.texts[:3])
+
+    def surrogate() -> object:
+        found = StaticEncoder.open(folder / "surrogate").encode(["the ship"])
+        return found, Distilled.open(run), training_curves(run)
+
+    readers: dict[str, Callable[[], object]] = {
+        "corpus": corpus,
+        "corpus/duplicates.jsonl": lambda: duplicates(folder, unit="documents", kind="exact"),
+        "index": search,
+        "context": origin,
+        "origin": origin,
+        "themes": origin,
+        "tokenizer": lambda: open_tokenizer(folder).encode("the ship").ids,
+        "check": lambda: open_items(folder),
+        "scale": lambda: [Scale.open(folder, one).describe(0.5) for one in Scorer],
+        "teacher": teacher,
+        "surrogate": surrogate,
+    }
+    yield from own_files(run, readers)
+
+
+def own_files(run: Run, readers: Mapping[str, Callable[[], object]]) -> Iterator[Target]:
+    """Every file of some stages, which keeps its size: others are named without being opened."""
+    for path in sorted(each for each in run.path.rglob("*") if each.is_file()):
+        name = path.relative_to(run.path).as_posix()
+        read = readers.get(name) or readers.get(name.partition("/")[0])
+        if read and path.name != "manifest.json" and path.stat().st_size:
+            yield Target(name, path, path.read_bytes(), read, own=True, same_size=True)
 
 
 # Runs
@@ -479,7 +652,8 @@ def apart(target: Target, inputs: int, seed: int) -> dict[str, Any]:
         resource.setrlimit(resource.RLIMIT_AS, (size + 4 * MORE_MEMORY, resource.RLIM_INFINITY))
         try:
             found: dict[str, Any] = {"outcomes": dict(fuzz(target, inputs, seed))}
-        except BaseException:  # noqa: BLE001
+        except BaseException as error:  # noqa: BLE001
+            error.__notes__ = [note[:300] for note in getattr(error, "__notes__", ())]
             found = {"failure": traceback.format_exc()[-3000:]}
         os.write(writing, json.dumps(found).encode()[:60_000])
         os._exit(0)

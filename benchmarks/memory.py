@@ -2,6 +2,7 @@
 
     python benchmarks/memory.py stages CORPUS.jsonl WORK [--sizes 100000 1000000]
         [--stages corpus tokenizer retrieve context]
+    python benchmarks/memory.py plot STAGES.json IMAGE.svg
     python benchmarks/memory.py splits WORK [--sizes 100000 1000000]
     python benchmarks/memory.py parts [--sizes 1000000 4000000]
     python benchmarks/memory.py harvest CORPUS.jsonl WORK [--pairs 10000000] [--sentences 200000]
@@ -10,8 +11,9 @@
     [--out FILE]
 
 `stages`: documents of CORPUS (JSON lines, .gz too) again and again, each time with a word in seven
-of every sentence replaced by another of its document, so that none is dropped as a duplicate, until
-there are so many sentences. Each stage is built in a process of its own.
+of every sentence replaced by another of its document, so that none is dropped as a duplicate, and
+half of all names changed, so that there are ever new words, until there are so many sentences. Each
+stage is built in a process of its own. `plot` draws what `--out` wrote.
 
 `splits`: shards of so many made-up pairs, one in ten of them drawn before, become train, dev and
 test (`firth.harvest.splits`); beside it, a set of all texts alone, as it was once done.
@@ -28,8 +30,9 @@ scored anew and compared with the tables, to the last bit.
 
 Measured of each process, beside seconds of processor: the most memory the system counted for it
 (VmHWM), pages of mapped files included, which the system takes back when it needs them; and the
-most of its own (RssAnon), looked at every 20 ms. An exponent is the slope of log bytes over log
-size between two sizes, less what the process has for one hundredth of the smallest size.
+most of its own (RssAnon), looked at every 20 ms. An exponent is the slope of log bytes, or
+log seconds, over log size between two sizes, less what the process has for one hundredth of the
+smallest size.
 """
 
 import argparse
@@ -48,11 +51,15 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from firth.run.screen import say
 
 STAGES = ("corpus", "tokenizer", "retrieve", "context")
 _REPLACED = 1 / 7
+_NAME = 5
+"""Letters of the shortest capitalised word that is taken for a name."""
+_ENDINGS = "bfgkmptvxz"
 _SHARD = 10_000
 _VERIFIED = 20
 Measured = dict[str, Any]
@@ -61,12 +68,17 @@ Measured = dict[str, Any]
 # What is measured on
 
 
-def varied(text: str, rng: random.Random) -> str:
-    """A text with some words replaced by others of it."""
-    words = text.split(" ")
-    return " ".join(
-        rng.choice(words) if word.isalpha() and rng.random() < _REPLACED else word for word in words
-    )
+def varied(text: str, turn: int, rng: random.Random) -> str:
+    """A text with some words replaced by others of it, and half of all names by others."""
+    words, ending = text.split(" "), _ENDINGS[turn % len(_ENDINGS)]
+
+    def one(word: str) -> str:
+        if word.isalpha() and rng.random() < _REPLACED:
+            word = rng.choice(words)
+        name = len(word) >= _NAME and word[0].isupper() and word.isalpha()
+        return word + ending if name and crc32(word.encode()) % 2 else word
+
+    return " ".join(map(one, words))
 
 
 def write_corpus(source: Path, size: int, path: Path) -> None:
@@ -84,7 +96,7 @@ def write_corpus(source: Path, size: int, path: Path) -> None:
                 if number not in counts:
                     counts[number] = sum(map(len, split_paragraphs(text)))
                 there += counts[number]
-                given = varied(text, random.Random(f"{turn} {number}")) if turn else text
+                given = varied(text, turn, random.Random(f"{turn} {number}")) if turn else text
                 file.write(json.dumps({"text": given}) + "\n")
                 if there >= size:
                     return
@@ -352,7 +364,8 @@ def stages(source: Path, work: Path, size: int, names: list[str]) -> dict[str, M
     for name in names:
         one = found[name] = measured("stage", str(run.path), name)
         one["size"] = len(Corpus.open(run))
-        say(f"{name:10} {one['size']:>11,}  own {one['anonymous'] / 2**20:7,.0f} MiB")
+        told = f"own {one['anonymous'] / 2**20:7,.0f} MiB  {one['processor']:7,.0f} s"
+        say(f"{name:10} {one['size']:>11,}  {told}")
     return found
 
 
@@ -415,6 +428,16 @@ def harvest(given: argparse.Namespace) -> None:
         given.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
+GROWN = {"anonymous": (2**20, "memory of its own, MiB"), "processor": (1, "processor, s")}
+"""What exponents are told of, and plotted: in how many of its units, and which."""
+
+
+def exponent(before: Measured, one: Measured, base: Measured, key: str) -> float:
+    """Slope of the logarithms between two sizes, of what is more than in `base`."""
+    over = [max(each[key] - base[key], 1e-9) for each in (before, one)]
+    return math.log(over[1] / over[0]) / math.log(one["size"] / before["size"])
+
+
 def show(found: list[dict[str, Measured]]) -> None:
     """A line for each way and size; `found` begins with a hundredth of the smallest."""
     base, *rest = found
@@ -426,14 +449,31 @@ def show(found: list[dict[str, Measured]]) -> None:
                 f"peak {one['peak'] / 2**20:7,.0f} MiB  {one['processor']:7,.0f} s"
             )
             if before is not None:
-                grown = math.log(one["size"] / before["size"])
-                over = [
-                    max(each["anonymous"] - base[name]["anonymous"], 1) for each in (before, one)
-                ]
+                grown = [exponent(before, one, base[name], key) for key in GROWN]
                 added = (one["anonymous"] - before["anonymous"]) / (one["size"] - before["size"])
-                told += f"  exponent {math.log(over[1] / over[0]) / grown:.2f}, {added:.0f} B each"
+                told += f"  exponents {grown[0]:.2f}, {grown[1]:.2f}; {added:.0f} B each"
             say(told)
             before = one
+
+
+def plot(measured: Path, image: Path) -> None:
+    """Memory and processor time of each stage over sentences, with exponents as in `show`."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    base, *rest = json.loads(measured.read_text(encoding="utf-8"))
+    figure = Figure(figsize=(9, 4.6), layout="constrained")
+    for axes, (key, (unit, what)) in zip(figure.subplots(1, 2), GROWN.items(), strict=True):
+        for name in base:
+            some = [one[name] for one in rest if name in one]
+            slope = exponent(*some[-2:], base[name], key)
+            sizes, values = [one["size"] for one in some], [one[key] / unit for one in some]
+            axes.loglog(sizes, values, marker="o", markersize=3, label=f"{name} {slope:.2f}")
+        axes.set(xlabel="sentences", ylabel=what)
+        axes.grid(alpha=0.2)
+        axes.legend(frameon=False, fontsize=8, title="exponent", title_fontsize=8)
+    with mpl.rc_context({"svg.hashsalt": "firth"}):
+        figure.savefig(image, metadata={"Date": None})
 
 
 def main() -> None:
@@ -447,6 +487,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     of_stages, of_splits = commands.add_parser("stages"), commands.add_parser("splits")
+    of_plot = commands.add_parser("plot")
+    of_plot.add_argument("measured", type=Path)
+    of_plot.add_argument("image", type=Path)
     of_parts = commands.add_parser("parts")
     of_parts.add_argument("--sizes", nargs="+", type=int, default=[1_000_000, 4_000_000])
     of_stages.add_argument("corpus", type=Path)
@@ -467,6 +510,9 @@ def main() -> None:
     given = parser.parse_args()
     if given.command == "harvest":
         harvest(given)
+        return
+    if given.command == "plot":
+        plot(given.measured, given.image)
         return
     if given.command == "parts":
         parts(given.sizes)

@@ -686,6 +686,8 @@ def damage(work: Path, asked: int, seed: int) -> list[dict[str, Any]]:
                                    "of": 0, "commands": Counter(), "bad": []}  # fmt: skip
             rows.append(row)
             for how, now in damaged(content).items():
+                if now == content:  # empty before, too
+                    continue
                 path.unlink() if now is None else path.write_bytes(now)
                 if stage.split("/")[0] in ("printed", "words"):
                     run = stage.split("/")[0]

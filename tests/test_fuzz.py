@@ -17,7 +17,15 @@ def fuzz() -> ModuleType:
 
 
 @pytest.mark.parametrize(
-    ("kind", "inputs"), [("documents", 30), ("tables", 20), ("run_files", 10), ("model_files", 3)]
+    ("kind", "inputs"),
+    [
+        ("documents", 30),
+        ("tables", 20),
+        ("set_files", 10),
+        ("kept_files", 10),
+        ("run_files", 10),
+        ("model_files", 3),
+    ],
 )
 def test_changed_files(fuzz: ModuleType, tmp_path: Path, kind: str, inputs: int) -> None:
     """Every target of a kind, each read as it is first; some inputs are read, some refused."""

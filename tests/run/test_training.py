@@ -1,6 +1,6 @@
 """`firth.run.training`: a run that was stopped ends where it would have ended."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,14 +68,33 @@ def test_resumed_equals_uninterrupted(tmp_path: Path, stop_at: int, threads: int
         assert torch.equal(one, two)
 
 
-def test_a_checkpoint_that_is_cut_off_is_not_believed(tmp_path: Path) -> None:
+def cut(data: bytes) -> bytes:
+    """Without its end."""
+    return data[:-7]
+
+
+def flipped_number(data: bytes) -> bytes:
+    """A bit in the last number."""
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+def flipped_name(data: bytes) -> bytes:
+    """A bit in the name of a tensor."""
+    place = data.index(b'"weight/') + 1
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+@pytest.mark.parametrize("damaged", [cut, flipped_number, flipped_name])
+def test_a_damaged_checkpoint_is_not_believed(
+    tmp_path: Path, damaged: Callable[[bytes], bytes]
+) -> None:
     """What it held is trained again, to the same end."""
     whole, resumed = new_model(), new_model()
     expected = run(whole, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         run(resumed, tmp_path / "resumed", stop_at=9)
     path = tmp_path / "resumed" / "checkpoint.safetensors"
-    path.write_bytes(path.read_bytes()[:-7])
+    path.write_bytes(damaged(path.read_bytes()))
     resumed = new_model()
     assert run(resumed, tmp_path / "resumed") == expected
     for one, two in zip(whole.parameters(), resumed.parameters(), strict=True):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter
 
 from firth.evaluate.rows import EvaluationSet
 from firth.evaluate.task import Kind as Shape
@@ -106,11 +107,12 @@ def read_calibration(folder: str | Path) -> Calibration:
     """That of a fine-tuned model; `of(cosines)` gives scores, or probabilities.
 
     Raises:
-        InputError: The folder has none.
+        InputError: The folder has none, or another's.
     """
     known = read_json(Path(folder) / FILE)
-    kind = known.pop("kind", None)
-    kinds: dict[str, type[Line] | type[Probability]] = {_SCORE: Line, _PROBABILITY: Probability}
-    if kind not in kinds:
-        raise InputError(f"{folder}: its {FILE} is not that of firth finetune")
-    return kinds[kind](**known)
+    kinds = {_SCORE: Line, _PROBABILITY: Probability}
+    try:
+        found: Calibration = TypeAdapter(kinds[known.pop("kind")]).validate_python(known)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise InputError(f"{folder}: its {FILE} is not that of firth finetune") from None
+    return found

@@ -8,8 +8,9 @@ A step may take several batches, whose gradients are added up; several processes
 (`firth.run.sharing`).
 """
 
+import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -200,27 +201,33 @@ def save_checkpoint(
         for moment in {"exp_avg", "exp_avg_sq"} & set(optimiser.state[parameter]):
             tensors[f"{moment}/{name}"] = optimiser.state[parameter][moment].contiguous()
     state = json.dumps({"step": step, "history": history, "running": running})
+    known = {"state": state, "digest": _digest(state, sorted(tensors.items()))}
     with write_atomically(path) as partial:
-        save_file(tensors, partial, metadata={"state": state})
+        save_file(tensors, partial, metadata=known)
 
 
 def resume(
     path: Path, model: nn.Module, optimiser: torch.optim.Adam
 ) -> tuple[int, History, list[float]]:
     """Give a model and its optimiser what a checkpoint holds: the step, the history, and the losses
-    since; all of nothing where there is none, or one that is cut off."""
+    since; all of nothing where there is none, or one that is damaged."""
     if not path.is_file():
         return 0, [], []
     try:
-        opened = safe_open(path, framework="pt")
-    except SafetensorError:
+        with safe_open(path, framework="pt") as stored:
+            known, names = stored.metadata(), sorted(stored.keys())
+            tensors = ((name, stored.get_tensor(name)) for name in names)
+            whole = known["digest"] == _digest(known["state"], tensors)
+    except (SafetensorError, LookupError, TypeError, ValueError):
+        whole = False
+    if not whole:
         note(f"{path}: damaged; what it held is trained again")
         return 0, [], []
-    with opened as stored, torch.no_grad():
-        state, known = json.loads(stored.metadata()["state"]), set(stored.keys())
+    with safe_open(path, framework="pt") as stored, torch.no_grad():
+        state = json.loads(known["state"])
         for name, parameter in learning(model):
             parameter.copy_(stored.get_tensor(f"weight/{name}"))
-            if f"exp_avg/{name}" not in known:
+            if f"exp_avg/{name}" not in names:
                 continue
             # Beside the parameter: on its device, in its number format.
             optimiser.state[parameter] = {
@@ -229,3 +236,12 @@ def resume(
                 "exp_avg_sq": stored.get_tensor(f"exp_avg_sq/{name}").to(parameter),
             }
     return state["step"], state["history"], state["running"]
+
+
+def _digest(state: str, tensors: Iterable[tuple[str, Tensor]]) -> str:
+    """Fingerprint of a checkpoint, one tensor in memory at a time."""
+    found = hashlib.blake2b(state.encode(), digest_size=20)
+    for name, tensor in tensors:
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.reshape(-1).view(torch.uint8).cpu().numpy())
+    return found.hexdigest()

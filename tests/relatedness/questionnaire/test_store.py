@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -352,6 +353,23 @@ def test_other_files_are_refused(folder: Path) -> None:
     Store.create(folder / "new" / "db", small()).close()
     assert (folder / "new" / "db").is_file()
     assert text.read_text(encoding="utf-8").startswith("not a database")
+
+
+def test_a_damaged_file(folder: Path) -> None:
+    """One message, and no answer of it: a page of nonsense, and settings that are none."""
+    whole = folder / "db"
+    Store.create(whole, small()).close()
+    Store.open(whole).close()
+    data = whole.read_bytes()
+    assert len(data) > 3 * 4096
+    torn = folder / "torn.db"
+    torn.write_bytes(data[:-4096] + b"\xff" * 4096)
+    with pytest.raises(InputError, match="cannot be opened"):
+        Store.open(torn)
+    with closing(sqlite3.connect(whole)) as connection, connection:
+        connection.execute("UPDATE meta SET value = '[]' WHERE key = 'settings'")
+    with pytest.raises(InputError, match="settings are damaged"):
+        Store.open(whole)
 
 
 def test_rules_that_cannot_be() -> None:

@@ -173,7 +173,8 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path) -> "Store":
-        """Open a questionnaire that is there; raise `InputError` if there is none."""
+        """Open a questionnaire that is there; raise `InputError` if there is none, or a damaged
+        one."""
         path = Path(path)
         if not path.is_file():
             raise InputError(f"{path}: no such file. firth bws serve makes it")
@@ -181,8 +182,13 @@ class Store:
             raise InputError(f"{path}: empty. firth bws serve fills it")
         store = cls(path, Wording(), Rules())
         with store._reading() as connection:
-            settings = json.loads(_meta(connection, "settings"))
-        store.wording, store.rules = Wording(**settings["wording"]), Rules(**settings["rules"])
+            kept = _meta(connection, "settings")
+        try:
+            settings = json.loads(kept)
+            store.wording, store.rules = Wording(**settings["wording"]), Rules(**settings["rules"])
+        except (LookupError, TypeError, ValueError) as error:
+            store.close()
+            raise InputError(f"{path}: its settings are damaged ({error})") from error
         return store
 
     def close(self) -> None:
@@ -411,6 +417,9 @@ def _look_at(path: Path) -> bool:
             names = _table_names(connection)
             if {"meta", "tuples", "answers"} <= names:
                 found = _meta(connection, "schema")
+                (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                if state != "ok":
+                    raise sqlite3.DatabaseError(state)
     except sqlite3.Error as error:
         raise InputError(f"{path}: cannot be opened as a questionnaire ({error})") from error
     if names and found != _SCHEMA:
