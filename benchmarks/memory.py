@@ -30,9 +30,9 @@ scored anew and compared with the tables, to the last bit.
 
 Measured of each process, beside seconds of processor: the most memory the system counted for it
 (VmHWM), pages of mapped files included, which the system takes back when it needs them; and the
-most of its own (RssAnon), looked at every 20 ms. An exponent is the slope of log bytes, or
-log seconds, over log size between two sizes, less what the process has for one hundredth of the
-smallest size.
+most of its own (RssAnon), looked at every 20 ms. An exponent is the slope of log bytes over log
+size between two sizes, less what the process has for one hundredth of the smallest size; or of log
+seconds, of which nothing is taken.
 """
 
 import argparse
@@ -428,14 +428,14 @@ def harvest(given: argparse.Namespace) -> None:
         given.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
-GROWN = {"anonymous": (2**20, "memory of its own, MiB"), "processor": (1, "processor, s")}
-"""What exponents are told of, and plotted: in how many of its units, and which."""
-
-
-def exponent(before: Measured, one: Measured, base: Measured, key: str) -> float:
-    """Slope of the logarithms between two sizes, of what is more than in `base`."""
-    over = [max(each[key] - base[key], 1e-9) for each in (before, one)]
-    return math.log(over[1] / over[0]) / math.log(one["size"] / before["size"])
+def exponents(before: Measured, one: Measured, base: Measured) -> dict[str, float]:
+    """Slopes of the logarithms of memory, less that of `base`, and of processor time."""
+    grown = math.log(one["size"] / before["size"])
+    over = {
+        "anonymous": [max(each["anonymous"] - base["anonymous"], 1) for each in (before, one)],
+        "processor": [each["processor"] for each in (before, one)],
+    }
+    return {key: math.log(more / less) / grown for key, (less, more) in over.items()}
 
 
 def show(found: list[dict[str, Measured]]) -> None:
@@ -449,29 +449,31 @@ def show(found: list[dict[str, Measured]]) -> None:
                 f"peak {one['peak'] / 2**20:7,.0f} MiB  {one['processor']:7,.0f} s"
             )
             if before is not None:
-                grown = [exponent(before, one, base[name], key) for key in GROWN]
+                memory, seconds = exponents(before, one, base[name]).values()
                 added = (one["anonymous"] - before["anonymous"]) / (one["size"] - before["size"])
-                told += f"  exponents {grown[0]:.2f}, {grown[1]:.2f}; {added:.0f} B each"
+                told += f"  exponents {memory:.2f}, {seconds:.2f}; {added:.0f} B each"
             say(told)
             before = one
 
 
 def plot(measured: Path, image: Path) -> None:
-    """Memory and processor time of each stage over sentences, with exponents as in `show`."""
+    """Memory and processor time of each stage over sentences; exponents of the last two sizes."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     base, *rest = json.loads(measured.read_text(encoding="utf-8"))
-    figure = Figure(figsize=(9, 4.6), layout="constrained")
-    for axes, (key, (unit, what)) in zip(figure.subplots(1, 2), GROWN.items(), strict=True):
-        for name in base:
+    figure = Figure(figsize=(9, 4.2), layout="constrained")
+    shown = (("anonymous", 2**20, "memory of its own, MiB"), ("processor", 1, "processor, s"))
+    for axes, (key, unit, what) in zip(figure.subplots(1, 2), shown, strict=True):
+        for number, name in enumerate(base):
             some = [one[name] for one in rest if name in one]
-            slope = exponent(*some[-2:], base[name], key)
+            slope = exponents(*some[-2:], base[name])[key]
             sizes, values = [one["size"] for one in some], [one[key] / unit for one in some]
-            axes.loglog(sizes, values, marker="o", markersize=3, label=f"{name} {slope:.2f}")
+            style = "o-" if number < 10 else "o--"  # ten colours
+            axes.loglog(sizes, values, style, markersize=3, label=f"{name} {slope:.2f}")
         axes.set(xlabel="sentences", ylabel=what)
         axes.grid(alpha=0.2)
-        axes.legend(frameon=False, fontsize=8, title="exponent", title_fontsize=8)
+        axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     with mpl.rc_context({"svg.hashsalt": "firth"}):
         figure.savefig(image, metadata={"Date": None})
 

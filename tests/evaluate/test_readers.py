@@ -268,3 +268,17 @@ def test_broken_files_are_named(tmp_path: Path) -> None:
     file.write_text(file.read_text("utf-8").replace("Sentence_2", "Text"), "utf-8")
     with pytest.raises(InputError, match="no column sentence_2"):
         load_set(TASKS["afs"], tmp_path)
+
+
+def test_quoted_files_that_are_none(tmp_path: Path) -> None:
+    """A stray carriage return breaks its row alone; a quote that nothing closes is one message."""
+    arguments(tmp_path)
+    file = tmp_path / "AFS" / "data" / "ArgPairs_GM.csv"
+    whole = file.read_text("utf-8")
+    known = len(load_set(TASKS["afs"], tmp_path).rows)
+    file.write_text(whole + "1.0,x\r,a,b\n", "utf-8", newline="")
+    found = load_set(TASKS["afs"], tmp_path)
+    assert (len(found.rows), found.skipped) == (known, 2)
+    file.write_text(whole + '1.0,x,"' + "a" * 200_000, "utf-8")
+    with pytest.raises(InputError, match="ArgPairs_GM.csv, line .*field larger"):
+        load_set(TASKS["afs"], tmp_path)

@@ -240,11 +240,19 @@ def _read_arguments(path: Path) -> Iterator[Record]:
 
 def _csv(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
     """Header and (line, cells) of a quoted, comma-separated file."""
-    reader = csv.reader(io.StringIO("\n".join(_lines(path))))
-    header = [name.strip() for name in next(reader, [])]
+    reader = csv.reader(io.StringIO("\n".join(_lines(path)), newline=""))
+
+    def read() -> Iterator[list[str]]:
+        try:
+            yield from reader
+        except csv.Error as error:
+            raise InputError(f"{path}, line {reader.line_num}: {error}") from error
+
+    lines = read()
+    header = [name.strip() for name in next(lines, [])]
     padding = [""] * len(header)
     rows = ((reader.line_num, dict(zip(header, [*cells, *padding], strict=False)))
-            for cells in reader)  # fmt: skip
+            for cells in lines)  # fmt: skip
     return header, rows
 
 
