@@ -474,7 +474,7 @@ def plot(measured: Path, image: Path) -> None:
         axes.set(xlabel="sentences", ylabel=what)
         axes.grid(alpha=0.2)
         axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-    with mpl.rc_context({"svg.hashsalt": "firth"}):
+    with mpl.rc_context({"svg.hashsalt": "firth", "svg.fonttype": "none"}):
         figure.savefig(image, metadata={"Date": None})
 
 

@@ -243,5 +243,5 @@ def _digest(state: str, tensors: Iterable[tuple[str, Tensor]]) -> str:
     found = hashlib.blake2b(state.encode(), digest_size=20)
     for name, tensor in tensors:
         found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        found.update(tensor.reshape(-1).view(torch.uint8).cpu().numpy())
+        found.update(tensor.reshape(-1).view(torch.uint8).cpu().numpy().data)
     return found.hexdigest()
