@@ -505,15 +505,15 @@ def _modules(folder: Path) -> None:
 
 
 def stage_files(folder: Path) -> Iterator[Target]:
-    """Files of a run's corpus, context, and index, with bytes changed and sizes kept."""
+    """Files of a run's stages, with bytes changed and sizes kept."""
     from firth.check.build import open_items
     from firth.corpus.corpus import Corpus
     from firth.corpus.stats import corpus_stats
     from firth.corpus.tokenizer import open_tokenizer
-    from firth.curves import training_curves
     from firth.index.index import Index
     from firth.origin.origin import Origin
     from firth.pipeline import bring_up_to_date
+    from firth.report.recorded import training_curves
     from firth.reuse.duplicates import duplicates
     from firth.run.config import Config
     from firth.scale.scale import Scale, Scorer

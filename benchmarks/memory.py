@@ -467,7 +467,8 @@ def plot(measured: Path, image: Path) -> None:
     for axes, (key, unit, what) in zip(figure.subplots(1, 2), shown, strict=True):
         for number, name in enumerate(base):
             some = [one[name] for one in rest if name in one]
-            slope = exponents(*some[-2:], base[name])[key]
+            before, last = some[-2:]
+            slope = exponents(before, last, base[name])[key]
             sizes, values = [one["size"] for one in some], [one[key] / unit for one in some]
             style = "o-" if number < 10 else "o--"  # ten colours
             axes.loglog(sizes, values, style, markersize=3, label=f"{name} {slope:.2f}")
