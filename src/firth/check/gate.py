@@ -82,9 +82,8 @@ def keep(report: CheckReport, counts: Collection[Kind]) -> tuple[str, list[Verdi
     (reference,) = (one for one in report.systems if one.model == report.against)
 
     def mean(checked: Checked) -> float:
-        both = ((one.accuracy[kind].value for kind in checked.accuracy if kind in counts)
-                for one in (checked, reference))  # fmt: skip
-        found = [float(lead(mine, theirs)) for mine, theirs in zip(*both, strict=True)]
+        found = [float(lead(figure.value, reference.accuracy[kind].value))
+                 for kind, figure in checked.accuracy.items() if kind in counts]  # fmt: skip
         return sum(found) / len(found) if found else 0.0
 
     systems = sorted(report.systems, key=lambda one: one.model != report.against)
