@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from firth.check.items import Item, Kind
 from firth.lexical.arrays import Floats
@@ -143,7 +144,7 @@ def figures(
     ]
 
 
-def lead(mine: Floats | float, theirs: Floats | float) -> Floats:
+def lead(mine: npt.ArrayLike, theirs: npt.ArrayLike) -> Floats:
     """How far accuracies x 100 are ahead of others, as far as that says something.
 
     A fall counts wholly, a rise from chance upwards only: who compares words is right less often
