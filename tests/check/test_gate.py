@@ -91,6 +91,16 @@ def test_few_documents_admit_nothing() -> None:
     assert found.lost == (Kind.NAME,)
 
 
+def test_to_guess_is_no_gain() -> None:
+    """A rise that ends below chance admits nothing, since forgetting gives it; the same rise does
+    where it ends above."""
+    risen = {"a": {Kind.NEGATION: figure(20, 30)}}
+    kept, (verdict,) = keep(report(risen, base=10.0), COUNTS)
+    assert (kept, verdict.admitted, verdict.gained) == (REFERENCE, False, (Kind.NEGATION,))
+    assert "is right no more than by chance" in verdict.why
+    assert keep(report(risen, base=30.0), COUNTS)[0] == "a"
+
+
 def test_the_best_of_those_admitted_is_kept() -> None:
     """By the mean over the kinds that count; at equal means the earliest, the reference first."""
     better, best = {Kind.CROP: UP}, {Kind.CROP: figure(2, 6)}
@@ -108,6 +118,16 @@ def test_what_training_asks_for_does_not_count() -> None:
     assert Kind.CROP in COUNTS
     assert Kind.CROP not in counting(TuneConfig(pairs="crops"))  # type: ignore[arg-type]
     assert Kind.CROP in counting(TuneConfig(pairs="crops", steps=0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("fallen", ["mean", "together", "neither"])
+def test_edits_do_not_outweigh_what_belongs_together(fallen: str) -> None:
+    """A student that rose on the whole is thrown away where it fell on what belongs together."""
+    checked = report({"trained": {Kind.NUMBER: UP}}).systems[1]
+    mean, together = (DOWN if fallen == name else UP for name in ("mean", "together"))
+    found = spare(checked, mean, (Kind.NEXT, Kind.NUMBER), together)
+    assert found.admitted is (fallen == "neither")
+    assert ("fell on the mean of next (-2.0 [-3.0, -1.0])" in found.why) is (fallen == "together")
 
 
 @given(low=st.floats(-40, 40), width=st.floats(0, 10), few=st.booleans())

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from firth.check.items import Item, Kind
 from firth.check.measure import (
+    CHANCE,
     accuracies,
     accuracies_of,
     cosine_accuracies,
@@ -195,18 +196,32 @@ def test_the_mean_is_that_of_the_kinds() -> None:
     """Each kind weighs the same, however many items it has; a system is level with itself; the lead
     of one kind is that of `figures`."""
     asked = items()
-    one, other = (accuracies(random_scores(seed, seed / 2), asked) for seed in (3, 1))
+    one, other = (accuracies(random_scores(seed, seed / 2), asked) for seed in (4, 3))
     leads = {}
     for kind in (Kind.NEXT, Kind.ORDER):
         own = np.array([item.kind is kind for item in asked])
         some = [item for item in asked if item.kind is kind]
-        leads[kind] = figures(some, [other[own], one[own]])[1][1]
+        (theirs, _), (mine, leads[kind]) = figures(some, [other[own], one[own]])
+        assert min(theirs.value, mine.value) > CHANCE  # the premise: all of a lead counts
         assert mean_ahead(asked, one, other, [kind]).value == pytest.approx(leads[kind].value)
     found = mean_ahead(asked, one, other, list(leads))
     assert found.value == pytest.approx(np.mean([lead.value for lead in leads.values()]))
     assert (found.low or 0) < found.value < (found.high or 0)
     level = mean_ahead(asked, one, one, list(leads))
     assert (level.value, level.low, level.high) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lead"),
+    [(0.1, 0.4, 0), (0.1, 0.5, 0), (0.1, 0.7, 20), (0.4, 0.1, -30), (0.7, 0.4, -30)],
+)
+def test_a_rise_counts_from_chance_upwards(before: float, after: float, lead: float) -> None:
+    """Who was wrong more often than by chance and now guesses has learned nothing; every fall
+    counts."""
+    asked = [Item(Kind.NEGATION, n // 2, f"s{n}", "r", ("a",)) for n in range(40)]
+    found = mean_ahead(asked, np.full(40, after), np.full(40, before), [Kind.NEGATION])
+    assert found.value == pytest.approx(lead)
+    assert found.low == pytest.approx(lead)
 
 
 def test_vectors_answer_as_their_cosines_do() -> None:

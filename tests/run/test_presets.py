@@ -10,6 +10,7 @@ import yaml
 from firth.cli.options import parse_settings
 from firth.paper.settings import Interaction, Measure
 from firth.run.config import Config
+from firth.run.errors import ConfigError
 from firth.run.presets import Preset
 from firth.surrogate.settings import BaseKind, Calibration
 
@@ -76,3 +77,18 @@ def test_own_settings_win_one_by_one(preset: Preset) -> None:
     assert found["paper"]["weights"] == preset.settings["paper"]["weights"] | {"coherence": 0}
     assert (found["paper"]["contexts"], found["paper"]["shortlist"]) == (3, 9)
     assert found["paper"]["measure"] == "cosine"
+
+
+def test_null_takes_a_setting_back() -> None:
+    """`--set …=null` gives what was set the value of what was not, beside a preset, too; an option
+    of its own wins; what cannot be without a value is refused."""
+    config = Config().changed({"surrogate": {"teacher": "other"}}, "")
+    assert config.surrogate.teacher == "other"  # the premise
+    given = ["surrogate.teacher=null"]
+    for preset in (None, Preset.PAPER):
+        changes = parse_settings(given, None, preset)
+        assert config.changed(changes, "").surrogate.teacher is None
+    changes = parse_settings(given, surrogate={"teacher": "third"})
+    assert config.changed(changes, "").surrogate.teacher == "third"
+    with pytest.raises(ConfigError, match="sentences"):
+        config.changed(parse_settings(["surrogate.sentences=null"]), "")

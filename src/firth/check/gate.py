@@ -6,15 +6,19 @@ counts on which it rose. What training itself asks for does not count: a model t
 sentences stand next to each other learns to answer `next`, and may forget others things for it.
 
 `spare` is for a change that is asked for, a student that learns to repeat its teacher: it is kept
-unless the check as a whole falls.
+unless the check as a whole falls, or the kinds that ask what belongs together do: edits alone rise
+where no more is learned than to let rare words weigh more.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from firth.check.items import Kind
-from firth.check.measure import Figure
+from firth.check.measure import CHANCE, Figure, lead
 from firth.check.report import FEW_DOCUMENTS, Checked, CheckReport
+
+TOGETHER = (Kind.NEXT, Kind.CROP)
+"""Kinds that ask what belongs together, not what an edit changes."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +49,16 @@ def judge(checked: Checked, documents: Mapping[Kind, int], counts: Collection[Ki
         counts: Kinds that can admit it, where they are of ten documents or more.
     """
     gained, lost = _moved(checked)
-    reasons = [
+    counted = [
         kind for kind in gained if kind in counts and documents.get(kind, 0) >= FEW_DOCUMENTS
     ]
+    reasons = [kind for kind in counted if checked.accuracy[kind].value > CHANCE]
     if lost:
         why = f"thrown away: it fell on {', '.join(lost)}"
     elif reasons:
         why = f"admitted: it rose on {', '.join(reasons)} and fell on nothing"
+    elif counted:
+        why = f"thrown away: it rose on {', '.join(counted)}, and is right no more than by chance"
     elif gained:
         why = f"thrown away: it rose on {', '.join(gained)} only, which is no reason to change it"
     else:
@@ -62,8 +69,8 @@ def judge(checked: Checked, documents: Mapping[Kind, int], counts: Collection[Ki
 def keep(report: CheckReport, counts: Collection[Kind]) -> tuple[str, list[Verdict]]:
     """The system of a report that is kept, and the verdicts on all but the reference.
 
-    It is the best by the mean accuracy over the kinds that count, of those admitted and the
-    reference; at equal means, the earliest.
+    It is the one with the highest lead (`firth.check.measure.lead`) over the reference on the mean
+    of the kinds that count, of those admitted and the reference; at equal means, the earliest.
     """
     verdicts = [
         judge(one, report.documents, counts)
@@ -72,8 +79,11 @@ def keep(report: CheckReport, counts: Collection[Kind]) -> tuple[str, list[Verdi
     ]
     allowed = {report.against, *(one.candidate for one in verdicts if one.admitted)}
 
+    (reference,) = (one for one in report.systems if one.model == report.against)
+
     def mean(checked: Checked) -> float:
-        found = [figure.value for kind, figure in checked.accuracy.items() if kind in counts]
+        found = [float(lead(figure.value, reference.accuracy[kind].value))
+                 for kind, figure in checked.accuracy.items() if kind in counts]  # fmt: skip
         return sum(found) / len(found) if found else 0.0
 
     systems = sorted(report.systems, key=lambda one: one.model != report.against)
@@ -86,25 +96,34 @@ def telling(documents: Mapping[Kind, int]) -> tuple[Kind, ...]:
     return tuple(kind for kind, found in documents.items() if found >= FEW_DOCUMENTS)
 
 
-def spare(checked: Checked, mean: Figure | None, counts: Collection[Kind]) -> Verdict:
+def spare(
+    checked: Checked, mean: Figure | None, counts: Collection[Kind], together: Figure | None = None
+) -> Verdict:
     """What is thought of a student that was compared with its start.
 
     Args:
         checked: The student: `ahead` is its lead over the start.
         mean: Its lead on the mean over the kinds that count; None where none does.
         counts: Those kinds.
+        together: Its lead on the mean over those of `TOGETHER` that count; None where none does.
     """
     gained, lost = _moved(checked)
     if mean is None:
         why = f"no kind has items of {FEW_DOCUMENTS} documents, so that the check decides nothing"
     else:
-        verb = ("fell", "stayed level", "rose")[mean.sign + 1]
-        lead = f"{mean.value:+.1f} {mean.interval}"
-        why = f"it {verb} on the mean of {', '.join(counts)} ({lead})"
+        why = f"it {_told(mean, counts)}"
+        if together is not None:
+            why += f" and {_told(together, [kind for kind in counts if kind in TOGETHER])}"
     moved = [f"{verb} on {', '.join(kinds)}"
              for verb, kinds in (("rose", gained), ("fell", lost)) if kinds]  # fmt: skip
     why += f"; by kind it {' and '.join(moved) or 'neither rose nor fell'}"
-    return Verdict(checked.model, gained, lost, mean is None or mean.sign >= 0, why)
+    harmless = all(figure is None or figure.sign >= 0 for figure in (mean, together))
+    return Verdict(checked.model, gained, lost, harmless, why)
+
+
+def _told(mean: Figure, kinds: Collection[Kind]) -> str:
+    verb = ("fell", "stayed level", "rose")[mean.sign + 1]
+    return f"{verb} on the mean of {', '.join(kinds)} ({mean.value:+.1f} {mean.interval})"
 
 
 def _moved(checked: Checked) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:

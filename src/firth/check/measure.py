@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from firth.check.items import Item, Kind
 from firth.lexical.arrays import Floats
@@ -19,6 +20,8 @@ from firth.run.errors import InputError
 from firth.run.seeds import derive_seed
 
 CONFIDENCE = 0.95
+CHANCE = 50.0
+"""Accuracy, x 100, of who knows nothing."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,18 @@ def figures(
     ]
 
 
+def lead(mine: npt.ArrayLike, theirs: npt.ArrayLike) -> Floats:
+    """How far accuracies x 100 are ahead of others, as far as that says something.
+
+    A fall counts wholly, a rise from chance upwards only: who compares words is right less often
+    than by chance where an edit keeps more of them than a paraphrase does, and so rises by
+    forgetting words.
+    """
+    above = np.maximum(mine, CHANCE) - np.maximum(theirs, CHANCE)
+    found: Floats = np.minimum(np.subtract(mine, theirs), above)
+    return found
+
+
 def mean_ahead(
     items: Sequence[Item],
     one: Floats,
@@ -152,8 +167,8 @@ def mean_ahead(
 ) -> Figure:
     """How far a system is ahead of another on the mean over some kinds, each of equal weight.
 
-    Both are measured on the same resamples of the documents of all these kinds; a kind of which a
-    resample has no item counts for nothing in it.
+    What counts is the `lead` on each kind. Both are measured on the same resamples of the documents
+    of all these kinds; a kind of which a resample has no item counts for nothing in it.
 
     Args:
         items: Some of each kind among them.
@@ -166,16 +181,22 @@ def mean_ahead(
     names, homes = np.unique([item.document for item in items], return_inverse=True)
     own = [np.array([item.kind is kind for item in items]) for kind in kinds]
     sizes = np.stack([np.bincount(homes, here, len(names)) for here in own], axis=1)
-    sums = np.stack([np.bincount(homes, here * (one - other), len(names)) for here in own], axis=1)
+    right = [
+        np.stack([np.bincount(homes, here * found, len(names)) for here in own], axis=1)
+        for found in (one, other)
+    ]
     asked = np.flatnonzero(sizes.sum(axis=1))
-    sizes, sums, n = sizes[asked], sums[asked], len(asked)
+    n = len(asked)
     rng = np.random.default_rng(derive_seed(seed, "check", "bootstrap", "mean"))
-    means = [np.mean(sums.sum(axis=0) / sizes.sum(axis=0))]
-    for _ in range(resamples):
-        counts = np.bincount(rng.integers(0, n, n), minlength=n)
-        found = counts @ sizes
-        means.append(np.mean((counts @ sums)[found > 0] / found[found > 0]))
-    return _figure(100 * np.array(means), n)
+    draws = [np.ones(n), *(np.bincount(rng.integers(0, n, n), minlength=n)
+                           for _ in range(resamples))]  # fmt: skip
+    means = []
+    for counts in draws:
+        found = counts @ sizes[asked]
+        mine, theirs = (100 * (counts @ sums[asked])[found > 0] / found[found > 0]
+                        for sums in right)  # fmt: skip
+        means.append(np.mean(lead(mine, theirs)))
+    return _figure(np.array(means), n)
 
 
 def _figure(drawn: Floats, documents: int) -> Figure:

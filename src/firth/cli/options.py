@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from firth.run import progress
-from firth.run.config import Config, lay_over, read_yaml
+from firth.run.config import NOTHING, Config, lay_over, read_yaml
 from firth.run.engine import HERE, Engine, EngineKind
 from firth.run.errors import ConfigError, InputError
 from firth.run.files import claim_file
@@ -144,7 +144,7 @@ def parse_settings(
     """`["paper.contexts=16"]` → {"paper": {"contexts": 16}}; values are YAML.
 
     Args:
-        settings: As given to `--set`.
+        settings: As given to `--set`; null takes a setting back (`NOTHING`).
         seed: As given to `--seed`.
         preset: As given to `--preset`; everything else wins over it.
         **named: Section → settings that have options of their own; they win over `--set`, except
@@ -168,7 +168,8 @@ def parse_settings(
             problems.append(f"{path}: got a value for it and one for a part of it; give one")
             continue
         try:
-            section[keys[-1]] = read_yaml(value)
+            read = read_yaml(value)
+            section[keys[-1]] = NOTHING if read is None else read
         except ValueError:
             problems.append(f"{path}: got {value!r}, which is not a YAML value")
     if problems:

@@ -24,6 +24,8 @@ from firth.run.section import Section
 from firth.scale.settings import ScaleConfig
 from firth.surrogate.settings import CrossEncoderConfig, SurrogateConfig
 
+NOTHING = object()
+"""Stands for None in changes, where None changes nothing."""
 _SUGGESTED = 3
 
 
@@ -78,14 +80,16 @@ class Config(Section):
         return cls.parse(values, str(path))
 
     def changed(self, changes: dict[str, Any], source: str) -> Self:
-        """A copy with `changes` (section → field → value) laid over it; None changes nothing.
+        """A copy with `changes` (section → field → value) laid over it.
+
+        None changes nothing; `NOTHING` sets None.
 
         Raises:
             ConfigError: The result is not a configuration; `source` is named as its origin.
         """
         tree = self.model_dump(mode="json")
         lay_over(tree, changes)
-        return self.parse(tree, source)
+        return self.parse(_plain(tree), source)
 
     def values(self, paths: Sequence[str]) -> dict[str, Any]:
         """Dotted path → plain value of each section or field named."""
@@ -149,6 +153,12 @@ def read_yaml(text: str) -> Any:
         raise ValueError("nested too deeply") from None
     except _ODD as error:
         raise ValueError(str(error) or type(error).__name__) from error
+
+
+def _plain(tree: dict[str, Any]) -> dict[str, Any]:
+    """A tree with None for `NOTHING`."""
+    return {name: _plain(value) if isinstance(value, dict) else None if value is NOTHING else value
+            for name, value in tree.items()}  # fmt: skip
 
 
 def lay_over(tree: dict[str, Any], changes: dict[str, Any]) -> None:

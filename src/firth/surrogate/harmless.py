@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from safetensors.torch import load_file
 
-from firth.check.gate import spare, telling
+from firth.check.gate import TOGETHER, spare, telling
 from firth.check.items import Item
 from firth.check.judged import MORE, judged, nothing_asked, plain
 from firth.check.measure import cosine_accuracies, mean_ahead, texts_of
@@ -49,23 +49,28 @@ class Start:
 
         Returns:
             Plain values (`firth.check.judged`): `kept` is `start` or `trained`, `counts` are the
-            kinds over whose mean `mean` is the lead over the start. Where no kind counts, `mean` is
-            None, what was trained is kept, and a note says so.
+            kinds over whose mean `mean` is the lead over the start, `together` the same over those
+            of `TOGETHER`. Where no kind counts, both are None, what was trained is kept, and a note
+            says so.
         """
         if not self._items:
             found = nothing_asked(START, (), f"The held-out documents give no items: {_UNTOLD}")
-            return found | {"kept": TRAINED, "mean": None}
+            return found | {"kept": TRAINED, "mean": None, "together": None}
         answers = {START: self._answers, TRAINED: self._asked(TRAINED)}
         compared = compare(answers, self._items, against=START, seed=seed)
         counts = telling(compared.documents)
-        mean = None
-        if counts:
-            mean = mean_ahead(self._items, answers[TRAINED], self._answers, counts, seed=seed)
-        verdict = spare(compared.systems[1], mean, counts)
+        asked = {"mean": counts, "together": [kind for kind in counts if kind in TOGETHER]}
+        leads = {
+            name: mean_ahead(self._items, answers[TRAINED], self._answers, kinds, seed=seed)
+            if kinds else None
+            for name, kinds in asked.items()
+        }  # fmt: skip
+        verdict = spare(compared.systems[1], leads["mean"], counts, leads["together"])
         found = judged(compared, TRAINED if verdict.admitted else START, [verdict], counts)
         few = f"No kind of item is of {FEW_DOCUMENTS} held-out documents: {_UNTOLD}"
         notes = [] if counts else [few]
-        return found | {"mean": None if mean is None else plain(mean), "notes": notes}
+        shown = {name: lead and plain(lead) for name, lead in leads.items()}
+        return found | shown | {"notes": notes}
 
     def restore(self) -> None:
         """Give the student the weights it started with."""
