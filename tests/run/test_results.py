@@ -192,7 +192,7 @@ def test_other_results_are_not_replaced_silently(tmp_path: Path) -> None:
     manifest = tmp_path / "out" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"code": "', '"code": "older'))
     assert write(tmp_path / "out", 1, replace=False).reused
-    with pytest.raises(InputError, match=r"other results \(made with {'seed': 1}\).*--force"):
+    with pytest.raises(InputError, match=r"other results \(seed: 1 there, 2 here\).*--force"):
         write(tmp_path / "out", 2, replace=False)
     assert write(tmp_path / "out", 2).manifest.config["seed"] == 2
     (tmp_path / "out" / "result.txt").unlink()

@@ -145,10 +145,11 @@ def write_folder(
     wanted = Manifest(command, given, dict(config), code, versions).requested()
     found = None if replace else Manifest.read(out)
     if found is not None:
-        if (found.inputs, found.config) != (given, dict(config)):
+        there, asked = found.inputs | found.config, given | dict(config)
+        if there != asked:
             raise InputError(
-                f"{out}: holds other results (made with {found.config}), on which others may rest. "
-                "Name another folder (--out), or replace them: --force"
+                f"{out}: holds other results ({_differing(there, asked)}), on which others may "
+                "rest. Name another folder (--out), or replace them: --force"
             )
         if missing := found.damage(out):
             raise InputError(f"{out}: {missing[0]}. Make it again: --force")
@@ -167,6 +168,26 @@ def write_folder(
         return execute(place, wanted, whole)
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror})") from error
+
+
+def _differing(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """In which settings two results differ; fingerprints by name alone."""
+    old, new = _settings(there), _settings(asked)
+    names = [name for name in old | new if old.get(name) != new.get(name)]
+    told = []
+    for name in names:
+        values = f"{old.get(name)} there, {new.get(name)} here"
+        told.append(f"{name}: {values}" if len(values) < 60 else f"other {name}")
+    return "; ".join(told)
+
+
+def _settings(config: Mapping[str, Any], of: str = "") -> dict[str, Any]:
+    """Name, after those of the sections it stands in → value."""
+    found: dict[str, Any] = {}
+    for name, value in config.items():
+        inner = isinstance(value, Mapping)
+        found |= _settings(value, f"{of}{name}.") if inner else {of + name: value}
+    return found
 
 
 def _written(out: Path, command: str) -> tuple[Known, set[str]]:

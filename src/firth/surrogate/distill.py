@@ -16,7 +16,6 @@ from firth.harvest.harvest import build_harvest
 from firth.origin import ORIGIN
 from firth.origin.origin import Origin
 from firth.origin.settings import Method
-from firth.paper.retrieve.build import build_index
 from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.files import read_json
@@ -181,7 +180,6 @@ def build_cross_encoder(run: Run, *, engine: Engine = HERE) -> Outcome:
     reads = [CORPUS, TOKENIZER, HARVEST]
     inputs = base_inputs(run.config.cross_encoder.base, "cross_encoder.base")
     if not run.has(HARVEST) and run.config.origin.method is not Method.PAPER:
-        build_index(run)
         build_harvest(run, engine=engine)
     run.inputs(*reads)
     code = "firth.surrogate.by_cross"
