@@ -105,7 +105,7 @@ def test_what_stopped_ends_with_the_same_bytes(
 @pytest.mark.parametrize(
     ("rows", "options", "part"),
     [
-        ([{**row, "topic": "sea"} for row in scored_rows(30)], {"by": "topic"}, "takes two or more"),
+        ([{**row, "topic": "sea"} for row in scored_rows(30)], {"by": "topic"}, "two or more"),
         ([{**row, "score": 2 if row["topic"] == "sea" else row["score"]}
           for row in scored_rows(60)], {"by": "topic"}, "sea: all"),
         ([row for row in scored_rows(60) if row["topic"] in ("sea", "farm")], {"by": "topic"},
