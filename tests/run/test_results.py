@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -285,3 +286,17 @@ def test_a_manifest_is_no_list_of_files_to_delete(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(json.dumps(values))
     publish_text(tmp_path, "2", "b.txt")
     assert contents(tmp_path) == {"b.txt": "2", "notes.md": "mine"}
+
+
+def test_a_folder_is_made_by_one_process_at_a_time(tmp_path: Path) -> None:
+    """Two would share what lies beside it for a later call; the lock is gone afterwards."""
+
+    def build(folder: Path) -> str:
+        with ThreadPoolExecutor(1) as other:
+            refused = other.submit(write, tmp_path / "out", 1).exception()
+        assert "another firth test is at work" in str(refused)
+        (folder / "result.txt").write_text("1")
+        return ""
+
+    write_folder(tmp_path / "out", command="firth test", inputs={}, config={}, build=build)
+    assert {path.name for path in tmp_path.iterdir()} == {"out"}
