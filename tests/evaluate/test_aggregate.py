@@ -208,5 +208,5 @@ def test_sets_that_cannot_be_divided() -> None:
     with pytest.raises(InputError, match="cannot make 10 folds"):
         divide(arguments(6), Scheme.RANDOM)
     one = EvaluationSet(TASKS["afs"], ALL, (Row(("a", "b"), 1.0),) * 3, "made up")
-    with pytest.raises(InputError, match="at least two subtasks"):
+    with pytest.raises(InputError, match="takes two or more"):
         divide(one, Scheme.CROSS_TOPIC)

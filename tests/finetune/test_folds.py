@@ -105,15 +105,16 @@ def test_what_stopped_ends_with_the_same_bytes(
 @pytest.mark.parametrize(
     ("rows", "options", "part"),
     [
-        ([{**row, "topic": "sea"} for row in scored_rows(30)], {"by": "topic"}, "two subtasks"),
+        ([{**row, "topic": "sea"} for row in scored_rows(30)], {"by": "topic"}, "two or more"),
         ([{**row, "score": 2 if row["topic"] == "sea" else row["score"]}
           for row in scored_rows(60)], {"by": "topic"}, "sea: all"),
         ([row for row in scored_rows(60) if row["topic"] in ("sea", "farm")], {"by": "topic"},
          "one group is left to learn from"),
         (scored_rows(20), {"folds": 30}, "cannot make 30 folds"),
+        (scored_rows(20), {"folds": 20}, "21 problems(.|\\n)*fold 10: (.|\\n)*and 11 more$"),
         (scored_rows(20), {"by": "nothing"}, "no column nothing"),
     ],
-    ids=["one group", "one-sided", "none to choose by", "too few", "no column"],
+    ids=["one group", "one-sided", "none to choose by", "too few", "one each", "no column"],
 )  # fmt: skip
 def test_folds_that_tell_nothing_are_refused(
     rows: list[dict[str, object]], options: dict[str, Any], part: str, static: Path, write: Write,

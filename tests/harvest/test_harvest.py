@@ -15,6 +15,7 @@ from firth.harvest.splits import SPLITS
 from firth.lexical.words import jaccard, normal_form, words
 from firth.origin.origin import Origin
 from firth.paper.origin import PaperOrigin
+from firth.paper.retrieve import RETRIEVE
 from firth.paper.retrieve.index import ChunkIndex
 from firth.run import progress
 from firth.run.config import Config
@@ -196,9 +197,12 @@ def test_two_blocklists_of_one_name_are_two(tiny_run: Path, tmp_path: Path) -> N
 
 
 def test_the_default_origin_is_harvested(tiny_run: Path, tmp_path: Path) -> None:
-    """Everything its harvest reads is declared; its rows have no contexts of their own."""
+    """Everything its harvest reads is declared, or, as the index, made of the corpus; its rows have
+    no contexts of their own."""
     run = Run.open(shutil.copytree(tiny_run, tmp_path / "run"))
     run = run.changed({"origin": {"method": "ensemble"}})
+    assert RETRIEVE not in Origin.reads(run)
+    shutil.rmtree(run.folder(RETRIEVE))
     assert not build_harvest(run).reused
     row = read_pairs(run, "dev").to_pylist()[0]
     score = Origin.open(run).similarity(row["sentence1"], row["sentence2"])

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -192,7 +193,7 @@ def test_other_results_are_not_replaced_silently(tmp_path: Path) -> None:
     manifest = tmp_path / "out" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"code": "', '"code": "older'))
     assert write(tmp_path / "out", 1, replace=False).reused
-    with pytest.raises(InputError, match=r"other results \(made with {'seed': 1}\).*--force"):
+    with pytest.raises(InputError, match=r"other results \(seed: 1 there, 2 here\).*--force"):
         write(tmp_path / "out", 2, replace=False)
     assert write(tmp_path / "out", 2).manifest.config["seed"] == 2
     (tmp_path / "out" / "result.txt").unlink()
@@ -285,3 +286,17 @@ def test_a_manifest_is_no_list_of_files_to_delete(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(json.dumps(values))
     publish_text(tmp_path, "2", "b.txt")
     assert contents(tmp_path) == {"b.txt": "2", "notes.md": "mine"}
+
+
+def test_a_folder_is_made_by_one_process_at_a_time(tmp_path: Path) -> None:
+    """Two would share what lies beside it for a later call; the lock is gone afterwards."""
+
+    def build(folder: Path) -> str:
+        with ThreadPoolExecutor(1) as other:
+            refused = other.submit(write, tmp_path / "out", 1).exception()
+        assert "another firth test is at work" in str(refused)
+        (folder / "result.txt").write_text("1")
+        return ""
+
+    write_folder(tmp_path / "out", command="firth test", inputs={}, config={}, build=build)
+    assert {path.name for path in tmp_path.iterdir()} == {"out"}

@@ -106,9 +106,16 @@ def test_the_same_bytes_twice_and_again_from_an_encoder(
     assert based.report["settings"]["base"] == roberta.name
 
 
-def test_what_cannot_be_is_refused(fresh: Callable[..., Run], crossed: Distilled) -> None:
-    """Each with what to do, before any work."""
+def test_what_cannot_be_is_refused(
+    fresh: Callable[..., Run], crossed: Distilled, tiny_static: Path
+) -> None:
+    """Each with what to do, before any work; a run is not taken for the model in it."""
     run = fresh("refused")
+    with pytest.raises(InputError, match="no Transformer, which could read two texts"):
+        distill(run, str(tiny_static), architecture="cross-encoder")
+    for name, what in ((run.path, "the folder of a run"), (tiny_static, "a sentence-encoder")):
+        with pytest.raises(InputError, match=f"{what}; expected a cross-encoder"):
+            CrossScorer.open(str(name))
     for base in ("static", "layers"):
         with pytest.raises(ConfigError, match="no layer that could see two sentences"):
             distill(run, base, architecture="cross-encoder")

@@ -70,8 +70,8 @@ def divide(data: EvaluationSet, scheme: Scheme, seed: int = 13, folds: int = FOL
     if scheme is Scheme.CROSS_TOPIC:
         if len(topics) < 2:
             raise InputError(
-                f"{data.task.name} {data.split}: cross-topic folds need at least two subtasks, and "
-                f"{data.source} names none"
+                f"{data.task.name} {data.split}: to leave one group out takes two or more, and "
+                f"{data.source} has fewer"
             )
         return [Fold(name, np.setdiff1d(np.arange(n), rows), rows) for name, rows in topics.items()]
     if not 2 <= folds <= n:

@@ -144,10 +144,11 @@ def finetune(
 
 
 def refuse(found: Sequence[str]) -> None:
-    """Raise `InputError` with all problems, if there are any."""
-    if found:
-        count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
-        lines = "".join(f"\n  - {problem}" for problem in dict.fromkeys(found))
+    """Raise `InputError` with all problems, if there are any, the first ten in words."""
+    if problems := list(dict.fromkeys(found)):
+        count = "1 problem" if len(problems) == 1 else f"{len(problems):,} problems"
+        more = [f"and {len(problems) - 10:,} more"] if len(problems) > 10 else []
+        lines = "".join(f"\n  - {problem}" for problem in [*problems[:10], *more])
         raise InputError(f"finetune: {count}, nothing was trained:{lines}")
 
 

@@ -25,6 +25,7 @@ from firth.harvest.shared import SharedParts
 from firth.harvest.splits import SPLITS, write_splits
 from firth.origin.origin import Origin
 from firth.paper.retrieve import RETRIEVE
+from firth.paper.retrieve.build import build_index
 from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
@@ -127,7 +128,8 @@ def harvest(run: str | Path | Run, pairs: int | None = None, *, engine: Engine =
     `harvest_part` scored are taken.
 
     Args:
-        run: A run whose corpus and index are built, and what its Origin needs.
+        run: A run whose corpus is built, and what its Origin needs. The index of its chunks is
+            built where it is missing.
         pairs: Number of pairs; None takes the run's configuration.
         engine: Who scores shards, such as `firth.run.cluster.Cluster()`; the bytes are the same.
 
@@ -266,6 +268,8 @@ class _Asked:
     @classmethod
     def of(cls, run: Run) -> "_Asked":
         Origin.need(run)
+        if not run.has(RETRIEVE):  # Origin has no use for it unless as printed
+            build_index(run)
         files = [Path(name) for name in run.config.harvest.blocklist]
         blocklist = Blocklist.load(files)
         count, asked = len(Corpus.open(run)), run.config.harvest.pairs

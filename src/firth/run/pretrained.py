@@ -276,19 +276,30 @@ def _repooled(model: "SentenceTransformer", pooling: Pooling | None) -> "Sentenc
     )
 
 
+def find_cross_encoder(name: str) -> Path:
+    """The files of a cross-encoder, or of an encoder to make one of; nothing is opened.
+
+    Raises:
+        InputError: It is refused by `look`, or is a model of another kind.
+    """
+    folder = _looked_at(name)
+    kind = kind_in(folder)
+    usable = (ModelKind.CROSS_ENCODER, ModelKind.MASKED_LM, ModelKind.SENTENCE_ENCODER)
+    reads = (folder / "config.json").is_file()
+    if kind not in usable or not reads:
+        what = f"a {kind}" if reads else "no Transformer, which could read two texts at once"
+        raise InputError(f"{name}: {what}; expected a cross-encoder, or an encoder to make one of")
+    return folder
+
+
 def open_cross_encoder(name: str, device: str | None = "cpu") -> "CrossEncoder":
     """A cross-encoder by folder or hub name, in float32; an encoder gets a new head of one output.
     `device` None is what `firth.run.precision.device` says.
 
     Raises:
-        InputError: It is refused by `look`, is a model of another kind, or cannot be loaded.
+        InputError: As `find_cross_encoder`, or it cannot be loaded.
     """
-    folder = _looked_at(name)
-    usable = (ModelKind.CROSS_ENCODER, ModelKind.MASKED_LM, ModelKind.SENTENCE_ENCODER)
-    if (kind := kind_in(folder)) not in usable:
-        raise InputError(
-            f"{name}: a {kind}; expected a cross-encoder, or an encoder to make one of"
-        )
+    folder = find_cross_encoder(name)
 
     def load() -> "CrossEncoder":
         import torch

@@ -10,11 +10,14 @@ import importlib.metadata
 import os
 import shutil
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from firth.run.code import fingerprint_code
 from firth.run.errors import DamagedError, FirthError, InputError
@@ -136,7 +139,8 @@ def write_folder(
             same inputs and configuration is kept, also where firth has changed since.
 
     Raises:
-        InputError: As `claim_folder`, or another result is there that must not be replaced.
+        InputError: As `claim_folder`, or another result is there that must not be replaced, or
+            another process is making one there.
     """
     claim_folder(out, command)
     given = {name: fingerprint_file(path) for name, path in sorted(inputs.items()) if path}
@@ -145,10 +149,11 @@ def write_folder(
     wanted = Manifest(command, given, dict(config), code, versions).requested()
     found = None if replace else Manifest.read(out)
     if found is not None:
-        if (found.inputs, found.config) != (given, dict(config)):
+        there, asked = {**found.inputs, **found.config}, {**given, **config}
+        if there != asked:
             raise InputError(
-                f"{out}: holds other results (made with {found.config}), on which others may rest. "
-                "Name another folder (--out), or replace them: --force"
+                f"{out}: holds other results ({_differing(there, asked)}), on which others may "
+                "rest. Name another folder (--out), or replace them: --force"
             )
         if missing := found.damage(out):
             raise InputError(f"{out}: {missing[0]}. Make it again: --force")
@@ -162,11 +167,39 @@ def write_folder(
             raise
 
     place = out.resolve()
+    lock = FileLock(place.with_name(f".{place.name}.lock"))
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        return execute(place, wanted, whole)
+        with lock.acquire(timeout=0):
+            try:
+                return execute(place, wanted, whole)
+            finally:
+                with suppress(OSError):  # where an open file cannot go, the lock itself removes it
+                    Path(lock.lock_file).unlink()
+    except Timeout as error:
+        raise InputError(f"{out}: another {command} is at work there") from error
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror})") from error
+
+
+def _differing(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """In which settings two results differ; fingerprints by name alone."""
+    old, new = _settings(there), _settings(asked)
+    names = [name for name in old | new if old.get(name) != new.get(name)]
+    told = []
+    for name in names:
+        values = f"{old.get(name)} there, {new.get(name)} here"
+        told.append(f"{name}: {values}" if len(values) < 60 else f"other {name}")
+    return "; ".join(told)
+
+
+def _settings(config: Mapping[str, Any], of: str = "") -> dict[str, Any]:
+    """Name, after those of the sections it stands in → value."""
+    found: dict[str, Any] = {}
+    for name, value in config.items():
+        inner = isinstance(value, Mapping)
+        found |= _settings(value, f"{of}{name}.") if inner else {of + name: value}
+    return found
 
 
 def _written(out: Path, command: str) -> tuple[Known, set[str]]:

@@ -1,6 +1,7 @@
 """Pairs scored by a cross-encoder: {[CLS], s1, [SEP], s2} in, one number out (§5.6)."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from firth.lexical.scorer import TextPair
 from firth.run.errors import InputError
 from firth.run.model_kind import ModelKind
 from firth.run.pretrained import kind_of, open_cross_encoder
+from firth.run.run import CONFIG
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -43,9 +45,8 @@ class CrossScorer:
                 says that texts are alike.
         """
         if (kind := kind_of(name)) is not ModelKind.CROSS_ENCODER:
-            raise InputError(
-                f"{name}: a {kind}; expected a cross-encoder, such as RUN/cross-encoder"
-            )
+            what = "the folder of a run" if (Path(name) / CONFIG).is_file() else f"a {kind}"
+            raise InputError(f"{name}: {what}; expected a cross-encoder, such as RUN/cross-encoder")
         return cls(open_cross_encoder(name, device), name)
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:

@@ -16,11 +16,10 @@ from firth.harvest.harvest import build_harvest
 from firth.origin import ORIGIN
 from firth.origin.origin import Origin
 from firth.origin.settings import Method
-from firth.paper.retrieve.build import build_index
 from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.files import read_json
-from firth.run.pretrained import PretrainedFiles
+from firth.run.pretrained import PretrainedFiles, find_cross_encoder
 from firth.run.run import Run
 from firth.run.stage import Outcome
 from firth.surrogate import CROSS_ENCODER, SURROGATE, TEACHER
@@ -179,9 +178,10 @@ def build_cross_encoder(run: Run, *, engine: Engine = HERE) -> Outcome:
     days for it.
     """
     reads = [CORPUS, TOKENIZER, HARVEST]
-    inputs = base_inputs(run.config.cross_encoder.base, "cross_encoder.base")
+    base = run.config.cross_encoder.base
+    if inputs := base_inputs(base, "cross_encoder.base"):
+        find_cross_encoder(base)
     if not run.has(HARVEST) and run.config.origin.method is not Method.PAPER:
-        build_index(run)
         build_harvest(run, engine=engine)
     run.inputs(*reads)
     code = "firth.surrogate.by_cross"
