@@ -6,7 +6,8 @@ The peer is the plain padded loop: for each pair the two texts [c_< s c_>] and [
 of 16 padded to their longest, whole logits, whole log-softmax, in the same number format and in the
 same run. `loop` is what such a loop needs for all terms; `one pass` leaves [s c_>] out, and with it
 the left term, as `no left` does here. Rates are also given per second of processor time, which a
-busy machine changes less.
+busy machine changes less; and as the work of a pair (floating-point operations of all products, as
+PyTorch counts them), and the share of the rate of one large product that is reached in doing it.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from scipy.stats import spearmanr
+from torch.utils.flop_counter import FlopCounterMode
 
 from firth.corpus.context import Context
 from firth.paper.generation.causal_lm import CausalLM
@@ -96,6 +98,25 @@ def rates(
     return best
 
 
+def operations(method: Callable[[], Any]) -> int:
+    """Floating-point operations of a method's matrix products."""
+    with FlopCounterMode(display=False) as counted:
+        method()
+    return int(counted.get_total_flops())
+
+
+def fastest(model: Any, rounds: int = 20) -> float:
+    """Operations a second of one large product in the model's number format: what bounds it."""
+    size = 2_048
+    one, two = (torch.randn(size, size).to(model.device, model.dtype) for _ in range(2))
+    best = 0.0
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        (one @ two).sum().item()
+        best = max(best, 2 * size**3 / (time.perf_counter() - begun))
+    return best
+
+
 def stack(found: Likelihoods) -> npt.NDArray[np.float32]:
     """(3, n) in the order of `TERMS`."""
     return np.stack([found.sentence, found.left, found.right])
@@ -105,8 +126,11 @@ def speed(
     model: Any, generator: CausalLM, triples: list[Triple], given: argparse.Namespace
 ) -> None:
     """Print pairs a second for each workload, beside the loop's in the same run."""
+    bound = fastest(model)
+    print(f"one product of 2,048 x 2,048: {bound / 1e9:.0f} GFLOP/s")
     print(
         f"{'workload':9}{'method':10}{'pairs/s':>9}{'per core-s':>12}{'ratio':>7}{'per core':>10}"
+        f"{'GFLOP':>7}{'of product':>12}"
     )
     for name in given.workloads:
         sentences, contexts, pairs = workload(triples, *WORKLOADS[name])
@@ -120,11 +144,14 @@ def speed(
         few_terms = frozenset({Term.SENTENCE, Term.RIGHT})
         whole["no left"] = partial(generator.likelihoods, sentences, contexts, pairs, few_terms)
         found = rates(loops, len(few), given.rounds) | rates(whole, len(pairs), given.rounds)
+        work = {label: operations(method) / len(few) for label, method in loops.items()}
+        work |= {label: operations(method) / len(pairs) for label, method in whole.items()}
         for label, (wall, core) in found.items():
             base = found["loop"]
             print(
                 f"{name:9}{label:10}{wall:9.1f}{core:12.1f}"
-                f"{wall / base[0]:7.2f}{core / base[1]:10.2f}",
+                f"{wall / base[0]:7.2f}{core / base[1]:10.2f}"
+                f"{work[label] / 1e9:7.1f}{work[label] * wall / bound:12.0%}",
                 flush=True,
             )
 
