@@ -12,6 +12,9 @@ words     word vectors of one epoch, beside gensim's skip-gram: as many dimensio
 states    a causal language model's states of prompts, beside sentence-transformers' `encode` of the
           same model with its pooling of last tokens (300 sentences). --model: a folder; without
           one, made-up weights of SmolLM2-135M's shape, whose products take as long
+tuning    the upper eight layers of a causal language model on neighbours, beside a plain loop over
+          sentence-transformers' modules and its MultipleNegativesRankingLoss, in the same number
+          format, with the same pairs and Adam (384 pairs, 48 a step; --model as above)
 origin    Origin's scores of pairs, half of them neighbours, beside tf-idf's (3,000 pairs)
 screen    the 20,000 chunks nearest to a sentence, beside bm25s and scikit-learn's TfidfVectorizer
           (100 sentences, among the chunks of 200,000 sentences)
@@ -250,8 +253,8 @@ def states_of_firth(folder: Path) -> Work:
     return lambda: states(asked)[:, 0]
 
 
-def states_of_library(folder: Path) -> Work:
-    """As it comes, with batches of 32 texts."""
+def library_model(folder: Path) -> Any:
+    """The language model by sentence-transformers, pooled by its last token."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
@@ -263,8 +266,76 @@ def states_of_library(folder: Path) -> Work:
     encoder = SentenceTransformer(modules=[model, pooling], device="cpu")
     if encoder.tokenizer.pad_token is None:
         encoder.tokenizer.pad_token = encoder.tokenizer.eos_token
+    return encoder
+
+
+def states_of_library(folder: Path) -> Work:
+    """As it comes, with batches of 32 texts."""
+    encoder = library_model(folder)
     asked = [PROMPT.format(text) for text in texts(folder)]
     return lambda: encoder.encode(asked, show_progress_bar=False)
+
+
+TUNED_LAYERS, TUNING_RATE = 8, 2e-4
+
+
+def neighbours(folder: Path) -> tuple[Any, Any]:
+    """How much is tuned, and the pairs of each step."""
+    from firth.context.settings import TuneConfig
+    from firth.context.tune import Neighbours
+
+    run = Run.open(source(folder))
+    default = TuneConfig()
+    config = default.model_copy(update={"steps": len(texts(folder)) // default.batch})
+    return config, Neighbours(Corpus.open(run), run.config.corpus, config, 13)
+
+
+def tuning_of_firth(folder: Path) -> Work:
+    """As `firth train context` does it."""
+    from firth.context.language_model import PromptEncoder, PromptStates, upper_layers
+    from firth.context.tune import tune
+    from firth.run.section import Precision
+
+    states = PromptStates.open(language_model(folder), None, Precision.AUTO, [PROMPT], 32)
+    states.model.requires_grad_(False)
+    size = states.model.config.hidden_size
+    encoder = PromptEncoder(states, np.zeros(size), np.ones(size), "measured")
+    layers = upper_layers(states.model, TUNED_LAYERS)
+    config, batches = neighbours(folder)
+    return lambda: (
+        tune(encoder, layers, batches, config, TUNING_RATE, 13, folder / "scratch") is None
+    )
+
+
+def tuning_of_library(folder: Path) -> Work:
+    """The first and the second texts by themselves, all of the model on the way back's path."""
+    import torch
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+    from firth.context.language_model import upper_layers
+    from firth.run.precision import number_format
+    from firth.run.section import Precision
+
+    encoder: Any = library_model(folder)
+    encoder.requires_grad_(False)
+    layers = upper_layers(encoder[0].auto_model, TUNED_LAYERS).requires_grad_(True)
+    config, batches = neighbours(folder)
+    loss_of = MultipleNegativesRankingLoss(encoder, scale=1 / config.temperature)
+    optimiser = torch.optim.Adam(layers.parameters(), lr=TUNING_RATE)
+    dtype = number_format(Precision.AUTO, torch.device("cpu"))
+    encoder.max_seq_length = config.max_tokens + 12  # of the prompt
+
+    def work() -> None:
+        for step in range(config.steps):
+            read = [encoder.preprocess([PROMPT.format(text) for text in side])
+                    for side in batches(step)]  # fmt: skip
+            with torch.autocast("cpu", dtype, enabled=dtype is not torch.float32):
+                loss = loss_of(read, torch.empty(0))
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+
+    return work
 
 
 def scores(spec: str) -> Way:
@@ -384,6 +455,10 @@ CONTESTS: dict[str, tuple[int, str, Callable[[Path, Path, int], None], dict[str,
     "states": (300, "sentences", write_sentences, {
         "firth": states_of_firth,
         "sentence-transformers": states_of_library,
+    }),
+    "tuning": (384, "pairs", write_sentences, {
+        "firth": tuning_of_firth,
+        "a plain loop": tuning_of_library,
     }),
     "origin": (3_000, "pairs", write_pairs, {
         "tf-idf": scores("baseline:tfidf@{}"),

@@ -195,7 +195,8 @@ def _candidates(library: Library, alike: Pairs, most: int) -> Ints:
     mass = np.minimum(counts[alike.left], counts[alike.right]) * alike.scores
     n = library.n_documents
     keys, inverse = np.unique(np.minimum(one, two) * n + np.maximum(one, two), return_inverse=True)
-    common: Floats = np.bincount(inverse, mass[across], len(keys)).astype(np.float64)
+    # Of copies the same but for its last bits, which differ by processor and place.
+    common: Floats = np.bincount(inverse, mass[across], len(keys)).astype(np.float64).round(3)
     firsts, seconds = np.divmod(keys, n)
     kept = np.zeros(len(keys), bool)
     owners, places = np.concatenate([firsts, seconds]), np.tile(np.arange(len(keys)), 2)
