@@ -6,7 +6,8 @@ The service runs as it does for users, in a process of its own (`firth serve`); 
 connections that each ask, read the answer, and ask again, with sentences of the run. The bare
 models are asked the same in this process, without a service, one call after the other; for vectors
 also in batches, as many texts a call as there are clients. What the run lacks, as an index, is left
-out. In each round everything is measured for so many seconds; what is printed is of all rounds.
+out. In each round everything is measured for so many seconds; what is printed is of all rounds,
+by default after five minutes.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 
+from firth.run import progress
 from firth.run.run import Run
 from firth.serve.opened import Opened
 
@@ -109,18 +111,21 @@ def main() -> None:
     asked = {name: each for name, each in ASKED.items() if opened.has[each.needs]}
     opened.open_all()
     found = Times()
-    with service(given.run) as place:
+    measured = given.rounds * sum(len(CLIENTS) + len(each.sizes) for each in asked.values())
+    with service(given.run) as place, progress.bar("Measuring", measured) as shown:
         for _ in range(given.rounds):
             for name, each in asked.items():
                 for clients in CLIENTS:
                     begun = perf_counter()
                     seconds = asyncio.run(load(place, each, texts, clients, given.seconds))
                     found.note(f"{name}, {clients} at once", seconds, perf_counter() - begun)
+                    shown.advance()
                 for size in each.sizes:
                     begun = perf_counter()
                     seconds = bare(opened, each, texts, size, given.seconds)
                     told = f"{name}, bare model, {size // each.reads} a call"
                     found.note(told, seconds, perf_counter() - begun, size // each.reads)
+                    shown.advance()
     print(found)
 
 
