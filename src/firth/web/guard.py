@@ -10,6 +10,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 _READ = frozenset({"GET", "HEAD"})
+_THROWN_AWAY = 16
+"""Times the bytes of a body: read of one that is refused, and not kept."""
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; connect-src 'self'; script-src 'self'; style-src 'self'; "
@@ -32,7 +34,8 @@ class Guard:
 
     Args:
         app: What is guarded.
-        most_bytes: Of a body.
+        most_bytes: Of a body; of a longer one some more is read and not kept, so that its sender
+            gets to read the answer.
         is_ours: Whether a host is this server, by its name without a port.
         headers: Of every answer.
         refused: Makes the answer to what is not served, of a text and a status.
@@ -60,18 +63,22 @@ class Guard:
                 MutableHeaders(scope=message).update(self._headers)
             await send(message)
 
-        refusal = self._refusal(str(scope["method"]), Headers(scope=scope))
-        body = bytearray()
-        if refusal is None and scope["method"] not in _READ:
-            more = True
-            while more and refusal is None:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return
+        headers = Headers(scope=scope)
+        refusal = self._refusal(str(scope["method"]), headers)
+        body, come = bytearray(), 0
+        # Who sends a body reads the answer afterwards, and finds none where the connection has been
+        # closed meanwhile; who asks for leave to send one is answered first.
+        more = scope["method"] not in _READ and (refusal is None or "expect" not in headers)
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            come += len(message.get("body", b""))
+            if refusal is None:
                 body += message.get("body", b"")
-                more = message.get("more_body", False)
-                if len(body) > self._most_bytes:
+                if come > self._most_bytes:
                     refusal = self._too_long()
+            more = message.get("more_body", False) and come <= _THROWN_AWAY * self._most_bytes
         if refusal is not None:
             await self._refused(*refusal)(scope, receive, send_with_headers)
             return
