@@ -56,8 +56,9 @@ def test_the_client_understands_what_is_refused(address: str) -> None:
         client.embeddings.create(input=A, model="another")
     refused: list[str | list[str] | list[int] | list[list[int]]] = ["", [], [1, 2, 3], [[1], [3]]]
     for wrong in refused:
-        with pytest.raises(openai.UnprocessableEntityError):
+        with pytest.raises(openai.UnprocessableEntityError, match=r"input(\.\d+)?: ") as error:
             client.embeddings.create(input=wrong, model="surrogate")
+        assert "constrained" not in str(error.value)
     with pytest.raises(openai.UnprocessableEntityError, match="dimensions"):
         client.embeddings.create(input=A, model="surrogate", dimensions=10_000)
     with pytest.raises(openai.AuthenticationError):

@@ -216,12 +216,14 @@ def _told(error: Exception) -> Problem:
 
 def _invalid(error: ValidationError) -> Problem:
     problems = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [
-        ": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"])))
-        for one in problems[:_TOLD]
-    ]
+    told = [": ".join(filter(None, (_place(one["loc"]), one["msg"]))) for one in problems[:_TOLD]]
     hint = "GET /openapi.json describes what can be asked"
     return Problem(422, "invalid", "; ".join(told), hint)
+
+
+def _place(parts: tuple[int | str, ...]) -> str:
+    """Where in a request, without the names that pydantic gives to alternatives of a type."""
+    return ".".join(str(part) for part in parts if isinstance(part, int) or part.isidentifier())
 
 
 def _json(value: object, status: int = 200) -> Response:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from uvicorn import Server
 
 LOOPBACK = "127.0.0.1"
+_LATE = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
         timer: TimerHandle | None = None
         waiting: tuple[bool, int] | None = None
         answered = 0
+        begun = False
 
         def connection_made(self, transport: BaseTransport) -> None:
             super().connection_made(transport)  # type: ignore[arg-type]
@@ -60,10 +62,12 @@ def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
                 self.watch()
 
         def data_received(self, data: bytes) -> None:
+            self.begun = True
             super().data_received(data)
             self.watch()
 
         def on_response_complete(self) -> None:
+            self.begun = False
             self.answered += 1
             super().on_response_complete()
             self.watch()
@@ -85,7 +89,17 @@ def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
                     self.timer.cancel()
                 self.waiting = (arrived, self.answered)
                 given = bounds.answer_seconds if arrived else bounds.seconds
-                self.timer = self.loop.call_later(given, self.transport.abort)
+                end = self.transport.abort if arrived else self.give_up
+                self.timer = self.loop.call_later(given, end)
+
+        def give_up(self) -> None:
+            """End a connection on which no whole request has come; say so where one has begun."""
+            unanswered = self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE)
+            if self.begun and unanswered and not self.transport.get_write_buffer_size():
+                self.transport.write(_LATE)
+                self.transport.close()
+            else:
+                self.transport.abort()
 
     return uvicorn.Server(
         uvicorn.Config(

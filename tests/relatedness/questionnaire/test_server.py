@@ -111,8 +111,8 @@ def test_a_host_that_is_none_is_no_fault_of_the_server(port: int, host: bytes) -
 def test_a_request_has_so_long_to_arrive(
     port: int, begun: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Headers or a body that come drop by drop, or not at all, end with the connection."""
-    start = time.monotonic()
+    """Headers or a body that come drop by drop, or not at all, end with the connection: 408."""
+    start, found = time.monotonic(), b""
     with closing(connect(port)) as connection:
         connection.sendall(begun)
         connection.settimeout(0.1)
@@ -120,13 +120,15 @@ def test_a_request_has_so_long_to_arrive(
             try:
                 if begun:
                     connection.sendall(b"a")
-                if connection.recv(1 << 16) == b"":
+                if (piece := connection.recv(1 << 16)) == b"":
                     break
+                found += piece
             except TimeoutError:
                 continue
             except OSError:
                 break
     assert SECONDS - 0.1 < time.monotonic() - start < 5
+    assert found.startswith(b"HTTP/1.1 408") if begun else found == b""
     assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
 
 
