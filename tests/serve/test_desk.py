@@ -1,15 +1,19 @@
-"""Batches: the texts of requests that wait are encoded together, and each gets its own."""
+"""Batches of what waits, each gets its own; and long work, which ends with who asked for it."""
 
 import asyncio
+import gc
 import threading
+import time
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from firth.index.encoder import Vectors
+from firth.run.progress import track
 from firth.serve.bounds import Load
 from firth.serve.desk import Batcher, Desk
+from firth.serve.problems import Problem
 
 
 def lengths(texts: Sequence[str]) -> Vectors:
@@ -76,3 +80,37 @@ def test_an_error_reaches_those_who_asked_and_no_others() -> None:
         assert len(await batcher.encode(["again"])) == 1
 
     asyncio.run(ask())
+
+
+def test_who_goes_away_ends_the_work() -> None:
+    """Long work stops at its next step, there is room for other such work, and no complaint."""
+    done: list[int] = []
+    complaints: list[str] = []
+
+    def work() -> str:
+        for step in track(range(400), "Steps"):
+            done.append(step)
+            time.sleep(0.01)
+        return "all"
+
+    async def ask() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, told: complaints.append(told["message"]))
+        desk = Desk(Load())
+        answers = desk.tell(work)
+        assert "progress" in await anext(answers)
+        await answers.aclose()
+        for _ in range(100):
+            await asyncio.sleep(0.02)
+            gc.collect()
+            try:
+                assert [line async for line in desk.tell(lambda: "next")] == [{"result": "next"}]
+                break
+            except Problem:
+                continue
+        else:
+            pytest.fail("no room")
+
+    asyncio.run(ask())
+    assert 0 < len(done) < 400
+    assert complaints == []

@@ -69,10 +69,12 @@ class Desk:
                 raise _StoppedError
             new.update(what=what, done=done, of=of)
 
-        def listened() -> T:
+        def listened() -> T | None:
             try:
                 with told_to(listen):
                     return work()
+            except _StoppedError:
+                return None  # which nobody reads
             finally:
                 self._long_busy = False
 
