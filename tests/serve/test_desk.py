@@ -4,7 +4,7 @@ import asyncio
 import gc
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import numpy as np
 import pytest
@@ -98,6 +98,7 @@ def test_who_goes_away_ends_the_work() -> None:
         loop.set_exception_handler(lambda _, told: complaints.append(told["message"]))
         desk = Desk(Load())
         answers = desk.tell(work)
+        assert isinstance(answers, AsyncGenerator)
         assert "progress" in await anext(answers)
         await answers.aclose()
         for _ in range(100):

@@ -58,6 +58,15 @@ def test_bodies_that_are_refused(client: TestClient, body: bytes, status: int, t
     assert told in error_of(found)["message"]
 
 
+def test_whole_numbers_may_have_a_point(client: TestClient) -> None:
+    """JSON's 2.0 is an integer, as the description says; what is none is refused."""
+    plain, pointed = (client.post("/api/search", json={"query": "a", "top": n}) for n in (2, 2.0))
+    assert len(plain.json()["hits"]) == 2
+    assert pointed.json() == plain.json()
+    for wrong in (2.5, True, "2", 1e300):
+        assert client.post("/api/search", json={"query": "a", "top": wrong}).status_code == 422
+
+
 @pytest.mark.parametrize(
     ("method", "path", "headers", "status"),
     [

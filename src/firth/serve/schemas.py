@@ -5,7 +5,7 @@ What a command prints as `--json` is described by the dataclasses that it is mad
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from firth.origin.evidence import Knowledge, Meeting, Part, ThemeShare, Word
 from firth.reuse.compare import Match, Reuse
@@ -14,6 +14,13 @@ from firth.reuse.kinds import Kind, Order, Unit
 from firth.search.search import By
 from firth.serve import bounds
 
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+"""An integer of JSON, whose 10.0 is one."""
 Text = Annotated[str, StringConstraints(min_length=1, max_length=bounds.CHARACTERS, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 Condition = Annotated[str, StringConstraints(max_length=300)]
@@ -61,7 +68,9 @@ class AskedReasons(Asked):
 
     first: Text
     second: Text
-    top: int = Field(10, ge=1, le=100, description="Themes, and meetings of words, that are told.")
+    top: Whole = Field(
+        10, ge=1, le=100, description="Themes, and meetings of words, that are told."
+    )
     components: list[Literal["sentences", "words"]] | None = Field(
         None, min_length=1, max_length=2, description="Parts of the score that count: all, if null."
     )
@@ -113,7 +122,7 @@ class AskedHits(Asked):
     """What is looked for, where, and how."""
 
     query: Text
-    top: int = Field(10, ge=1, le=bounds.HITS)
+    top: Whole = Field(10, ge=1, le=bounds.HITS)
     by: By = By.BOTH
     documents: bool = Field(False, description="Documents by their best sentence, once each.")
     document: list[Name] = Field([], max_length=20, description="Patterns of names: news-*.")
@@ -155,8 +164,8 @@ class AskedDuplicates(AskedAlike):
 
     unit: Unit = Unit.SENTENCES
     kind: Kind = Field(Kind.REWORDED, description="How far to look.")
-    min_words: int = Field(6, ge=2, le=1_000)
-    top: int = Field(50, ge=1, le=bounds.HITS, description="Groups that are given.")
+    min_words: Whole = Field(6, ge=2, le=1_000)
+    top: Whole = Field(50, ge=1, le=bounds.HITS, description="Groups that are given.")
 
 
 class Duplicates(BaseModel):
@@ -176,8 +185,8 @@ class AskedMining(AskedAlike):
     """What counts as alike, and how many pairs are wanted."""
 
     order: Order = Order.FREE
-    candidates: int = Field(10, ge=1, le=100)
-    top: int = Field(50, ge=1, le=bounds.HITS, description="Pairs that are given.")
+    candidates: Whole = Field(10, ge=1, le=100)
+    top: Whole = Field(50, ge=1, le=bounds.HITS, description="Pairs that are given.")
 
 
 class MinedPair(BaseModel):
@@ -380,7 +389,7 @@ class AskedEmbeddings(BaseModel):
     input: Text | Annotated[list[Text], Field(min_length=1, max_length=bounds.TEXTS)]
     model: str = Field("surrogate", max_length=200)
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: int | None = Field(None, ge=1, le=100_000, description="The first so many.")
+    dimensions: Whole | None = Field(None, ge=1, le=100_000, description="The first so many.")
 
     @property
     def texts(self) -> list[str]:
