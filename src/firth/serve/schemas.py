@@ -389,7 +389,9 @@ class AskedEmbeddings(BaseModel):
     input: Text | Annotated[list[Text], Field(min_length=1, max_length=bounds.TEXTS)]
     model: str = Field("surrogate", max_length=200)
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: Whole | None = Field(None, ge=1, le=100_000, description="The first so many.")
+    dimensions: Annotated[Whole, Field(ge=1, le=100_000)] | None = Field(
+        None, description="The first so many."
+    )
 
     @property
     def texts(self) -> list[str]:
