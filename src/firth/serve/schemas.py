@@ -389,7 +389,7 @@ class AskedEmbeddings(BaseModel):
     input: Text | Annotated[list[Text], Field(min_length=1, max_length=bounds.TEXTS)]
     model: str = Field("surrogate", max_length=200)
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: Annotated[Whole, Field(ge=1, le=100_000)] | None = Field(
+    dimensions: Annotated[int, Field(ge=1, le=100_000), BeforeValidator(_whole)] | None = Field(
         None, description="The first so many."
     )
 
