@@ -13,7 +13,7 @@ import pytest
 import firth
 from firth.check import CHECK
 from firth.check.build import build_check, open_items
-from firth.check.items import Kind
+from firth.check.items import Item, Kind
 from firth.check.measure import accuracies
 from firth.cli import main as cli
 from firth.evaluate.label_free import FLATTERED, check
@@ -83,6 +83,22 @@ def test_a_run_is_asked_about_its_held_out_documents(tiny_run: Path) -> None:
     assert few.seed == 4
     assert few == check(["baseline:dice"], tiny_run, items=5, seed=4)
     assert (tiny_run / "check" / "manifest.json").read_bytes() == before
+
+
+def test_items_that_the_run_has_are_not_made_again(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked for as many as its stage was, the run gives the stage's own; for others, new ones."""
+    config = Run.open(tiny_run).config
+    expected = check("baseline:dice", tiny_run)
+
+    def made(*_: object) -> list[Item]:
+        raise NotImplementedError
+
+    monkeypatch.setattr("firth.evaluate.label_free.make_items", made)
+    assert check("baseline:dice", tiny_run, items=config.check.items, seed=config.seed) == expected
+    with pytest.raises(NotImplementedError):
+        check("baseline:dice", tiny_run, items=config.check.items - 1)
 
 
 def test_the_stage_is_built_where_it_is_absent(tiny_run: Path, tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from firth.corpus.corpus import Corpus
 from firth.run.files import write_atomically
 from firth.run.progress import note
 from firth.run.run import Run
-from firth.run.stage import Outcome
+from firth.run.stage import Outcome, up_to_date
 
 ITEMS = "items.parquet"
+SETTINGS = ("check", "seed")
 
 
 def build_check(run: Run) -> Outcome:
@@ -23,10 +24,16 @@ def build_check(run: Run) -> Outcome:
     Raises:
         MissingStageError: The run has no corpus.
     """
-    outcome = run.build(CHECK, _fill, reads=[CORPUS], settings=["check", "seed"])
+    outcome = run.build(CHECK, _fill, reads=[CORPUS], settings=SETTINGS)
     if message := outcome.manifest.summary.get("note"):
         note(f"check: {message}")
     return outcome
+
+
+def has_items(run: Run) -> bool:
+    """Whether a run's items are those that would be made now; nothing is written."""
+    wanted = run.wanted(CHECK, _fill.__module__, [CORPUS], SETTINGS)
+    return up_to_date(run.path / CHECK.name, wanted) is not None
 
 
 def open_items(run: str | Path | Run) -> list[Item]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from firth.check.build import build_check, open_items
+from firth.check.build import build_check, has_items, open_items
 from firth.check.items import Item, make_items
 from firth.check.measure import accuracies
 from firth.check.report import CheckReport, compare
@@ -35,8 +35,8 @@ def check(
             with `name` and `similarities(pairs)`. Each is opened, asked and let go.
         run: Its held-out documents are asked about; the stage `check` is built if need be.
         documents: Or files, folders, globs or `hub:NAME` of documents that no model was trained on.
-        items: Most items of a kind; by default `check.items`. With it, or `seed`, items are made
-            for this call, and the run stays as it is.
+        items: Most items of a kind; by default `check.items`. With it, or `seed`, the run stays as
+            it is: items that it does not have are made for this call.
         against: The model that the others are compared with, as named; by default the first.
         seed: Of items and resamples; by default the run's (13).
         resamples: Behind each interval.
@@ -94,12 +94,13 @@ def check(
 
 def _items_of_run(run: Run, items: int | None, seed: int | None) -> list[Item]:
     held_out = Corpus.held_out(run)
+    changed = run.changed({"seed": seed, "check": {"items": items}})
     if items is None and seed is None:
         build_check(run)
+    if has_items(changed):
         found = open_items(run)
     else:
-        config = run.config.changed({"seed": seed, "check": {"items": items}}, "options")
-        found = make_items(held_out, config.check, config.seed)
+        found = make_items(held_out, changed.config.check, changed.config.seed)
     if not found:
         raise InputError(
             f"{run.path}: its {held_out.n_documents:,} held-out documents give no items. Build the "
