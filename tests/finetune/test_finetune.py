@@ -116,6 +116,10 @@ def test_the_best_seed_by_dev_is_kept(static: Path, write: Write, tmp_path: Path
     seeds = found.report["test"]["spearman"]["seeds"]
     assert seeds["lowest"] <= seeds["value"] <= seeds["highest"]
     assert {one["rows"] for one in found.report["seeds"]} == {30}
+    whole = found.report["data"]["train"]["rows"]
+    assert f"30 of {whole} train" in found.text()
+    card = (found.path / "README.md").read_text(encoding="utf-8")
+    assert f"30 of {whole} labelled rows" in card
     assert f"kept: {found.report['kept']}, the best by dev" in found.text()
 
 

@@ -309,6 +309,8 @@ def _text(report: Mapping[str, Any]) -> str:
         f"{report['start']}: {report['kind']}, {report['objective']}; {data['name']}, "
         f"{data['rows']:,} rows, {report['scheme']}"
     ]
+    if limit := report["settings"]["limit"]:
+        lines[0] += f", learned from at most {limit:,} a fold"
     rows = [["", "", START, TUNED, "difference"]]
     metrics = [metric.value for metric in Metric if metric in report["figures"]]
     for metric in metrics:

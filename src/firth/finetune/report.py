@@ -12,6 +12,7 @@ from firth.evaluate.figures import Bootstrap
 from firth.evaluate.metrics import Difference, Estimate, Floats, Metric
 from firth.evaluate.rows import EvaluationSet, Sample, Scored
 from firth.finetune.calibration import Calibration, Line
+from firth.finetune.sets import TRAIN
 from firth.run.files import read_json
 
 REPORT, CARD, HELD_OUT = "report.json", "README.md", "test.jsonl"
@@ -107,12 +108,21 @@ def notes(report: Mapping[str, Any]) -> list[str]:
 
 def text(report: Mapping[str, Any]) -> str:
     """A report for a screen."""
-    sizes = ", ".join(f"{one['rows']:,} {name}" for name, one in report["data"].items())
+    sizes = ", ".join(
+        f"{_learned_from(report) if name == TRAIN else format(one['rows'], ',')} {name}"
+        for name, one in report["data"].items()
+    )
     lines = [f"{report['start']}: {report['kind']}, {report['objective']}; rows: {sizes}"]
     lines += [*_table(report), *_seeds(report)]
     if report["calibration_text"]:
         lines.append(report["calibration_text"])
     return "\n".join([*lines, *(f"({note})" for note in report["notes"])])
+
+
+def _learned_from(report: Mapping[str, Any]) -> str:
+    rows = next(one["rows"] for one in report["seeds"] if one["seed"] == report["kept"])
+    whole = report["data"][TRAIN]["rows"]
+    return f"{rows:,}" if rows == whole else f"{rows:,} of {whole:,}"
 
 
 def _table(report: Mapping[str, Any]) -> list[str]:
@@ -183,7 +193,7 @@ def card(report: Mapping[str, Any]) -> str:
     settings, several = report["settings"], len(report["seeds"]) > 1
     known = {
         "start": report["start"],
-        "rows": f"{report['data']['train']['rows']:,}",
+        "rows": _learned_from(report),
         "data": report["data"]["train"]["name"],
         "kind": report["kind"],
         "objective": report["objective"],
@@ -192,7 +202,7 @@ def card(report: Mapping[str, Any]) -> str:
         "table": "\n".join(["```text", *_table(report), *_seeds(report), "```"]),
         "notes": "\n\n".join(f"{note[0].upper()}{note[1:]}." for note in report["notes"]),
         "calibration": report["calibration_text"] or "Nothing: there were no rows to tell it.",
-        "epochs": settings["epochs"],
+        "passes": "1 pass" if settings["epochs"] == 1 else f"{settings['epochs']} passes",
         "batch": settings["batch"],
         "rate": f"{kept['rate']:g}",
         "warmup": f"{settings['warmup']:.0%}",
