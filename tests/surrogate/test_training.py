@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.surrogate.conftest import contents
 from torch import nn
 
+from firth.run.errors import DamagedError
 from firth.run.run import Run
 from firth.surrogate.distill import distill
 from firth.surrogate.training import Best, PairBatches
@@ -61,6 +62,31 @@ def test_the_best_look_is_kept(
     ranked = [-99.0 if figure is None else figure for figure in figures]
     assert best.step == ranked.index(max(ranked))
     assert model.weight.item() == pytest.approx(best.step)
+
+
+@given(st.data())
+def test_best_weights_that_were_damaged_are_not_believed(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Training that goes on knows the best weights so far; where a bit of them or of their figure
+    has changed, or some are missing, it does not go on."""
+    folder = tmp_path_factory.mktemp("best")
+
+    def again() -> Best:
+        return Best(nn.Linear(2, 1), lambda: 0.5, folder)
+
+    again().take(3, 0.75)
+    assert again().step == 3
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    place = data.draw(st.integers(0, len(whole) - 1))
+    if data.draw(st.booleans()):
+        bit = 1 << data.draw(st.integers(0, 7))
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+    else:
+        file.write_bytes(whole[:place])
+    with pytest.raises(DamagedError, match="begins anew"):
+        again()
 
 
 MANY_STEPS = {"epochs": 2, "batch": 100, "checkpoint_steps": 3, "looks": 4}

@@ -8,23 +8,21 @@ A step may take several batches, whose gradients are added up; several processes
 (`firth.run.sharing`).
 """
 
-import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import safe_open
 from torch import Tensor, nn
 
 from firth.run import sharing
 from firth.run.errors import InputError
-from firth.run.files import write_atomically
 from firth.run.progress import bar, note
 from firth.run.seeds import derive_seed
+from firth.run.tensors import read_state, write_tensors
 
 BETAS = (0.9, 0.999)
 """Adam's (Sun et al., §3.2.2)."""
@@ -200,10 +198,8 @@ def save_checkpoint(
         # A parameter that no loss has reached yet has no moments.
         for moment in {"exp_avg", "exp_avg_sq"} & set(optimiser.state[parameter]):
             tensors[f"{moment}/{name}"] = optimiser.state[parameter][moment].contiguous()
-    state = json.dumps({"step": step, "history": history, "running": running})
-    known = {"state": state, "digest": _digest(state, sorted(tensors.items()))}
-    with write_atomically(path) as partial:
-        save_file(tensors, partial, metadata=known)
+    state = {"step": step, "history": history, "running": running}
+    write_tensors(path, tensors, json.dumps(state))
 
 
 def resume(
@@ -213,18 +209,13 @@ def resume(
     since; all of nothing where there is none, or one that is damaged."""
     if not path.is_file():
         return 0, [], []
-    try:
-        with safe_open(path, framework="pt") as stored:
-            known, names = stored.metadata(), sorted(stored.keys())
-            tensors = ((name, stored.get_tensor(name)) for name in names)
-            whole = known["digest"] == _digest(known["state"], tensors)
-    except (SafetensorError, LookupError, TypeError, ValueError):
-        whole = False
-    if not whole:
+    known = read_state(path)
+    if known is None:
         note(f"{path}: damaged; what it held is trained again")
         return 0, [], []
+    state = json.loads(known)
     with safe_open(path, framework="pt") as stored, torch.no_grad():
-        state = json.loads(known["state"])
+        names = set(stored.keys())
         for name, parameter in learning(model):
             parameter.copy_(stored.get_tensor(f"weight/{name}"))
             if f"exp_avg/{name}" not in names:
@@ -236,12 +227,3 @@ def resume(
                 "exp_avg_sq": stored.get_tensor(f"exp_avg_sq/{name}").to(parameter),
             }
     return state["step"], state["history"], state["running"]
-
-
-def _digest(state: str, tensors: Iterable[tuple[str, Tensor]]) -> str:
-    """Fingerprint of a checkpoint, one tensor in memory at a time."""
-    found = hashlib.blake2b(state.encode(), digest_size=20)
-    for name, tensor in tensors:
-        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        found.update(tensor.reshape(-1).view(torch.uint8).cpu().numpy().data)
-    return found.hexdigest()

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from datasets import Dataset
-from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
 from sentence_transformers.cross_encoder import CrossEncoder
@@ -25,9 +24,11 @@ from sentence_transformers.sentence_transformer.losses import CosineSimilarityLo
 from torch import Tensor, nn
 
 from firth.lexical.arrays import Ints
+from firth.run.errors import DamagedError
 from firth.run.files import write_atomically
 from firth.run.precision import device
 from firth.run.seeds import derive_seed
+from firth.run.tensors import read_state, write_tensors
 from firth.run.training import History, Schedule, train
 from firth.surrogate.calibration import LabelMap
 from firth.surrogate.settings import BaseKind, SurrogateConfig
@@ -50,6 +51,9 @@ class Best:
     Attributes:
         first: The start's figure, rounded.
         step: Where the best weights were found; 0 is the start.
+
+    Raises:
+        DamagedError: The file is not as it was written.
     """
 
     def __init__(self, model: nn.Module, figure: Callable[[], float | None], scratch: Path) -> None:
@@ -57,8 +61,13 @@ class Best:
         self._file = scratch / "best.safetensors"
         self.step, self._value = 0, -math.inf
         if self._file.is_file():
-            with safe_open(self._file, framework="pt") as stored:
-                known = json.loads(stored.metadata()["best"])
+            state = read_state(self._file)
+            if state is None:
+                raise DamagedError(
+                    f"{self._file}: damaged: the best weights so far. Remove {scratch}, and "
+                    "training begins anew"
+                )
+            known = json.loads(state)
             self.step, self._value = known["step"], known["figure"]
         self.first = self.look(0)
 
@@ -74,21 +83,24 @@ class Best:
         """Take the weights as the best ones, whatever earlier ones were."""
         self.step, self._value = step, -math.inf if value is None else value
         known = json.dumps({"step": step, "figure": self._value})
-        write_weights(self._model, self._file, {"best": known})
+        write_tensors(self._file, _weights(self._model), known)
 
     def restore(self) -> None:
         """Give the model its best weights back."""
         self._model.load_state_dict(load_file(self._file))
 
 
-def write_weights(model: nn.Module, path: Path, metadata: Mapping[str, str] | None = None) -> None:
+def write_weights(model: nn.Module, path: Path) -> None:
     """Write a model's weights into a file of safetensors."""
-    weights = {
+    with write_atomically(path) as partial:
+        save_file(_weights(model), partial)
+
+
+def _weights(model: nn.Module) -> dict[str, Tensor]:
+    return {
         name: tensor.detach().to("cpu", copy=True).contiguous()
         for name, tensor in model.state_dict().items()
     }
-    with write_atomically(path) as partial:
-        save_file(weights, partial, metadata=dict(metadata or {}))
 
 
 class PlainTrainer(SentenceTransformerTrainer):
