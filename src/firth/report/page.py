@@ -6,21 +6,17 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
 from firth.lexical.scorer import Explanation
 from firth.origin.page import style
 from firth.origin.reasons import article
 from firth.report.beside import Beside
 from firth.report.recorded import Curve
-from firth.run.errors import MissingExtraError
 from firth.run.files import write_text
 from firth.run.screen import escaped
 from firth.search.search import Hit
-
-try:
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-except ImportError as error:
-    raise MissingExtraError("The report", "report") from error
 
 
 @dataclass(frozen=True)
