@@ -63,24 +63,18 @@ class Guard:
                 MutableHeaders(scope=message).update(self._headers)
             await send(message)
 
-        headers = Headers(scope=scope)
-        refusal = self._refusal(str(scope["method"]), headers)
-        body, come = bytearray(), 0
-        # Who sends a body reads the answer afterwards, and finds none where the connection has been
-        # closed meanwhile; who asks for leave to send one is answered first.
-        more = scope["method"] not in _READ and (refusal is None or "expect" not in headers)
-        while more:
+        refusal = self._refusal(str(scope["method"]), Headers(scope=scope))
+        body, more = bytearray(), scope["method"] not in _READ
+        while more and refusal is None:
             message = await receive()
             if message["type"] == "http.disconnect":
                 return
-            come += len(message.get("body", b""))
-            if refusal is None:
-                body += message.get("body", b"")
-                if come > self._most_bytes:
-                    refusal = self._too_long()
-            more = message.get("more_body", False) and come <= _THROWN_AWAY * self._most_bytes
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > self._most_bytes:
+                refusal = self._too_long()
         if refusal is not None:
-            await self._refused(*refusal)(scope, receive, send_with_headers)
+            await self._refuse(refusal, more, scope, receive, send_with_headers)
             return
         messages = iter([{"type": "http.request", "body": bytes(body), "more_body": False}])
 
@@ -88,6 +82,25 @@ class Guard:
             return next(messages, None) or await receive()
 
         await self._app(scope, replay, send_with_headers)
+
+    async def _refuse(
+        self, refusal: tuple[str, int], more: bool, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Answer; and as the end of the answer may close the connection, on which whoever is still
+        sending would read nothing any more, let that arrive before.
+        """
+
+        async def send_without_end(message: Message) -> None:
+            ends = message["type"] == "http.response.body"
+            await send({**message, "more_body": True} if ends else message)
+
+        await self._refused(*refusal)(scope, receive, send_without_end)
+        left = _THROWN_AWAY * self._most_bytes
+        while more and left > 0:
+            message = await receive()
+            left -= len(message.get("body", b""))
+            more = message.get("more_body", False)
+        await send({"type": "http.response.body"})
 
     def _refusal(self, method: str, headers: Headers) -> tuple[str, int] | None:
         """What to answer to a request that is not served: text and status."""
