@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 from firth.cli.main import app
 from firth.evaluate import readers
 from firth.evaluate.evaluate import evaluate
-from firth.reproduce import str_models
 from firth.reproduce.options import Options
 from firth.reproduce.published import STR_BINS, STR_TABLE2, STR_TABLE4, STR_TABLE5, STR_TABLE6
 from firth.reproduce.registry import reproduce
 from firth.reproduce.report import Report
+from firth.run import pretrained
 from firth.run.errors import FirthError
 
 FILES = {"results.json", "table.md", "plot.png", "plot.svg", "manifest.json"}
@@ -26,7 +26,7 @@ KINDS = {"Formality_pp": "Formality", "Formality_r": "Formality", "STS": "STS", 
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readers, "hub_is_reachable", lambda: False)
-    monkeypatch.setattr(str_models, "hub_is_reachable", lambda: False)
+    monkeypatch.setattr(pretrained, "hub_is_reachable", lambda: False)
 
 
 def cells(report: Report) -> dict[str, Any]:
@@ -135,6 +135,25 @@ def test_tables_5_and_6(data_dir: Path, tmp_path: Path, tiny_run: Path, tiny_ber
     rows = cells(six)
     assert rows["STS"][3:] == (60, 79, 82)
     assert rows["Stance"][:3] == (None, None, None)
+
+
+def test_what_the_hub_does_not_give_is_a_note(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Offline mode, or a hub that answers but not with the model, stops nothing either."""
+    monkeypatch.setattr(pretrained, "hub_is_reachable", lambda: True)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("offline mode is on")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
+    report = reproduce("str-table5", None, data_dir, tmp_path)
+    assert cells(report)["BERT-base (mean)"] == (None, 58)
+    said = " ".join(report.notes)
+    assert "missing: BERT-base" in said
+    assert "missing: RoBERTa-base" in said
+    assert "offline mode is on" in said
+    assert "nothing was fine-tuned" in said
 
 
 def test_table6_without_an_encoder(data_dir: Path, tmp_path: Path) -> None:

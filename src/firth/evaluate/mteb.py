@@ -222,7 +222,7 @@ def _task(mteb: Any, task: Any) -> Any:
     try:
         return mteb.get_task(task) if isinstance(task, str) else task
     except KeyError as error:
-        message = str(error.args[0] if error.args else error).splitlines()[0]
+        message = str(error.args[0]).splitlines()[0].removeprefix("KeyError: ")
         raise InputError(f"{task}: mteb has no such task: {message}") from error
 
 

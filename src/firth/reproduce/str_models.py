@@ -12,7 +12,8 @@ from firth.reproduce.options import Request
 from firth.reproduce.published import STR_TABLE5, STR_TABLE6
 from firth.reproduce.report import UNKNOWN, Lines, Report, row
 from firth.reproduce.str_data import RESAMPLES, pairs_of
-from firth.run.hub import hub_is_reachable
+from firth.run.errors import InputError
+from firth.run.pretrained import find_model
 from firth.surrogate import SURROGATE
 
 TUNED, ALL = "cross-validated", "all"
@@ -102,13 +103,13 @@ def _models(request: Request) -> tuple[list[Model], list[str]]:
     if run is not None:
         found += [Model(f"{name} of the run", f"baseline:{name}@{run.path}")
                   for name in TRAINED if run.has(stage_of(name))]  # fmt: skip
-    if hub_is_reachable():
-        for title, model in _HUB.items():
-            short = model.partition("-")[0]
-            found += [Model(f"{title} ({pool})", f"baseline:{short}+{pool}@{model}",
-                            f"{title} ({pool})") for pool in _POOLS]  # fmt: skip
-    else:
-        missing.append("missing: BERT-base, RoBERTa-base (the hub cannot be reached)")
+    for title, model in _HUB.items():
+        short = model.partition("-")[0]
+        if reason := _why_not(model):
+            missing.append(f"missing: {title} ({reason})")
+            continue
+        found += [Model(f"{title} ({pool})", f"baseline:{short}+{pool}@{model}",
+                        f"{title} ({pool})") for pool in _POOLS]  # fmt: skip
     if base is not None and (Path(base) / "config.json").is_file():
         found += [Model(f"{Path(base).name} ({pool})", f"baseline:bert+{pool}@{base}")
                   for pool in _POOLS]  # fmt: skip
@@ -120,7 +121,17 @@ def _models(request: Request) -> tuple[list[Model], list[str]]:
 def _base(request: Request) -> str | None:
     """What to fine-tune: what was asked for, else the run's Surrogate, else the paper's RoBERTa."""
     found = request.options.base or _surrogate(request)
-    return found or (_HUB["RoBERTa-base"] if hub_is_reachable() else None)
+    paper = _HUB["RoBERTa-base"]
+    return found or (None if _why_not(paper) else paper)
+
+
+def _why_not(model: str) -> str:
+    """Why a model of the hub cannot be had; empty where it can."""
+    try:
+        find_model(model)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def _surrogate(request: Request) -> str | None:
