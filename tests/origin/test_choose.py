@@ -122,7 +122,7 @@ def test_candidates_are_measured_as_the_check_measures_them(tiny_run: Path) -> N
     assert len(table) == len(BLENDS)
     for row in (table[0], table[-1]):
         blend = Blend(row["sentences"], row["words"], row["own"])
-        expected = 100 * accuracies(EnsembleOrigin.blended(run, blend), asked).mean()
+        expected = 100 * accuracies(EnsembleOrigin.blended(run, blend, 0.0), asked).mean()
         assert row["accuracy"]["value"] == pytest.approx(expected)
     assert run.manifest(ORIGIN).summary["held_out_sentences"] == len(asked)
 

@@ -61,6 +61,26 @@ def test_the_score_is_the_weighted_mean_of_its_components(tiny_run: Path) -> Non
         opened(tiny_run, weights={"sentences": 0, "words": 0})
 
 
+FOUR, MORE = "4 ships left the harbour.", "23 ships left the harbour."
+
+
+def test_numbers_that_differ_take_a_share(tiny_run: Path, prompt_run: Path) -> None:
+    """As large a share as is set; none where one text has none, nor of a score below 0."""
+    pairs = [(FOUR, MORE), (FOUR, "4 ships and 23 boats left."), (FOUR, "Ships left."), (A, B)]
+    for run in (tiny_run, prompt_run):
+        plain = opened(run, numbers=0).similarities(pairs)
+        assert plain.max() > 0
+        for share in (0.25, 1.0):
+            found = opened(run, numbers=share).similarities(pairs)
+            taken = share * np.array([1, 0.5, 0, 0]) * np.maximum(plain, 0)
+            np.testing.assert_allclose(found, plain - taken, atol=1e-12)
+    assert opened(tiny_run, numbers=0).similarity(FOUR, MORE) > 0.1, "it takes something away here"
+    assert opened(tiny_run).name.endswith("- 0.25 numbers")
+    assert "numbers" not in opened(tiny_run, numbers=0).name
+    with pytest.raises(ConfigError, match="numbers"):
+        opened(tiny_run, numbers=1.5)
+
+
 def test_own_is_the_length_of_own_directions(tiny_run: Path) -> None:
     """Without them, only what was learned and which word meets which says anything."""
     added = [opened(tiny_run, own=own).explain(A, B).parts[WORDS].added for own in (0, 0.5, 2)]

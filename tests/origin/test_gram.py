@@ -11,7 +11,20 @@ from firth.origin import gram
 from firth.origin.ensemble import EnsembleOrigin
 from firth.run.run import Run
 
-WORDS = ["the", "ship", "ships", "harbour", "judge", "court", "piano", "xyzzy", "1984", "Über", ""]
+WORDS = [
+    "the",
+    "ship",
+    "ships",
+    "harbour",
+    "judge",
+    "court",
+    "piano",
+    "xyzzy",
+    "1984",
+    "4",
+    "Über",
+    "",
+]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), max_size=9)
 
 

@@ -12,7 +12,7 @@ from tests.conftest import TOPICS
 
 from firth.lexical.marks import Mark
 from firth.origin.ensemble import EnsembleOrigin
-from firth.origin.evidence import THEMES, WORDS, Knowledge
+from firth.origin.evidence import NUMBERS, THEMES, WORDS, Knowledge
 from firth.origin.origin import Origin
 from firth.origin.reasons import Reasons, page
 from firth.surrogate.reasons import EncoderReasons
@@ -84,7 +84,18 @@ def test_words_carry_themes(explainer: EnsembleOrigin | EncoderReasons) -> None:
 
 
 WORD = st.sampled_from(
-    [*TOPICS["sea"], *TOPICS["court"], "the", "not", "Xqzzy", "12", "!", "didn't"]
+    [
+        *TOPICS["sea"],
+        *TOPICS["court"],
+        "the",
+        "not",
+        "Xqzzy",
+        "12",
+        "threes three",
+        "4s",
+        "!",
+        "didn't",
+    ]
 )
 TEXT = st.lists(WORD, max_size=8).map(" ".join)
 
@@ -137,7 +148,11 @@ def test_what_turns_the_meaning_is_flagged(origin: EnsembleOrigin) -> None:
     marked = {word.text: word.mark for word in found.words2 if word.mark}
     assert marked == {"didn't": Mark.NEGATION, "4": Mark.NUMBER}
     assert "negations differ: none against didn't" in found.told
-    assert "numbers differ: 3 against 4" in found.told
+    less = found.parts[NUMBERS].added
+    assert less < -0.01
+    assert f"numbers differ: 3 against 4 ({less:.2f})" in found.told
+    assert sum(word.added or 0.0 for word in found.words1 if word.mark is Mark.NUMBER) < 0
+    assert NUMBERS not in origin.explain(A, B).parts
     same = origin.explain("No ship left.", "The ship never left.")
     assert "differ" not in same.told, "two negations meet"
 

@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Sequence
 
 from firth.origin.evidence import (
+    NUMBERS,
     THEMES,
     WORDS,
     Knowledge,
@@ -44,6 +45,8 @@ def show_reasons(found: Reasons, top: int, meaning: str = "") -> None:
         say_styled(
             (_HEADS.get(name, "Equal texts").ljust(_LABEL), "bold"), *_amount(found, part.added)
         )
+        if name == NUMBERS:  # which, the sentence above has said
+            continue
         listed = 0.0
         if name == THEMES:
             for share in found.themes[:top]:
@@ -65,7 +68,11 @@ def show_reasons(found: Reasons, top: int, meaning: str = "") -> None:
     _show_alone(found.alone2, "second", width)
 
 
-_HEADS = {THEMES: "Where both would stand", WORDS: "Words that meet"}
+_HEADS = {
+    THEMES: "Where both would stand",
+    WORDS: "Words that meet",
+    NUMBERS: "Numbers that differ",
+}
 
 
 def _head(share: ThemeShare) -> str:

@@ -15,11 +15,12 @@ from firth.context.settings import Encoder
 from firth.context.themes import open_themes
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
+from firth.lexical.numbers import all_differing, differing
 from firth.lexical.scorer import Explainer, TextPair, checked
 from firth.lexical.word_space import WordSpace
 from firth.origin.blend import Blend
 from firth.origin.components import AlignedWords, Component, EncodedSentences, SummedWords
-from firth.origin.evidence import THEMES, WORDS, parts_of
+from firth.origin.evidence import NUMBERS, THEMES, WORDS, parts_of
 from firth.origin.fits import ThemeFits
 from firth.origin.reasons import Reasons
 from firth.origin.wording import WordReader, halves
@@ -35,9 +36,13 @@ class EnsembleOrigin(Explainer):
       words have of their own add what the sentences share by themselves;
     - *words*: the alignment of their words.
 
+    Where both texts name numbers, as large a share of the mean goes as `numbers` times the share of
+    the numbers that only one of them has: neither component minds that *4* is not *23*.
+
     Args:
         components: By name.
         blend: Their weights; a component of weight 0 is left out.
+        numbers: What numbers that differ take away, in [0, 1].
         space: Which words the corpus has.
         run: Whose contexts explain scores.
 
@@ -47,13 +52,18 @@ class EnsembleOrigin(Explainer):
     """
 
     def __init__(
-        self, components: Mapping[str, Component], blend: Blend, space: WordSpace, run: Run
+        self,
+        components: Mapping[str, Component],
+        blend: Blend,
+        numbers: float,
+        space: WordSpace,
+        run: Run,
     ) -> None:
         given = {name: float(getattr(blend, name)) for name in components}
         whole = sum(given.values())
         self.weights = {name: weight / whole for name, weight in given.items() if weight}
         self.components = components
-        self._space, self._run = space, run
+        self._numbers, self._space, self._run = numbers, space, run
 
     @classmethod
     def open(
@@ -66,17 +76,18 @@ class EnsembleOrigin(Explainer):
         """
         run = Run.open(run)
         config = run.config.changed({"seed": seed, "origin": changes}, "EnsembleOrigin.open")
-        return cls.blended(run, Blend.of(run, config.origin))
+        return cls.blended(run, Blend.of(run, config.origin), config.origin.numbers)
 
     @classmethod
     def blended(
-        cls, run: Run, blend: Blend, encoder: SentenceEncoder | None = None
+        cls, run: Run, blend: Blend, numbers: float, encoder: SentenceEncoder | None = None
     ) -> "EnsembleOrigin":
         """Open a run whose corpus and context stages are built, with a blend of one's own.
 
         Args:
             run: The run.
             blend: Weights of the components.
+            numbers: What numbers that differ take away.
             encoder: In place of the run's own, which is not opened then.
         """
         space = blend.known(WordSpace.load(run.folder(CONTEXT)))
@@ -85,7 +96,7 @@ class EnsembleOrigin(Explainer):
             "sentences": _compare_sentences(encoder, space, blend.length),
             "words": AlignedWords(space, encoder.words),
         }
-        return cls(components, blend, space, run)
+        return cls(components, blend, numbers, space, run)
 
     def only(self, names: Collection[str]) -> "EnsembleOrigin":
         """This Origin with some of its components alone, as heavy beside each other as they were.
@@ -105,15 +116,17 @@ class EnsembleOrigin(Explainer):
 
     @property
     def name(self) -> str:
-        """The method, and the weights of its components."""
-        return "Origin, " + " + ".join(f"{w:.2f} {name}" for name, w in self.weights.items())
+        """The method, the weights of its components, and what numbers take away."""
+        less = f" - {self._numbers:.2f} numbers" if self._numbers else ""
+        mean = " + ".join(f"{w:.2f} {name}" for name, w in self.weights.items())
+        return f"Origin, {mean}{less}"
 
     def unknown(self, text: str) -> list[str]:
         """The distinct words of `text`, in order, that the corpus has not, nor their stems."""
         return self._space.idf.unknown(text)
 
     def similarities(self, pairs: Sequence[TextPair], title: str = "Origin") -> Floats:
-        """Weighted means, shape (n,), in [-1, 1]; 1 for two equal texts."""
+        """Weighted means, less what numbers take away: (n,), in [-1, 1]; 1 for two equal texts."""
         return self.mean(pairs, self.parts(pairs))
 
     def parts(self, pairs: Sequence[TextPair]) -> dict[str, Floats]:
@@ -124,18 +137,16 @@ class EnsembleOrigin(Explainer):
 
     def mean(self, pairs: Sequence[TextPair], parts: Mapping[str, Floats]) -> Floats:
         """`similarities`, of the `parts` of the same pairs."""
-        scores = np.zeros(len(pairs))
-        for name, weight in self.weights.items():
-            scores += weight * parts[name]
+        scores = self._weighed(parts, (len(pairs),))
+        scores -= self._less(scores, differing(pairs))
         same = np.array([a == b for a, b in pairs], dtype=bool)
         clipped: Floats = np.where(same, 1.0, np.clip(scores, -1.0, 1.0))
         return clipped
 
     def gram(self, texts: Sequence[str]) -> Floats:
         """Similarities of all texts to each other, (n, n): `similarities` of all pairs at once."""
-        scores = np.zeros((len(texts), len(texts)))
-        for name, found in self.grams(texts).items():
-            scores += self.weights[name] * found
+        scores = self._weighed(self.grams(texts), (len(texts), len(texts)))
+        scores -= self._less(scores, all_differing(texts))
         number = {text: n for n, text in enumerate(dict.fromkeys(texts))}
         numbers = np.array([number[text] for text in texts], np.int64)
         same = numbers[:, None] == numbers
@@ -146,6 +157,17 @@ class EnsembleOrigin(Explainer):
         """Name of each component that has a weight → its similarities of all texts, (n, n)."""
         return {name: self.components[name].gram(texts) for name in self.weights}
 
+    def _weighed(self, parts: Mapping[str, Floats], shape: tuple[int, ...]) -> Floats:
+        scores = np.zeros(shape)
+        for name, weight in self.weights.items():
+            scores += weight * parts[name]
+        return scores
+
+    def _less(self, scores: Floats, differ: Floats) -> Floats:
+        """What numbers take away; nothing of a score below 0."""
+        less: Floats = self._numbers * differ * np.maximum(scores, 0.0)
+        return less
+
     def explain(self, a: str, b: str) -> Reasons:
         """The score of a pair, taken apart: the parts sum to it, and what they list to them."""
         return next(self.explanations([(a, b)]))
@@ -154,7 +176,9 @@ class EnsembleOrigin(Explainer):
         """The score of each pair, taken apart; many at once cost less each."""
         weight, aligned = self.weights.get("sentences", 0.0), self.weights.get("words", 0.0)
         pairs = checked(pairs)
-        scores = self.similarities(pairs)
+        compared = self.parts(pairs)
+        scores = self.mean(pairs, compared)
+        taken = self._less(self._weighed(compared, (len(pairs),)), differing(pairs))
         sentences = list(self.components["sentences"].taken(pairs))
         ones, twos = (
             np.array([each.vectors[side] for each in sentences if each.vectors is not None])
@@ -164,8 +188,8 @@ class EnsembleOrigin(Explainer):
             ones, twos, np.full(len(pairs), weight), lambda i: sentences[i].summands
         )
         words = self.components["words"].taken(pairs)
-        for (one, two), score, summed, fits, met in zip(
-            pairs, scores.tolist(), sentences, explained, words, strict=True
+        for (one, two), score, less, summed, fits, met in zip(
+            pairs, scores.tolist(), taken.tolist(), sentences, explained, words, strict=True
         ):
             added = aligned * _given(met.words)
             if summed.words is not None:
@@ -177,20 +201,20 @@ class EnsembleOrigin(Explainer):
                 _given(met.matches),
                 added,
                 (None, None) if hangs is None else halves(hangs),
+                less,
             )
             themes = fits.themes if weight else ()
-            parts = parts_of(
-                score,
-                {
-                    THEMES: (fits.added, [each.added for each in themes]),
-                    WORDS: (float(added.sum()), [each.added for each in wording.meetings]),
-                },
-            )
+            listed = {
+                THEMES: (fits.added, [each.added for each in themes]),
+                WORDS: (float(added.sum()), [each.added for each in wording.meetings]),
+            }
+            if less:
+                listed[NUMBERS] = (-less, [-less])
             yield Reasons(
                 one,
                 two,
                 score,
-                parts,
+                parts_of(score, listed),
                 themes,
                 fits.alone1,
                 fits.alone2,

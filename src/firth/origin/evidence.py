@@ -8,9 +8,9 @@ from enum import StrEnum
 from firth.context.themes import Theme
 from firth.lexical.marks import Mark
 
-THEMES, WORDS, EQUAL = "themes", "words", "equal"
-"""Parts of a score: what contexts tell; what words tell by themselves; that texts are equal, where
-nothing else is known of them."""
+THEMES, WORDS, NUMBERS, EQUAL = "themes", "words", "numbers", "equal"
+"""Parts of a score: what contexts tell; what words tell by themselves; what numbers that differ
+take away; that texts are equal, where nothing else is known of them."""
 SMALL = 0.01
 """Of a score: less is not told in a sentence."""
 

@@ -75,7 +75,10 @@ class Origin:
         if run.config.origin.method is Method.PAPER:
             generator = ("generator.batch_tokens", "generator.precision")
             return ("origin.method", "paper", "retrieve.chunks", "seed", *generator)
-        return ("context.precision", "origin.method", "origin.own", "origin.weights")
+        return (
+            "context.precision",
+            *map("origin.{}".format, ("method", "numbers", "own", "weights")),
+        )
 
     @staticmethod
     def identity(run: Run) -> str:

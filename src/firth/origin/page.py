@@ -14,7 +14,13 @@ from firth.origin.evidence import ThemeShare, Word, named, percent_of
 from firth.run.screen import escaped
 
 REST = "rest"
-_NAMES = {"words": "Words that meet", "themes": "Themes", "equal": "Equal texts", REST: "Rest"}
+_NAMES = {
+    "words": "Words that meet",
+    "themes": "Themes",
+    "numbers": "Numbers that differ",
+    "equal": "Equal texts",
+    REST: "Rest",
+}
 _WORD = re.compile(r"\w+(?:['\u2019]t\b)?")
 _STRONGEST = 0.6
 """Of the ground of the word on which most hangs, in [0, 1]."""

@@ -9,6 +9,7 @@ from firth.lexical.marks import Mark
 from firth.lexical.scorer import Explanation, Shown
 from firth.origin.evidence import (
     EQUAL,
+    NUMBERS,
     SMALL,
     THEMES,
     WORDS,
@@ -44,7 +45,7 @@ class Reasons:
         sentence1: s1.
         sentence2: s2.
         similarity: The score.
-        parts: By name: `themes`, `words`, `equal`.
+        parts: By name: `themes`, `words`, `numbers`, `equal`.
         themes: Those that add most beyond their usual share, the largest first.
         alone1: Themes in which only s1 stands.
         alone2: Themes in which only s2 does.
@@ -201,7 +202,10 @@ class Reasons:
             )
             if one or two:
                 told = " against ".join(", ".join(side) or "none" for side in (one, two))
-                found.append(f"{mark.value}s differ: {told}")
+                less = self.parts.get(NUMBERS) if mark is Mark.NUMBER else None
+                found.append(
+                    f"{mark.value}s differ: {told}{f' ({less.added:.2f})' if less else ''}"
+                )
         return f"Mind: {'; '.join(found)}." if found else ""
 
 

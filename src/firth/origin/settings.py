@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from firth.run.section import Count, Section
+from firth.run.section import Count, Fraction, Section
 
 
 class Method(StrEnum):
@@ -45,6 +45,9 @@ class OriginConfig(Section):
     own: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """Length of the directions that words have of their own, in sums of words: of a word with an
     idf of 6, a typical learned vector being 1. None takes what the check chose."""
+    numbers: Fraction = 0.25
+    """Share of a score that goes where both texts name numbers and have none in common. Chosen on
+    STSb dev and STS12 (docs/research/origin.md)."""
     items: Count | None = None
     """Held-out sentences by which the check chooses. None takes 2,000 for sums of words, and 500
     for a language model, which takes a thousand times as long."""

@@ -59,7 +59,13 @@ class WordReader:
         self._read = lru_cache(1 << 12)(self._read_text)
 
     def wording(
-        self, one: str, two: str, matches: Floats, added: Floats | None, hangs: "Hangs"
+        self,
+        one: str,
+        two: str,
+        matches: Floats,
+        added: Floats | None,
+        hangs: "Hangs",
+        less: float = 0.0,
     ) -> Wording:
         """What words tell of a pair.
 
@@ -69,6 +75,7 @@ class WordReader:
             matches: How far they match, (n, m).
             added: What they add by themselves, (n, m); None where that is not told.
             hangs: What the score hangs on the words of each text, (n,) and (m,); or on nothing.
+            less: What numbers that differ take away of the score.
         """
         first, second = self._read(one), self._read(two)
         telling = np.outer([not w.empty for w in first], [not w.empty for w in second])
@@ -99,10 +106,13 @@ class WordReader:
             knowledge = Knowledge.BOTH
         elif meets.any():
             knowledge = Knowledge.SPELLING
+        met = [bool(row.any()) for row in meets], [bool(row.any()) for row in meets.T]
+        if less and hangs[0] is not None:
+            hangs = _without_numbers(hangs, (first, second), met, less)
         return Wording(
             meetings,
-            _words(first, [bool(row.any()) for row in meets], hangs[0]),
-            _words(second, [bool(row.any()) for row in meets.T], hangs[1]),
+            _words(first, met[0], hangs[0]),
+            _words(second, met[1], hangs[1]),
             knowledge,
         )
 
@@ -127,6 +137,23 @@ Hangs = tuple[Floats, Floats] | tuple[None, None]
 def halves(added: Floats) -> tuple[Floats, Floats]:
     """What (n, m) meetings add, by word of either text: half of each to both."""
     return added.sum(axis=1) / 2, added.sum(axis=0) / 2
+
+
+def _without_numbers(
+    hangs: tuple[Floats, Floats],
+    read: tuple[tuple[_Read, ...], tuple[_Read, ...]],
+    met: tuple[list[bool], list[bool]],
+    less: float,
+) -> tuple[Floats, Floats]:
+    """What hangs on words, less what numbers take away: as much on each that the other lacks."""
+    numbers = [np.array([word.mark is Mark.NUMBER for word in some]) for some in read]
+    alone = [some & ~np.array(meets) for some, meets in zip(numbers, met, strict=True)]
+    # Each may have its like, in "B5" and "C5" against "5", or stand for another form ("threes").
+    every = [np.ones(len(some), bool) for some in read]
+    guilty = next(some for some in (alone, numbers, every) if any(map(np.any, some)))
+    each = less / sum(int(some.sum()) for some in guilty)
+    one, two = (given - each * some for given, some in zip(hangs, guilty, strict=True))
+    return one, two
 
 
 def _match(one: _Read, two: _Read, match: float) -> float:

@@ -100,8 +100,8 @@ class Teacher:
         texts: The chosen sentences, no two alike.
         vectors: Its vectors of them, if it has any that are kept.
         similarities: Of some texts among them to each other, (n, n), in [-1, 1].
-        parts_of: By name, the similarities that these are the weighted mean of; none, where they
-            are of one piece.
+        parts_of: By name, the similarities that these are made of; none, where they are of one
+            piece.
     """
 
     name: str
@@ -134,7 +134,8 @@ class Teacher:
         encoder = None
         if shards is not None:
             encoder = _known(stored, texts, shards, open_own_encoder(source).words)
-        origin = EnsembleOrigin.blended(source, Blend.of(source, source.config.origin), encoder)
+        how = source.config.origin
+        origin = EnsembleOrigin.blended(source, Blend.of(source, how), how.numbers, encoder)
         return cls(stored["name"], texts, shards, origin.gram, origin.grams)
 
     def parts(self, learned: int | None) -> dict[str, Ints]:

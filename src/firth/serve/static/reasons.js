@@ -3,7 +3,13 @@
 import { fixed, h, said, signed } from "./dom.js";
 
 const WORD = /[\p{L}\p{N}_]+(?:['’]t(?![\p{L}\p{N}_]))?/gu;
-const PARTS = { words: "Words that meet", themes: "Themes", equal: "Equal texts", rest: "Rest" };
+const PARTS = {
+  words: "Words that meet",
+  themes: "Themes",
+  numbers: "Numbers that differ",
+  equal: "Equal texts",
+  rest: "Rest",
+};
 const SHOWN = 5; // of themes and words, before all are asked for
 const FAINTEST = 0.6; // of the ground of the weightiest word
 
