@@ -75,10 +75,8 @@ class Origin:
         if run.config.origin.method is Method.PAPER:
             generator = ("generator.batch_tokens", "generator.precision")
             return ("origin.method", "paper", "retrieve.chunks", "seed", *generator)
-        return (
-            "context.precision",
-            *map("origin.{}".format, ("method", "numbers", "own", "weights")),
-        )
+        return ("context.precision", "origin.method", "origin.numbers", "origin.own",
+                "origin.weights")  # fmt: skip
 
     @staticmethod
     def identity(run: Run) -> str:
