@@ -4,7 +4,8 @@
 
 SPEC is whatever `firth evaluate` takes; a run's Origin is opened without its own share. Prints
 Spearman x 100 on each set and on their mean: as it is, with the 95 % bootstrap interval, and with
-each share how far it is ahead of that (paired). Choose by STSb dev and STS12, the default.
+each share how far it is ahead of that (paired); last, how far the mean is ahead of the first
+system's with the same share. Choose by STSb dev and STS12, the default.
 """
 
 import argparse
@@ -43,33 +44,40 @@ class Less:
         return less
 
 
-def rows(
-    spec: str, sets: Sequence[EvaluationSet], shares: Sequence[float], bootstrap: Bootstrap
-) -> list[list[str]]:
-    """A row a share: of each set, and of all."""
+def measured(
+    spec: str, sets: Sequence[EvaluationSet], shares: Sequence[float], cache: Cache
+) -> dict[float, list[Sample]]:
+    """Share → a system's scores of each set, less that share."""
     run = (Path(spec) / CONFIG).is_file()
     scorer = Origin.open(spec, numbers=0) if run else resolve_model(spec)
     pairs = list(dict.fromkeys(pair for one in sets for pair in one.pairs))
     scores = dict(zip(pairs, scorer.similarities(pairs).tolist(), strict=True))
-    samples: dict[float, list[Sample]] = {}
-    for share in (0.0, *shares):
+    samples = {}
+    for share in shares:
         with progress.bar(spec, len(sets)) as shown:
-            _, found = score(system_of(Less(spec, scores, share)), sets, bootstrap.cache, shown)
+            _, found = score(system_of(Less(spec, scores, share)), sets, cache, shown)
         samples[share] = [one.sample for one in found]
-    groups = [[place] for place in range(len(sets))] + [[*range(len(sets))]] * (len(sets) > 1)
-    lines = []
-    for share, mine in samples.items():
-        cells = []
-        for group in groups:
-            here, plain = ([of[place] for place in group] for of in (mine, samples[0.0]))
-            value = bootstrap.average(here, Metric.SPEARMAN)
-            low, high, ahead = value.low, value.high, ""
-            if share:
-                less = bootstrap.average_difference(here, plain, Metric.SPEARMAN)
-                low, high, ahead = less.low, less.high, f" {less.value:+.1f}"
-            cells.append(f"{value.value:.1f}{ahead} [{low:.1f}, {high:.1f}]")
-        lines.append([spec if not share else "", f"{share:g}", *cells])
-    return lines
+    return samples
+
+
+def row(
+    mine: Sequence[Sample], plain: Sequence[Sample], first: Sequence[Sample], bootstrap: Bootstrap
+) -> list[str]:
+    """Cells of a system with a share: of each set, and of all, also beside the first system."""
+    groups = [[place] for place in range(len(mine))] + [[*range(len(mine))]] * (len(mine) > 1)
+    cells = []
+    for group in groups:
+        here, there = ([of[place] for place in group] for of in (mine, plain))
+        value = bootstrap.average(here, Metric.SPEARMAN)
+        cells.append(f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}]")
+        if mine is not plain:
+            cells[-1] = f"{value.value:.1f} {_ahead(here, there, bootstrap)}"
+    return [*cells, "" if mine is first else _ahead(mine, first, bootstrap)]
+
+
+def _ahead(mine: Sequence[Sample], theirs: Sequence[Sample], bootstrap: Bootstrap) -> str:
+    found = bootstrap.average_difference(mine, theirs, Metric.SPEARMAN)
+    return f"{found.value:+.1f} [{found.low:.1f}, {found.high:.1f}]"
 
 
 def main() -> None:
@@ -85,10 +93,17 @@ def main() -> None:
     progress.set_quiet(True)
     sets, _ = select_sets(options.sets, options.data_dir, None)
     bootstrap = Bootstrap(options.seed, options.resamples, Cache(None))
-    print("| | share | " + " | ".join([*options.sets, *["mean"] * (len(sets) > 1)]) + " |")
+    titles = [*options.sets, *["mean"] * (len(sets) > 1), f"ahead of {options.specs[0]}"]
+    print("| | share | " + " | ".join(titles) + " |")
+    first = None
     for spec in options.specs:
-        for row in rows(spec, sets, options.shares, bootstrap):
-            print("| " + " | ".join(row) + " |", flush=True)
+        samples = measured(spec, sets, [0.0, *options.shares], bootstrap.cache)
+        first = first or samples
+        for share, mine in samples.items():
+            cells = row(mine, samples[0.0], first[share], bootstrap)
+            print(
+                f"| {'' if share else spec} | {share:g} | " + " | ".join(cells) + " |", flush=True
+            )
 
 
 if __name__ == "__main__":
