@@ -154,7 +154,7 @@ def build_surrogate(run: Run) -> Outcome:
     known = config.kind is BaseKind.STATIC and CONTEXT in Origin.reads(run)
     if known or own or config.kind is BaseKind.LAYERS:
         reads += [CONTEXT, ORIGIN]
-        settings += ["origin.own", "origin.weights"]
+        settings += ["origin.numbers", "origin.own", "origin.weights"]
     run.inputs(*reads)  # a stage that is missing is named before a base is downloaded
     inputs = base_inputs(config.base) | (teacher_inputs(run) if way is Way.MATRICES else {})
     if config.passes(way):
