@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from hypothesis import settings
 
 from firth.run import progress
 from firth.run.config import Config
@@ -24,6 +25,9 @@ from firth.run.run import CONFIG, Run
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 progress.set_quiet(True)  # for what runs before the first test
+# How long an example takes depends on what else the machine does.
+settings.register_profile("firth", deadline=None)
+settings.load_profile("firth")
 
 
 def benchmark(name: str) -> ModuleType:
