@@ -240,7 +240,7 @@ def test_killed_and_called_again(run: Run, tmp_path: Path) -> None:
     assert os.listdir(run.path / "added") == ["corpus"]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(calls=st.lists(st.lists(st.integers(0, 12), max_size=4), min_size=1, max_size=4))
 def test_any_order_of_calls_gives_all(
     calls: list[list[int]], tmp_path_factory: pytest.TempPathFactory

@@ -39,7 +39,7 @@ def written(path: Path, documents: list[list[int]]) -> list[list[list[str]]]:
     return content
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(documents=DOCUMENTS, window=st.integers(1, 3), limit=st.integers(1, 6))
 def test_corpus_equals_its_documents(
     documents: list[list[int]], window: int, limit: int, tmp_path_factory: pytest.TempPathFactory

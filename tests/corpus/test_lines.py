@@ -29,7 +29,7 @@ def numbered(count: int) -> bytes:
     return b"".join(f"{i} {rng.getrandbits(256):x}\n".encode() for i in range(count))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.binary(max_size=400) | st.text("ab\n\r", max_size=60).map(str.encode))
 def test_any_bytes_give_their_lines(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Packed or not, lines are those of the whole content, with their numbers."""

@@ -69,7 +69,7 @@ def test_html_of_another_encoding_is_read(tmp_path: Path) -> None:
     assert read(tmp_path / "a.htm")[0][0].text == "A caf\u00e9."
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.sampled_from(["<p>", "</p>", "<div", ">", "<!--", "a ", "<b>", "&", "</body>"])))
 def test_broken_html_is_read(pieces: list[str]) -> None:
     """Whatever it is, it gives some text."""

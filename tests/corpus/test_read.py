@@ -40,7 +40,7 @@ BAD_JSON: dict[bytes, Reason] = {
 }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     entries=st.lists(st.one_of(GOOD, st.sampled_from(sorted(BAD_JSON)), st.just(b"")), max_size=12),
     ending=st.sampled_from(["", ".gz", ".zst"]),
@@ -169,7 +169,7 @@ def test_a_text_file_without_words_is_bad(tmp_path: Path, content: bytes) -> Non
     assert [(p.line, p.reason) for p in problems] == [(1, Reason.EMPTY)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     paragraphs=st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=5), max_size=30),
     limit=st.integers(70, 400),
@@ -311,7 +311,7 @@ def test_every_kind_of_string_column(tmp_path: Path, kind: pa.DataType) -> None:
 PLAIN = st.lists(st.sampled_from(["It", "rained", "all", "day.", "We", "stayed,"]), min_size=1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(paragraphs=st.lists(PLAIN.map(" ".join), min_size=1, max_size=5))
 def test_markdown_without_markup_is_its_text(paragraphs: list[str]) -> None:
     """What is no markup stays word for word, however its lines are wrapped."""
@@ -392,7 +392,7 @@ BAD_ROWS: dict[bytes, Reason] = {
 }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     entries=st.lists(
         st.one_of(st.tuples(CELL, GOOD), st.sampled_from(sorted(BAD_ROWS))), max_size=10

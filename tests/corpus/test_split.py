@@ -28,7 +28,7 @@ def solid(text: str) -> str:
     return "".join(text.split())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=st.text(max_size=120) | TRICKY)
 def test_nothing_but_white_space_is_lost(text: str) -> None:
     """Sentences joined are the text; none is empty, none has needless white space."""
@@ -37,7 +37,7 @@ def test_nothing_but_white_space_is_lost(text: str) -> None:
     assert all(sentence == " ".join(sentence.split()) != "" for sentence in sentences)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(texts=st.lists(TRICKY.map(lambda text: f"Word {text}".replace("\n", " ").replace("\r", ""))))
 def test_sentences_never_cross_paragraphs(texts: list[str]) -> None:
     """Each paragraph is split as if it stood alone."""
@@ -46,7 +46,7 @@ def test_sentences_never_cross_paragraphs(texts: list[str]) -> None:
     assert split_paragraphs("\r\n \r\n".join(texts)) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     tokens=st.lists(
         st.sampled_from(["word", "word,", "word;", "x" * 700, "y" * 5_000, "—"]), max_size=900

@@ -190,7 +190,7 @@ def jaccard(one: str, two: str) -> float:
     return len(first & second) / max(len(first | second), 1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     texts=st.lists(TEXT, max_size=8),
     sentences=st.lists(TEXT, max_size=12),

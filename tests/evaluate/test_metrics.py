@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -246,7 +246,6 @@ def test_a_thousand_resamples_are_a_matter_of_moments() -> None:
     assert time.perf_counter() - start < 6
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.25, 0.5, 1.0])), min_size=2),
     st.integers(0, 99),

@@ -24,7 +24,7 @@ def pair(row: Row) -> tuple[str, ...]:
     return tuple(sorted(map(normal_form, row.texts)))
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 0.25, 0.4]))
 def test_no_pair_is_in_two_parts(
     tmp_path_factory: pytest.TempPathFactory, seed: int, share: float
@@ -43,7 +43,7 @@ def test_no_pair_is_in_two_parts(
     assert data.drawn == ("test", "dev")
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.lists(st.integers(1, 9), min_size=1, max_size=7),
     st.floats(0.01, 0.4),
@@ -146,7 +146,7 @@ def test_inference_as_triplets(write: Write) -> None:
     assert {(premise, no) for premise, _, no in texts} == of["contradiction"]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 3), st.integers(0, 99))
 def test_each_epoch_has_every_row_once(rows: int, size: int, epochs: int, seed: int) -> None:
     """Batches are as large as asked, but for the last of an epoch."""
@@ -157,7 +157,7 @@ def test_each_epoch_has_every_row_once(rows: int, size: int, epochs: int, seed: 
     assert len(found) == epochs * -(-rows // size)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=30),
     st.integers(2, 8),

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.harvest import splits as module
@@ -90,7 +90,6 @@ def test_tables_hold_the_same_rows_as_the_plain_way(
 
 
 @pytest.mark.parametrize("held", [1, 4, 1 << 18])
-@settings(deadline=None)  # files are made
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=9),

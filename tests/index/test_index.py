@@ -135,7 +135,7 @@ def test_codes_find_most_of_the_nearest(dimensions: int, words: int) -> None:
     assert found / 500 > 0.95
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     sizes=st.lists(st.integers(0, 5), min_size=1, max_size=4),
     low=st.integers(0, 12),
@@ -187,7 +187,7 @@ WORDS = st.sampled_from(["a", "the", "ship", "ships", "sailed", "storm", "zebra"
 SENTENCES = st.lists(st.lists(WORDS, max_size=5).map(" ".join), min_size=1, max_size=12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(texts=SENTENCES, at_once=st.integers(1, 9))
 def test_lists_are_those_of_one_sort(
     texts: list[str], at_once: int, tmp_path_factory: pytest.TempPathFactory
@@ -233,7 +233,7 @@ def test_lists_take_little_memory(tmp_path: Path) -> None:
     assert (taken[1] - taken[0]) / 40_000 < 40, "a plain sort takes some 600 bytes"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(texts=SENTENCES, more=SENTENCES, query=st.text("ashiptorm ", max_size=20))
 def test_lists_of_words_give_tfidf(
     texts: list[str], more: list[str], query: str, tmp_path_factory: pytest.TempPathFactory

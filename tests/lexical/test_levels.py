@@ -11,7 +11,7 @@ from firth.run.errors import InputError
 SCORES = st.lists(st.integers(-20, 20).map(lambda n: n / 20), min_size=1, max_size=60)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scores=SCORES, asked=st.lists(st.floats(-1.2, 1.2), min_size=2, max_size=8))
 def test_shares_count_and_never_fall(scores: list[float], asked: list[float]) -> None:
     """Where every score is kept, a share is the count of lower ones; it rises with the score."""
@@ -23,7 +23,7 @@ def test_shares_count_and_never_fall(scores: list[float], asked: list[float]) ->
     assert (np.diff(shares) >= 0).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scores=SCORES, rate=st.floats(0.02, 0.99))
 def test_a_threshold_keeps_its_rate(scores: list[float], rate: float) -> None:
     """Of the drawn pairs at most the promised share reach it; too few pairs promise nothing."""

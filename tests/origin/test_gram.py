@@ -41,7 +41,7 @@ def pair_by_pair(origin: EnsembleOrigin, texts: list[str]) -> np.ndarray:
 
 
 @given(texts=TEXTS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 def test_a_gram_is_all_pairs(origins: dict[str, EnsembleOrigin], texts: list[str]) -> None:
     """Whatever the texts: empty, equal, of unknown words."""
     found = origins["bag"].gram(texts)

@@ -100,7 +100,7 @@ WORD = st.sampled_from(
 TEXT = st.lists(WORD, max_size=8).map(" ".join)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(one=TEXT, two=TEXT)
 def test_whatever_is_asked(origin: EnsembleOrigin, one: str, two: str) -> None:
     """Any texts: the sums hold; no stop word is evidence; turned round, it says the same."""

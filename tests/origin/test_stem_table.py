@@ -24,7 +24,7 @@ def space(tiny_run: Path) -> WordSpace:
 
 
 @given(texts=TEXTS, block=st.sampled_from([1, 4, 1 << 8]))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 def test_pairs_are_compared_as_by_loops(space: WordSpace, texts: list[str], block: int) -> None:
     """Sums of words, and every two stems by their spelling, however many pairs at once."""
     left = [i for i in range(len(texts)) for _ in texts]

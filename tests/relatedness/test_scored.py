@@ -77,7 +77,7 @@ def test_by_name_and_by_mistake(tmp_path: Path) -> None:
         load_pairs(path)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(

@@ -47,7 +47,7 @@ def test_who_is_right_is_listed_and_counted() -> None:
     assert all(each.rated == each.model for each in found.helped)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.floats(0, 1), min_size=2 * N, max_size=2 * N))
 def test_turned_round_it_tells_the_same(scores: list[float]) -> None:
     """What the one has right and the other wrong, changes sides with them; scales do not matter."""

@@ -14,7 +14,7 @@ FIGURE = st.floats(-99, 99).map(lambda x: f"{x:.1f} [{x - 2:.1f}, {x + 2:.1f}]")
 CELL = st.one_of(FIGURE, st.lists(WORD, min_size=1, max_size=4).map(" ".join))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.data(), st.integers(2, 9), st.integers(1, 5))
 def test_every_table_fits_and_breaks_nothing(data: st.DataObject, columns: int, rows: int) -> None:
     """No line is wider than the screen; every word and every interval stands whole on one line."""

@@ -42,7 +42,7 @@ def test_schemathesis_finds_nothing(
 
     @given(case=described[path][method].as_strategy(generation_mode=mode))
     @settings(
-        max_examples=5, deadline=None, derandomize=True, database=None,
+        max_examples=5, derandomize=True, database=None,
         suppress_health_check=[*HealthCheck],
     )  # fmt: skip
     def ask(case: Any) -> None:

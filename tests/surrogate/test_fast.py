@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -35,7 +35,6 @@ ODD = st.text("shipa b_52I.-İßΣé½\u2019\n", max_size=30)
 
 
 @given(st.lists(st.one_of(st.text(max_size=30), ODD)))
-@settings(deadline=None)
 def test_any_text_has_the_same_vector(folder: Path, texts: list[str]) -> None:
     """Whatever the script, and however odd the text."""
     texts = [*texts, "The SHIP ships aab.", "", "x" * 150]

@@ -23,7 +23,7 @@ lengths = st.lists(st.integers(1, 12), min_size=1, max_size=6)
 
 
 @given(lengths=lengths, window=st.integers(1, 3), seed=st.integers(0, 99), same=st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_replacements(lengths: list[int], window: int, seed: int, same: bool) -> None:
     """From the right document, never the centre or a neighbour, and -1 only where none exists."""
     positions = positions_of(lengths, window)
@@ -47,7 +47,7 @@ def test_replacements_are_drawn_evenly() -> None:
 
 
 @given(lengths=lengths, step=st.integers(0, 20), size=st.integers(1, 20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_batches_depend_on_seed_and_step_alone(lengths: list[int], step: int, size: int) -> None:
     """Asked in any order, by any source with the same seed: the same batch."""
     positions = positions_of(lengths)
@@ -96,7 +96,7 @@ def test_negatives_of_a_batch() -> None:
 
 
 @given(count=st.integers(2, 60), fraction=st.floats(0.01, 0.49), seed=st.integers(0, 9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_split_by_document(count: int, fraction: float, seed: int) -> None:
     """No document is on both sides, none is lost, and both sides have some."""
     positions = positions_of([9] * count)

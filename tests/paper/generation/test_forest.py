@@ -1,6 +1,6 @@
 """The forest of segments: what is read together, and that nothing is read twice or left out."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.paper.generation.language_model import ROOT, Forest
@@ -40,7 +40,6 @@ def test_a_segment_once_wanted_stays_wanted() -> None:
     assert forest.wanted[node]
 
 
-@settings(deadline=None)
 @given(texts, st.integers(1, 30))
 def test_parts_score_each_node_once_and_hold_their_ancestors(
     chains: list[list[tuple[int, ...]]], budget: int

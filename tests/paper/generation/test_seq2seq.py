@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.corpus.context import Context
@@ -133,7 +133,6 @@ def test_sentence_position_says_what_to_generate(trained: Run, seq2seq: Seq2Seq)
     assert len({round(float(score), 4) for score in scores}) == 3
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 20)), max_size=40), st.integers(1, 90))
 def test_batches_hold_each_row_once_within_the_budget(
     sizes: list[tuple[int, int]], budget: int

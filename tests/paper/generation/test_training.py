@@ -134,7 +134,7 @@ def test_triples_are_the_corpus_contexts(trained: Run, tmp_path: Path) -> None:
     ]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=60), st.integers(1, 200))
 def test_an_epoch_takes_each_position_once_within_the_budget(
     lengths: list[int], budget: int

@@ -31,7 +31,7 @@ def test_features_are_uni_and_bi_grams_of_words() -> None:
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_row_does_not_depend_on_its_neighbours(texts: list[str]) -> None:
     """Any text gives the same weights, bit by bit, alone and among others; their length is 1."""
     features = Features(12)

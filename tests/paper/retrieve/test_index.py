@@ -22,7 +22,7 @@ texts = st.lists(
 
 
 @given(chunks=texts, sentences=texts, n=st.integers(1, 14), data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_equals_brute_force(
     chunks: Sequence[str], sentences: Sequence[str], n: int, data: st.DataObject
 ) -> None:

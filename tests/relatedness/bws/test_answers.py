@@ -99,7 +99,7 @@ def test_thresholds_are_shares() -> None:
         sort_answers(TUPLES, [GOOD], GOLD, threshold=70)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(
         st.builds(

@@ -12,7 +12,7 @@ from firth.relatedness.bws.records import Tuple
 from firth.run.errors import InputError
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.data(), st.integers(3, 6), st.integers(0, 1 << 40))
 def test_every_design_keeps_the_constraints(data: st.DataObject, size: int, seed: int) -> None:
     """Distinct items, no tuple twice, and items balanced to within 1: also where hardly more
@@ -31,7 +31,7 @@ def test_every_design_keeps_the_constraints(data: st.DataObject, size: int, seed
     assert occurrences.min() >= 1
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(50, 400), st.integers(0, 1 << 40))
 def test_no_two_items_meet_twice_where_there_is_room(items: int, seed: int) -> None:
     """With the default size and factor, from fifty items on each pair meets at most once."""

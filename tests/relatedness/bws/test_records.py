@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("records")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, unique_by=lambda row: row[0]), st.data())
 def test_items_are_read_as_written(
     folder: Path, rows: list[tuple[str, str, str]], data: st.DataObject
@@ -45,7 +45,7 @@ def test_items_are_read_as_written(
     assert read_items(folder / "items.csv") == items
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.lists(TEXT, min_size=4, max_size=4, unique=True), min_size=1), st.data())
 def test_answers_are_read_as_written(
     folder: Path, members: list[list[str]], data: st.DataObject

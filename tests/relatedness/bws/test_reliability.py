@@ -71,7 +71,7 @@ def ragged(numbers: list[int]) -> Judgements:
     return Judgements(tuple("abcd"), tuples, asked, zeros, zeros + 1)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.integers(0, 7), min_size=1, max_size=12).filter(any),
     st.none() | st.integers(1, 8),

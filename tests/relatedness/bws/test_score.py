@@ -45,7 +45,7 @@ def test_counting_by_hand() -> None:
     assert "2 items never judged: z, y" in found.text()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(7, 30), st.integers(1, 4), st.integers(0, 1 << 30))
 def test_counts_and_bounds(items: int, answers: int, seed: int) -> None:
     """Each answer shows n items and names two of them; scores stay in 0…1 and average to 1/2

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.relatedness.pairs.choose import (
@@ -19,7 +19,6 @@ from firth.relatedness.pairs.choose import (
 from firth.relatedness.pairs.settings import Growth
 
 
-@settings(deadline=None)
 @given(
     total=st.integers(0, 500),
     room=st.lists(st.integers(0, 60), min_size=1, max_size=20),
@@ -33,7 +32,6 @@ def test_quotas_add_up(total: int, room: list[int], growth: Growth) -> None:
     assert (split >= 0).all()
 
 
-@settings(deadline=None)
 @given(st.integers(0, 3000), st.integers(2, 100), st.floats(1, 1000))
 def test_exponential_quotas_grow(total: int, buckets: int, steepness: float) -> None:
     """With room enough, a higher bucket never gives less, and the sum is what was asked."""
@@ -71,7 +69,6 @@ def test_bins_are_open_below() -> None:
     assert found.tolist() == [0, 0, 0, 1, 1, 4, 4]
 
 
-@settings(deadline=None)
 @given(st.integers(1, 3), st.integers(0, 1000))
 def test_no_sentence_is_used_too_often(uses: int, seed: int) -> None:
     """Of random candidates over 20 sentences, none is chosen in more than `uses` pairs."""

@@ -29,7 +29,7 @@ def brute_force(
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     tokens=TEXTS,
     measure=st.sampled_from(list(OverlapMeasure)),
@@ -49,7 +49,7 @@ def test_partners_are_those_of_brute_force(
         assert dict(zip(found.sentences.tolist(), found.overlaps.tolist(), strict=True)) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tokens=TEXTS, measure=st.sampled_from(list(OverlapMeasure)), seed=st.integers(0, 99))
 def test_partners_among_some_are_those_of_all_that_are_among_them(
     tokens: list[list[str]], measure: OverlapMeasure, seed: int
@@ -112,7 +112,6 @@ def test_overlap_weighted_by_idf(sentences: list[str]) -> None:
         assert found[0] == pytest.approx(2 * shared / total, abs=1e-8)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 60), st.integers(1, 60), st.sampled_from([0, 0.1, 0.25, 1 / 3, 0.5, 1]))
 def test_the_window_of_lengths_is_the_tolerance(a: int, b: int, tolerance: float) -> None:
     """A slice of lengths holds exactly the partners whose difference is within the tolerance."""

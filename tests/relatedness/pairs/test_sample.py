@@ -51,9 +51,7 @@ def check_rules(sample: PairSample, sentences: list[str]) -> None:
     assert len({frozenset(pair.texts) for pair in sample.pairs}) == len(sample.pairs)
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     strategy=st.sampled_from([Strategy.OVERLAP, Strategy.BUCKETS, Strategy.RANDOM]),
     pool=st.sampled_from(list(PairPool)),

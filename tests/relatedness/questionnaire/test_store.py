@@ -61,9 +61,7 @@ def check_complete(path: Path, annotations: int = 2) -> None:
     store.close()
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     annotators=st.integers(2, 5),
     annotations=st.integers(1, 2),
