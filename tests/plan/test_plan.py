@@ -189,6 +189,30 @@ def test_a_probe_builds_every_stage(small: Config, tmp_path: Path) -> None:
     assert SURROGATE.name in whole.text()
 
 
+def test_a_probe_of_the_printed_method_asks_little(small: Config) -> None:
+    """Few pairs in few contexts, however many a run has of them in a shard; the plan counts all."""
+    printed = small.changed(
+        {
+            "origin": {"method": "paper"},
+            "paper": {"contexts": 500, "shortlist": 1_000},
+            "harvest": {"pairs": 60_000, "shard_pairs": 10_000},
+        },
+        "test",
+    )
+    found = probes(printed, draw(small, 10**9), pairs=True)
+    for part, contexts in zip(found, (2, 3), strict=True):
+        assert part.size.pairs == 30
+        assert (part.config.paper.contexts, part.config.paper.shortlist) == (contexts, 2 * contexts)
+        assert part.size.amounts(part.config)[Unit.FITS] == 2 * 30 * 3 * contexts
+    (harvest,) = (
+        stage
+        for stage in predict(printed, found, 1.0, 60_000, 1).stages
+        if stage.stage == HARVEST.name
+    )
+    assert harvest.amounts[Unit.FITS] == 2 * 60_000 * 1_500
+    assert harvest.time.each.keys() <= {Unit.FITS}
+
+
 def test_the_command_takes_documents_or_a_configuration(
     small: Config, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from firth.corpus.read import Record, read_source
 from firth.evaluate import EVALUATION
 from firth.harvest import HARVEST
 from firth.lexical.words import words
+from firth.origin.settings import Method
 from firth.paper.retrieve import RETRIEVE
 from firth.pipeline import STEPS, Step, needed
 from firth.plan.units import Size
@@ -44,6 +45,9 @@ FEWEST_DOCUMENTS, FEWEST_WORDS = 40, 20_000
 STEPS_EACH, ASKED, TAUGHT, PAIRS = 160, 800, 20_000, 8_000
 """Whole of that work: steps of each training, questions of a kind, sentences learned from, pairs
 harvested."""
+PRINTED_STEPS, PRINTED_CONTEXTS, PRINTED_PAIRS = 40, 32, 30
+"""The same for Origin as printed, which takes seconds a step and a pair: steps of each training,
+contexts of a sentence. All parts have as few pairs as a harvest can have."""
 _LOOKED_AT = 1 << 28
 """Bytes of the inputs that are looked at, shared evenly among files."""
 
@@ -221,6 +225,14 @@ def _smaller(config: Config, share: float, finer: float) -> Config:
     """The settings of a part: with a share of the work that is the same for any text."""
     batch = max(2, round(config.context.bag.batch / finer))
     steps = {"steps": round(share * STEPS_EACH)}
+    harvest = {"pairs": max(3 * config.harvest.shard_pairs, round(share * PAIRS))}
+    paper = {}
+    if config.origin.method is Method.PAPER:
+        steps = {"steps": round(share * PRINTED_STEPS)}
+        harvest = {"shard_pairs": PRINTED_PAIRS // 3, "pairs": PRINTED_PAIRS}
+        contexts = min(config.paper.contexts, max(2, round(share * PRINTED_CONTEXTS)))
+        listed = round(config.paper.shortlist * contexts / config.paper.contexts)
+        paper = {"contexts": contexts, "shortlist": listed}
     return config.changed(
         {
             "check": {"items": round(share * ASKED)},
@@ -230,7 +242,8 @@ def _smaller(config: Config, share: float, finer: float) -> Config:
             },
             "coherence": steps,
             "generator": steps,
-            "harvest": {"pairs": max(3 * config.harvest.shard_pairs, round(share * PAIRS))},
+            "harvest": harvest,
+            "paper": paper,
             "surrogate": {"sentences": round(share * TAUGHT)},
         },
         "firth plan",

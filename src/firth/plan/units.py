@@ -18,6 +18,7 @@ from firth.corpus.tokenizer import MAX_SENTENCES
 from firth.harvest import HARVEST
 from firth.index import INDEX
 from firth.origin import ORIGIN
+from firth.origin.settings import Method
 from firth.paper.coherence import COHERENCE
 from firth.paper.generation import GENERATOR
 from firth.paper.retrieve import RETRIEVE
@@ -47,6 +48,7 @@ class Unit(StrEnum):
     SHOWN = "sentences learned from"
     PIECES = "rows of the table"
     PAIRS = "pairs"
+    FITS = "sentences fitted into contexts"
     LEARNED = "pairs learned from"
 
 
@@ -93,6 +95,8 @@ class Size:
                 self.pieces, config.surrogate.vocabulary + 2 * config.tokenizer.vocabulary
             ),
             Unit.PAIRS: self.pairs,
+            # Each sentence of a pair into the contexts that it may have, and into the other's.
+            Unit.FITS: 2 * self.pairs * (config.paper.shortlist + config.paper.contexts),
             Unit.LEARNED: self.pairs * config.surrogate.passes(Way.PAPER),
         }
 
@@ -128,6 +132,7 @@ sum of two gradients and a copy for the checkpoint."""
 def work_of(stage: Stage, config: Config) -> Work:
     """What the costs of a stage follow, with these settings."""
     pretrained = chosen_encoder(config.context) is not Encoder.BAG
+    printed = config.origin.method is Method.PAPER
     adapting = (Unit.ADAPTING,) if pretrained else ()
     vector = 4 * config.context.bag.dimensions
     static = config.surrogate.kind is BaseKind.STATIC
@@ -154,11 +159,11 @@ def work_of(stage: Stage, config: Config) -> Work:
         THEMES.name: Work((Unit.CONTEXTS,), (Unit.CONTEXTS,)),
         ORIGIN.name: Work((Unit.ASKED,)),
         HARVEST.name: Work(
-            (Unit.PAIRS,),
+            (Unit.FITS if printed else Unit.PAIRS,),
             (Unit.PAIRS,),
             {Unit.PAIRS: 14, Unit.SENTENCES: 9},
             parted=True,
-            accelerated=pretrained,
+            accelerated=pretrained or printed,
         ),
         TEACHER.name: Work(
             (Unit.TAUGHT, Unit.SENTENCES),
