@@ -206,6 +206,12 @@ def test_a_stopped_training_ends_with_the_same_bytes(
     monkeypatch.setattr(cbos, "step", dying)
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path / "stopped")
-    assert (tmp_path / "stopped" / "checkpoint.safetensors").is_file(), "premise: an epoch is done"
+    checkpoint = tmp_path / "stopped" / "checkpoint.safetensors"
+    assert checkpoint.is_file(), "premise: an epoch is done"
     monkeypatch.undo()
+    damaged = bytearray(checkpoint.read_bytes())
+    damaged[-1] ^= 1
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / checkpoint.name).write_bytes(damaged)
     np.testing.assert_array_equal(train(tmp_path / "stopped"), whole)
+    np.testing.assert_array_equal(train(tmp_path / "damaged"), whole)

@@ -6,6 +6,7 @@ out by hand (Eqs. 5 to 7), because a step of ten sentences takes longer to recor
 differentiation than to compute; only rows of words that a step's sentences have are moved.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 from scipy import sparse
 
 from firth.baselines.settings import Likeness, NeighbourSection, Optimiser
@@ -22,8 +23,7 @@ from firth.corpus.numbered import WordSentences, read_sentences
 from firth.lexical.arrays import Ints, Singles
 from firth.lexical.word_vectors import WordBag, load
 from firth.run.errors import InputError
-from firth.run.files import write_atomically
-from firth.run.progress import bar
+from firth.run.progress import bar, note
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH
@@ -243,11 +243,8 @@ def learn(
     """
     scratch.mkdir(parents=True, exist_ok=True)
     checkpoint = scratch / "checkpoint.safetensors"
-    losses: list[float] = []
-    if checkpoint.is_file():
-        stored = load_file(checkpoint)
-        state, losses = State(stored["vectors"], stored["squares"]), stored["losses"].tolist()
-    else:
+    state, losses = _resumed(checkpoint)
+    if state is None:
         state = first_state(len(sentences.vocabulary), config, derive_seed(seed, "vectors"))
     each = len(centres_of(sentences.documents))
     total, seen = config.epochs * each, len(losses) * each
@@ -264,10 +261,30 @@ def learn(
                 shown.advance(len(centres))
             losses.append(loss / max(1, each))
             shown.advance(0, f"loss {losses[-1]:.3f}")
-            stored = {**vars(state), "losses": np.array(losses, np.float64)}
-            with write_atomically(checkpoint) as partial:
-                save_file(stored, partial)
+            _keep(checkpoint, state, losses)
     return state.vectors, losses
+
+
+def _keep(path: Path, state: State, losses: list[float]) -> None:
+    import torch
+
+    from firth.run.tensors import write_tensors
+
+    tensors = {name: torch.from_numpy(array) for name, array in vars(state).items()}
+    write_tensors(path, tensors, json.dumps(losses))
+
+
+def _resumed(path: Path) -> tuple[State | None, list[float]]:
+    """What a checkpoint holds; nothing where there is none, or one that is damaged."""
+    from firth.run.tensors import read_state
+
+    if not path.is_file():
+        return None, []
+    known = read_state(path)
+    if known is None:
+        note(f"{path}: damaged; what it held is trained again")
+        return None, []
+    return State(**load_file(path)), json.loads(known)
 
 
 def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
