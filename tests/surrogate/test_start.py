@@ -129,6 +129,29 @@ def test_words_of_one_stem_share_a_vector(tiny_folder: Path, tmp_path: Path) -> 
     assert not np.allclose(one, other)
 
 
+def test_numbers_weigh_more(tiny_folder: Path, tmp_path: Path) -> None:
+    """As many times as set, by digits or in words, known or spelled with pieces; nothing else."""
+    texts = tmp_path / "texts"
+    shutil.copytree(tiny_folder, texts)
+    for file in texts.iterdir():
+        file.write_text(file.read_text().replace("near the ", "near two "))
+    found = []
+    for times in (1.0, 3.0):
+        settings = {"corpus": {"inputs": [str(texts)]}, "tokenizer": {"vocabulary": 400},
+                    "surrogate": {"numbers": times}}  # fmt: skip
+        run = Run.create(tmp_path / f"run{times}", Config.parse(settings, "test"))
+        build_corpus(run)
+        build_tokenizer(run)
+        model, _ = static_start(run, tmp_path / "scratch", False)
+        tokenizer: Any = model[0].tokenizer
+        assert "two" in tokenizer.get_vocab(), "premise"
+        found.append(model.encode(["two", "19847", "harbour"]))
+    once, thrice = found
+    assert np.linalg.norm(once, axis=1).min() > 0, "premise: the unknown number is spelled"
+    np.testing.assert_array_equal(thrice[2], once[2])
+    np.testing.assert_allclose(thrice[:2], 3 * once[:2], rtol=1e-5, atol=1e-8)
+
+
 def test_own_none_is_what_the_check_chose(fresh: Callable[..., Run], tmp_path: Path) -> None:
     """The length of own directions follows Origin's setting, and else its stage."""
     run = fresh("run")

@@ -97,6 +97,9 @@ class SurrogateConfig(Section):
     where the run has no stage `context` to take them from."""
     piece_length: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.6
     """static: length of a piece's own direction, that of the rarest word being 1."""
+    numbers: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 2.0
+    """static: how many times as long vectors of numbers are as they were. Chosen on STSb dev and
+    STS12 (docs/research/surrogate.md)."""
     layers: Count = 4
     """transformer: its layers."""
     head_size: Count = 32

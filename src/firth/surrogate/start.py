@@ -31,6 +31,7 @@ from firth.context.bag import learn
 from firth.context.open import open_encoder as open_own_encoder
 from firth.corpus.statistics import fit_idf_on_run
 from firth.corpus.tokenizer import open_tokenizer
+from firth.lexical.numbers import numbers_in
 from firth.lexical.spelling import ngrams, runs
 from firth.lexical.word_space import WordSpace
 from firth.lexical.words import Stemmer, stems
@@ -144,6 +145,9 @@ def static_start(run: Run, scratch: Path, has_context: bool) -> tuple[SentenceTr
     vectors = own_directions(grams, dimensions, derive_seed(seed, "n-grams"))
     vectors *= np.float32(blend.length) * np.concatenate((lengths, piece_lengths))[:, None]
     vectors[: len(words)] += learned_vectors(space, stemmed, dimensions)
+    # Origin minds numbers that differ; the cosine of two sums can only let numbers weigh more.
+    named = [bool(numbers_in(text.removeprefix(CONTINUED))) for text in [*words, *pieces]]
+    vectors[named] *= np.float32(config.numbers)
     unknown = np.zeros((1, dimensions), np.float32)
     module = StaticEmbedding(word_tokenizer([*words, *pieces]), np.concatenate((unknown, vectors)))
     # Unknown words are left out of the mean and never learn.
