@@ -5,8 +5,9 @@
 
 Every system answers the items that `firth check` makes of the documents, which no system should
 have read, and is measured on STSb dev, STS12, STSb test and STR-2021 (Spearman x 100). Printed are
-all figures; Kendall's tau-b between the order by each kind of item and by each set, and by the mean
-of the sets (and of the sets among themselves, which is as much as can be hoped for); how often a
+all figures; Kendall's tau-b between the order by each kind of item (`next` also by file, and with every
+file weighing the same) and by each set, and by the mean of the sets (and of the sets among
+themselves, which is as much as can be hoped for); how often a
 verdict of the check (interval of the difference without zero) is that of the ratings; and which
 systems, and GROUPs of them, the check flatters: places that they stand too high, and how far their
 accuracy is above the line fitted through all systems, in points. (The line is steered by the
@@ -291,7 +292,8 @@ class Validation:
 
     def _orders(self) -> dict[str, Drawn]:
         files = {f"next, {name}": drawn for name, drawn in self.files.items()}
-        return {**self.kinds, **files, **self.sets}
+        even = Drawn(np.mean([drawn.values for drawn in self.files.values()], axis=0))
+        return {**self.kinds, "next, every file alike": even, **files, **self.sets}
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
