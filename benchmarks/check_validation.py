@@ -5,13 +5,13 @@
 
 Every system answers the items that `firth check` makes of the documents, which no system should
 have read, and is measured on STSb dev, STS12, STSb test and STR-2021 (Spearman x 100). Printed are
-all figures; Kendall's tau-b between the order by each kind of item (`next` also by file, and with every
-file weighing the same) and by each set, and by the mean of the sets (and of the sets among
-themselves, which is as much as can be hoped for); how often a
-verdict of the check (interval of the difference without zero) is that of the ratings; and which
-systems, and GROUPs of them, the check flatters: places that they stand too high, and how far their
-accuracy is above the line fitted through all systems, in points. (The line is steered by the
-weakest systems: where the relation is bent, go by the places.)
+all figures; Kendall's tau-b between the order by each kind of item (`next` also by file, and with
+every file weighing the same) and by each set, and by the mean of the sets (and of the sets among
+themselves, which is as much as can be hoped for); how often a verdict of the check (interval of the
+difference without zero) is that of the ratings; and which systems, and GROUPs of them, the check
+flatters: places that they stand too high, and how far their accuracy is above the line fitted
+through all systems, in points. (The line is steered by the weakest systems: where the relation is
+bent, go by the places.)
 
 Intervals (95 %) are percentiles of resamples, in each of which the documents of the check and the
 rows of every set are drawn anew, for all systems together. The noise of a resample comes on top of
