@@ -37,6 +37,7 @@ class Reason(StrEnum):
     BROKEN_ROW = "broken row"
     TRUNCATED = "truncated file"
     CORRUPT = "corrupt file"
+    COSTLY = "costs too much to read"
     NOT_A_FILE = "not a regular file"
     UNREADABLE = "unreadable folder"
     OWN_OUTPUT = "written by firth"

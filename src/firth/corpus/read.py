@@ -13,10 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from firth.corpus.apart import CostlyError, read_html, read_pdf
 from firth.corpus.formats import Format
 from firth.corpus.inputs import Problem, Reason, Source
 from firth.corpus.lines import Advance, Line, read_lines
-from firth.corpus.pages import UnreadableError, html_text, pdf_pages
+from firth.corpus.pages import UnreadableError
 from firth.corpus.settings import CorpusConfig
 from firth.lexical.words import has_word
 
@@ -333,25 +334,44 @@ def _read_html(source: Source, lines: Iterator[Line], limit: int) -> Iterator[It
         text = page.decode()
     except UnicodeDecodeError:
         text = page.decode("cp1252", errors="replace")
-    title, text = html_text(text)
+    try:
+        title, text = read_html(text)
+    except CostlyError as error:
+        yield Problem(source.name, 0, Reason.COSTLY, str(error))
+        return
     yield _checked(Record(source.name, 1, source.name, _clean(title), text), limit)
 
 
 def _read_pdf(source: Source, limit: int, advance: Advance) -> Iterator[Item]:
-    """One document a file; a page that cannot be read is left out."""
-    pages = []
+    """One document a file; a page that cannot be read is left out, and so is all from a costly one
+    on.
+    """
+    pages: list[str] = []
+    size = 0
     try:
-        for page in pdf_pages(source.path):
+        for page in read_pdf(source.path):
             if isinstance(page, UnreadableError):
                 yield Problem(source.name, 0, Reason.CORRUPT, str(page))
-            else:
-                pages.append(page)
+                continue
+            pages.append(page)
+            size += len(page)
+            if size > limit:
+                detail = f"over {limit:,} bytes (max_record_bytes)"
+                yield Problem(source.name, 0, Reason.TOO_LONG, detail)
+                return
+    except CostlyError as error:
+        yield Problem(
+            source.name, 0, Reason.COSTLY, f"after {len(pages):,} readable pages: {error}"
+        )
+        if not pages:
+            return
     except UnreadableError as error:
         yield Problem(source.name, 0, Reason.CORRUPT, _first_line(error))
-    else:
-        text = "\n\n".join(pages).replace("\0", " ")
-        yield _checked(Record(source.name, 1, source.name, "", text), limit)
-    advance(source.size)
+        return
+    finally:
+        advance(source.size)
+    text = "\n\n".join(pages).replace("\0", " ")
+    yield _checked(Record(source.name, 1, source.name, "", text), limit)
 
 
 # Tables
@@ -461,6 +481,10 @@ def _decoded(line: Line) -> str:
 # Parquet and the hub
 
 
+_DECODED_BYTES = 1 << 28
+"""What the rows that are decoded at once may take for each column, at the most."""
+
+
 def _read_parquet(source: Source, config: CorpusConfig, advance: Advance) -> Iterator[Item]:
     """A broken row group is left out from its first unreadable batch on."""
     row = 1
@@ -482,9 +506,14 @@ def _read_parquet(source: Source, config: CorpusConfig, advance: Advance) -> Ite
         }
         wanted = sorted(fields & set(schema.names))
         for group in range(file.num_row_groups):
-            start, rows = row, file.metadata.row_group(group).num_rows
+            about = file.metadata.row_group(group)
+            start, rows = row, about.num_rows
             try:
-                for batch in file.iter_batches(64, row_groups=[group], columns=wanted):
+                # What a column says once, each of its rows may repeat.
+                columns = map(about.column, range(about.num_columns))
+                largest = max(column.total_uncompressed_size for column in columns)
+                at_once = max(1, min(64, _DECODED_BYTES // max(1, largest)))
+                for batch in file.iter_batches(at_once, row_groups=[group], columns=wanted):
                     for item in _from_batch(batch, source, row, config):
                         yield item
                         row += 1
