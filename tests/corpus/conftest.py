@@ -12,7 +12,8 @@ import zstandard
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.inputs import Problem, resolve_inputs
-from firth.corpus.read import Item, Record, read_source
+from firth.corpus.read import read_source
+from firth.corpus.records import Item, Record
 from firth.corpus.settings import CorpusConfig
 
 

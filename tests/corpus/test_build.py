@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from firth.corpus import documents as reading
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
-from firth.corpus.read import Record
+from firth.corpus.records import Record
 from firth.corpus.seen import SeenTexts, row_of
 from firth.corpus.skips import MAX_LISTED
 from firth.corpus.stats import corpus_stats

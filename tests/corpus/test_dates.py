@@ -15,7 +15,7 @@ from firth.corpus import CORPUS
 from firth.corpus.build import BAD_DATES
 from firth.corpus.corpus import Corpus
 from firth.corpus.library import Library
-from firth.corpus.read import iso_date
+from firth.corpus.records import iso_date
 from firth.corpus.stats import corpus_stats
 from firth.run.errors import InputError
 from firth.run.run import Run

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firth.corpus.inputs import Reason
-from firth.corpus.read import plain_text
+from firth.corpus.readers.text import plain_text
 from firth.lexical.words import words
 
 from .conftest import json_lines, packed, read, table

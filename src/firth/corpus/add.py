@@ -26,7 +26,7 @@ from firth.corpus.build import (
 from firth.corpus.corpus import Corpus
 from firth.corpus.documents import read_documents
 from firth.corpus.inputs import HARMLESS, Problem, Source, find_inputs, resolve_inputs
-from firth.corpus.read import Record
+from firth.corpus.records import Record
 from firth.corpus.seen import SeenTexts, dropped_line
 from firth.corpus.settings import CorpusConfig
 from firth.corpus.skips import Skips, usable

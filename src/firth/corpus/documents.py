@@ -12,7 +12,8 @@ from pathlib import Path
 from firth.corpus.group import read_grouped
 from firth.corpus.inputs import Problem, Source
 from firth.corpus.lines import Advance
-from firth.corpus.read import Item, Record, read_source
+from firth.corpus.read import read_source
+from firth.corpus.records import Item, Record
 from firth.corpus.seen import row_of
 from firth.corpus.settings import CorpusConfig
 from firth.corpus.split import split_paragraphs

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from firth.corpus.read import Record
+from firth.corpus.records import Record
 from firth.lexical.words import normal_form
 
 DIGEST_BYTES = 16

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from firth.corpus.read import Record
+from firth.corpus.records import Record
 from firth.corpus.seen import DIGEST_BYTES, Row
 
 SENTENCES = "sentences.arrow"

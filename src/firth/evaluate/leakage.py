@@ -256,7 +256,8 @@ def _pairs(path: Path) -> Iterator[list[str]]:
 def _documents(source: str) -> Iterator[list[str]]:
     """The sentences of documents, split as a corpus is; broken records are left out."""
     from firth.corpus.inputs import resolve_inputs
-    from firth.corpus.read import Record, read_source
+    from firth.corpus.read import read_source
+    from firth.corpus.records import Record
     from firth.corpus.settings import CorpusConfig
     from firth.corpus.split import split_paragraphs
 

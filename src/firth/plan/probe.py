@@ -18,7 +18,8 @@ from firth.context import CONTEXT
 from firth.corpus import CORPUS
 from firth.corpus.corpus import Corpus
 from firth.corpus.inputs import HUB, Source, resolve_inputs
-from firth.corpus.read import Record, read_source
+from firth.corpus.read import read_source
+from firth.corpus.records import Record
 from firth.evaluate import EVALUATION
 from firth.harvest import HARVEST
 from firth.lexical.words import words

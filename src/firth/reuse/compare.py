@@ -12,7 +12,8 @@ import numpy as np
 
 from firth.corpus.inputs import resolve_inputs
 from firth.corpus.library import Library
-from firth.corpus.read import Record, read_source
+from firth.corpus.read import read_source
+from firth.corpus.records import Record
 from firth.corpus.settings import CorpusConfig
 from firth.corpus.split import split_paragraphs
 from firth.lexical.arrays import Floats, Ints

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from firth.corpus import formats
 from firth.corpus.inputs import Reason, find_inputs
-from firth.corpus.pages import html_text
+from firth.corpus.readers.markup import html_text
 from firth.run.errors import MissingExtraError
 
-from .conftest import packed, read
+from ..conftest import packed, read
 
 PAGE = """<html><head><title>The  harbour</title><script>var evil = 1;</script></head><body>
 <nav><a href="/">Home</a></nav><h1>Ships</h1>

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from firth.corpus.pages import UnreadableError, html_text, pdf_pages
+from firth.corpus.readers import markup
+from firth.corpus.readers.markup import UnreadableError
 
 with contextlib.suppress(ImportError):  # POSIX has it; elsewhere nothing is held to the limits
     import resource
@@ -30,7 +31,7 @@ SECONDS = 60
 _BEGIN = """
 import sys
 sys.path[:] = {path!r}
-from firth.corpus.apart import _answer
+from firth.corpus.readers.apart import _answer
 _answer({memory}, {seconds})
 """
 _free: "subprocess.Popen[str] | None" = None
@@ -41,8 +42,8 @@ class CostlyError(Exception):
     """The process was lost over a file."""
 
 
-def read_html(page: str) -> tuple[str, str]:
-    """As `firth.corpus.pages.html_text`.
+def html_text(page: str) -> tuple[str, str]:
+    """As `firth.corpus.readers.markup.html_text`.
 
     Raises:
         CostlyError: It took more than `MEMORY` or `SECONDS`, or the library failed.
@@ -51,11 +52,11 @@ def read_html(page: str) -> tuple[str, str]:
     return title, text
 
 
-def read_pdf(path: str) -> Iterator[str | UnreadableError]:
-    """As `firth.corpus.pages.pdf_pages`.
+def pdf_pages(path: str) -> Iterator[str | UnreadableError]:
+    """As `firth.corpus.readers.markup.pdf_pages`.
 
     Raises:
-        CostlyError: As `read_html`, for a page.
+        CostlyError: As `html_text`, for a page.
         UnreadableError: The file is none, is broken, or needs a password.
     """
     for text, flaw_of_page, flaw_of_file in _ask("pdf", os.path.abspath(path)):
@@ -115,7 +116,7 @@ def _answer(memory: int, seconds: int) -> None:
     os.dup2(2, 1)  # what a library prints is no answer
     for line in sys.stdin:
         kind, value = json.loads(line)
-        pieces = map(html_text, [value]) if kind == "html" else _pages(value)
+        pieces = map(markup.html_text, [value]) if kind == "html" else _pages(value)
         while True:
             _allow(memory, seconds)
             piece = next(pieces, None)
@@ -127,7 +128,7 @@ def _answer(memory: int, seconds: int) -> None:
 def _pages(path: str) -> Iterator[tuple[str | None, str | None, str | None]]:
     """A page's text, or its flaw, or the file's."""
     try:
-        for page in pdf_pages(path):
+        for page in markup.pdf_pages(path):
             flawed = isinstance(page, UnreadableError)
             yield (None, str(page), None) if flawed else (str(page), None, None)
     except UnreadableError as error:

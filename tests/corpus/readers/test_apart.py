@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from firth.corpus import apart
 from firth.corpus.inputs import Problem, Reason
-from firth.corpus.pages import UnreadableError, html_text, pdf_pages
-from firth.corpus.read import Record
+from firth.corpus.readers import apart
+from firth.corpus.readers.markup import UnreadableError, html_text, pdf_pages
+from firth.corpus.records import Record
 
-from .conftest import read
+from ..conftest import read
 from .test_pages import PAGE, TEXT, pdf
 
 
@@ -33,15 +33,15 @@ def anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 def test_the_same_as_here(tmp_path: Path) -> None:
     """What comes back is what the functions give in this process, any characters included."""
     page = PAGE + "<p>\u2028 \U0001f6a2 \x85 \ufffe</p>"
-    assert apart.read_html(page) == html_text(page)
+    assert apart.html_text(page) == html_text(page)
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf(["The ship."], [], ["The harbour."]))
-    assert list(apart.read_pdf(str(path))) == list(pdf_pages(str(path))) != []
+    assert list(apart.pdf_pages(str(path))) == list(pdf_pages(str(path))) != []
     path.write_bytes(b"junk")
     with pytest.raises(UnreadableError) as here:
         list(pdf_pages(str(path)))
     with pytest.raises(UnreadableError) as there:
-        list(apart.read_pdf(str(path)))
+        list(apart.pdf_pages(str(path)))
     assert str(there.value) == str(here.value)
 
 
@@ -86,9 +86,9 @@ def test_pages_without_end_are_cut_off(tmp_path: Path) -> None:
 
 def test_a_process_that_is_gone_is_named(anew: pytest.MonkeyPatch) -> None:
     """As for any signal: one file is lost, and the next has a new process."""
-    apart.read_html(PAGE)
+    apart.html_text(PAGE)
     assert apart._free is not None
     apart._free.kill()
     with pytest.raises(apart.CostlyError, match="exit status -9"):
-        apart.read_html(PAGE)
-    assert apart.read_html(PAGE)[1] == TEXT
+        apart.html_text(PAGE)
+    assert apart.html_text(PAGE)[1] == TEXT

@@ -1,0 +1,1 @@
+"""One reader a format: a source as records and problems, of which none loses a good record."""
