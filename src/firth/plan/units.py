@@ -138,7 +138,8 @@ def work_of(stage: Stage, config: Config) -> Work:
     static = config.surrogate.kind is BaseKind.STATIC
     paper = way_of(Run("plan", config)) is Way.PAPER
     learned = Unit.LEARNED if paper else Unit.SHOWN
-    table = {Unit.PIECES: 3 * 4 * config.surrogate.chosen_dimensions} if static else {}
+    # The table and its copies, and the directions of n-grams, of which a piece has 2.4 to 2.6.
+    table = {Unit.PIECES: 6 * 4 * config.surrogate.chosen_dimensions} if static else {}
     return {
         CORPUS.name: Work((Unit.WORDS,), (Unit.WORDS,)),
         TOKENIZER.name: Work((Unit.READ,)),
