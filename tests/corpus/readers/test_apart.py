@@ -9,6 +9,7 @@ from firth.corpus.inputs import Problem, Reason
 from firth.corpus.readers import apart
 from firth.corpus.readers.markup import UnreadableError, html_text, pdf_pages
 from firth.corpus.records import Record
+from firth.run.errors import InputError
 
 from ..conftest import read
 from .test_pages import PAGE, TEXT, pdf
@@ -92,3 +93,11 @@ def test_a_process_that_is_gone_is_named(anew: pytest.MonkeyPatch) -> None:
     with pytest.raises(apart.CostlyError, match="exit status -9"):
         apart.html_text(PAGE)
     assert apart.html_text(PAGE)[1] == TEXT
+
+
+def test_without_a_process_no_file_is_blamed(anew: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing is skipped where nothing can be read: the run ends."""
+    (tmp_path / "a.html").write_text(PAGE)
+    anew.setattr(apart, "_BEGIN", "raise SystemExit(3)")
+    with pytest.raises(InputError, match=r"did not start: .* status 3"):
+        read(tmp_path / "a.html")

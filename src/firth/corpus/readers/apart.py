@@ -19,6 +19,7 @@ from typing import Any
 
 from firth.corpus.readers import markup
 from firth.corpus.readers.markup import UnreadableError
+from firth.run.errors import InputError
 
 with contextlib.suppress(ImportError):  # POSIX has it; elsewhere nothing is held to the limits
     import resource
@@ -47,6 +48,7 @@ def html_text(page: str) -> tuple[str, str]:
 
     Raises:
         CostlyError: It took more than `MEMORY` or `SECONDS`, or the library failed.
+        InputError: No process could be started.
     """
     ((title, text),) = _ask("html", page)
     return title, text
@@ -57,6 +59,7 @@ def pdf_pages(path: str) -> Iterator[str | UnreadableError]:
 
     Raises:
         CostlyError: As `html_text`, for a page.
+        InputError: As `html_text`.
         UnreadableError: The file is none, is broken, or needs a password.
     """
     for text, flaw_of_page, flaw_of_file in _ask("pdf", os.path.abspath(path)):
@@ -89,13 +92,21 @@ def _ask(kind: str, value: str) -> Iterator[Any]:
 
 def _start() -> "subprocess.Popen[str]":
     program = _BEGIN.format(path=sys.path, memory=MEMORY, seconds=SECONDS)
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", program],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         encoding="ascii",
     )
+    assert process.stdout is not None
+    if not process.stdout.readline():  # no file is to blame
+        process.communicate()
+        raise InputError(
+            "HTML and PDF are read by a process of their own, which did not start: "
+            f"{sys.executable} ended with status {process.returncode}"
+        )
+    return process
 
 
 def _why(code: int) -> str:
@@ -114,6 +125,7 @@ def _answer(memory: int, seconds: int) -> None:
     """Answer what is asked, line by line."""
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # what a library prints is no answer
+    print("ready", file=answers, flush=True)
     for line in sys.stdin:
         kind, value = json.loads(line)
         pieces = map(markup.html_text, [value]) if kind == "html" else _pages(value)
