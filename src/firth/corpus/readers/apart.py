@@ -123,16 +123,16 @@ def _why(code: int) -> str:
 
 def _answer(memory: int, seconds: int) -> None:
     """Answer what is asked, line by line."""
-    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii", buffering=1)
     os.dup2(2, 1)  # what a library prints is no answer
-    print("ready", file=answers, flush=True)
+    answers.write("ready\n")
     for line in sys.stdin:
         kind, value = json.loads(line)
         pieces = map(markup.html_text, [value]) if kind == "html" else _pages(value)
         while True:
             _allow(memory, seconds)
             piece = next(pieces, None)
-            print(json.dumps(piece), file=answers, flush=True)
+            answers.write(json.dumps(piece) + "\n")
             if piece is None:
                 break
 
