@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from firth.corpus import ADDED, CORPUS
+from firth.evaluate import EVALUATION
+from firth.index import ADDED_INDEX
+from firth.pipeline import STEPS
 from firth.run import code
 from firth.run.code import fingerprint_code, import_closure
 
@@ -77,3 +81,13 @@ def test_the_stages_know_what_they_run() -> None:
     assert {"firth.corpus.store", "firth.lexical.words", "firth.run.stage"} <= corpus
     assert {"firth.origin.ensemble", "firth.lexical.words", "firth.lexical.tfidf"} <= harvest
     assert not {"firth.run.progress", "firth.run.config", "firth.cli.main"} & (corpus | harvest)
+
+
+def test_how_documents_are_read_is_no_code_of_what_reads_the_corpus() -> None:
+    """A mended reader makes later stages stale only if the corpus becomes another one."""
+    forget()
+    reader = "firth.corpus.readers.json_lines"
+    assert reader in import_closure("firth.corpus.build")
+    follow = [step for step in STEPS if step.stage not in (CORPUS, ADDED)]
+    ran = {step.stage.name for step in follow if reader in import_closure(step.module)}
+    assert ran == {ADDED_INDEX.name, EVALUATION.name}

@@ -1,6 +1,7 @@
 """The stored corpus: sentences, chunks and documents, read from memory-mapped files."""
 
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -192,15 +193,18 @@ class Corpus:
             ConfigError: If a setting does not exist or has a wrong value.
             InputError: If inputs cannot be used, one lies inside the run, or no document is left.
         """
-        from firth.corpus.build import build_corpus
         from firth.corpus.inputs import resolve_inputs
+
+        # By name: how a corpus is built is no part of what its readers run (firth.run.code), so a
+        # change of it makes them stale only if it changes the corpus.
+        builder = import_module("firth.corpus.build")
 
         inputs, path = [inputs] if isinstance(inputs, str | Path) else inputs, Path(run)
         resolve_inputs(inputs, path)
         config = Run.open(path).config if (path / CONFIG).is_file() else Config()
         change = {"inputs": [str(given) for given in inputs], **settings}
         opened = Run.create(path, config.changed({"corpus": change}, "Corpus.build"))
-        build_corpus(opened, engine)
+        builder.build_corpus(opened, engine)
         return cls.open(opened)
 
     def __repr__(self) -> str:
