@@ -1,9 +1,16 @@
 """Thresholds: the share of chance that was asked for, also where it must be extrapolated."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from firth.reuse.chance import chance_threshold, pairs_within, sentence_threshold
+from firth.corpus.drawn import Pairs
+from firth.lexical.levels import Levels
+from firth.reuse.chance import chance_threshold, pairs_within, scale_threshold, sentence_threshold
+from firth.run.config import Config
+from firth.run.run import Run
+from firth.scale.scale import Scale
 
 
 @pytest.mark.parametrize("share", [0.1, 0.01, 0.001])
@@ -48,3 +55,19 @@ def test_a_threshold_comes_of_documents_of_any_size(size: int) -> None:
     documents = np.arange(1_000) // size
     low, high = (sentence_threshold(vectors, documents, rate, 1) for rate in (0.1, 0.001))
     assert 0 < low < high <= 1
+
+
+@pytest.mark.parametrize("quoted", [0, 100, 10_000])
+def test_sentences_that_are_quoted_say_nothing_of_chance(
+    quoted: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """However many pairs of the scale are the same sentence twice: of the others the promised share
+    reaches the threshold."""
+    others = np.random.default_rng(4).normal(0.2, 0.1, 20_000)
+    assert others.max() < 0.99
+    levels = Levels.of(np.concatenate((others, np.ones(quoted))))
+    scale = Scale({Pairs.SAME_DOCUMENT: levels}, None)
+    monkeypatch.setattr(Scale, "current", lambda *_: scale)
+    threshold = scale_threshold(Run.create(tmp_path / "run", Config()), 0.005)
+    assert threshold is not None
+    assert (others >= threshold).mean() == pytest.approx(0.005, rel=0.05)

@@ -115,7 +115,9 @@ def test_the_index_of_a_run_is_used(tiny_run: Path, tmp_path: Path) -> None:
     build_scale(Run.open(folder))
     assert before.pairs
     assert [pair.numbers for pair in before.pairs] == [pair.numbers for pair in after.pairs]
-    scale = Scale.open(folder).levels[Pairs.SAME_DOCUMENT].threshold(0.2)
+    levels = Scale.open(folder).levels[Pairs.SAME_DOCUMENT]
+    same = 1 - float(levels.share_below(0.999))
+    scale = levels.threshold(same + 0.2 * (1 - same))
     ids = before.pairs[0].a, before.pairs[0].b
     assert mine(folder, rate=0.2).threshold == scale
     assert compare_documents(*ids, folder, rate=0.2).threshold == scale

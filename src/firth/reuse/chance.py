@@ -81,6 +81,9 @@ def sentence_threshold(vectors: Rows, documents: Ints, rate: float, seed: int) -
 def scale_threshold(run: Run, rate: float) -> float | None:
     """The score that a share of `rate` of the pairs of one document reach, by the run's own scale.
 
+    Pairs that are the same sentence twice, as quotations make them, are left out: they say nothing
+    of chance, and where they are many no other pair would be a match.
+
     Args:
         run: With an index, whose cosines are meant.
         rate: In (0, 1).
@@ -92,7 +95,8 @@ def scale_threshold(run: Run, rate: float) -> float | None:
     levels = scale.levels.get(Pairs.SAME_DOCUMENT) if scale else None
     if levels is None or rate * levels.n < _COUNTED:
         return None
-    return min(1.0, levels.threshold(rate))
+    same = 1 - float(levels.share_below(_SAME))
+    return min(1.0, levels.threshold(same + rate * (1 - same))) if same < 1 else None
 
 
 def pairs_within(documents: Ints, count: int, seed: int) -> Ints:
