@@ -1,13 +1,14 @@
-"""A run built by a Ray cluster whose workers are killed, beside the same run by one process.
+"""A run built by a Ray cluster that loses workers and machines, beside the same by one process.
 
     python benchmarks/cluster.py CORPUS.jsonl WORK [--sentences 100000] [--pairs 20000] [--kills 3]
         [--stages corpus harvest teacher index] [--seed 13] [--out FILE]
 
 The first documents of CORPUS (JSON lines, .gz too) that have so many sentences together become a
 run with Origin by word vectors, in this process alone. Then each of the stages that are done in
-shards is built anew on a real local Ray cluster of two workers. When a
-share of its shards has come back, drawn by the seed for each kill, a worker that is at work then is
-sent SIGKILL. All bytes of the stage are compared with those of one process.
+shards is built anew on a real Ray cluster of two machines of one worker each, both of them here.
+When a share of its shards has come back, drawn by the seed for each kill, a worker that is at work
+then is sent SIGKILL; and after the last of those shares the second machine with all that it runs.
+All bytes of the stage are compared with those of one process.
 
 Start it with OMP_NUM_THREADS=1, as Ray starts a worker.
 """
@@ -22,8 +23,9 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +39,21 @@ _STORE = 200 << 20
 
 @dataclass
 class Counting:
-    """An engine of which is counted what came back, and whose workers are killed at some counts.
+    """An engine of which is counted what came back, and which loses something at some counts.
 
     Attributes:
         engine: Who does the work.
-        kill_at: After so many shards.
+        kill_at: A worker is killed after so many shards.
+        lose_at: A machine is lost after so many.
+        lose: By this.
         shards: How many came back.
         killed: Those after which a worker was killed.
     """
 
     engine: Engine
     kill_at: frozenset[int] = frozenset()
+    lose_at: int | None = None
+    lose: Callable[[], None] | None = None
     shards: int = 0
     killed: list[int] = field(default_factory=list)
 
@@ -57,6 +63,8 @@ class Counting:
             self.shards += 1
             if self.shards in self.kill_at and kill_worker():
                 self.killed.append(self.shards)
+            if self.shards == self.lose_at and self.lose:
+                self.lose()
             yield made
 
 
@@ -134,7 +142,7 @@ def compare(given: argparse.Namespace) -> list[dict[str, Any]]:
         engine, started = Counting(HERE), time.perf_counter()
         bring_up_to_date(run, step.stage, engine=engine)
         if step.stage.name in chosen:
-            if engine.shards <= given.kills:
+            if engine.shards <= given.kills + 1:
                 raise SystemExit(
                     f"{step.stage.name}: {engine.shards} shards, and {given.kills} kills; ask for "
                     "more sentences"
@@ -145,26 +153,29 @@ def compare(given: argparse.Namespace) -> list[dict[str, Any]]:
                 "here": time.perf_counter() - started,
             }
     rng, ray = random.Random(given.seed), quiet_ray()
+    from ray.cluster_utils import Cluster as Machines
+
+    worker: dict[str, Any] = {"num_cpus": 1, "object_store_memory": _STORE}
+    head = {**worker, "include_dashboard": False}
+    machines: Any = Machines(initialize_head=True, head_node_args=head)
     session = ray.init(
-        "local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.CRITICAL,
-        object_store_memory=_STORE,
+        machines.address, log_to_driver=False, logging_level=logging.CRITICAL
     ).address_info["session_dir"]
     try:
         for step in (step for step in steps if step.stage.name in chosen):
             row, folder = rows[step.stage.name], run.folder(step.stage)
             expected = bytes_of(folder)
             shutil.rmtree(folder)
-            places = rng.sample(range(1, row["shards"]), given.kills)
-            engine, started = Counting(Cluster(), frozenset(places)), time.perf_counter()
+            *places, last = sorted(rng.sample(range(1, row["shards"]), given.kills + 1))
+            lose = partial(machines.remove_node, machines.add_node(**worker), allow_graceful=False)
+            engine = Counting(Cluster(), frozenset(places), last, lose)
+            started = time.perf_counter()
             bring_up_to_date(run, step.stage, engine=engine)
             found = bytes_of(folder)
             row |= {
                 "ray": time.perf_counter() - started,
                 "killed": engine.killed,
+                "lost": last,
                 "bytes": sum(map(len, expected.values())),
                 "files": len(expected),
                 "different": sorted(
@@ -175,12 +186,14 @@ def compare(given: argparse.Namespace) -> list[dict[str, Any]]:
             }
             say(
                 f"{row['stage']:8} {row['shards']:5,} shards, killed after "
-                f"{', '.join(map(str, row['killed']))}: {row['files']} files, {row['bytes']:,} B; "
+                f"{', '.join(map(str, row['killed']))}, a machine lost after {row['lost']}: "
+                f"{row['files']} files, {row['bytes']:,} B; "
                 + (f"DIFFERENT: {row['different']}" if row["different"] else "equal")
                 + f" ({row['here']:,.0f} s here, {row['ray']:,.0f} s there)"
             )
     finally:
         ray.shutdown()
+        machines.shutdown()
         shutil.rmtree(session, ignore_errors=True)
     return list(rows.values())
 

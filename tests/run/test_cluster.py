@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any, cast
 
 import numpy as np
@@ -31,23 +31,31 @@ from firth.run.run import Run
 from firth.run.stage import files_in
 
 ray = module.quiet_ray()
+from ray.cluster_utils import Cluster as Machines  # noqa: E402, imported as `quiet_ray` says
+
 ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers do not have this file
 DEADLY = 666
 
 
+STORE = 80 << 20
+
+
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
-    """A Ray cluster of two workers on this machine; its address."""
-    found = ray.init(
-        "local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        object_store_memory=80 * 1024 * 1024,
-    )
-    yield str(found.address_info["gcs_address"])
+def machines() -> Iterator[Machines]:
+    """A Ray cluster of one machine, this one, with two workers; more can be added, and lost."""
+    head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": STORE}
+    found: Any = Machines(initialize_head=True, head_node_args=head)
+    session = ray.init(found.address, log_to_driver=False).address_info["session_dir"]
+    yield found
     ray.shutdown()
-    shutil.rmtree(found.address_info["session_dir"])
+    found.shutdown()
+    shutil.rmtree(session)
+
+
+@pytest.fixture(scope="module")
+def cluster(machines: Machines) -> str:
+    """The address of the cluster."""
+    return str(machines.address)
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +148,35 @@ def test_a_worker_is_killed_while_it_scores(
     assert (len(two), len(alive)) == (2, 1), "the premise: it was started, died, and started again"
     assert {number for number, _ in starts} == set("01234")
     assert contents(run.path / HARVEST.name) == contents(whole / HARVEST.name)
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Of a number itself, the machine that has it, and more than Ray sends along with an answer."""
+
+    def open(self) -> Callable[[int], tuple[int, str, bytes]]:
+        here = ray.get_runtime_context().get_node_id()
+
+        def wait(number: int) -> tuple[int, str, bytes]:
+            sleep(0.05)
+            return number, here, bytes(200_000)
+
+        return wait
+
+
+def test_a_machine_is_lost(cluster: str, machines: Machines) -> None:
+    """What it had under way, and what it had done and nobody had fetched, is done by another; fewer
+    shards are under way from then on."""
+    lost = machines.add_node(num_cpus=2, object_store_memory=STORE)
+    found = []
+    for made in Cluster().map(Elsewhere(), range(60)):
+        found.append(made)
+        if len(found) == 20:
+            assert ray.cluster_resources()["CPU"] == 4
+            machines.remove_node(lost, allow_graceful=False)
+    assert [number for number, _, _ in found] == list(range(60))
+    assert len({machine for _, machine, _ in found}) == 2, "the premise: both were at work"
+    assert len({machine for _, machine, _ in found[-20:]}) == 1
 
 
 def test_what_kills_every_worker_ends(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,8 +86,10 @@ class Cluster:
             packed = ray.put(ray.cloudpickle.dumps(work))
             task = ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
             while True:
-                room = max(1, int(_AHEAD * ray.cluster_resources().get("CPU", 1))) - len(waiting)
-                waiting.extend(task.remote(began, packed, shard) for shard in islice(left, room))
+                # Machines come and go while shards are under way.
+                room = max(1, int(_AHEAD * ray.cluster_resources().get("CPU", 1)))
+                more = islice(left, max(0, room - len(waiting)))
+                waiting.extend(task.remote(began, packed, shard) for shard in more)
                 if not waiting:
                     return
                 yield _fetched(ray, waiting.popleft())
