@@ -13,16 +13,13 @@ from firth.check.judged import MORE, judged, nothing_asked, plain
 from firth.check.measure import cosine_accuracies, mean_ahead, texts_of
 from firth.check.report import FEW_DOCUMENTS, compare
 from firth.lexical.arrays import Floats
-from firth.run.progress import bar
 from firth.surrogate.checked import START, TRAINED
+from firth.surrogate.matrices import encode
 from firth.surrogate.training import write_weights
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_BATCH = 128
-_BLOCK = 1_024
-"""Texts after which the bar moves."""
 _UNTOLD = (
     "whether training did harm was not asked, and agreement with the teacher on dev alone decided. "
     f"Build the corpus from more and longer documents, or {MORE}."
@@ -77,11 +74,5 @@ class Start:
         self._model.load_state_dict(load_file(self._file))
 
     def _asked(self, name: str) -> Floats:
-        texts, found = texts_of(self._items), []
-        with bar(f"Check: the student, {name}", len(texts)) as shown:
-            for first in range(0, len(texts), _BLOCK):
-                block = texts[first : first + _BLOCK]
-                found.append(self._model.encode(block, batch_size=_BATCH, show_progress_bar=False))
-                shown.advance(len(block))
-        vectors = np.concatenate(found).astype(np.float64) if found else np.empty((0, 0))
-        return cosine_accuracies(name, self._items, vectors)
+        vectors = encode(self._model, texts_of(self._items), f"Check: the student, {name}")
+        return cosine_accuracies(name, self._items, vectors.astype(np.float64))

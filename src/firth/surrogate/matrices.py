@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from firth.context.encoder import unit
 from firth.lexical.arrays import Floats, Ints, Singles
 from firth.run.precision import device, number_format
+from firth.run.progress import bar
 from firth.run.seeds import derive_seed
 from firth.run.training import History, Schedule, train
 from firth.surrogate.losses import apart, listwise
@@ -31,6 +32,8 @@ NEAREST = 10
 """Of a held-out sentence, by the teacher: the pairs of kind `near`."""
 NEAR, RANDOM = "near", "random"
 _BATCH = 128
+_BLOCK = 1_024
+"""Texts after which the bar moves."""
 _RIDGE = 1e-3
 _COUNTED = 1_024
 """Texts whose tokens are counted at once."""
@@ -103,10 +106,16 @@ def _rounded(one: Floats, two: Floats) -> float | None:
     return None if found is None else round(found, 6)
 
 
-def encode(model: SentenceTransformer, texts: list[str]) -> Singles:
-    """Vectors of a student, (n, d)."""
-    found = model.encode(texts, batch_size=_BATCH, show_progress_bar=False)
-    return np.asarray(found, np.float32)
+def encode(model: SentenceTransformer, texts: list[str], title: str = "Surrogate") -> Singles:
+    """Vectors of a student, (n, d), behind a bar."""
+    found = [np.empty((0, model.get_embedding_dimension() or 0), np.float32)]
+    with bar(f"{title}: encoding", len(texts)) as shown:
+        for first in range(0, len(texts), _BLOCK):
+            block = texts[first : first + _BLOCK]
+            vectors = model.encode(block, batch_size=_BATCH, show_progress_bar=False)
+            found.append(np.asarray(vectors, np.float32))
+            shown.advance(len(block))
+    return np.concatenate(found)
 
 
 def token_counts(model: SentenceTransformer, texts: list[str]) -> Ints:

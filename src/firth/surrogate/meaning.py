@@ -10,6 +10,7 @@ from firth.corpus.drawn import Pairs, draw
 from firth.lexical.arrays import Floats
 from firth.lexical.levels import Levels
 from firth.run.seeds import derive_seed
+from firth.surrogate.matrices import encode
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -53,7 +54,7 @@ def paired_cosines(
     """Cosine of each text and its partner, (n,); each distinct text is encoded once."""
     texts = [*ones, *twos]
     distinct = list(dict.fromkeys(texts))
-    vectors = np.asarray(model.encode(distinct, show_progress_bar=False), np.float64)
+    vectors = encode(model, distinct, "Surrogate: pairs").astype(np.float64)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     place = {text: row for row, text in enumerate(distinct)}
     rows = np.array([place[text] for text in texts]).reshape(2, -1)
