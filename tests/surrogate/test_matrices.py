@@ -15,6 +15,8 @@ from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from tests.surrogate.conftest import contents
 
+from firth.context.language_model import PromptEncoder
+from firth.context.open import open_encoder
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.surrogate.distill import Distilled, distill
@@ -144,6 +146,15 @@ def test_layers_of_the_language_model(fresh_prompt: Fresh, keep: list[int] | Non
     assert done.report["after"]["dev"]["all"]["spearman"] >= (
         done.report["before"]["dev"]["all"]["spearman"] - 0.01  # by float16
     )
+
+
+@pytest.mark.parametrize("base", ["static", "transformer"])
+def test_a_language_models_origin_teaches_any_student(fresh_prompt: Fresh, base: str) -> None:
+    """Whatever the student is: its teacher reads with the language model, as it is set to."""
+    run = fresh_prompt(base, base=base, layers=1, epochs=1, batch=32)
+    assert isinstance(open_encoder(run), PromptEncoder), "the premise"
+    done = distill(run)
+    assert done.report["chosen"]["steps"] > 0
 
 
 def test_layers_that_cannot_be(fresh_prompt: Fresh, fresh_taught: Fresh) -> None:

@@ -149,7 +149,7 @@ def build_surrogate(run: Run) -> Outcome:
         settings += LIMITS
         if CONTEXT not in Origin.reads(run):
             settings += ["context.bag", "context.trust"]
-    if config.kind is BaseKind.LAYERS:
+    if own or config.kind is BaseKind.LAYERS:
         settings.append("context.precision")
     known = config.kind is BaseKind.STATIC and CONTEXT in Origin.reads(run)
     if known or own or config.kind is BaseKind.LAYERS:
