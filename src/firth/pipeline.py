@@ -164,7 +164,7 @@ def _questions(run: Run) -> Iterator[Callable[[], object]]:
     from firth.context.build import context_inputs
     from firth.corpus.inputs import resolve_inputs
     from firth.evaluate.load import find_named
-    from firth.run.pretrained import PretrainedFiles
+    from firth.run.model_files import PretrainedFiles
     from firth.surrogate.distill import base_inputs
     from firth.surrogate.teacher import teacher_inputs
 

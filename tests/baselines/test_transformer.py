@@ -9,7 +9,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from firth.baselines.registry import identify_baseline, open_baseline
 from firth.baselines.transformer import Pool, TokenPooler
-from firth.run import pretrained
+from firth.run import model_files
 from firth.run.errors import InputError
 
 TEXTS = ["the ship sailed", "a", "", "the old red ship left the harbour in a storm"]
@@ -73,7 +73,7 @@ def test_a_model_without_special_tokens_meets_an_empty_text(tiny_bert: Path) -> 
 
 def test_failures_say_what_was_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder without a model; a name that cannot be had."""
-    monkeypatch.setattr(pretrained, "hub_is_reachable", lambda: False)
+    monkeypatch.setattr(model_files, "hub_is_reachable", lambda: False)
     for source, message in {tmp_path: "no .safetensors file", "bert-nowhere": "hub"}.items():
         with pytest.raises(InputError, match=message):
             open_baseline(f"baseline:bert@{source}")

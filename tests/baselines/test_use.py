@@ -11,7 +11,7 @@ import pytest
 
 from firth.baselines import use
 from firth.baselines.registry import open_baseline
-from firth.run import pretrained
+from firth.run import model_files
 from firth.run.errors import InputError
 
 
@@ -51,6 +51,6 @@ def test_the_student_says_that_it_is_one(tiny_bert: Path, monkeypatch: pytest.Mo
     scorer = open_baseline(f"baseline:use+distilled@{tiny_bert}")
     assert "student" in scorer.name
     assert scorer.similarities([("a ship", "a ship")])[0] == pytest.approx(1)
-    monkeypatch.setattr(pretrained, "hub_is_reachable", lambda: False)
+    monkeypatch.setattr(model_files, "hub_is_reachable", lambda: False)
     with pytest.raises(InputError, match="neither a folder nor a model"):
         open_baseline("baseline:use+distilled@no-such-student")

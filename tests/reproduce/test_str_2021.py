@@ -15,7 +15,7 @@ from firth.reproduce.options import Options
 from firth.reproduce.published import STR_BINS, STR_TABLE2, STR_TABLE4, STR_TABLE5, STR_TABLE6
 from firth.reproduce.registry import reproduce
 from firth.reproduce.report import Report
-from firth.run import pretrained
+from firth.run import model_files
 from firth.run.errors import FirthError
 
 FILES = {"results.json", "table.md", "plot.png", "plot.svg", "manifest.json"}
@@ -26,7 +26,7 @@ KINDS = {"Formality_pp": "Formality", "Formality_r": "Formality", "STS": "STS", 
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readers, "hub_is_reachable", lambda: False)
-    monkeypatch.setattr(pretrained, "hub_is_reachable", lambda: False)
+    monkeypatch.setattr(model_files, "hub_is_reachable", lambda: False)
 
 
 def cells(report: Report) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def test_what_the_hub_does_not_give_is_a_note(
     data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Offline mode, or a hub that answers but not with the model, stops nothing either."""
-    monkeypatch.setattr(pretrained, "hub_is_reachable", lambda: True)
+    monkeypatch.setattr(model_files, "hub_is_reachable", lambda: True)
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError("offline mode is on")

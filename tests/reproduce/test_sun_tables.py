@@ -54,7 +54,7 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """STS12 and 14, STSb, SNLI without training rows, AFS, triplets of two splits; no hub."""
     for module in (readers, entries):
         monkeypatch.setattr(module, "hub_is_reachable", lambda: False)
-    monkeypatch.setattr("firth.run.pretrained.hub_is_reachable", lambda: False, raising=False)
+    monkeypatch.setattr("firth.run.model_files.hub_is_reachable", lambda: False, raising=False)
     folder = tmp_path / "sets"
     write(folder / "STS12" / "pairs.tsv", scored(20, "OnWN", "test", 1))
     write(folder / "STS14" / "pairs.tsv", scored(20, "images", "test", 2))

@@ -1,4 +1,4 @@
-"""`firth.run.pretrained`: a model is looked at before a library opens it, and known again."""
+"""`firth.run.pretrained`: a model is looked at before a library opens it."""
 
 import json
 import shutil
@@ -11,9 +11,9 @@ from sentence_transformers import SentenceTransformer
 
 from firth.run import pretrained
 from firth.run.errors import InputError
+from firth.run.model_files import PretrainedFiles
 from firth.run.model_kind import ModelKind
 from firth.run.pretrained import (
-    PretrainedFiles,
     encoder_kind,
     kind_of,
     open_cross_encoder,
@@ -235,28 +235,6 @@ def test_modules_of_another_package_say_what_they_are(encoder: Path) -> None:
     modules[-1]["type"] = "sentence_transformers.sparse_encoder.modules.SpladePooling"
     (encoder / "modules.json").write_text(json.dumps(modules))
     assert kind_of(str(encoder)) is ModelKind.SPARSE_ENCODER
-
-
-def test_another_model_of_the_same_size_is_noticed(tiny_bert: Path, tmp_path: Path) -> None:
-    """One byte of the weights differs: sizes are equal, and it is named."""
-    model = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
-    found = PretrainedFiles.find(str(model))
-    found.check()
-    weights = model / "model.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[-1] ^= 1
-    weights.write_bytes(content)
-    with pytest.raises(InputError, match=r"model\.safetensors has other bytes"):
-        found.check()
-    assert PretrainedFiles.find(str(model)).fingerprint != found.fingerprint
-
-
-def test_a_name_that_is_nowhere_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a folder nor in the cache, and the hub is out of reach; however odd the name is."""
-    monkeypatch.setattr(pretrained, "hub_is_reachable", lambda: False)
-    for name in ("no-one/nothing", "x" * 600, "no such folder", "../nowhere"):
-        with pytest.raises(InputError, match="neither a folder nor a model"):
-            open_encoder(name)
 
 
 def test_a_setting_of_another_kind_is_one_message(tiny_bert: Path, tmp_path: Path) -> None:

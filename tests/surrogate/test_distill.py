@@ -18,10 +18,10 @@ from firth.context import CONTEXT
 from firth.corpus.corpus import Corpus
 from firth.corpus.drawn import Pairs, draw
 from firth.harvest import HARVEST
-from firth.run import pretrained
+from firth.run import model_files
 from firth.run.config import Config
 from firth.run.errors import InputError, MissingStageError
-from firth.run.pretrained import PretrainedFiles
+from firth.run.model_files import PretrainedFiles
 from firth.run.run import CONFIG, Run
 from firth.surrogate import SURROGATE
 from firth.surrogate.by_pairs import cosines
@@ -239,9 +239,9 @@ def test_a_base_is_known_by_its_content(
         str(base): fresh("folder", epochs=1, batch=200),
         "a/b": fresh("hub", epochs=1, batch=200),
     }
-    find = pretrained.find_model
+    find = model_files.find_model
     monkeypatch.setattr(
-        pretrained, "find_model", lambda name, *more: find(str(base) if name == "a/b" else name)
+        model_files, "find_model", lambda name, *more: find(str(base) if name == "a/b" else name)
     )
     for name, run in runs.items():
         assert not distill(run, name).reused

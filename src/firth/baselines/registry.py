@@ -153,7 +153,7 @@ def _identify_prompt_eol(spec: Spec) -> object:
 
 def _identify_model(name: str, gguf_file: str | None = None) -> str:
     """Fingerprint of what a model's files hold; `UNKNOWN` where it cannot be had."""
-    from firth.run.pretrained import PretrainedFiles
+    from firth.run.model_files import PretrainedFiles
 
     try:
         return PretrainedFiles.find(name, gguf_file).fingerprint

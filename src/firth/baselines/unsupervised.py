@@ -36,9 +36,10 @@ from firth.baselines.transformer import open_sentence_encoder
 from firth.corpus.corpus import Corpus
 from firth.corpus.statistics import evenly_spaced, usual_sentences
 from firth.lexical.scorer import CosineScorer
-from firth.run.errors import InputError
+from firth.run.errors import InputError, first_line
 from firth.run.files import read_json, write_json
-from firth.run.pretrained import PretrainedFiles, find_model, open_encoder
+from firth.run.model_files import PretrainedFiles, find_model
+from firth.run.pretrained import open_encoder
 from firth.run.progress import Bar, bar
 from firth.run.quiet import quiet_libraries
 from firth.run.run import Run
@@ -133,10 +134,9 @@ def _loss(model: SentenceTransformer, config: EncoderConfig) -> torch.nn.Module:
     try:
         return DenoisingAutoEncoderLoss(model, tie_encoder_decoder=True)
     except (ValueError, OSError, AttributeError, AssertionError, KeyError) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
-            f"baseline tsdae: the base cannot serve as a decoder: {first}. Expected a BERT, "
-            "RoBERTa or the like with a language-model head"
+            f"baseline tsdae: the base cannot serve as a decoder: {first_line(error)}. "
+            "Expected a BERT, RoBERTa or the like with a language-model head"
         ) from error
 
 

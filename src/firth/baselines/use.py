@@ -7,7 +7,7 @@ import numpy as np
 
 from firth.lexical.arrays import Floats
 from firth.lexical.scorer import CosineScorer
-from firth.run.errors import InputError
+from firth.run.errors import InputError, first_line
 
 HANDLE = "https://tfhub.dev/google/universal-sentence-encoder/4"
 _BATCH = 64
@@ -36,10 +36,9 @@ def open_tensorflow(source: str | None, student: str) -> CosineScorer:
     try:
         model: Any = tensorflow_hub.load(handle)
     except _FAILURES as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
-            f"{handle}: no Universal Sentence Encoder could be loaded: {first}. Expected a "
-            "folder with the SavedModel (baseline:use@FOLDER), or a connection"
+            f"{handle}: no Universal Sentence Encoder could be loaded: {first_line(error)}. "
+            "Expected a folder with the SavedModel (baseline:use@FOLDER), or a connection"
         ) from error
 
     def encode(texts: Sequence[str]) -> Floats:

@@ -19,8 +19,9 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.settings import LIMITS
 from firth.run.errors import ConfigError, InputError
 from firth.run.files import read_json, write_json, write_text
+from firth.run.model_files import PretrainedFiles
 from firth.run.model_kind import ModelKind
-from firth.run.pretrained import PretrainedFiles, encoder_kind
+from firth.run.pretrained import encoder_kind
 from firth.run.quiet import quiet_libraries
 from firth.run.results import claim_folder
 from firth.run.run import Run

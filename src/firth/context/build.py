@@ -23,8 +23,9 @@ from firth.corpus.statistics import fit_idf_on_run, usual_sentences
 from firth.lexical.word_space import WordSpace
 from firth.run.errors import InputError
 from firth.run.files import write_json
+from firth.run.model_files import PretrainedFiles
 from firth.run.model_kind import ModelKind
-from firth.run.pretrained import PretrainedFiles, encoder_kind
+from firth.run.pretrained import encoder_kind
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH, Outcome

@@ -24,7 +24,7 @@ from firth.context.settings import ContextConfig, Scale, TuneConfig
 from firth.context.tune import PAIRS, counting, learnable, tune
 from firth.corpus.corpus import Corpus
 from firth.lexical.arrays import Floats
-from firth.run.pretrained import PretrainedFiles
+from firth.run.model_files import PretrainedFiles
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.training import History

@@ -12,7 +12,7 @@ from firth.context.encoder import ENCODER
 from firth.context.settings import Encoder
 from firth.lexical.arrays import Floats
 from firth.run.files import read_json, write_atomically, write_json
-from firth.run.pretrained import PretrainedFiles
+from firth.run.model_files import PretrainedFiles
 
 _TUNED, _SCALE = "tuned.safetensors", "scale.safetensors"
 

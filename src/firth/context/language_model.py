@@ -22,8 +22,9 @@ from firth.context.references import reference_texts
 from firth.context.settings import Encoder
 from firth.lexical.arrays import Floats
 from firth.run.errors import InputError
+from firth.run.model_files import PretrainedFiles
 from firth.run.precision import device, number_format
-from firth.run.pretrained import PretrainedFiles, open_causal_lm
+from firth.run.pretrained import open_causal_lm
 from firth.run.progress import bar
 from firth.run.run import Run
 from firth.run.section import Precision

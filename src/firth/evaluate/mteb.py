@@ -27,7 +27,7 @@ from firth.evaluate.models import (
     resolve_model,
 )
 from firth.lexical.scorer import Scorer
-from firth.run.errors import FirthError, InputError, MissingExtraError
+from firth.run.errors import FirthError, InputError, MissingExtraError, first_line
 from firth.run.hub import hub_is_reachable
 
 if TYPE_CHECKING:
@@ -192,8 +192,9 @@ def evaluate_mteb(model: Model, tasks: Sequence[Any]) -> list[MtebFigure]:
         except FirthError:
             raise
         except (OSError, ValueError, RuntimeError) as error:
-            first = (str(error).splitlines() or [type(error).__name__])[0]
-            raise InputError(f"{task.metadata.name}: mteb could not run it: {first}") from error
+            raise InputError(
+                f"{task.metadata.name}: mteb could not run it: {first_line(error)}"
+            ) from error
         figures += _figures(label, result)
     return figures
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from firth.evaluate.rows import EvaluationSet, Row
 from firth.evaluate.task import ALL, LEE, Kind, Original, Task
-from firth.run.errors import InputError
+from firth.run.errors import InputError, first_line
 from firth.run.hub import hub_is_reachable
 
 COLUMNS = {
@@ -317,8 +317,7 @@ def read_hub(task: Task, split: str) -> Table:
     try:
         records = datasets.load_dataset(home.name, home.config, split=home.splits[split])
     except (OSError, ValueError, RuntimeError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{home.name} on the hub: {first}") from error
+        raise InputError(f"{home.name} on the hub: {first_line(error)}") from error
     return hub_table(records, task, split)
 
 

@@ -17,7 +17,7 @@ from firth.index.words import MOST_SENTENCES, write_lists
 from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.files import write_json
-from firth.run.pretrained import PretrainedFiles
+from firth.run.model_files import PretrainedFiles
 from firth.run.progress import track
 from firth.run.run import Run
 from firth.run.seeds import derive_seed

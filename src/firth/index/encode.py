@@ -28,7 +28,7 @@ from firth.lexical.arrays import to_int8
 from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.files import claim_file, fingerprint_value, sync, write_atomically
-from firth.run.pretrained import PretrainedFiles
+from firth.run.model_files import PretrainedFiles
 from firth.run.progress import note
 from firth.run.run import CONFIG, Run
 from firth.run.stage import open_workspace

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from firth.lexical.arrays import Singles
 from firth.run.errors import InputError
 from firth.run.files import read_json
-from firth.run.pretrained import PretrainedFiles, find_model, look, open_encoder
+from firth.run.model_files import PretrainedFiles, looked_at
+from firth.run.pretrained import open_encoder
 
 Vectors = Singles
 
@@ -46,11 +47,10 @@ class TextEncoder(ABC):
         """Open a sentence encoder by folder or hub name.
 
         Raises:
-            InputError: There is none, it is refused by `firth.run.pretrained.look`, or it cannot be
-                loaded.
+            InputError: There is none, it is refused by `firth.run.model_files.look`, or it cannot
+                be loaded.
         """
-        folder = find_model(str(name))
-        look(folder)
+        folder = looked_at(str(name))
         if table := _static_table(folder):
             return _Static(str(name), folder, table)
         return _Model(str(name))

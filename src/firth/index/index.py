@@ -21,7 +21,7 @@ from firth.index.words import Lists, WordIndex
 from firth.lexical.arrays import Ints
 from firth.run.errors import DamagedError
 from firth.run.files import read_json
-from firth.run.pretrained import PretrainedFiles
+from firth.run.model_files import PretrainedFiles
 from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.surrogate import SURROGATE

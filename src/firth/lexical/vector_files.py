@@ -9,7 +9,7 @@ import numpy as np
 
 from firth.lexical.arrays import Singles
 from firth.lexical.word_vectors import WordVectors
-from firth.run.errors import InputError, MissingExtraError
+from firth.run.errors import InputError, MissingExtraError, first_line
 
 _FASTTEXT = struct.pack("<i", 793_712_314)
 """First bytes of a fastText model file."""
@@ -62,10 +62,10 @@ def read_vectors(path: Path) -> WordVectors:
                 unicode_errors="replace",
             )
     except (ValueError, EOFError, OSError, IndexError, struct.error, AssertionError) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
-            f"{path}: begins like {found}, but cannot be read: {first}. Expected as many words and "
-            "numbers as the file says it has; download or export it again"
+            f"{path}: begins like {found}, but cannot be read: {first_line(error)}. "
+            "Expected as many words and numbers as the file says it has; download or export it "
+            "again"
         ) from error
     if not len(vectors) or not np.isfinite(vectors.vectors).all():
         raise InputError(f"{path}: {found} without words, or with numbers that are not finite")

@@ -24,7 +24,7 @@ from firth.pipeline import bring_up_to_date
 from firth.reproduce.options import Options
 from firth.run.errors import FirthError
 from firth.run.files import fingerprint_value, write_atomically
-from firth.run.pretrained import find_model, look
+from firth.run.model_files import looked_at
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import Manifest, Outcome, Stage
@@ -111,7 +111,7 @@ def generator_changes(options: Options) -> dict[str, Any]:
     """
     if options.model is None:
         return {}
-    look(find_model(options.model, options.gguf_file), options.gguf_file)
+    looked_at(options.model, options.gguf_file)
     named = {"backend": "causal-lm", "model": options.model, "gguf_file": options.gguf_file}
     return {"generator": named}
 

@@ -13,7 +13,7 @@ from firth.reproduce.published import STR_TABLE5, STR_TABLE6
 from firth.reproduce.report import UNKNOWN, Lines, Report, row
 from firth.reproduce.str_data import RESAMPLES, pairs_of
 from firth.run.errors import InputError
-from firth.run.pretrained import find_model
+from firth.run.model_files import find_model
 from firth.surrogate import SURROGATE
 
 TUNED, ALL = "cross-validated", "all"

@@ -44,3 +44,8 @@ class MissingExtraError(FirthError):
     def __init__(self, what: str, extra: str) -> None:
         wanted = f"firth[{extra}]" if extra else "firth"
         super().__init__(f"{what} needs what is not installed: pip install '{wanted}'")
+
+
+def first_line(error: Exception) -> str:
+    """What a library's error says, in one line without its full stop; its kind where it is mute."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:")

@@ -19,7 +19,8 @@ from firth.origin.settings import Method
 from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.files import read_json
-from firth.run.pretrained import PretrainedFiles, find_cross_encoder
+from firth.run.model_files import PretrainedFiles
+from firth.run.pretrained import find_cross_encoder
 from firth.run.run import Run
 from firth.run.stage import Outcome
 from firth.surrogate import CROSS_ENCODER, SURROGATE, TEACHER
@@ -199,7 +200,7 @@ def base_inputs(base: str, setting: str = "surrogate.base") -> dict[str, str]:
 
     Raises:
         InputError: It looks like a folder and is none, there is no such model, or it is refused
-            (`firth.run.pretrained.look`).
+            (`firth.run.model_files.look`).
     """
     folder = Path(base)
     if BaseKind.of(base) is not BaseKind.PRETRAINED:

@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 from firth.lexical.arrays import Ints, Singles
 from firth.run.errors import InputError
 from firth.run.files import read_json
-from firth.run.pretrained import look
+from firth.run.model_files import look
 from firth.surrogate.tokens import word_tokenizer
 
 _PLAIN = re.compile("[\x00-\xff\u2010-\u2027\u2030-\u203e\u20ac\u2122]*")

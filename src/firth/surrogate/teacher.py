@@ -28,7 +28,8 @@ from firth.origin.settings import Method
 from firth.run.engine import HERE, Engine, Work
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file, read_json, write_atomically, write_json
-from firth.run.pretrained import PretrainedFiles, open_encoder
+from firth.run.model_files import PretrainedFiles
+from firth.run.pretrained import open_encoder
 from firth.run.progress import bar
 from firth.run.run import CONFIG, Run
 from firth.run.seeds import derive_seed
@@ -174,7 +175,7 @@ def teacher_inputs(run: Run) -> dict[str, str]:
     """Fingerprint of a teacher outside the run, downloaded if need be; empty for its own Origin.
 
     Raises:
-        InputError: There is no such teacher, or it is refused (`firth.run.pretrained.look`).
+        InputError: There is no such teacher, or it is refused (`firth.run.model_files.look`).
         MissingStageError: It is a run whose Origin is not built.
     """
     teacher = run.config.surrogate.teacher

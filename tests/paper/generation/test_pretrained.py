@@ -104,38 +104,3 @@ def test_a_broken_folder_says_what_was_tried(tmp_path: Path) -> None:
     (folder / "config.json").write_text("{}")
     with pytest.raises(InputError, match=r"model: cannot be opened: .*Expected the folder or hub"):
         train_generator(causal_run(tmp_path / "run", folder))
-
-
-def test_a_model_of_the_hub_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that is not in the cache is fetched, without pickled weights; offline it is told."""
-    from firth.run import pretrained
-
-    def fetched(
-        name: str, allow_patterns: list[str], ignore_patterns: list[str], local_files_only: bool
-    ) -> str:
-        if local_files_only:
-            raise OSError("not in the cache")
-        assert name == "some/model"
-        assert "*.safetensors" in allow_patterns
-        assert not any("bin" in pattern for pattern in allow_patterns)
-        assert "*.bin" in ignore_patterns
-        return str(saved(tmp_path / "snapshot"))
-
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
-    monkeypatch.setattr(pretrained, "hub_is_reachable", lambda: False)
-    with pytest.raises(InputError, match="cannot be reached"):
-        pretrained.PretrainedFiles.find("some/model")
-    monkeypatch.setattr(pretrained, "hub_is_reachable", lambda: True)
-    found = pretrained.PretrainedFiles.find("some/model")
-    assert "model.safetensors" in found.files
-    assert found.model == "some/model"
-
-
-def test_a_gguf_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """With those that are."""
-    from firth.run.pretrained import PretrainedFiles
-
-    (tmp_path / "one.gguf").touch()
-    with pytest.raises(InputError, match=r"no two\.gguf .*: one\.gguf"):
-        PretrainedFiles.find(str(tmp_path), "two.gguf")

@@ -16,7 +16,8 @@ from firth.paper.generation.open import CONFIG
 from firth.paper.generation.training_seq2seq import train_seq2seq
 from firth.paper.settings import Backend
 from firth.run.files import write_json
-from firth.run.pretrained import PretrainedFiles, open_causal_lm
+from firth.run.model_files import PretrainedFiles
+from firth.run.pretrained import open_causal_lm
 from firth.run.run import Run
 from firth.run.stage import Outcome
 

@@ -12,8 +12,9 @@ from firth.paper.generation.seq2seq import Seq2Seq
 from firth.paper.generation.transformer import ContextTransformer, Shape
 from firth.paper.settings import Backend, GeneratorConfig
 from firth.run.files import read_json
+from firth.run.model_files import PretrainedFiles
 from firth.run.precision import device, number_format
-from firth.run.pretrained import PretrainedFiles, open_causal_lm
+from firth.run.pretrained import open_causal_lm
 from firth.run.run import Run
 
 CONFIG, TOKENIZER_FILE = "config.json", "tokenizer.json"
