@@ -13,6 +13,7 @@ from firth.lexical.words import words
 _DIGITS = re.compile(r"\d+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NUMERALS = {word: str(value) for value, word in enumerate(NUMBER_WORDS, start=2)}
+_SPELLED = frozenset(_NUMERALS)
 
 
 def numbers_in(text: str) -> frozenset[str]:
@@ -22,8 +23,10 @@ def numbers_in(text: str) -> frozenset[str]:
         >>> sorted(numbers_in("In 1984 two men paid 1,000 for the B52s."))
         ['1000', '1984', '2', '52']
     """
-    digits = _DIGITS.findall(_THOUSANDS.sub("", text))
-    return frozenset([*digits, *(_NUMERALS[word] for word in words(text) if word in _NUMERALS)])
+    digits = _DIGITS.findall(text)
+    if digits and "," in text:
+        digits = _DIGITS.findall(_THOUSANDS.sub("", text))
+    return frozenset([*digits, *(_NUMERALS[word] for word in _SPELLED.intersection(words(text)))])
 
 
 def differing(pairs: Sequence[tuple[str, str]]) -> Floats:

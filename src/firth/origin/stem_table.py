@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 from scipy import sparse
@@ -66,12 +66,9 @@ class StemTable:
     @cached_property
     def grams(self) -> sparse.csr_matrix:
         """A row a stem, a column a character n-gram: 1 where the stem has it."""
-        each = [ngrams(stem) for stem in self.stems]
-        known: dict[str, int] = {}
-        columns = [known.setdefault(gram, len(known)) for some in each for gram in some]
-        bounds = np.concatenate(([0], np.cumsum([len(some) for some in each], dtype=np.int64)))
-        cells = np.ones(len(columns)), np.array(columns, np.int64), bounds
-        return sparse.csr_matrix(cells, shape=(len(each), len(known)))
+        grams, columns, bounds = _numbered(list(map(ngrams, self.stems)))
+        cells = np.ones(len(columns)), columns, bounds
+        return sparse.csr_matrix(cells, shape=(len(self.stems), len(grams)))
 
     @cached_property
     def sizes(self) -> Floats:
@@ -175,8 +172,13 @@ def _sums(rows: sparse.csr_matrix) -> list[float]:
 
 @lru_cache(maxsize=1)
 def _read(space: WordSpace, texts: tuple[str, ...]) -> StemTable:
-    each = [space.stems(text) for text in texts]
-    known: dict[str, int] = {}
-    numbers = [known.setdefault(stem, len(known)) for some in each for stem in some]
-    bounds = np.concatenate(([0], np.cumsum([len(some) for some in each], dtype=np.int64)))
-    return StemTable(space, list(known), np.array(numbers, np.int64), bounds)
+    return StemTable(space, *_numbered(list(map(space.stems, texts))))
+
+
+def _numbered(each: Sequence[Sequence[str]]) -> tuple[list[str], Ints, Ints]:
+    """The distinct ones of all lists, the number of each one in a list, list after list, and where
+    the lists end."""
+    known = {one: n for n, one in enumerate(dict.fromkeys(chain.from_iterable(each)))}
+    numbers = np.fromiter(map(known.__getitem__, chain.from_iterable(each)), np.int64)
+    bounds = np.concatenate(([0], np.cumsum(list(map(len, each)), dtype=np.int64)))
+    return list(known), numbers, bounds
