@@ -1,5 +1,6 @@
 """`firth.run.training`: a run that was stopped ends where it would have ended."""
 
+import platform
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -167,3 +168,25 @@ def test_the_rate_rises_and_falls() -> None:
     assert all(0 < rate <= SCHEDULE.learning_rate for rate in rates)
     assert max(rates) == rates[2]
     assert rates[3:] == sorted(rates[3:], reverse=True)
+
+
+def own_memory() -> int:
+    """Bytes that this process has of its own."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split("RssAnon:")[1].split()[0])
+
+
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="what other systems do with freed memory is theirs"
+)
+def test_freed_memory_is_given_back(tmp_path: Path) -> None:
+    """Even where what is left of it lies in pieces between what is still needed."""
+    blocks = [bytearray(b"x" * 65_536) for _ in range(3_000)]
+    kept = blocks[::50]
+    whole = own_memory()
+    del blocks
+    held = own_memory()
+    assert whole - held < 50_000_000  # the premise: of 200 MB, the allocator keeps most
+    run(new_model(), tmp_path)
+    assert held - own_memory() > 100_000_000
+    assert len(kept) == 60
