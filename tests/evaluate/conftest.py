@@ -12,7 +12,7 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Whitespace
 
 from firth.evaluate import models, readers
-from firth.run import pretrained
+from firth.run import model_files
 
 WORDS = "a the ship sea storm sailed left harbour red old captain it was"
 VOCABULARY = WORDS.split()
@@ -99,5 +99,5 @@ def vectors_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits for a network: the hub is out of reach unless a test says otherwise."""
-    for module in (readers, models, pretrained):
+    for module in (readers, models, model_files):
         monkeypatch.setattr(module, "hub_is_reachable", lambda: False)

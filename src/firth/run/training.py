@@ -28,8 +28,8 @@ from firth.run.tensors import read_state, write_tensors
 
 BETAS = (0.9, 0.999)
 """Adam's (Sun et al., §3.2.2)."""
-_TRIM_STEPS = 10
-"""Steps after which freed memory is given back: after each it takes a tenth longer."""
+_TRIM_STEPS = 3
+"""Steps after which freed memory is given back: after each one, a training takes a tenth longer."""
 Batch = TypeVar("Batch")
 History = list[dict[str, float]]
 """One entry each `report_steps`: {"step", "loss"}, and what the evaluation added."""
