@@ -45,6 +45,21 @@ def test_equals_the_plain_way(
     assert (np.diff(found.counts) <= 0).all()
 
 
+def test_of_a_large_vocabulary_the_most_frequent_are_kept(trained_run: Path) -> None:
+    """What is beyond it is left out as a rare word is; of words equally frequent the first of the
+    alphabet stay."""
+    run = Run.open(trained_run)
+    whole = read_sentences(run, WordSection())
+    equal = np.flatnonzero(np.diff(whole.counts) == 0)
+    assert len(equal), "premise: a tie to cut through"
+    most = int(equal[0]) + 1
+    assert whole.vocabulary[most - 1] < whole.vocabulary[most]
+    found = read_sentences(run, WordSection(vocabulary=most))
+    assert found.vocabulary == whole.vocabulary[:most]
+    assert (found.counts == whole.counts[:most]).all()
+    assert found.pieces.tolist() == whole.pieces[whole.pieces < most].tolist()
+
+
 def test_gather_is_slicing(trained_run: Path) -> None:
     """Chosen sentences one after the other, repeats included."""
     found = read_sentences(Run.open(trained_run), WordSection(min_count=1))

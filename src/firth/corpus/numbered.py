@@ -69,6 +69,8 @@ class WordSentences:
 def read_sentences(run: Run, section: WordSection) -> WordSentences:
     """Read a run's corpus: lowercased words, stemmed, rare ones dropped, long sentences cut.
 
+    Of words equally frequent, the first of the alphabet are kept.
+
     Memory holds four bytes a word of the corpus, and some forty a sentence.
 
     Raises:
@@ -86,7 +88,7 @@ def read_sentences(run: Run, section: WordSection) -> WordSentences:
             lengths.append(len(found))
     types = np.frombuffer(pieces, np.int32)
     vocabulary, counts, number_of = _vocabulary(
-        stems(list(numbers), section.stemmer), types, section.min_count
+        stems(list(numbers), section.stemmer), types, section
     )
     if not vocabulary:
         raise InputError(
@@ -99,14 +101,14 @@ def read_sentences(run: Run, section: WordSection) -> WordSentences:
 
 
 def _vocabulary(
-    stemmed: list[str], types: npt.NDArray[np.int32], min_count: int
+    stemmed: list[str], types: npt.NDArray[np.int32], section: WordSection
 ) -> tuple[tuple[str, ...], Ints, npt.NDArray[np.int32]]:
     """Words kept, their counts, and the number of each type's word, -1 where it is dropped.
 
     Args:
         stemmed: The stem of each type.
         types: Of all words of the corpus.
-        min_count: Fewest occurrences of a word that is kept.
+        section: Fewest occurrences of a word that is kept, and most words.
     """
     names = sorted(set(stemmed))
     if not names:
@@ -119,7 +121,7 @@ def _vocabulary(
     counts = np.zeros(len(names), np.int64)
     np.add.at(counts, name_of, seen)
     order = np.argsort(-counts, kind="stable")
-    order = order[counts[order] >= min_count]
+    order = order[counts[order] >= section.min_count][: section.vocabulary]
     number = np.full(len(names), -1, np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
     return tuple(names[n] for n in order.tolist()), counts[order], number[name_of]

@@ -74,6 +74,8 @@ class WordSection(Section):
     stemmer: Stemmer = Stemmer.PORTER
     min_count: Count = 5
     """Words seen less often are dropped."""
+    vocabulary: Count = 100_000
+    """Words kept at most, the most frequent: each step of a training passes over all of them."""
     max_words: Count = 120
     """A longer sentence is cut into pieces of this many words, which follow one another."""
     dimensions: Count = 100
