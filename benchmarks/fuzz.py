@@ -1,18 +1,21 @@
 """Readers and loaders, given what nobody would write: damaged files, by the thousand.
 
-    python benchmarks/fuzz.py [TARGET …] [--inputs 1000] [--seed 13] [--out FILE]
+    python benchmarks/fuzz.py [TARGET …] [--inputs 1000] [--seed 13] [--guided] [--out FILE]
 
 Each target is a file that firth reads, whole, and the function that reads it. Hypothesis changes
 its bytes (bits flipped, pieces cut out, doubled or put in, numbers replaced by the largest, the
 file cut off) or writes bytes of its own, and the function is called: it may answer, or raise a
-`FirthError`. What firth wrote itself may raise anything that the check of its stage's bytes
-explains, as the command line does (`firth.run.stage.handed_damage`).
+`FirthError`. With `--guided` atheris changes them, and goes on from those that reached a line of
+firth that no other had (`pip install atheris`, which not every system has). What firth wrote
+itself may raise anything that the check of its stage's bytes explains, as the command line does
+(`firth.run.stage.handed_damage`).
 
 Anything else is a failure: another error, more than ten seconds of clock, 500 MB more memory, a
 signal (each target has a process of its own), a file outside the target's folder read by name.
 """
 
 import argparse
+import gc
 import gzip
 import json
 import os
@@ -29,7 +32,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, NoReturn
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
@@ -603,10 +607,25 @@ def at_most(seconds: int) -> Iterator[None]:
         signal.alarm(0)
 
 
-def fuzz(target: Target, inputs: int, seed: int) -> Counter[str]:
-    """Read so many changed files; outcome → how often. Raises what is a failure."""
+def outcome(target: Target, content: bytes) -> str:
+    """What reading a file of this content comes to. Raises what is a failure."""
     from firth.run.stage import handed_damage
 
+    target.path.write_bytes(content)
+    try:
+        with at_most(SECONDS):
+            target.read()
+        return "read"
+    except FirthError:
+        return "one message"
+    except Exception:
+        if not (target.own and handed_damage()):
+            raise
+        return "named as damaged"
+
+
+def fuzz(target: Target, inputs: int, seed: int) -> Counter[str]:
+    """Read so many changed files; outcome → how often. Raises what is a failure."""
     outcomes: Counter[str] = Counter()
     before = _memory()
 
@@ -615,17 +634,7 @@ def fuzz(target: Target, inputs: int, seed: int) -> Counter[str]:
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(changed(target.content, target.same_size))
     def one(content: bytes) -> None:
-        target.path.write_bytes(content)
-        try:
-            with at_most(SECONDS):
-                target.read()
-            outcomes["read"] += 1
-        except FirthError:
-            outcomes["one message"] += 1
-        except Exception:
-            if not (target.own and handed_damage()):
-                raise
-            outcomes["named as damaged"] += 1
+        outcomes[outcome(target, content)] += 1
 
     target.path.write_bytes(target.content)
     target.read()  # the premise
@@ -633,30 +642,84 @@ def fuzz(target: Target, inputs: int, seed: int) -> Counter[str]:
         one()
     finally:
         target.path.write_bytes(target.content)
+    _bounded(before)
+    return outcomes
+
+
+def guided(
+    target: Target, inputs: int, seed: int, tell: Callable[[dict[str, Any]], NoReturn]
+) -> NoReturn:
+    """`fuzz` by atheris, which never comes back: `tell` is to end the process."""
+    import atheris
+
+    target.path.write_bytes(target.content)
+    target.read()  # the premise, and what it imports
+    before, outcomes = _memory(), Counter[str]()
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType) and str(each.__module__).startswith("firth."):
+            atheris.instrument_func(each)
+
+    def one(content: bytes) -> None:
+        if target.same_size:
+            size = len(target.content)
+            content = content[:size] + target.content[len(content) :]
+        try:
+            outcomes[outcome(target, content)] += 1
+            _bounded(before)
+        except BaseException as error:  # noqa: BLE001
+            tell(failure(error))
+        if outcomes.total() >= inputs:
+            tell({"outcomes": dict(outcomes)})
+
+    with tempfile.TemporaryDirectory() as seeds:
+        (Path(seeds) / "whole").write_bytes(target.content)
+        longest = max(2 * len(target.content), 4096)
+        options = (
+            "-verbosity=0",
+            "-timeout=0",
+            "-rss_limit_mb=0",
+            f"-seed={seed}",
+            f"-max_len={longest}",
+        )
+        atheris.Setup(["fuzz", *options, f"-artifact_prefix={seeds}/", seeds], one)
+        atheris.Fuzz()
+    raise AssertionError("atheris came back")
+
+
+def _bounded(before: int) -> None:
     if (more := _memory() - before) > MORE_MEMORY:
         raise MemoryError(f"{more >> 20} MiB more")
-    return outcomes
 
 
 def _memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def apart(target: Target, inputs: int, seed: int) -> dict[str, Any]:
-    """`fuzz` in a process of its own; what it found."""
+def failure(error: BaseException) -> dict[str, Any]:
+    """What is told of it."""
+    error.__notes__ = [note[:300] for note in getattr(error, "__notes__", ())]
+    return {"failure": "".join(traceback.format_exception(error))[-3000:]}
+
+
+def apart(target: Target, inputs: int, seed: int, by_atheris: bool) -> dict[str, Any]:
+    """`fuzz`, or `guided`, in a process of its own; what it found."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         # Room for what libraries reserve, and an end for what asks for all there is.
         size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (size + 4 * MORE_MEMORY, resource.RLIM_INFINITY))
+
+        def tell(found: dict[str, Any]) -> NoReturn:
+            os.write(writing, json.dumps(found).encode()[:60_000])
+            os._exit(0)
+
         try:
-            found: dict[str, Any] = {"outcomes": dict(fuzz(target, inputs, seed))}
+            if by_atheris:
+                guided(target, inputs, seed, tell)
+            tell({"outcomes": dict(fuzz(target, inputs, seed))})
         except BaseException as error:  # noqa: BLE001
-            error.__notes__ = [note[:300] for note in getattr(error, "__notes__", ())]
-            found = {"failure": traceback.format_exc()[-3000:]}
-        os.write(writing, json.dumps(found).encode()[:60_000])
-        os._exit(0)
+            tell(failure(error))
     os.close(writing)
     _, status, used = os.wait4(pid, 0)
     told = os.read(reading, 1 << 16)
@@ -673,6 +736,7 @@ def main() -> None:
     parser.add_argument("targets", nargs="*", help="Parts of names.")
     parser.add_argument("--inputs", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=13)
+    parser.add_argument("--guided", action="store_true", help="By atheris.")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     folder, rows = Path(tempfile.mkdtemp()).resolve(), []
@@ -683,7 +747,7 @@ def main() -> None:
     for target in targets(folder):
         if asked.targets and not any(part in target.name for part in asked.targets):
             continue
-        row = apart(target, asked.inputs, asked.seed)
+        row = apart(target, asked.inputs, asked.seed, asked.guided)
         rows.append(row)
         told = ", ".join(f"{n:,} {name}" for name, n in sorted(row.get("outcomes", {}).items()))
         say(f"{row['target']:34} {row['seconds']:6.1f} s  {told or row['failure']}")

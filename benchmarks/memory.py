@@ -144,13 +144,14 @@ def number_words(size: int) -> Callable[[], object]:
     import numpy as np
 
     from firth.corpus.numbered import _cut, _vocabulary
+    from firth.corpus.settings import WordSection
 
     drawn = np.random.default_rng(0).zipf(1.5, size) % 5_000
     pieces = array("i")
     pieces.frombytes(drawn.astype(np.int32).tobytes())
     types, lengths = np.frombuffer(pieces, np.int32), np.full(size // 20, 20, np.int32)
     names = [f"w{number}" for number in range(5_000)]
-    return lambda: _cut(types, lengths, _vocabulary(names, types, 2)[2], 120)
+    return lambda: _cut(types, lengths, _vocabulary(names, types, WordSection(min_count=2))[2], 120)
 
 
 def number_files(size: int) -> Callable[[], object]:
