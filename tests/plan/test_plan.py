@@ -43,7 +43,7 @@ def made_up(words: float) -> Probe:
         CONFIG,
         {
             CORPUS: Cost(2 + PER_WORD * words, 0, round(6 * words), 1 << 29),
-            CONTEXT: Cost(training, 0, round(1e6 + 800 * size.stems), 1 << 30),
+            CONTEXT: Cost(training, 0, round(1e6 + 800 * amounts[Unit.VECTORS]), 1 << 30),
             HARVEST: Cost(5 + PER_PAIR * size.pairs, 0, round(200 * size.pairs), 1 << 29),
             INDEX: Cost(1 + PER_SENTENCE * size.sentences, 0, 1 << 20, 1 << 29),
         },
@@ -84,6 +84,16 @@ def test_memory_is_what_the_probe_had_and_what_is_known() -> None:
     )
     grown = context[1].memory.at(context[1].amounts) - context[0].memory.at(context[0].amounts)
     assert grown == pytest.approx(added)
+
+
+def test_words_that_learn_stop_growing() -> None:
+    """Beyond `context.bag.vocabulary` twice the text is twice the updates, and no more memory for
+    words' vectors, while there are ever more different stems."""
+    one, two = (sized(words).amounts(CONFIG) for words in (1e9, 2e9))
+    most = CONFIG.context.bag.vocabulary
+    assert most < one[Unit.STEMS] < two[Unit.STEMS], "premise"
+    assert one[Unit.VECTORS] == two[Unit.VECTORS] == most
+    assert two[Unit.UPDATES] == pytest.approx(2 * one[Unit.UPDATES], rel=1e-3)
 
 
 def test_machines_share_what_can_be_shared() -> None:

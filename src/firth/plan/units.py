@@ -39,7 +39,8 @@ class Unit(StrEnum):
     ASKED = "questions of the check"
     COMPARED = "comparisons of sentences in training"
     UPDATES = "updates of word vectors"
-    STEMS = "stems with a vector"
+    STEMS = "stems"
+    VECTORS = "stems with a vector"
     CONTEXTS = "contexts"
     ADAPTING = "steps of adapting"
     COHERING = "steps of the coherence model"
@@ -58,7 +59,7 @@ class Size:
 
     Attributes:
         documents, sentences, words: Of the corpus; held-out documents aside.
-        stems: That get a vector.
+        stems: That occur often enough to get a vector.
         pieces: Rows of a static Surrogate's table.
         pairs: That are harvested.
     """
@@ -75,6 +76,7 @@ class Size:
         bag, taught = config.context.bag, min(self.sentences, config.surrogate.sentences)
         steps = max(1.0, (self.sentences - self.documents) // bag.batch)
         epochs = bag.epochs or enough_epochs(int(steps))
+        vectors = min(self.stems, bag.vocabulary)
         aside = self.sentences / (config.corpus.held_out - 1) if config.corpus.held_out else 0
         return {
             Unit.WORDS: self.words,
@@ -83,8 +85,9 @@ class Size:
             Unit.READ: min(self.sentences, MAX_SENTENCES),
             Unit.ASKED: min(aside, config.check.items),
             Unit.COMPARED: epochs * steps * bag.batch**2,
-            Unit.UPDATES: epochs * steps * self.stems,
+            Unit.UPDATES: epochs * steps * vectors,
             Unit.STEMS: self.stems,
+            Unit.VECTORS: vectors,
             Unit.CONTEXTS: min(self.sentences, _contexts(config)),
             Unit.ADAPTING: config.context.tune.steps,
             Unit.COHERING: config.coherence.steps,
@@ -152,9 +155,9 @@ def work_of(stage: Stage, config: Config) -> Work:
         GENERATOR.name: Work((Unit.GENERATING,), (), {Unit.SENTENCES: 40}, accelerated=True),
         CONTEXT.name: Work(
             (Unit.WORDS, Unit.COMPARED, Unit.UPDATES, *adapting),
-            (Unit.STEMS, Unit.CONTEXTS),
+            (Unit.VECTORS, Unit.CONTEXTS),
             # A word's number; bounds, document and file of a sentence, and the order of an epoch.
-            {Unit.WORDS: 4, Unit.SENTENCES: 56, Unit.STEMS: _ADAM * vector + 500},
+            {Unit.WORDS: 4, Unit.SENTENCES: 56, Unit.VECTORS: _ADAM * vector + 500},
             accelerated=pretrained,
         ),
         THEMES.name: Work((Unit.CONTEXTS,), (Unit.CONTEXTS,)),
