@@ -724,6 +724,7 @@ def apart(target: Target, inputs: int, seed: int, by_atheris: bool) -> dict[str,
     _, status, used = os.wait4(pid, 0)
     told = os.read(reading, 1 << 16)
     os.close(reading)
+    target.path.write_bytes(target.content)  # what else is read beside it is to be whole
     found = (
         json.loads(told) if told else {"failure": f"ended with {os.waitstatus_to_exitcode(status)}"}
     )

@@ -252,3 +252,16 @@ def test_a_damaged_tokenizer_is_one_message(tiny_static: Path, tmp_path: Path) -
     (folder / "tokenizer.json").write_bytes(b"")
     with pytest.raises(InputError, match="cannot be opened: EOF while parsing"):
         open_encoder(str(folder))
+
+
+def test_a_table_of_another_tokenizer_is_refused(tiny_static: Path, tmp_path: Path) -> None:
+    """When it is opened, and not when a sentence has a word beyond its table."""
+    from safetensors.numpy import load_file, save_file
+
+    folder = Path(shutil.copytree(tiny_static, tmp_path / "model"))
+    weights = folder / "model.safetensors"
+    table = load_file(weights)["embedding.weight"]
+    save_file({"embedding.weight": table[:-1].copy()}, weights)
+    last = len(table) - 1
+    with pytest.raises(InputError, match=f"up to {last}, and its table .*{last - 1}:"):
+        open_encoder(str(folder))

@@ -80,10 +80,29 @@ def open_encoder(
         model = SentenceTransformer(
             str(folder), model_kwargs=options, local_files_only=True, device=_chosen(device)
         )
+        _need_rows(model, name)
         _need_pooling(model, name)
         return model if pooling in (None, Pooling.MEAN) else _repooled(model, pooling)
 
     return _opened(name, "a sentence encoder, such as roberta-base", load)
+
+
+def _need_rows(model: "SentenceTransformer", name: str) -> None:
+    """Raise `InputError` unless each word of a static model has a row in its table."""
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    first: Any = model[0]
+    if not isinstance(first, StaticEmbedding):
+        return
+    most, rows = (
+        max(first.tokenizer.get_vocab().values(), default=-1),
+        first.embedding.num_embeddings,
+    )
+    if most >= rows:
+        raise InputError(
+            f"{name}: its tokenizer numbers words up to {most:,}, and its table has rows up to "
+            f"{rows - 1:,}: they are not of one model"
+        )
 
 
 def _need_pooling(model: "SentenceTransformer", name: str) -> None:

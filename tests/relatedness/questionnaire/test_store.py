@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -354,7 +355,8 @@ def test_other_files_are_refused(folder: Path) -> None:
 
 
 def test_a_damaged_file(folder: Path) -> None:
-    """One message, and no answer of it: a page of nonsense, and settings that are none."""
+    """One message, and no answer of it: a page of nonsense, a text that is none, and settings that
+    are none."""
     whole = folder / "db"
     Store.create(whole, small()).close()
     Store.open(whole).close()
@@ -364,6 +366,11 @@ def test_a_damaged_file(folder: Path) -> None:
     torn.write_bytes(data[:-4096] + b"\xff" * 4096)
     with pytest.raises(InputError, match="cannot be opened"):
         Store.open(torn)
+    shutil.copy(whole, other := folder / "other.db")
+    with closing(sqlite3.connect(other)) as connection, connection:
+        connection.execute("UPDATE items SET texts = CAST(x'5b22ff225d' AS TEXT)")
+    with pytest.raises(InputError, match=r"cannot be opened .*UTF-8"):
+        Store.open(other)
     with closing(sqlite3.connect(whole)) as connection, connection:
         connection.execute("UPDATE meta SET value = '[]' WHERE key = 'settings'")
     with pytest.raises(InputError, match="settings are damaged"):

@@ -420,6 +420,10 @@ def _look_at(path: Path) -> bool:
                 (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
                 if state != "ok":
                     raise sqlite3.DatabaseError(state)
+                for table in names:  # the check does not decode texts
+                    quoted = table.replace('"', '""')
+                    for _ in connection.execute(f'SELECT * FROM "{quoted}"'):
+                        pass
     except sqlite3.Error as error:
         raise InputError(f"{path}: cannot be opened as a questionnaire ({error})") from error
     if names and found != _SCHEMA:
