@@ -20,7 +20,7 @@ from typing import Any
 
 from firth.pipeline import STEPS
 from firth.plan.plan import predict
-from firth.plan.probe import Probe, Sample, build_part, draw, probes
+from firth.plan.probe import Cost, Probe, Sample, build_part, draw, probes
 from firth.run import progress
 from firth.run.config import Config
 from firth.run.screen import say
@@ -28,8 +28,12 @@ from firth.run.screen import say
 
 def by_processor(probe: Probe) -> Probe:
     """With seconds of processor in place of those by the clock."""
-    costs = {stage: replace(cost, seconds=cost.processor) for stage, cost in probe.costs.items()}
-    return replace(probe, costs=costs)
+
+    def busy(cost: Cost) -> Cost:
+        return replace(cost, seconds=cost.processor)
+
+    costs = {stage: busy(cost) for stage, cost in probe.costs.items()}
+    return replace(probe, counting=busy(probe.counting), costs=costs)
 
 
 def compared(given: argparse.Namespace) -> dict[str, Any]:

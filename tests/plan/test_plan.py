@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import tiny_settings
 from typer.testing import CliRunner
 
+from firth.check import CHECK
 from firth.cli.main import app
 from firth.context import CONTEXT
 from firth.corpus import CORPUS
@@ -25,12 +26,13 @@ from firth.run.run import Run
 from firth.surrogate import SURROGATE
 
 CONFIG = Config()
-PER_WORD, PER_UPDATE, PER_PAIR, PER_SENTENCE = 2e-6, 1e-9, 3e-4, 4e-5
+PER_WORD, PER_COUNT, PER_UPDATE, PER_PAIR, PER_SENTENCE = 2e-6, 4e-7, 1e-9, 3e-4, 4e-5
 
 
 def sized(words: float) -> Size:
     """Documents of 500 words, sentences of 20, and words that grow more slowly than text."""
-    return Size(words / 500, words / 20, words, 30 * words**0.5, 40 * words**0.5, words / 100)
+    vocabulary = 30 * words**0.5, 40 * words**0.5, 7_000
+    return Size(words / 500, words / 20, words, *vocabulary, words / 100)
 
 
 def made_up(words: float) -> Probe:
@@ -41,10 +43,12 @@ def made_up(words: float) -> Probe:
     return Probe(
         size,
         CONFIG,
+        Cost(PER_COUNT * words, 0, 0, 1 << 29),
         {
             CORPUS: Cost(2 + PER_WORD * words, 0, round(6 * words), 1 << 29),
             CONTEXT: Cost(training, 0, round(1e6 + 800 * amounts[Unit.VECTORS]), 1 << 30),
             HARVEST: Cost(5 + PER_PAIR * size.pairs, 0, round(200 * size.pairs), 1 << 29),
+            SURROGATE: Cost(2 + PER_COUNT * words + 1e-4 * amounts[Unit.ROWS], 0, 1 << 20, 1 << 30),
             INDEX: Cost(1 + PER_SENTENCE * size.sentences, 0, 1 << 20, 1 << 29),
         },
     )
@@ -61,11 +65,14 @@ def test_a_plan_is_what_the_lines_say(times: float) -> None:
     found, wanted = planned(times), made_up(times * 4e5)
     assert found.size.words == times * 4e5
     assert found.size.stems == pytest.approx(wanted.size.stems, rel=1e-6)
-    corpus, context, harvest, index = found.stages
+    corpus, context, harvest, surrogate, index = found.stages
     assert corpus.seconds(1) == pytest.approx(wanted.costs[CORPUS].seconds, rel=0.01)
     assert corpus.disk.at(corpus.amounts) == pytest.approx(wanted.costs[CORPUS].disk, rel=0.01)
     assert context.seconds(1) == pytest.approx(wanted.costs[CONTEXT].seconds, rel=0.01)
     assert context.disk.at(context.amounts) == pytest.approx(wanted.costs[CONTEXT].disk, rel=0.01)
+    counting = surrogate.time.each[Unit.WORDS] * surrogate.amounts[Unit.WORDS]
+    assert counting == pytest.approx(PER_COUNT * times * 4e5)
+    assert surrogate.seconds(1) - counting < 2.1 + 1e-4 * surrogate.amounts[Unit.ROWS]
     assert index.seconds(1) == pytest.approx(wanted.costs[INDEX].seconds, rel=0.01)
     assert harvest.seconds(1) == pytest.approx(5 + PER_PAIR * 1e8, rel=0.01)
     assert found.seconds == pytest.approx(sum(stage.seconds(1) for stage in found.stages))
@@ -94,6 +101,18 @@ def test_words_that_learn_stop_growing() -> None:
     assert most < one[Unit.STEMS] < two[Unit.STEMS], "premise"
     assert one[Unit.VECTORS] == two[Unit.VECTORS] == most
     assert two[Unit.UPDATES] == pytest.approx(2 * one[Unit.UPDATES], rel=1e-3)
+
+
+def test_questions_and_a_card_stop_growing() -> None:
+    """The check tries so many sentences, a Surrogate is judged by so many, and its card by so many:
+    a hundred times the text is no more of any."""
+    small, one, two = (sized(words).amounts(CONFIG) for words in (1e5, 1e9, 1e11))
+    for unit in (Unit.TRIED, Unit.JUDGED, Unit.DRAWN):
+        assert small[unit] < one[unit], "premise"
+        assert one[unit] == pytest.approx(two[unit], rel=1e-3)
+    for stage in (CHECK, SURROGATE):
+        assert Unit.WORDS not in work_of(stage, CONFIG).time
+    assert work_of(SURROGATE, CONFIG).counts
 
 
 def test_machines_share_what_can_be_shared() -> None:
@@ -126,8 +145,7 @@ def test_capped_work_stops_growing() -> None:
     """A teacher reads so many sentences, whatever the corpus has; a table has so many rows."""
     small, large = (sized(words).amounts(CONFIG) for words in (1e6, 1e11))
     assert small[Unit.TAUGHT] < large[Unit.TAUGHT] == CONFIG.surrogate.sentences
-    rows = CONFIG.surrogate.vocabulary + 2 * CONFIG.tokenizer.vocabulary
-    assert large[Unit.PIECES] == rows
+    assert large[Unit.ROWS] == CONFIG.surrogate.vocabulary + sized(1e11).pieces
 
 
 @pytest.mark.parametrize(
@@ -189,7 +207,9 @@ def test_a_probe_builds_every_stage(small: Config, tmp_path: Path) -> None:
         assert {stage.name for stage in part.costs} == wanted
         assert all(cost.seconds > 0 and cost.disk > 0 for cost in part.costs.values())
         assert all(cost.memory > 1 << 24 for cost in part.costs.values())
+        assert part.counting.seconds > 0
         assert part.size.stems > 10
+        assert part.size.whole > 10
         assert part.size.pieces > 10
     assert found[0].size.words < found[1].size.words < sample.words  # some are held out
     assert found[1].size.pairs == found[1].config.harvest.pairs

@@ -28,7 +28,7 @@ _CROP = 2
 """Sentences of a crop; a paragraph of twice as many has two that do not overlap."""
 _POOL = 500
 """Sentences from which edits may take names and numbers."""
-_TRIED = 10
+TRIED = 10
 """Sentences asked for edits, as a multiple of the items wanted: some kinds are rare."""
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -134,7 +134,7 @@ class _Maker:
         rng = np.random.default_rng(derive_seed(self._seed, "check", "pool"))
         size = min(_POOL, len(self._usual))
         pool = self._corpus.texts(rng.choice(self._usual, size, replace=False) if size else [])
-        for start, document in islice(self._rounds(self._usual), _TRIED * self._config.items):
+        for start, document in islice(self._rounds(self._usual), TRIED * self._config.items):
             rng = self._rng("edit", document, start)
             sentence = self._corpus.text(start)
             for edit in edits_of(sentence, [text for text in pool if text != sentence], rng):

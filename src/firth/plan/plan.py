@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from firth.pipeline import check
 from firth.plan.cost import Growth, Line
 from firth.plan.probe import Probe, Sample, draw, probes
@@ -258,9 +260,9 @@ def predict(
     """
     last, sizes = found[-1], [probe.size.words for probe in found]
     words = times * last.size.words
-    stems, pieces = (
+    stems, whole = (
         Growth.fit(sizes, [getattr(probe.size, name) for probe in found]).at(words)
-        for name in ("stems", "pieces")
+        for name in ("stems", "whole")
     )
     size = replace(
         last.size,
@@ -268,7 +270,7 @@ def predict(
         sentences=times * last.size.sentences,
         words=words,
         stems=stems,
-        pieces=pieces if times > 1 else last.size.pieces,
+        whole=whole if times > 1 else last.size.whole,
         pairs=(pairs or config.harvest.pairs) if last.size.pairs else 0,
     )
     amounts = size.amounts(config)
@@ -283,7 +285,12 @@ def predict(
 
         held = sum(value * probed[-1][unit] for unit, value in work.memory.items())
         memory = Line(max(0.0, costs[-1].memory - held), work.memory)
-        time = line(work.time, [cost.seconds for cost in costs])
+        each = last.counting.seconds / last.size.words if work.counts else 0.0
+        counting = [each * size for size in sizes]
+        seconds = np.array([cost.seconds for cost in costs]) - counting
+        time = line(work.time, seconds.clip(0.0).tolist())
+        if each:
+            time = replace(time, each={**time.each, Unit.WORDS: each})
         disk = line(work.disk, [cost.disk for cost in costs])
         stages.append(Planned(stage.name, work, amounts, time, disk, memory))
     took = sum(cost.seconds for probe in found for cost in probe.costs.values())

@@ -5,12 +5,12 @@ import json
 import resource
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.inputs import HUB, Source, resolve_inputs
 from firth.corpus.read import read_source
 from firth.corpus.records import Record
+from firth.corpus.statistics import fit_idf_on_run
 from firth.evaluate import EVALUATION
 from firth.harvest import HARVEST
-from firth.lexical.words import words
+from firth.lexical.tfidf import Idf
+from firth.lexical.words import Stemmer, words
 from firth.origin.settings import Method
 from firth.paper.retrieve import RETRIEVE
 from firth.pipeline import STEPS, Step, needed
@@ -35,6 +37,7 @@ from firth.run.seeds import derive_seed
 from firth.run.stage import Stage
 from firth.surrogate import SURROGATE
 from firth.surrogate.settings import BaseKind
+from firth.surrogate.start import frequent_words
 
 PARTS = (
     (1 / 16, 1 / 8, 1), (1 / 8, 1 / 8, 16), (1 / 4, 1 / 8, 1), (1 / 2, 1 / 2, 16), (1.0, 1 / 4, 1)
@@ -49,6 +52,7 @@ harvested."""
 PRINTED_STEPS, PRINTED_CONTEXTS, PRINTED_PAIRS = 40, 32, 30
 """The same for Origin as printed, which takes seconds a step and a pair: steps of each training,
 contexts of a sentence. All parts have as few pairs as a harvest can have."""
+Done = TypeVar("Done")
 _LOOKED_AT = 1 << 28
 """Bytes of the inputs that are looked at, shared evenly among files."""
 
@@ -76,11 +80,13 @@ class Probe:
     Attributes:
         size: Of the part.
         config: It was built with.
+        counting: Its words, all of them.
         costs: Stage → its cost, in order.
     """
 
     size: Size
     config: Config
+    counting: Cost
     costs: dict[Stage, Cost]
 
 
@@ -208,8 +214,10 @@ def build_part(
     settings = config.model_copy(update={"corpus": config.corpus.model_copy(update=corpus)})
     run = Run.create(folder / "run", settings)
     with silenced():
-        costs = {step.stage: _build(step, run) for step in steps}
-    return Probe(_size(run), settings, costs)
+        done = {step.stage: _done(run.path / step.stage.name, step.build, run) for step in steps}
+    counted, counting = _done(run.folder(CORPUS), fit_idf_on_run, run, Stemmer.NONE)
+    costs = {stage: cost for stage, (_, cost) in done.items()}
+    return Probe(_size(run, counted), settings, counting, costs)
 
 
 def _part(sample: Sample, share: float) -> Sequence[tuple[str, str]]:
@@ -251,13 +259,15 @@ def _smaller(config: Config, share: float, finer: float) -> Config:
     )
 
 
-def _build(step: Step, run: Run) -> Cost:
+def _done(folder: Path, work: Callable[..., Done], *given: object) -> tuple[Done, Cost]:
+    """What some work on a folder gave, and took."""
     _forget_peak()
     before, busy = perf_counter(), process_time()
-    step.build(run)
+    result = work(*given)
     seconds, processor = perf_counter() - before, process_time() - busy
-    files = (run.path / step.stage.name).rglob("*")
-    return Cost(seconds, processor, sum(f.stat().st_size for f in files if f.is_file()), _peak())
+    files = folder.rglob("*")
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    return result, Cost(seconds, processor, size, _peak())
 
 
 def _forget_peak() -> None:
@@ -276,18 +286,20 @@ def _peak() -> int:
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
-def _size(run: Run) -> Size:
+def _size(run: Run, counted: Idf) -> Size:
     """What was made of a part."""
     summary = run.manifest(CORPUS).summary
-    stems = pieces = 0
+    stems = whole = rows = 0
     if run.has(CONTEXT):
         stems = run.manifest(CONTEXT).summary["words"]["vocabulary"]
     if run.has(SURROGATE) and run.config.surrogate.kind is BaseKind.STATIC:
         from safetensors import safe_open
 
         with safe_open(run.folder(SURROGATE) / "model.safetensors", framework="np") as weights:
-            pieces = weights.get_slice("embedding.weight").get_shape()[0]
+            rows = weights.get_slice("embedding.weight").get_shape()[0]
+        how = run.config.surrogate
+        whole = len(frequent_words(counted.frequencies, how.vocabulary, how.min_sentences))
     return Size(
-        summary["documents"], len(Corpus.open(run)), summary["words"], stems, pieces,
+        summary["documents"], len(Corpus.open(run)), summary["words"], stems, whole, rows - whole,
         run.config.harvest.pairs if run.has(HARVEST) else 0,
     )  # fmt: skip

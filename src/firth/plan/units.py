@@ -7,8 +7,10 @@ unit is known of the code, for a small probe cannot tell it from what libraries 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import exp
 
 from firth.check import CHECK
+from firth.check.items import TRIED
 from firth.context import ADAPT, CONTEXT, THEMES
 from firth.context.bag import enough_epochs
 from firth.context.build import SAMPLE, chosen_encoder
@@ -26,7 +28,9 @@ from firth.run.config import Config
 from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.surrogate import SURROGATE, TEACHER
+from firth.surrogate.meaning import DRAWN
 from firth.surrogate.settings import BaseKind, Way
+from firth.surrogate.teacher import held_out
 from firth.surrogate.way import way_of
 
 
@@ -36,6 +40,7 @@ class Unit(StrEnum):
     WORDS = "words"
     SENTENCES = "sentences"
     READ = "sentences that the tokenizer reads"
+    TRIED = "sentences tried for the check"
     ASKED = "questions of the check"
     COMPARED = "comparisons of sentences in training"
     UPDATES = "updates of word vectors"
@@ -47,7 +52,9 @@ class Unit(StrEnum):
     GENERATING = "steps of the generator"
     TAUGHT = "sentences of the teacher"
     SHOWN = "sentences learned from"
-    PIECES = "rows of the table"
+    JUDGED = "pairs of held-out sentences"
+    DRAWN = "sentences drawn for the card"
+    ROWS = "rows of the table"
     PAIRS = "pairs"
     FITS = "sentences fitted into contexts"
     LEARNED = "pairs learned from"
@@ -60,7 +67,8 @@ class Size:
     Attributes:
         documents, sentences, words: Of the corpus; held-out documents aside.
         stems: That occur often enough to get a vector.
-        pieces: Rows of a static Surrogate's table.
+        whole: Words with a row in a static Surrogate's table.
+        pieces: Its other rows, by which it spells words.
         pairs: That are harvested.
     """
 
@@ -68,6 +76,7 @@ class Size:
     sentences: float
     words: float
     stems: float = 0
+    whole: float = 0
     pieces: float = 0
     pairs: float = 0
 
@@ -83,6 +92,7 @@ class Size:
             Unit.SENTENCES: self.sentences,
             # Every n-th batch of a larger corpus, so that half of them at least are read.
             Unit.READ: min(self.sentences, MAX_SENTENCES),
+            Unit.TRIED: min(aside, TRIED * config.check.items),
             Unit.ASKED: min(aside, config.check.items),
             Unit.COMPARED: epochs * steps * bag.batch**2,
             Unit.UPDATES: epochs * steps * vectors,
@@ -94,14 +104,20 @@ class Size:
             Unit.GENERATING: config.generator.steps,
             Unit.TAUGHT: taught,
             Unit.SHOWN: taught * config.surrogate.passes(Way.MATRICES),
-            Unit.PIECES: min(
-                self.pieces, config.surrogate.vocabulary + 2 * config.tokenizer.vocabulary
-            ),
+            # Of dev and of test, each sentence with each.
+            Unit.JUDGED: 2 * held_out(int(taught)) ** 2,
+            # So many draws of any sentence: those that are drawn at all.
+            Unit.DRAWN: self.sentences * (1 - exp(-_CARD / max(1.0, self.sentences))),
+            Unit.ROWS: min(self.whole, config.surrogate.vocabulary) + self.pieces,
             Unit.PAIRS: self.pairs,
             # Each sentence of a pair into the contexts that it may have, and into the other's.
             Unit.FITS: 2 * self.pairs * (config.paper.shortlist + config.paper.contexts),
             Unit.LEARNED: self.pairs * config.surrogate.passes(Way.PAPER),
         }
+
+
+_CARD = 2 * sum(DRAWN.values())
+"""Sentences of the pairs by which a Surrogate's card says what its scores mean."""
 
 
 def _contexts(config: Config) -> int:
@@ -116,6 +132,8 @@ class Work:
     Attributes:
         time, disk: Units that its time and its files grow with.
         memory: Unit → bytes that it holds of each.
+        counts: Whether it counts the words of the corpus, too, so quickly that lines cannot find it
+            beside the rest of a probe: what a word takes there is measured by itself.
         parted: Whether machines can share it.
         accelerated: Whether it computes on an accelerator, where there is one.
     """
@@ -123,6 +141,7 @@ class Work:
     time: tuple[Unit, ...] = ()
     disk: tuple[Unit, ...] = ()
     memory: Mapping[Unit, float] = field(default_factory=dict)
+    counts: bool = False
     parted: bool = False
     accelerated: bool = False
 
@@ -142,11 +161,11 @@ def work_of(stage: Stage, config: Config) -> Work:
     paper = way_of(Run("plan", config)) is Way.PAPER
     learned = Unit.LEARNED if paper else Unit.SHOWN
     # The table and its copies, and the directions of n-grams, of which a piece has 2.4 to 2.6.
-    table = {Unit.PIECES: 6 * 4 * config.surrogate.chosen_dimensions} if static else {}
+    table = {Unit.ROWS: 6 * 4 * config.surrogate.chosen_dimensions} if static else {}
     return {
         CORPUS.name: Work((Unit.WORDS,), (Unit.WORDS,)),
         TOKENIZER.name: Work((Unit.READ,)),
-        CHECK.name: Work((Unit.WORDS,), (Unit.ASKED,)),
+        CHECK.name: Work((Unit.TRIED,), (Unit.ASKED,)),
         ADAPT.name: Work((Unit.ADAPTING,), accelerated=True),
         RETRIEVE.name: Work((Unit.WORDS,), (Unit.WORDS,), {Unit.SENTENCES: 2}),
         COHERENCE.name: Work(
@@ -176,10 +195,10 @@ def work_of(stage: Stage, config: Config) -> Work:
             accelerated=pretrained,
         ),
         SURROGATE.name: Work(
-            # A static start counts the words of the corpus.
-            (learned, *((Unit.WORDS, Unit.PIECES) if static else ())),
-            (Unit.PIECES,) if static else (),
+            (learned, Unit.JUDGED, *((Unit.ROWS, Unit.DRAWN) if static else ())),
+            (Unit.ROWS,) if static else (),
             {**table, **({Unit.LEARNED: 12} if paper else {})},
+            counts=static,
             accelerated=not static,
         ),
         # Stems pass through a file; rare ones are known here, too.

@@ -38,8 +38,7 @@ from firth.surrogate import TEACHER
 
 SHARD = 2_048
 """Sentences a file of vectors."""
-HELD_OUT = 1_000
-"""Sentences of dev and of test, at most; of few, a twentieth each."""
+_HELD_OUT = 1_000
 FEWEST = 60
 FEWEST_WORDS, MOST_WORDS = 3, 40
 _SENTENCES, _RECORD = "sentences.npy", "teacher.json"
@@ -141,10 +140,15 @@ class Teacher:
 
     def parts(self, learned: int | None) -> dict[str, Ints]:
         """Numbers of the sentences of `dev`, `test` and `train`, of these at most `learned`."""
-        size = min(HELD_OUT, len(self.texts) // 20)
+        size = held_out(len(self.texts))
         rows = np.arange(len(self.texts))
         end = None if learned is None else 2 * size + learned
         return {"dev": rows[:size], "test": rows[size : 2 * size], "train": rows[2 * size : end]}
+
+
+def held_out(count: int) -> int:
+    """How many of so many chosen sentences are dev, and how many test: a twentieth, or 1,000."""
+    return min(_HELD_OUT, count // 20)
 
 
 def _known(
