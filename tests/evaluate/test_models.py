@@ -224,6 +224,9 @@ def test_no_code_of_a_model_is_ever_run(
         def __init__(self, _: str, **arguments: object) -> None:
             given.update(arguments)
 
+        def __getitem__(self, module: int) -> None:
+            assert module == 0
+
         def preprocess(self, texts: list[str]) -> dict[str, torch.Tensor]:
             return {"sentence_embedding": torch.zeros(len(texts), 2)}
 
