@@ -1,14 +1,15 @@
 """A run built by a Ray cluster that loses workers and machines, beside the same by one process.
 
     python benchmarks/cluster.py CORPUS.jsonl WORK [--sentences 100000] [--pairs 20000] [--kills 3]
-        [--stages corpus harvest teacher index] [--seed 13] [--out FILE]
+        [--stages corpus harvest teacher index] [--teacher MODEL] [--seed 13] [--out FILE]
 
 The first documents of CORPUS (JSON lines, .gz too) that have so many sentences together become a
 run with Origin by word vectors, in this process alone. Then each of the stages that are done in
 shards is built anew on a real Ray cluster of two machines of one worker each, both of them here.
 When a share of its shards has come back, drawn by the seed for each kill, a worker that is at work
 then is sent SIGKILL; and after the last of those shares the second machine with all that it runs.
-All bytes of the stage are compared with those of one process.
+All bytes of the stage are compared with those of one process. (`teacher` has shards where a
+`--teacher` reads: the folder of an encoder; Origin by word vectors is no work.)
 
 Start it with OMP_NUM_THREADS=1, as Ray starts a worker.
 """
@@ -129,6 +130,7 @@ def compare(given: argparse.Namespace) -> list[dict[str, Any]]:
     config = {
         "corpus": {"inputs": [str(given.work / "documents.jsonl")]},
         "harvest": {"pairs": given.pairs},
+        "surrogate": {"teacher": given.teacher},
     }
     run = Run.create(given.work / "run", Config.parse(config, "cluster.py"))
     chosen = {*given.stages}
@@ -206,6 +208,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=100_000)
     parser.add_argument("--pairs", type=int, default=20_000)
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=list(STAGES))
+    parser.add_argument("--teacher")
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--seed", type=int, default=13)
     parser.add_argument("--out", type=Path)

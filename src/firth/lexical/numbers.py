@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from scipy import sparse
@@ -38,7 +39,7 @@ def differing(pairs: Sequence[tuple[str, str]]) -> Floats:
         >>> differing([("4 killed", "four dead"), ("4 killed", "23 killed"), ("4 killed", "dead")])
         array([0., 1., 0.])
     """
-    known = {text: numbers_in(text) for pair in pairs for text in pair}
+    known = {text: numbers_in(text) for text in {*chain.from_iterable(pairs)}}
     found = np.zeros(len(pairs))
     for i, (one, two) in enumerate((known[a], known[b]) for a, b in pairs):
         if one and two and one != two:
