@@ -1,10 +1,12 @@
 """Fine-tuning as a user calls it: what is learned, kept, continued, told."""
 
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sentence_transformers import SentenceTransformer
 from tests.finetune.conftest import Write, contents, inference_rows, scored_rows, triplet_rows
 
@@ -16,7 +18,6 @@ from firth.finetune.finetune import finetune
 from firth.finetune.recipe import recipe_of
 from firth.finetune.sets import Places, read_sets
 from firth.finetune.start import Start
-from firth.finetune.train import _Watch
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.scale.scale import Probability
@@ -81,24 +82,20 @@ def test_what_stopped_ends_with_the_same_bytes(
                                "objective": objective}  # fmt: skip
     quiet = finetune(kind, base, tmp_path / "quiet", **options)
     assert quiet.report["seeds"][0]["steps"] >= 5  # the premise: there is a checkpoint
-    step, steps = _Watch.on_step_end, [0]
+    step = torch.optim.Adam.step
+    for place in (2, 4, 6):
+        steps = count(1)
 
-    def stop_at(*places: int) -> None:
-        def count(self: _Watch, *given: Any, **named: Any) -> None:
-            step(self, *given, **named)
-            steps[0] += 1
-            if steps[0] in places:
+        def stop(*given: Any, steps: Any = steps, place: int = place, **named: Any) -> None:
+            step(*given, **named)
+            if next(steps) == place:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(_Watch, "on_step_end", count)
-
-    for place in (2, 4, 6):
-        steps[0] = 0
-        stop_at(place)
+        monkeypatch.setattr(torch.optim.Adam, "step", stop)
         with pytest.raises(KeyboardInterrupt):
             finetune(kind, base, tmp_path / "stopped", **options)
         assert not (tmp_path / "stopped").exists()
-    monkeypatch.setattr(_Watch, "on_step_end", step)
+    monkeypatch.setattr(torch.optim.Adam, "step", step)
     found = finetune(kind, base, tmp_path / "stopped", **options)
     assert not found.reused
     assert contents(found.path) == contents(quiet.path)

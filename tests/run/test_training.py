@@ -39,7 +39,9 @@ def batch_at(step: int) -> Tensor:
     return torch.randn(ROWS, 4, generator=generator)
 
 
-def run(model: nn.Module, folder: Path, stop_at: int | None = None) -> History:
+def run(
+    model: nn.Module, folder: Path, stop_at: int | None = None, schedule: Schedule = SCHEDULE
+) -> History:
     def loss_of(batch: Tensor) -> Tensor:
         target: Tensor = batch.sum(dim=1, keepdim=True)
         loss: Tensor = ((model(batch) - target) ** 2).mean()
@@ -50,7 +52,7 @@ def run(model: nn.Module, folder: Path, stop_at: int | None = None) -> History:
             raise KeyboardInterrupt
         return batch_at(step)
 
-    return train(model, batches, loss_of, SCHEDULE, folder, "test")
+    return train(model, batches, loss_of, schedule, folder, "test")
 
 
 @pytest.mark.usefixtures("one_thread_again")
@@ -155,11 +157,32 @@ def test_gradients_of_batches_add_up(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_shared_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step's batches go to processes evenly, or nobody trains: before any connection."""
+    """A step goes to processes evenly, or nobody trains: before any connection."""
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(InputError, match=r"2 processes cannot share .* of which there are 1\."):
-        run(new_model(), tmp_path)
+    asked = replace(SCHEDULE, parts=3, shared_by="test.parts")
+    with pytest.raises(InputError, match=r"2 processes cannot share .* test\.parts, which is 3,"):
+        run(new_model(), tmp_path, schedule=asked)
+
+
+def test_an_infinite_loss_ends_training(tmp_path: Path) -> None:
+    """It is named with its step, and the rate that may be too high; no such weights are kept."""
+    asked = replace(SCHEDULE, learning_rate=1e30, warmup=0, clip=float("inf"), checkpoint_steps=1)
+    with pytest.raises(InputError, match=r"test: step \d+: the loss became infinite.* 1e\+30"):
+        run(new_model(), tmp_path, schedule=asked)
+
+
+def test_what_is_enough_ends_training(tmp_path: Path) -> None:
+    """Asked at each history entry; the last one is of the step that it ended with."""
+    model, steps = new_model(), []
+
+    def enough(history: History) -> bool:
+        steps.append(history[-1]["step"])
+        return len(history) == 2
+
+    history = train(model, batch_at, lambda batch: model(batch).mean(), SCHEDULE, tmp_path, "test",
+                    enough=enough)  # fmt: skip
+    assert steps == [entry["step"] for entry in history] == [5.0, 10.0]
 
 
 def test_the_rate_rises_and_falls() -> None:

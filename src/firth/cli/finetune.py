@@ -109,6 +109,11 @@ def finetune(
         typer.Option(min=1, help="Looks at dev, of ten, without a better figure after which "
                      "training ends. Default: never.", show_default=False),
     ] = None,
+    parts: Annotated[
+        int,
+        typer.Option(min=1, help="In which a Transformer works on a step's rows: memory is that of "
+                     "one, and processes that torchrun starts share them."),
+    ] = 1,
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="Learn from so many random rows.", show_default=False),
@@ -154,7 +159,8 @@ def finetune(
             kind, base, out, data=data or (), dev=dev, test=test, run=run, data_dir=data_dir,
             columns=named, score_range=score_range, share=share, apart=apart,
             objective=objective, epochs=epochs, batch=batch, learning_rate=learning_rate,
-            patience=patience, seeds=chosen, limit=limit, resamples=resamples, force=force,
+            patience=patience, parts=parts, seeds=chosen, limit=limit, resamples=resamples,
+            force=force,
         )  # fmt: skip
         shown, text = found.report, found.text()
     else:
@@ -165,7 +171,8 @@ def finetune(
             kind, base, out, data=data or (), folds=folds or FOLDS, by=by, run=run,
             data_dir=data_dir, columns=named, score_range=score_range, share=share,
             objective=objective, epochs=epochs, batch=batch, learning_rate=learning_rate,
-            patience=patience, seed=chosen[0], limit=limit, resamples=resamples, force=force,
+            patience=patience, parts=parts, seed=chosen[0], limit=limit, resamples=resamples,
+            force=force,
         )  # fmt: skip
         shown, text = crossed.report, crossed.text()
     if as_json:

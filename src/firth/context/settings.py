@@ -82,6 +82,9 @@ class TuneConfig(Section):
     temperature: Rate = 0.05
     max_tokens: Annotated[int, Field(ge=4)] = 32
     """Of a text, in training."""
+    parts: Count = 1
+    """Parts in which a batch is worked on: memory is that of one, and processes that torchrun
+    starts share them. But for rounding and dropout, results are the same."""
     checkpoint_steps: Count = 25
 
 

@@ -17,6 +17,7 @@ from firth.corpus.settings import CorpusConfig
 from firth.corpus.statistics import usual_sentences
 from firth.lexical.arrays import Ints
 from firth.run.errors import InputError
+from firth.run.parts import in_parts
 from firth.run.seeds import derive_seed
 from firth.run.training import History, Schedule, train
 
@@ -216,7 +217,10 @@ def tune(
 
     def loss(batch: Texts) -> Tensor:
         firsts, seconds = batch
-        found = encoder.vectors([*firsts, *seconds], config.max_tokens)
+        texts = [*firsts, *seconds]
+        found = in_parts(
+            lambda some: encoder.vectors(texts[some], config.max_tokens), len(texts), config.parts
+        )
         one, two = found[: len(firsts)], found[len(firsts) :]
         return (contrast(one, two, config.temperature) + contrast(two, one, config.temperature)) / 2
 
@@ -227,6 +231,8 @@ def tune(
         checkpoint_steps=config.checkpoint_steps,
         seed=seed,
         report_steps=-(-config.steps // 10),
+        parts=config.parts,
+        shared_by="context.tune.parts",
     )
     history = train(trained, batches, loss, schedule, scratch, "Context: tuning the model")
     trained.requires_grad_(False)

@@ -64,6 +64,7 @@ def finetune(
     batch: int | None = None,
     learning_rate: float | None = None,
     patience: int | None = None,
+    parts: int = 1,
     seeds: Sequence[int] = (13,),
     limit: int | None = None,
     resamples: int = 1_000,
@@ -94,6 +95,8 @@ def finetune(
         batch: Rows a step.
         learning_rate: Adam's, at its peak.
         patience: Looks at dev (there are ten) without a better figure after which training ends.
+        parts: In which a Transformer works on a step's rows: memory is that of one, and processes
+            that torchrun starts share them.
         seeds: One training each; the best by dev is kept.
         limit: Learn from so many random rows, those of a smaller number among them.
         resamples: Bootstrap resamples behind each interval.
@@ -110,7 +113,7 @@ def finetune(
         True
     """
     recipe = recipe_of(kind, objective, epochs=epochs, batch=batch, learning_rate=learning_rate,
-                       patience=patience)  # fmt: skip
+                       patience=patience, parts=parts)  # fmt: skip
     claim_folder(Path(out), COMMAND)
     places = Places(data_dir, columns or {}, apart, score_range)
     names = usual_sets(recipe.kind, data)

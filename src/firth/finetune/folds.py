@@ -85,6 +85,7 @@ def cross_validate(
     batch: int | None = None,
     learning_rate: float | None = None,
     patience: int | None = None,
+    parts: int = 1,
     seed: int = 13,
     limit: int | None = None,
     resamples: int = 1_000,
@@ -109,7 +110,7 @@ def cross_validate(
             that cannot be made or measured.
     """
     recipe = recipe_of(kind, objective, epochs=epochs, batch=batch, learning_rate=learning_rate,
-                       patience=patience)  # fmt: skip
+                       patience=patience, parts=parts)  # fmt: skip
     claim_folder(Path(out), COMMAND)
     found = recipe.problems()
     if recipe.kind is Kind.NLI:
@@ -122,9 +123,9 @@ def cross_validate(
     names = usual_sets(recipe.kind, data)
     sets = [one for name in names for one in read_sets(name, recipe.kind, places).values()]
     whole = in_order(joined(sets, "all"))
-    divided_rows = divide(whole, Scheme.CROSS_TOPIC if by else Scheme.RANDOM, seed, folds)
-    parts = [_part(whole, fold, share, by, limit, seed) for fold in divided_rows]
-    refuse([problem for part in parts for problem in part.problems(recipe, share)])
+    rows = divide(whole, Scheme.CROSS_TOPIC if by else Scheme.RANDOM, seed, folds)
+    divided = [_part(whole, fold, share, by, limit, seed) for fold in rows]
+    refuse([problem for part in divided for problem in part.problems(recipe, share)])
     opened.open(seed)  # refused before anything is trained
     scheme = f"without one {by} in turn" if by else f"{folds}-fold"
     config = {
@@ -139,7 +140,7 @@ def cross_validate(
     }
 
     def build(workspace: Path) -> str:
-        return _build(workspace, opened, whole, parts, recipe, scheme, seed, limit, resamples)
+        return _build(workspace, opened, whole, divided, recipe, scheme, seed, limit, resamples)
 
     outcome = write_folder(Path(out), command=COMMAND, inputs={}, config=config, build=build,
                            libraries=LIBRARIES, replace=force)  # fmt: skip

@@ -69,6 +69,8 @@ class Recipe:
         looks: Times that dev is looked at, evenly spread; the best weights are kept.
         patience: Looks in a row without a better figure after which training ends; None: never.
         checkpoint_steps: Steps between two checkpoints.
+        parts: In which a Transformer works on a step's rows: memory is that of one, and processes
+            that torchrun starts share them.
     """
 
     kind: Kind
@@ -80,6 +82,7 @@ class Recipe:
     looks: int = 10
     patience: int | None = None
     checkpoint_steps: int = 500
+    parts: int = 1
 
     def problems(self) -> list[str]:
         """What of it cannot be, a line each."""
@@ -88,7 +91,7 @@ class Recipe:
         if self.objective is not None and self.objective not in known:
             expected = " or ".join(known)
             found.append(f"objective: got {self.objective} for {self.kind}; expected {expected}")
-        for name in ("epochs", "batch", "looks", "patience", "checkpoint_steps"):
+        for name in ("epochs", "batch", "looks", "patience", "checkpoint_steps", "parts"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 found.append(f"{name}: got {value}; expected 1 or more")
@@ -129,6 +132,7 @@ class Recipe:
             "warmup": self.warmup,
             "looks": self.looks,
             "patience": self.patience,
+            "parts": self.parts,
         }
 
 

@@ -1,8 +1,7 @@
-"""Training by sentence-transformers' trainer, whose order and chance are functions of the step.
+"""What labels teach an encoder: a loss of sentence-transformers, and the loop of all trainings.
 
-The trainer's own checkpoints are pickles, and leave out what a loss has learned. So it is handed
-its batches in an order that follows from the seed, from the step on where a checkpoint of firth's
-(`firth.run.training`) stands; dropout is seeded by step. What is resumed ends with the same bytes.
+The library's own trainer keeps checkpoints that are pickles, and leave out what a loss has learned;
+by `firth.run.training` what is resumed ends with the same bytes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +12,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from datasets import Dataset
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
+from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import losses
 from torch import Tensor, nn
-from torch.utils.data import BatchSampler
-from transformers import PrinterCallback, TrainerCallback
 
 from firth.evaluate.metrics import estimate, undefined
 from firth.evaluate.models import EncoderScorer
@@ -26,16 +22,14 @@ from firth.evaluate.rows import EvaluationSet
 from firth.finetune.data import Examples
 from firth.finetune.recipe import Objective, Recipe
 from firth.finetune.static import is_static, occurring_words
-from firth.run import sharing
-from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
+from firth.run.parts import InParts
 from firth.run.precision import device, number_format
-from firth.run.progress import Bar, bar
 from firth.run.quiet import quiet_libraries
 from firth.run.section import Precision
 from firth.run.seeds import derive_seed
-from firth.run.training import BETAS, History, Schedule, learning, resume, save_checkpoint
-from firth.surrogate.training import Best, PlainTrainer
+from firth.run.training import History, Schedule, train
+from firth.surrogate.training import Best, moved
 
 MARGIN = 1.0
 """Of the triplet objective (Reimers & Gurevych 2019, §3)."""
@@ -94,12 +88,8 @@ def fit(
         random: Whether the weights are random.
 
     Raises:
-        InputError: The loss became infinite, or several processes were started to share it.
+        InputError: The loss became infinite, or processes are to share a step, and cannot evenly.
     """
-    if sharing.size() > 1:
-        raise InputError(
-            "fine-tuning takes one process: its batches are not shared. Without torchrun"
-        )
     scratch.mkdir(parents=True, exist_ok=True)
     static = is_static(model)
     where = torch.device("cpu") if static else device()
@@ -127,20 +117,69 @@ def _fit(
     best = Best(model, lambda: None if dev is None else figure_of(model, dev), scratch)
     done = scratch / _DONE
     if not done.is_file():
-        torch.manual_seed(derive_seed(seed, "loss"))
-        loss = loss_of(model, recipe.chosen, examples.classes).to(model.device)
-        schedule = Schedule(
-            steps, rate, int(recipe.warmup * steps), recipe.checkpoint_steps, seed,
-            -(-steps // recipe.looks), bfloat16=_halved(model),
-        )  # fmt: skip
-        first = {"step": 0, "figure": best.first}
-        history = _train(model, loss, examples, batches, schedule, recipe, best, scratch, title)
+        looks = _looks(model, examples, batches, recipe, rate, seed, best, scratch, title)
         if dev is None:
-            best.take(int(history[-1]["step"]))
-        write_json(done, {"step": best.step, "looks": [first, *history]})
+            best.take(looks[-1]["step"])
+        write_json(done, {"step": best.step, "looks": looks})
     best.restore()
     known = read_json(done)
     return Learned(known["step"], steps, tuple(known["looks"]), rate)
+
+
+def _looks(
+    model: SentenceTransformer,
+    examples: Examples,
+    batches: list[list[int]],
+    recipe: Recipe,
+    rate: float,
+    seed: int,
+    best: Best,
+    scratch: Path,
+    title: str,
+) -> list[dict[str, Any]]:
+    """Train; each look at the model, as in `Learned`."""
+    where, static = model.device, is_static(model)
+    torch.manual_seed(derive_seed(seed, "loss"))
+    loss = loss_of(model, recipe.chosen, examples.classes).to(where)
+    if not static:
+        loss.model = InParts(model, recipe.parts)
+    steps = len(batches)
+    schedule = Schedule(
+        steps=steps,
+        learning_rate=rate,
+        warmup=int(recipe.warmup * steps),
+        checkpoint_steps=recipe.checkpoint_steps,
+        seed=seed,
+        report_steps=-(-steps // recipe.looks),
+        bfloat16=_halved(model),
+        parts=1 if static else recipe.parts,
+        shared_by=None if static else "parts (--parts)",
+    )
+
+    def measured(rows: list[int]) -> Tensor:
+        columns = {name: [values[row] for row in rows] for name, values in examples.columns.items()}
+        label = columns.pop("label", None)
+        features = [moved(model.preprocess(texts), where) for texts in columns.values()]
+        found: Tensor = loss(features, None if label is None else torch.tensor(label).to(where))
+        return found
+
+    def look(step: int) -> dict[str, float]:
+        figure = best.look(step)
+        return {} if figure is None else {"dev": figure}
+
+    def enough(history: History) -> bool:
+        """Whether the last looks, as many as there is patience for, were no better than before."""
+        known = [-np.inf if figure is None else figure
+                 for figure in (best.first, *(entry.get("dev") for entry in history))]  # fmt: skip
+        since = len(known) - 1 - int(np.argmax(known))
+        return recipe.patience is not None and since >= recipe.patience
+
+    history = train(loss, batches.__getitem__, measured, schedule, scratch, title, look, enough)
+    told = [
+        {"step": int(one["step"]), "loss": round(one["loss"], 6), "figure": one.get("dev")}
+        for one in history
+    ]
+    return [{"step": 0, "figure": best.first}, *told]
 
 
 def figure_of(model: SentenceTransformer, data: EvaluationSet) -> float | None:
@@ -216,129 +255,3 @@ def _halved(model: SentenceTransformer) -> bool:
     where = model.device
     fast = where.type == "cuda" and not is_static(model)
     return fast and number_format(Precision.AUTO, where) is torch.bfloat16
-
-
-def _train(
-    model: SentenceTransformer,
-    loss: nn.Module,
-    examples: Examples,
-    batches: list[list[int]],
-    schedule: Schedule,
-    recipe: Recipe,
-    best: Best,
-    scratch: Path,
-    title: str,
-) -> History:
-    optimiser = torch.optim.Adam(
-        [parameter for _, parameter in learning(loss)], lr=schedule.learning_rate, betas=BETAS,
-        fused=True,
-    )  # fmt: skip
-    start, history, running = resume(scratch / "checkpoint.safetensors", loss, optimiser)
-    scheduler = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: schedule.rate(start + step) / schedule.learning_rate
-    )
-    left: Any = lambda *_, **__: _Batches(batches[start:])  # noqa: E731
-    with bar(title, schedule.steps) as shown:
-        shown.advance(start)
-        watch = _Watch(loss, optimiser, schedule, recipe.patience, best, scratch, shown,
-                       start, history, running)  # fmt: skip
-        trainer = PlainTrainer(
-            model=model,
-            args=SentenceTransformerTrainingArguments(
-                output_dir=str(scratch / "trainer"),
-                max_steps=schedule.steps - start,
-                per_device_train_batch_size=recipe.size,
-                batch_sampler=left,
-                max_grad_norm=schedule.clip,
-                bf16=schedule.bfloat16,
-                use_cpu=model.device.type == "cpu",
-                save_strategy="no",
-                eval_strategy="no",
-                logging_strategy="no",
-                report_to="none",
-                disable_tqdm=True,
-                dataloader_pin_memory=False,
-            ),
-            train_dataset=Dataset.from_dict(dict(examples.columns)),
-            loss=loss,
-            optimizers=(optimiser, scheduler),
-            callbacks=[watch],
-        )
-        trainer.remove_callback(PrinterCallback)
-        hook = loss.register_forward_hook(watch.hear)
-        trainer.train()
-        hook.remove()
-    return watch.history
-
-
-class _Batches(BatchSampler):
-    """Batches that are known already."""
-
-    def __init__(self, batches: list[list[int]]) -> None:
-        self._batches = batches
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return iter(self._batches)
-
-    def __len__(self) -> int:
-        return len(self._batches)
-
-
-class _Watch(TrainerCallback):
-    """Seeds each step, listens to the loss, looks at dev, keeps checkpoints, and stops in time."""
-
-    def __init__(
-        self,
-        loss: nn.Module,
-        optimiser: torch.optim.Adam,
-        schedule: Schedule,
-        patience: int | None,
-        best: Best,
-        scratch: Path,
-        shown: Bar,
-        start: int,
-        history: History,
-        running: list[float],
-    ) -> None:
-        self._loss, self._optimiser, self._schedule = loss, optimiser, schedule
-        self._patience, self._best, self._shown = patience, best, shown
-        self._checkpoint = scratch / "checkpoint.safetensors"
-        self._start, self.history, self._running = start, history, running
-
-    def hear(self, module: nn.Module, given: Any, loss: Tensor) -> None:
-        """Take the loss of a step."""
-        self._running.append(float(loss.detach()))
-
-    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Chance is a function of the step."""
-        step = self._start + state.global_step
-        torch.manual_seed(derive_seed(self._schedule.seed, "step", step))
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Look, stop, or keep what is there, where it is due."""
-        done = self._start + state.global_step
-        if not np.isfinite(self._running[-1]):
-            raise InputError(
-                f"step {done}: the loss became infinite. Lower the rate (--learning-rate, which is "
-                f"{self._schedule.learning_rate:g})"
-            )
-        if done % self._schedule.report_steps == 0 or done == self._schedule.steps:
-            mean = round(sum(self._running) / len(self._running), 6)
-            figure: Any = self._best.look(done)
-            self.history.append({"step": done, "loss": mean, "figure": figure})
-            self._running.clear()
-            said = "" if figure is None else f", dev {figure:.3f}"
-            self._shown.advance(0, f"loss {mean:.3f}{said}")
-            if self._patience is not None and self._since_best() >= self._patience:
-                control.should_training_stop = True
-        ended = control.should_training_stop or done == self._schedule.steps
-        if done % self._schedule.checkpoint_steps == 0 and not ended:
-            save_checkpoint(self._checkpoint, self._loss, self._optimiser, done, self.history,
-                            self._running)  # fmt: skip
-        self._shown.advance()
-
-    def _since_best(self) -> int:
-        """Looks in a row that were no better than one before."""
-        figures = [self._best.first, *(entry["figure"] for entry in self.history)]
-        known = [-np.inf if figure is None else figure for figure in figures]
-        return len(known) - 1 - int(np.argmax(known))

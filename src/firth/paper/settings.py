@@ -50,6 +50,9 @@ class CoherenceConfig(Section):
     """Fraction of the documents kept from training, for the reported accuracy."""
     precision: Precision = Precision.AUTO
     """Of the matrix products in training."""
+    parts: Count = 1
+    """Parts in which a batch is worked on: memory is that of one, and processes that torchrun
+    starts share them. But for rounding and dropout, results are the same."""
     checkpoint_steps: Count = 200
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from filelock import FileLock, Timeout
@@ -157,38 +156,16 @@ class Run:
         """
         wanted = self.wanted(stage, code or fill.__module__, reads, settings, inputs)
         final = self.path / stage.name
-        if sharing.rank():
-            return self._share(stage, fill, reads, (*settings, *places))
-        found = up_to_date(final, wanted) if self._is_saved() else None
-        if found is None:
+        leads = not sharing.rank()
+        if leads and self._is_saved() and (found := up_to_date(final, wanted)):
+            return sharing.tell(Outcome(found, reused=True))
+        if leads:
             self.claim()
-            with self.locked():
-                handed = self.handed(stage, reads, (*settings, *places))
-
-                def filled(workspace: Path) -> Mapping[str, Any]:
-                    sharing.tell(None)
-                    return fill(handed, workspace)
-
-                outcome = execute(final, wanted, filled)
+        with self.locked():
+            handed = self.handed(stage, reads, (*settings, *places))
+            outcome = execute(final, wanted, lambda workspace: fill(handed, workspace))
+            if leads:
                 self.save()
-        else:
-            outcome = Outcome(found, reused=True)
-        return sharing.tell(outcome)
-
-    def _share(
-        self,
-        stage: Stage,
-        fill: "Callable[[Run, Path], Mapping[str, Any]]",
-        reads: Sequence[Stage],
-        settings: Sequence[str],
-    ) -> Outcome:
-        """`build` of a process beside the one that builds (`firth.run.sharing`): nothing stays."""
-        outcome: Outcome | None = sharing.tell(None)
-        if outcome is None:  # the other one fills a workspace, and so does this
-            with TemporaryDirectory(prefix="firth-") as workspace:
-                fill(self.handed(stage, reads, settings), Path(workspace))
-            outcome = sharing.tell(None)
-        assert outcome is not None
         return outcome
 
     def wanted(

@@ -2,12 +2,14 @@
 
 All are given the same command. The first builds: it alone holds the run's lock, writes, keeps
 Adam's moments and looks at the model. The others do the same in a folder that goes, and learn from
-their share of each step's batches: their gradients go to the first, its weights to them. So a run
-has the same bytes however many share it, but for the order in which gradients are added.
+their share of each step, batches or parts of one (`firth.run.parts`): their gradients go to the
+first, its weights to them. So a run has the same bytes however many share it, but for the order in
+which gradients are added.
 """
 
 import atexit
 import os
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,6 +38,14 @@ def tell(value: T) -> T:
     _connected()
     (found,) = broadcast_object_list([value])
     return found  # type: ignore[no-any-return]
+
+
+def gather(mine: Mapping[int, T]) -> dict[int, T]:
+    """What all processes have, by number."""
+    from accelerate.utils import gather_object
+
+    _connected()
+    return dict(gather_object([*mine.items()]))
 
 
 def give(vector: "Tensor") -> None:

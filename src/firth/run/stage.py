@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from firth.run import sharing
 from firth.run.errors import DamagedError, InputError, MissingExtraError
 from firth.run.files import (
     fingerprint_file,
@@ -213,9 +215,29 @@ def execute(final: Path, wanted: Manifest, build: Build) -> Outcome:
     `build(workspace)` must be deterministic given inputs and settings, and may continue from what
     an interrupted call left in `workspace` (files it finds there belong to the same request).
 
+    Of several processes (`firth.run.sharing`) the first does this. If it builds, so do the others,
+    in folders that go.
+
     Raises:
         InputError: `final` holds something that firth did not write. Nothing was built.
     """
+    if sharing.rank():
+        return _followed(build)
+    return sharing.tell(_executed(final, wanted, build))
+
+
+def _followed(build: Build) -> Outcome:
+    """`execute`, of a process beside the one that builds."""
+    outcome: Outcome | None = sharing.tell(None)
+    if outcome is None:  # the other one fills its workspace
+        with TemporaryDirectory(prefix="firth-") as workspace:
+            build(Path(workspace))
+        outcome = sharing.tell(None)
+    assert outcome is not None
+    return outcome
+
+
+def _executed(final: Path, wanted: Manifest, build: Build) -> Outcome:
     workspace = final.with_name(f".{final.name}.work")
     if found := up_to_date(final, wanted):
         _discard(workspace)
@@ -271,6 +293,7 @@ def open_workspace(workspace: Path, request: str) -> Path:
 
 def _build(workspace: Path, wanted: Manifest, build: Build) -> Manifest:
     marker = open_workspace(workspace, wanted.request)
+    sharing.tell(None)
     summary = dict(build(workspace))
     # Checkpoints and marker stay until the manifest is written: a full disk costs no work.
     outputs = {}

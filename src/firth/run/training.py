@@ -4,12 +4,13 @@ A batch is a function of its step number and dropout is seeded by step, so the o
 training run is weights, Adam's moments and the step: one safetensors file. A run continued from
 such a checkpoint ends with the same bytes as an uninterrupted one.
 
-A step may take several batches, whose gradients are added up; several processes may share them
-(`firth.run.sharing`).
+A step may take several batches, whose gradients are added up, or work on one in parts
+(`firth.run.parts`); several processes may share either (`firth.run.sharing`).
 """
 
 import ctypes
 import json
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,6 +50,9 @@ class Schedule:
         clip: Largest norm of the gradient.
         bfloat16: Run the forward pass under bfloat16 autocast.
         accumulate: Batches a step, whose mean loss is that of the step.
+        parts: In which the loss works on a batch (`firth.run.parts`).
+        shared_by: The setting that says one of these two, and so how many processes can share the
+            training. None: there is none, and the first process learns alone.
     """
 
     steps: int
@@ -60,6 +64,8 @@ class Schedule:
     clip: float = 1.0
     bfloat16: bool = False
     accumulate: int = 1
+    parts: int = 1
+    shared_by: str | None = None
 
     def rate(self, step: int) -> float:
         """Learning rate at `step`, counted from 0."""
@@ -75,7 +81,8 @@ def train(
     schedule: Schedule,
     scratch: Path,
     title: str,
-    evaluate: Callable[[], dict[str, float]] | None = None,
+    evaluate: Callable[[int], dict[str, float]] | None = None,
+    enough: Callable[[History], bool] | None = None,
 ) -> History:
     """Train `model` in place with Adam, continuing from `scratch` if it can.
 
@@ -87,73 +94,118 @@ def train(
         schedule: Length, rates, checkpoints.
         scratch: Folder of the checkpoint.
         title: Shown beside the bar.
-        evaluate: Figures added to each history entry; called in evaluation mode.
+        evaluate: Figures after so many steps, added to each history entry; called in evaluation
+            mode.
+        enough: Whether to end before all steps; asked at each history entry.
 
     Returns:
         The history, checkpointed together with the weights.
 
     Raises:
-        InputError: Processes are to share the batches of a step, and cannot evenly.
+        InputError: The loss became infinite, or processes are to share a step, and cannot evenly.
     """
-    if schedule.accumulate % sharing.size():
-        raise InputError(
-            f"{title}: {sharing.size()} processes cannot share the batches of a step, of which "
-            f"there are {schedule.accumulate}. Set generator.accumulate to as many, or a multiple; "
-            "other trainings than the generator's take one process, without torchrun"
-        )
     parameters = [parameter for _, parameter in learning(model)]
+    among = _sharing_a_step(schedule, title)
+    if among == 1 and sharing.rank():
+        return _followed(model, parameters)
+    dealt = schedule.accumulate % among == 0
+    own = range(sharing.rank(), schedule.accumulate, among) if dealt else range(schedule.accumulate)
+    # Who shares the parts of a batch has the whole loss of it.
+    divisor = schedule.accumulate * (1 if dealt else among)
     # Fused: one pass over weights and moments instead of some twenty.
     optimiser = torch.optim.Adam(parameters, lr=schedule.learning_rate, betas=BETAS, fused=True)
     scratch.mkdir(parents=True, exist_ok=True)
     checkpoint = scratch / "checkpoint.safetensors"
     start, history, running = resume(checkpoint, model, optimiser)
-    start = sharing.tell(start)
+    if among > 1:
+        start = sharing.tell(start)
     where = next(model.parameters()).device.type
-    leads = sharing.rank() == 0
 
     def learned(step: int) -> Tensor:
-        """The loss of this process's batches of a step; their gradients are added up."""
+        """The loss of what this process has of a step; its gradients are added up."""
         total = torch.zeros((), device=where)
-        each = schedule.accumulate
-        for number in range(step * each + sharing.rank(), (step + 1) * each, sharing.size()):
+        for number in (step * schedule.accumulate + batch for batch in own):
             torch.manual_seed(derive_seed(schedule.seed, "step", number))
             with torch.autocast(where, torch.bfloat16, enabled=schedule.bfloat16):
-                loss = loss_of(batch_at(number)) / each
+                loss = loss_of(batch_at(number)) / divisor
             torch.autograd.backward(loss)
             total += loss.detach()
         return total
+
+    def take(step: int, loss: float) -> bool:
+        """Take a step by the gradients that are there; whether training ends with it."""
+        done = step + 1
+        if not math.isfinite(loss):
+            raise InputError(
+                f"{title}: step {done}: the loss became infinite. Lower the learning rate, which "
+                f"is {schedule.learning_rate:g}"
+            )
+        for group in optimiser.param_groups:
+            group["lr"] = schedule.rate(step)
+        nn.utils.clip_grad_norm_(parameters, schedule.clip)
+        optimiser.step()
+        running.append(loss)
+        if done % _TRIM_STEPS == 0:
+            _trim_memory()
+        ends = done == schedule.steps
+        if done % schedule.report_steps == 0 or ends:
+            model.eval()
+            mean = sum(running) / len(running)
+            found = evaluate(done) if evaluate else {}
+            history.append({"step": float(done), "loss": mean} | found)
+            running.clear()
+            figures = {"loss": mean} | dict([*found.items()][:1])
+            shown.advance(0, ", ".join(f"{name} {value:.3f}" for name, value in figures.items()))
+            ends = ends or (enough is not None and enough(history))
+        if done % schedule.checkpoint_steps == 0 and not ends:
+            save_checkpoint(checkpoint, model, optimiser, done, history, running)
+        return ends
 
     with bar(title, schedule.steps) as shown:
         shown.advance(start)
         for step in range(start, schedule.steps):
             model.train()
             optimiser.zero_grad(set_to_none=True)
-            _share_weights(parameters)
-            loss = _shared(parameters, learned(step))
+            if among > 1:
+                _share_weights(parameters)
+            loss = learned(step)
+            if among > 1:
+                loss = _shared(parameters, loss)
+            ends = sharing.rank() == 0 and take(step, loss.item())
             shown.advance()
-            if not leads:
-                continue
-            for group in optimiser.param_groups:
-                group["lr"] = schedule.rate(step)
-            nn.utils.clip_grad_norm_(parameters, schedule.clip)
-            optimiser.step()
-            running.append(loss.item())
+            if sharing.tell(ends):
+                break
+    return _agreed(model, parameters, history)
 
-            done = step + 1
-            if done % _TRIM_STEPS == 0:
-                _trim_memory()
-            if done % schedule.report_steps == 0 or done == schedule.steps:
-                model.eval()
-                entry = {"step": float(done), "loss": sum(running) / len(running)}
-                history.append(entry | (evaluate() if evaluate else {}))
-                running = []
-                shown.advance(0, f"loss {entry['loss']:.3f}")
-            if done % schedule.checkpoint_steps == 0 and done < schedule.steps:
-                save_checkpoint(checkpoint, model, optimiser, done, history, running)
-    _share_weights(parameters)
-    history = sharing.tell(history)
+
+def _sharing_a_step(schedule: Schedule, title: str) -> int:
+    """How many processes learn from a step: all, or the first alone."""
+    size = sharing.size()
+    if schedule.accumulate % size == 0 or schedule.parts % size == 0:
+        return size
+    if schedule.shared_by is None:
+        return 1
+    raise InputError(
+        f"{title}: {size} processes cannot share a step evenly. Set {schedule.shared_by}, which is "
+        f"{max(schedule.accumulate, schedule.parts)}, to as many, or a multiple"
+    )
+
+
+def _followed(model: nn.Module, parameters: list[nn.Parameter]) -> History:
+    """`train`, of a process beside one that learns alone."""
+    while not sharing.tell(True):  # each step, for nobody is waited for as long as a training takes
+        pass
+    return _agreed(model, parameters, [])
+
+
+def _agreed(model: nn.Module, parameters: list[nn.Parameter], history: History) -> History:
+    """The first process's history; all have its weights then, in evaluation mode."""
     model.eval()
-    return history
+    if sharing.size() == 1:
+        return history
+    vector = sharing.tell(nn.utils.parameters_to_vector(parameters).detach().cpu())
+    nn.utils.vector_to_parameters(vector.to(parameters[0].device), parameters)
+    return sharing.tell(history)
 
 
 def _trim_memory() -> None:
@@ -165,17 +217,14 @@ def _trim_memory() -> None:
 
 def _share_weights(parameters: list[nn.Parameter]) -> None:
     """Give those of the process that builds to all."""
-    if sharing.size() > 1:
-        with torch.no_grad():
-            vector = nn.utils.parameters_to_vector(parameters)
-            sharing.give(vector)
-            nn.utils.vector_to_parameters(vector, parameters)
+    with torch.no_grad():
+        vector = nn.utils.parameters_to_vector(parameters)
+        sharing.give(vector)
+        nn.utils.vector_to_parameters(vector, parameters)
 
 
 def _shared(parameters: list[nn.Parameter], loss: Tensor) -> Tensor:
     """The loss of all processes together; the one that builds has all gradients then."""
-    if sharing.size() == 1:
-        return loss
     reached = [float(each.grad is not None) for each in parameters]
     slopes = [torch.zeros_like(each) if each.grad is None else each.grad for each in parameters]
     more = torch.tensor([*reached, 0.0], device=loss.device)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from firth.context.encoder import unit
 from firth.lexical.arrays import Floats, Ints, Singles
+from firth.run.parts import in_parts
 from firth.run.precision import device, number_format
 from firth.run.progress import bar
 from firth.run.seeds import derive_seed
@@ -143,13 +144,10 @@ class Batches:
         self._size = min(max(size // groups.shape[1], 1), len(groups))
         self.steps = len(groups) // self._size
         """Steps of an epoch."""
-        self.asked = -1
-        """The last step that was asked for."""
         self._order = lru_cache(maxsize=1)(self._shuffled)
 
     def __call__(self, step: int) -> Ints:
         """Those of a step."""
-        self.asked = step
         epoch, place = divmod(step, self.steps)
         chosen: Ints = self._groups[self._order(epoch)[place]].ravel()
         return chosen
@@ -288,10 +286,11 @@ def train_student(
     where = device() if config.kind is not BaseKind.STATIC else torch.device("cpu")
     learning = _Learning(model, mapped or nn.Identity()).to(where)
     mean, deviation = dev.usual
+    parts = config.chosen_parts
 
     def loss(chosen: Ints) -> Tensor:
         texts = [teacher.texts[n] for n in chosen.tolist()]
-        vectors = learning.vectors(texts)
+        vectors = in_parts(lambda some: learning.vectors(texts[some]), len(texts), parts)
         alike = config.spread * (teacher.similarities(texts) - mean) / deviation
         wanted = torch.from_numpy(alike.astype(np.float32)).to(where)
         found = listwise(vectors, wanted, config.temperature)
@@ -300,8 +299,8 @@ def train_student(
             found = found + config.vector_weight * apart(learning.head(vectors), known)
         return found
 
-    def look() -> dict[str, float]:
-        figure = best.look(batches.asked + 1)
+    def look(step: int) -> dict[str, float]:
+        figure = best.look(step)
         return {} if figure is None else {"spearman": figure}
 
     if not steps:
@@ -315,6 +314,8 @@ def train_student(
         seed=seed,
         report_steps=-(-steps // config.looks),
         bfloat16=half and config.kind is not BaseKind.STATIC,
+        parts=parts,
+        shared_by=None if config.kind is BaseKind.STATIC else "surrogate.parts",
     )
     with _explicit_attention(model, where):
         history = train(learning, batches, loss, schedule, scratch, "Surrogate: distilling", look)

@@ -123,6 +123,9 @@ class SurrogateConfig(Section):
     learning_rate: Rate | None = None
     """Adam's, at its peak. None takes what suits the base: 2e-5 for a pretrained one, 5e-4 for
     the others."""
+    parts: Count = 1
+    """Of a Transformer: parts in which a batch is worked on: memory is that of one, and processes
+    that torchrun starts share them. But for rounding and dropout, results are the same."""
     warmup: Fraction = 0.1
     """Share of the steps in which the rate rises; it falls linearly in the others."""
     looks: Count = 10
@@ -158,6 +161,11 @@ class SurrogateConfig(Section):
     def chosen_rate(self) -> float:
         """The peak learning rate: as configured, else what suits the base."""
         return self.learning_rate or (2e-5 if self.kind is BaseKind.PRETRAINED else 5e-4)
+
+    @property
+    def chosen_parts(self) -> int:
+        """Parts of a batch: as configured; one for a static model, which is quick."""
+        return 1 if self.kind is BaseKind.STATIC else self.parts
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -204,6 +212,7 @@ class CrossEncoderConfig(Section):
     """None takes 2."""
     batch: Count | None = None
     learning_rate: Rate | None = None
+    parts: Count = 1
     warmup: Fraction = 0.1
     looks: Count = 10
     checkpoint_steps: Count = 200

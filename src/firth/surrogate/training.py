@@ -17,15 +17,16 @@ import pyarrow.parquet as pq
 import torch
 from datasets import Dataset
 from safetensors.torch import load_file, save_file
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+from sentence_transformers import SentenceTransformer
 from sentence_transformers.cross_encoder import CrossEncoder
-from sentence_transformers.cross_encoder.losses import MSELoss
 from sentence_transformers.sentence_transformer.losses import CosineSimilarityLoss
 from torch import Tensor, nn
+from torch.nn import functional
 
 from firth.lexical.arrays import Ints
 from firth.run.errors import DamagedError
 from firth.run.files import write_atomically
+from firth.run.parts import InParts, in_parts
 from firth.run.precision import device
 from firth.run.seeds import derive_seed
 from firth.run.tensors import read_state, write_tensors
@@ -103,13 +104,6 @@ def _weights(model: nn.Module) -> dict[str, Tensor]:
     }
 
 
-class PlainTrainer(SentenceTransformerTrainer):
-    """The library's, but for its card."""
-
-    def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
-        """The card is our own: nothing is collected for another one."""
-
-
 class PairBatches:
     """Pairs of a step, a function of the step alone; memory holds four bytes a pair.
 
@@ -123,13 +117,10 @@ class PairBatches:
         self._pairs, self._size, self._seed = pairs, size, seed
         self.steps = -(-len(pairs) // size)
         """Steps of an epoch."""
-        self.asked = -1
-        """The last step that was asked for."""
         self._order = lru_cache(maxsize=1)(self._shuffled)
 
     def __call__(self, step: int) -> Batch:
         """Those of a step."""
-        self.asked = step
         epoch, place = divmod(step, self.steps)
         rows = self._order(epoch)[place * self._size : (place + 1) * self._size]
         return cast(Batch, self._pairs[rows.tolist()])
@@ -179,15 +170,18 @@ def train_siamese(
         `config.looks` entries: `step`, `loss`, the mean L2 since the entry before, and what `best`
         saw, `spearman`, unless that is undefined.
     """
-    where = torch.device("cpu") if config.kind is BaseKind.STATIC else device()
-    measure = CosineSimilarityLoss(model)
+    static = config.kind is BaseKind.STATIC
+    where = torch.device("cpu") if static else device()
+    measure: nn.Module = CosineSimilarityLoss(model)
+    measure.model = InParts(model, config.chosen_parts)
 
     def loss(batch: Batch) -> Tensor:
         read = (model.preprocess(list(batch[name])) for name in ("sentence1", "sentence2"))
-        found: Tensor = measure([_moved(one, where) for one in read], _labels(batch, where))
+        found: Tensor = measure([moved(one, where) for one in read], _labels(batch, where))
         return found
 
-    return _trained(model.to(where), pairs, loss, config, seed, scratch, best, title)
+    shared_by = None if static else "surrogate.parts"
+    return _trained(model.to(where), pairs, loss, config, shared_by, seed, scratch, best, title)
 
 
 def train_cross_encoder(
@@ -196,18 +190,23 @@ def train_cross_encoder(
 ) -> History:  # fmt: skip
     """As `train_siamese`, of a model with one output, which is brought to the label."""
     where = device()
-    measure = MSELoss(model)
 
     def loss(batch: Batch) -> Tensor:
-        texts = [list(batch[name]) for name in ("sentence1", "sentence2")]
-        found: Tensor = measure(texts, _labels(batch, where))
-        return found
+        texts = list(zip(batch["sentence1"], batch["sentence2"], strict=True))
 
-    title = "Cross-encoder: distilling"
-    return _trained(model.to(where), pairs, loss, config, seed, scratch, best, title)
+        def answers(some: slice) -> Tensor:
+            found: Tensor = model(moved(model.preprocess(texts[some]), where))["scores"]
+            return found
+
+        found = in_parts(answers, len(texts), config.chosen_parts)
+        return functional.mse_loss(found.view(-1), _labels(batch, where))
+
+    title, shared_by = "Cross-encoder: distilling", "cross_encoder.parts"
+    return _trained(model.to(where), pairs, loss, config, shared_by, seed, scratch, best, title)
 
 
-def _moved(features: Mapping[str, Any], where: torch.device) -> dict[str, Any]:
+def moved(features: Mapping[str, Any], where: torch.device) -> dict[str, Any]:
+    """What a tokenizer made, on a device."""
     return {k: v.to(where) if isinstance(v, Tensor) else v for k, v in features.items()}
 
 
@@ -220,6 +219,7 @@ def _trained(
     pairs: Dataset,
     loss: Callable[[Batch], Tensor],
     config: SurrogateConfig,
+    shared_by: str | None,
     seed: int,
     scratch: Path,
     best: Best | None,
@@ -234,10 +234,12 @@ def _trained(
         checkpoint_steps=config.checkpoint_steps,
         seed=seed,
         report_steps=-(-steps // config.looks),
+        parts=config.chosen_parts,
+        shared_by=shared_by,
     )
 
-    def look() -> dict[str, float]:
-        figure = None if best is None else best.look(batches.asked + 1)
+    def look(step: int) -> dict[str, float]:
+        figure = None if best is None else best.look(step)
         return {} if figure is None else {"spearman": figure}
 
     history = train(model, batches, loss, schedule, scratch / "pairs", title, look)

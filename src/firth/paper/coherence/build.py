@@ -36,6 +36,7 @@ from firth.paper.coherence.reading import (
 from firth.paper.settings import Interaction
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
+from firth.run.parts import in_parts
 from firth.run.precision import device, number_format
 from firth.run.progress import note
 from firth.run.run import Run
@@ -119,15 +120,21 @@ def _learned(
         seed=derive_seed(seed, "steps"),
         report_steps=-(-config.steps // REPORTS),
         bfloat16=number_format(config.precision, where) is torch.bfloat16,
+        parts=config.parts,
+        shared_by="coherence.parts",
     )
+
+    def read_in_parts(sentences: Indices) -> Tensor:
+        return in_parts(lambda some: read(sentences[some]), len(sentences), config.parts)
+
     history = train(
         model,
         BatchSource(learned, config.batch, config.per_document, derive_seed(seed, "batches")),
-        lambda batch: batch_loss(model, read, batch, bounds, corpus.window),
+        lambda batch: batch_loss(model, read_in_parts, batch, bounds, corpus.window),
         schedule,
         scratch,
         "Training coherence",
-        lambda: held_out.measure(model, read),
+        lambda _: held_out.measure(model, read),
     )
     return model, history
 

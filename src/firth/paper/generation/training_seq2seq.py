@@ -86,7 +86,7 @@ def train_seq2seq(
             dropped = np.stack([drop(len(triples), config.drop_neighbour, rng) for _ in roles])
             return Example.of(triples, roles, dropped, start, missing, where)
 
-        def evaluate() -> dict[str, float]:
+        def evaluate(step: int) -> dict[str, float]:
             generator = Seq2Seq(dict.fromkeys(Role, model), tokenizer)
             found = held_out_losses(generator, watched, roles)
             return {
@@ -102,6 +102,7 @@ def train_seq2seq(
             report_steps=max(1, config.steps // _REPORTS),
             bfloat16=number_format(config.precision, where) is torch.bfloat16,
             accumulate=config.accumulate,
+            shared_by="generator.accumulate",
         )
         title = "Training the generator" + ("" if config.shared else f": {name}")
         scratch = workspace / SCRATCH / name
