@@ -179,6 +179,35 @@ def test_a_machine_is_lost(cluster: str, machines: Machines) -> None:
     assert len({machine for _, machine, _ in found[-20:]}) == 1
 
 
+@dataclass(frozen=True)
+class Computing:
+    """Of a number itself, which accelerators its worker sees, and where it is to compute."""
+
+    def open(self) -> Callable[[int], tuple[int, str, str]]:
+        def look(number: int) -> tuple[int, str, str]:
+            sleep(0.05)
+            return number, os.environ.get("CUDA_VISIBLE_DEVICES", ""), os.environ["FIRTH_DEVICE"]
+
+        return look
+
+
+def test_each_worker_has_its_accelerators(
+    cluster: str, machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as are asked for, of those that machines say they have, and as many workers as there
+    are enough for; otherwise they compute on processors. More than there are is refused at once."""
+    monkeypatch.setenv("FIRTH_DEVICE", "cuda")
+    with pytest.raises(InputError, match=r"--gpus 1: the cluster has 0\."):
+        next(Cluster(gpus=1).map(Computing(), range(3)))
+    more = machines.add_node(num_cpus=4, num_gpus=2, object_store_memory=STORE)
+    found = list(Cluster(gpus=1).map(Computing(), range(30)))
+    assert [number for number, _, _ in found] == list(range(30))
+    assert {seen for _, seen, _ in found} == {"0", "1"}
+    assert {device for _, _, device in found} == {"cuda"}
+    assert {device for _, _, device in Cluster().map(Computing(), range(8))} == {"cpu"}
+    machines.remove_node(more, allow_graceful=False)
+
+
 def test_what_kills_every_worker_ends(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A shard is not tried for ever; what came before it was given."""
     monkeypatch.setattr(module, "RETRIES", 1)
@@ -292,13 +321,13 @@ def test_errors_come_back(cluster: str, capfd: pytest.CaptureFixture[str]) -> No
 def test_workers_are_as_the_process_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other libraries, other code, and folders that are not there are refused by name."""
     monkeypatch.chdir(tmp_path)
-    same = module._Began("key", str(tmp_path), module._made_of())
+    same = module._Began("key", str(tmp_path), "auto", module._made_of())
     same.enter()
-    numpy = module._Began("key", str(tmp_path), {**same.made_of, "numpy": "1.0"})
+    numpy = module._Began("key", str(tmp_path), "auto", {**same.made_of, "numpy": "1.0"})
     with pytest.raises(InputError, match=rf"numpy is {np.__version__}, not 1\.0\. Install"):
         numpy.enter()
     with pytest.raises(InputError, match="no such folder"):
-        module._Began("key", str(tmp_path / "elsewhere"), same.made_of).enter()
+        module._Began("key", str(tmp_path / "elsewhere"), "auto", same.made_of).enter()
 
 
 def test_addresses_that_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,6 +351,8 @@ def test_addresses_that_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     done = CliRunner().invoke(app, ["harvest", "--run", "x", "--address", "here:1"])
     assert isinstance(done.exception, InputError)
     assert "expected --engine ray" in str(done.exception)
+    done = CliRunner().invoke(app, ["harvest", "--run", "x", "--gpus", "0.5"])
+    assert "--gpus 0.5: expected --engine ray" in str(done.exception)
 
 
 def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:

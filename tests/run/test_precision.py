@@ -25,12 +25,15 @@ def test_what_there_is(cuda: bool, mps: bool, found: str, monkeypatch: pytest.Mo
     assert device() == torch.device("cpu")
 
 
-def test_each_process_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of those that torchrun starts on a machine."""
+@pytest.mark.parametrize("variable", ["LOCAL_RANK", "FIRTH_WORKER"])
+def test_each_process_has_its_own(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of those that torchrun starts on a machine, and of workers; they go round."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     monkeypatch.setenv("FIRTH_DEVICE", "auto")
-    monkeypatch.setenv("LOCAL_RANK", "3")
-    assert device() == torch.device("cuda", 3)
+    for number in (0, 3, 5):
+        monkeypatch.setenv(variable, str(number))
+        assert device() == torch.device("cuda", number % 4)
 
 
 @pytest.mark.parametrize(

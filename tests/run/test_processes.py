@@ -31,7 +31,7 @@ class Roots:
                 os.kill(os.getpid(), signal.SIGKILL)
             if number < 0:
                 raise InputError(f"{number}: expected none below 0")
-            return number**0.5, os.getpid()
+            return number**0.5, os.getpid(), os.environ["FIRTH_WORKER"]
 
         return root
 """
@@ -50,7 +50,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def made(roots: Any) -> tuple[list[tuple[float, int]], list[int]]:
+def made(roots: Any) -> tuple[list[tuple[float, int, str]], list[int]]:
     """What two processes made of 20 numbers, and how many were taken when the first was there."""
     taken: list[int] = []
 
@@ -65,13 +65,15 @@ def made(roots: Any) -> tuple[list[tuple[float, int]], list[int]]:
     return [first, *found], early
 
 
-def test_order_and_room(made: tuple[list[tuple[float, int]], list[int]], roots: Any) -> None:
+def test_order_and_room(made: tuple[list[tuple[float, int, str]], list[int]], roots: Any) -> None:
     """What comes of shards comes in their order; they are taken as room for them comes; no work is
     done by the process that asks."""
     found, early = made
-    assert [root for root, _ in found] == [n**0.5 for n in range(20)]
+    assert [root for root, _, _ in found] == [n**0.5 for n in range(20)]
     assert len(early) == 6, "three for each of two processes"
-    assert os.getpid() not in {process for _, process in found}
+    assert os.getpid() not in {process for _, process, _ in found}
+    assert len({(process, number) for _, process, number in found}) <= 2
+    assert {number for _, _, number in found} <= {"0", "1"}, "which accelerator is its own"
     assert list(Processes(2).map(roots, [])) == []
 
 
@@ -90,7 +92,7 @@ from firth.run.processes import Processes
 from roots_of_numbers import Roots
 
 if __name__ == "__main__":
-    for _, process in Processes(2).map(Roots(), iter(range(10**9))):
+    for _, process, _ in Processes(2).map(Roots(), iter(range(10**9))):
         print(process, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -118,8 +120,8 @@ def test_what_is_asked_for() -> None:
     from firth.cli.options import engine_of
     from firth.run.engine import EngineKind
 
-    assert engine_of(EngineKind.HERE, None, 1) is HERE
-    assert engine_of(EngineKind.HERE, None, 3) == Processes(3)
+    assert engine_of(EngineKind.HERE, None, 1, 0) is HERE
+    assert engine_of(EngineKind.HERE, None, 3, 0) == Processes(3)
     options = ["harvest", "--run", "x", "--engine", "ray", "--workers", "2"]
     done = CliRunner().invoke(app, options)
     assert isinstance(done.exception, InputError)

@@ -114,6 +114,18 @@ Workers = Annotated[
     ),
 ]
 
+Gpus = Annotated[
+    float,
+    typer.Option(
+        "--gpus",
+        min=0,
+        metavar="NUMBER",
+        help="Accelerators of the Ray cluster that each worker has, or the share of one: 0.5. "
+        "Default: none.",
+        show_default=False,
+    ),
+]
+
 Changes = dict[str, Any]
 
 
@@ -205,23 +217,27 @@ class InShards(Building):
     engine: EngineName = EngineKind.HERE
     address: Address = None
     workers: Workers = 1
+    gpus: Gpus = 0
 
     def chosen_engine(self) -> Engine:
         """Who does the work; errors as in `engine_of`."""
-        return engine_of(self.engine, self.address, self.workers)
+        return engine_of(self.engine, self.address, self.workers, self.gpus)
 
 
-def engine_of(kind: EngineKind, address: str | None, workers: int) -> Engine:
-    """Who does the work, of `--engine`, `--address` and `--workers`.
+def engine_of(kind: EngineKind, address: str | None, workers: int, gpus: float) -> Engine:
+    """Who does the work, of `--engine`, `--address`, `--workers` and `--gpus`.
 
     Raises:
         MissingExtraError: Ray is not installed.
-        InputError: Nobody answers at the address; this machine was given one, or a cluster a number
-            of processes.
+        InputError: Nobody answers at the address; this machine was given one or accelerators, or a
+            cluster a number of processes.
     """
     if kind is EngineKind.HERE:
         if address is not None:
             raise InputError(f"--address {address}: expected --engine ray with it")
+        if gpus:
+            raise InputError(f"--gpus {gpus:g}: expected --engine ray with it. Here each of "
+                             "--workers has one, as far as there are enough")  # fmt: skip
         if workers == 1:
             return HERE
         from firth.run.processes import Processes
@@ -234,7 +250,7 @@ def engine_of(kind: EngineKind, address: str | None, workers: int) -> Engine:
         )
     from firth.run.cluster import Cluster
 
-    return Cluster(address)
+    return Cluster(address, gpus)
 
 
 def asked_run(folder: Path, preset: Preset | None, settings: Sequence[str] | None = None) -> Run:

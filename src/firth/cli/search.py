@@ -15,6 +15,7 @@ from firth.cli.options import (
     DocumentPatterns,
     EngineName,
     Force,
+    Gpus,
     InShards,
     OptionalOutFile,
     OutFile,
@@ -90,6 +91,7 @@ def encode(
     engine: EngineName = EngineKind.HERE,
     address: Address = None,
     workers: Workers = 1,
+    gpus: Gpus = 0,
     as_json: AsJson = False,
     force: Force = False,
     quiet: Quiet = False,
@@ -112,7 +114,7 @@ def encode(
         text_field=text_field,
         id_field=id_field,
         force=force,
-        engine=engine_of(engine, address, workers),
+        engine=engine_of(engine, address, workers, gpus),
     )
     if as_json:
         ids = str(done.ids) if done.ids else None

@@ -25,6 +25,7 @@ from firth.run.engine import Made, Shard, Work
 from firth.run.errors import FirthError, InputError, MissingExtraError
 from firth.run.files import fingerprint_file, fingerprint_value
 from firth.run.progress import set_quiet
+from firth.run.section import Device
 
 RETRIES = 3
 """Workers that a shard may lose beside the first, before it is taken for what kills them."""
@@ -46,7 +47,7 @@ _SETTINGS = 4
 
 @dataclass(frozen=True)
 class Cluster:
-    """The workers of a Ray cluster, one a processor.
+    """The workers of a Ray cluster, one a processor, or as many as have accelerators.
 
     A process that has called `ray.init` is connected as it said.
 
@@ -54,6 +55,8 @@ class Cluster:
         address: HOST:PORT of a cluster, or `auto`, the one that runs on this machine. None: what
             the variable RAY_ADDRESS says, or a cluster of this machine alone, for as long as
             something is mapped.
+        gpus: Accelerators that a worker has, or the share of one, as Ray counts them. At 0 workers
+            compute on processors.
 
     Raises:
         MissingExtraError: Ray is not installed.
@@ -61,6 +64,7 @@ class Cluster:
     """
 
     address: str | None = None
+    gpus: float = 0
 
     def __post_init__(self) -> None:
         if not find_spec("ray"):
@@ -77,17 +81,29 @@ class Cluster:
 
         Raises:
             InputError: As the work does, with the name of the machine; the cluster cannot be
-                reached, a worker is not as this process is, or a shard kills its workers.
+                reached or lacks accelerators, a worker is not as this process is, or a shard kills
+                its workers.
         """
         waiting: deque[Any] = deque()
         left = iter(shards)
         with _connected(self._place) as ray:
-            began = _Began(uuid4().hex, os.getcwd(), _made_of())
+            there = ray.cluster_resources()
+            if self.gpus > there.get("GPU", 0):
+                raise InputError(
+                    f"--gpus {self.gpus:g}: the cluster has {there.get('GPU', 0):g}. Machines say "
+                    "how many they have when they join it (ray start --num-gpus)"
+                )
+            device = os.environ.get("FIRTH_DEVICE", Device.AUTO) if self.gpus else Device.CPU
+            began = _Began(uuid4().hex, os.getcwd(), device, _made_of())
             packed = ray.put(ray.cloudpickle.dumps(work))
-            task = ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
+            task = ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=RETRIES)(_do)
             while True:
                 # Machines come and go while shards are under way.
-                room = max(1, int(_AHEAD * ray.cluster_resources().get("CPU", 1)))
+                there = ray.cluster_resources()
+                workers = there.get("CPU", 1)
+                if self.gpus:
+                    workers = min(workers, there.get("GPU", 0) // self.gpus)
+                room = max(1, int(_AHEAD * workers))
                 more = islice(left, max(0, room - len(waiting)))
                 waiting.extend(task.remote(began, packed, shard) for shard in more)
                 if not waiting:
@@ -102,16 +118,19 @@ class _Began:
     Attributes:
         key: Of the work; no other's.
         folder: In which relative paths are meant.
+        device: On which workers compute.
         made_of: Firth's code and the libraries, by name.
     """
 
     key: str
     folder: str
+    device: str
     made_of: Mapping[str, str]
 
     def enter(self) -> None:
         """Make this process like the one there; raise `InputError` where that cannot be."""
         set_quiet(True)
+        os.environ["FIRTH_DEVICE"] = self.device
         if not os.path.isdir(self.folder):
             raise InputError(
                 f"{self.folder}: no such folder. Workers read a run, and the models it names, "

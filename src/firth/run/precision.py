@@ -5,7 +5,7 @@ import os
 import torch
 
 from firth.run.errors import InputError
-from firth.run.section import Device, Precision
+from firth.run.section import WORKER, Device, Precision
 
 _CAPABILITIES = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")
 
@@ -14,7 +14,8 @@ def device() -> torch.device:
     """Where to compute: as the variable FIRTH_DEVICE says, which `firth --device` sets; without it,
     on the accelerator if there is one, else the processor.
 
-    Of several processes that share a training (`firth.run.sharing`) each has its own accelerator.
+    Of several processes that share a training (`firth.run.sharing`) or the shards of a work
+    (`firth.run.processes`) each has its own accelerator, as far as there are enough.
 
     Raises:
         InputError: FIRTH_DEVICE says something else, or there is no such accelerator.
@@ -32,8 +33,10 @@ def device() -> torch.device:
     if not there[Device(asked)]:
         usable = ", ".join(kind for kind in there if there[kind])
         raise InputError(f"--device {asked}: torch {torch.__version__} finds none; it has {usable}")
-    number = os.environ.get("LOCAL_RANK") if asked == Device.CUDA else None
-    return torch.device(asked if number is None else f"{asked}:{number}")
+    number = os.environ.get("LOCAL_RANK", os.environ.get(WORKER))
+    if asked != Device.CUDA or number is None:
+        return torch.device(asked)
+    return torch.device(asked, int(number) % torch.cuda.device_count())
 
 
 def has_bfloat16(where: torch.device) -> bool:

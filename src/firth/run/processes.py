@@ -15,11 +15,15 @@ from itertools import islice
 from multiprocessing import get_context, parent_process
 from multiprocessing.reduction import ForkingPickler
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firth.run.engine import Made, Shard, Work
 from firth.run.errors import FirthError, InputError
 from firth.run.progress import set_quiet
+from firth.run.section import WORKER
+
+if TYPE_CHECKING:
+    from multiprocessing.sharedctypes import Synchronized
 
 _AHEAD = 3
 """Shards that are under way for each process, so that a slow one keeps nobody waiting."""
@@ -49,7 +53,9 @@ class Processes:
         packed = bytes(ForkingPickler.dumps(work))
         threads = max(1, (os.cpu_count() or 1) // self.count)
         # Not forked: libraries that have threads do not expect that.
-        pool = ProcessPoolExecutor(self.count, get_context("spawn"), _begin, (packed, threads))
+        context = get_context("spawn")
+        begin = packed, threads, context.Value("i", 0)
+        pool = ProcessPoolExecutor(self.count, context, _begin, begin)
         try:
             while True:
                 room = _AHEAD * self.count - len(waiting)
@@ -72,9 +78,18 @@ _open: Callable[[], Callable[[Any], Any]]
 """In a process: opens the work that it does, once."""
 
 
-def _begin(packed: bytes, threads: int) -> None:
-    """Make this process ready for a work, with so many threads for numerical libraries."""
+def _begin(packed: bytes, threads: int, begun: "Synchronized[int]") -> None:
+    """Make this process ready for a work, with so many threads for numerical libraries.
+
+    Args:
+        packed: The work.
+        threads: Of numerical libraries.
+        begun: How many processes were made ready before.
+    """
     global _open
+    with begun.get_lock():
+        os.environ[WORKER] = str(begun.value)
+        begun.value += 1
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C tells all of them; one speaks
     Thread(target=_end_with_parent, daemon=True).start()
     set_quiet(True)

@@ -16,6 +16,11 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
+WORKER = "FIRTH_WORKER"
+"""The variable that numbers the processes which share a work (`firth.run.processes`), from 0: each
+computes on an accelerator of its own."""
+
+
 class Device(StrEnum):
     """Where models compute."""
 
