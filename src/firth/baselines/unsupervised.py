@@ -36,6 +36,7 @@ from firth.baselines.transformer import open_sentence_encoder
 from firth.corpus.corpus import Corpus
 from firth.corpus.statistics import evenly_spaced, usual_sentences
 from firth.lexical.scorer import CosineScorer
+from firth.run import sharing
 from firth.run.errors import InputError, first_line
 from firth.run.files import read_json, write_json
 from firth.run.model_files import PretrainedFiles, find_model
@@ -82,9 +83,12 @@ def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
         workspace: Where the model is written, as a folder that sentence-transformers opens.
 
     Raises:
-        InputError: No base is named, it cannot be loaded or serves not as a decoder (tsdae), or
-            the corpus has fewer than two sentences.
+        InputError: No base is named, it cannot be loaded or serves not as a decoder (tsdae), the
+            corpus has fewer than two sentences, or several processes are to share the training.
     """
+    if sharing.size() > 1:
+        raise InputError(f"baseline {name} takes one process, for its batches are not shared: "
+                         "train it without torchrun")  # fmt: skip
     config, base = _config(run, name), _base(run, name)
     seed = derive_seed(run.config.seed, "baseline", name) % 2**32
     texts = _texts(run, config)
