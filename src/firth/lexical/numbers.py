@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import chain
+from functools import cache
 
 import numpy as np
 from scipy import sparse
@@ -39,10 +39,9 @@ def differing(pairs: Sequence[tuple[str, str]]) -> Floats:
         >>> differing([("4 killed", "four dead"), ("4 killed", "23 killed"), ("4 killed", "dead")])
         array([0., 1., 0.])
     """
-    known = {text: numbers_in(text) for text in {*chain.from_iterable(pairs)}}
-    found = np.zeros(len(pairs))
-    for i, (one, two) in enumerate((known[a], known[b]) for a, b in pairs):
-        if one and two and one != two:
+    known, found = cache(numbers_in), np.zeros(len(pairs))  # each text is read once, if at all
+    for i, (a, b) in enumerate(pairs):
+        if (one := known(a)) and (two := known(b)) and one != two:
             found[i] = 1.0 - len(one & two) / len(one | two)
     return found
 

@@ -1,21 +1,24 @@
 """Texts as numbers of their stems: what pairs of them need is worked out once a stem."""
 
-import math
-from collections.abc import Iterator, Sequence
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 
 from firth.lexical.arrays import Floats, Ints, ranges, starts
-from firth.lexical.spelling import ngrams
+from firth.lexical.spelling import gram_table
 from firth.lexical.word_space import WordSpace
 
 _PAIRS, _CELLS = 1 << 8, 1 << 14
 """Of texts whose n-grams are multiplied, and of stems that are compared at once, about: of more,
 most stems stand in different pairs."""
+_UNITS = 2.0**-30, 2.0**-73, 2.0**-116
+"""A sum of thousands of multiples of each has no more digits than a number holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +69,7 @@ class StemTable:
     @cached_property
     def grams(self) -> sparse.csr_matrix:
         """A row a stem, a column a character n-gram: 1 where the stem has it."""
-        grams, columns, bounds = _numbered(list(map(ngrams, self.stems)))
-        cells = np.ones(len(columns)), columns, bounds
-        return sparse.csr_matrix(cells, shape=(len(self.stems), len(grams)))
+        return gram_table(self.stems)
 
     @cached_property
     def sizes(self) -> Floats:
@@ -84,23 +85,24 @@ class StemTable:
     def products(self, left: Sequence[int], right: Sequence[int]) -> tuple[Floats, Floats]:
         """Inner products of the sums of words of texts, (len(left),) each: of what was learned, and
         of own directions."""
-        learned, spelled = self.learned, []
+        learned, spelled = np.zeros(len(left)), np.zeros(len(left))
         for start in range(0, len(left), _PAIRS):
             block = slice(start, start + _PAIRS)
-            one, two = (self.own[side[block]] @ self.grams for side in (left, right))
-            spelled += _sums(one.multiply(two))
-        both = [learned[a] @ learned[b] for a, b in zip(left, right, strict=True)]
-        return np.array(both, dtype=float), np.array(spelled, dtype=float)
+            sides = left[block], right[block]
+            learned[block] = np.vecdot(*(self.learned[side] for side in sides))
+            one, two = (self.own[side] @ self.grams for side in sides)
+            spelled[block] = _sums(one.multiply(two))
+        return learned, spelled
 
     def squares(self) -> tuple[Floats, Floats]:
         """`products` of each text with itself, (n,) each."""
-        spelled = []
-        for start in range(0, len(self.bounds) - 1, _PAIRS):
-            parts = self.own[start : start + _PAIRS] @ self.grams
+        spelled = np.zeros(len(self.learned))
+        for start in range(0, len(spelled), _PAIRS):
+            block = slice(start, start + _PAIRS)
+            parts = self.own[block] @ self.grams
             parts.data **= 2
-            spelled += _sums(parts)
-        both = [one @ one for one in self.learned]
-        return np.array(both, dtype=float), np.array(spelled, dtype=float)
+            spelled[block] = _sums(parts)
+        return np.vecdot(self.learned, self.learned), spelled
 
     def alike(self, left: Sequence[int], right: Sequence[int]) -> Iterator["Cells"]:
         """How far the spelling of the stems of two texts agrees, for each text of `left` and that
@@ -163,22 +165,31 @@ class Cells:
         return turned
 
 
-def _sums(rows: sparse.csr_matrix) -> list[float]:
-    """Of each row: exactly rounded, so that the order of n-grams, which other texts decide, is no
-    matter."""
-    parts = rows.data.tolist()
-    return [math.fsum(parts[a:b]) for a, b in pairwise(rows.indptr.tolist())]
+def _sums(rows: sparse.csr_matrix) -> Floats:
+    """Of each row, in multiples of ever smaller units, whose sums are exact: the order of n-grams,
+    which other texts decide, is no matter."""
+    filled, rest, sums = np.flatnonzero(np.diff(rows.indptr)), rows.data, []
+    for unit in _UNITS:
+        whole = np.rint(rest / unit) * unit
+        sums.append(np.add.reduceat(whole, rows.indptr[filled]))
+        rest = rest - whole
+    found = np.zeros(rows.shape[0])
+    found[filled] = sums[0] + (sums[1] + sums[2])
+    return found
 
 
 @lru_cache(maxsize=1)
 def _read(space: WordSpace, texts: tuple[str, ...]) -> StemTable:
-    return StemTable(space, *_numbered(list(map(space.stems, texts))))
+    return StemTable(space, *_numbered(map(space.stems, texts)))
 
 
-def _numbered(each: Sequence[Sequence[str]]) -> tuple[list[str], Ints, Ints]:
+def _numbered(each: Iterable[Sequence[str]]) -> tuple[list[str], Ints, Ints]:
     """The distinct ones of all lists, the number of each one in a list, list after list, and where
     the lists end."""
-    known = {one: n for n, one in enumerate(dict.fromkeys(chain.from_iterable(each)))}
-    numbers = np.fromiter(map(known.__getitem__, chain.from_iterable(each)), np.int64)
-    bounds = np.concatenate(([0], np.cumsum(list(map(len, each)), dtype=np.int64)))
-    return list(known), numbers, bounds
+    known: defaultdict[str, int] = defaultdict()
+    known.default_factory = known.__len__
+    numbers, bounds = array("q"), array("q", [0])
+    for one in each:
+        numbers.extend(map(known.__getitem__, one))
+        bounds.append(len(numbers))
+    return list(known), np.array(numbers), np.array(bounds)
