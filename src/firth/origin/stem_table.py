@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from firth.lexical.arrays import Floats, Ints, ranges, starts
+from firth.lexical.arrays import Floats, Ints, apart, ranges, starts
 from firth.lexical.spelling import gram_table
 from firth.lexical.word_space import WordSpace
 
@@ -45,10 +45,14 @@ class StemTable:
         """Read `texts`; the last ones are kept, for components read the same, one by one."""
         return _read(space, tuple(texts))
 
+    def of_texts(self, texts: Ints) -> Ints:
+        """Numbers of the stems of some texts, one text's after the other's."""
+        return self.numbers[ranges(self.bounds[texts], np.diff(self.bounds)[texts])]
+
     @cached_property
     def by_text(self) -> list[Ints]:
         """Numbers of each text's stems."""
-        return np.split(self.numbers, self.bounds[1:-1]) if len(self.bounds) > 1 else []
+        return [self.numbers[start:end] for start, end in pairwise(self.bounds.tolist())]
 
     @cached_property
     def rarities(self) -> Floats:
@@ -150,10 +154,9 @@ class Cells:
 
     def by_pair(self, values: Floats) -> Iterator[Floats]:
         """Of each pair its part of some values a cell, (height, width)."""
-        ends = np.cumsum(self.heights * self.widths).tolist()
         shapes = zip(self.heights.tolist(), self.widths.tolist(), strict=True)
-        for (start, end), shape in zip(pairwise([0, *ends]), shapes, strict=True):
-            yield values[start:end].reshape(shape)
+        for part, shape in zip(apart(values, self.heights * self.widths), shapes, strict=True):
+            yield part.reshape(shape)
 
     def turned(self, values: Floats) -> Floats:
         """Some values a cell, where the stems of the second text make the rows."""
