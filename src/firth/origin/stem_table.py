@@ -14,7 +14,7 @@ from firth.lexical.arrays import Floats, Ints, apart, ranges, starts
 from firth.lexical.spelling import gram_table
 from firth.lexical.word_space import WordSpace
 
-_PAIRS, _CELLS = 1 << 8, 1 << 14
+_PAIRS, _CELLS = 1 << 10, 1 << 14
 """Of texts whose n-grams are multiplied, and of stems that are compared at once, about: of more,
 most stems stand in different pairs."""
 _UNITS = 2.0**-30, 2.0**-73, 2.0**-116
