@@ -211,13 +211,9 @@ def _matches(
 ) -> Iterator[tuple[Cells, Floats]]:
     """How far stems match: by what is known of each stem of some texts, or by spelling."""
     for cells in blocks:
-        cosines = np.empty(len(cells.alike))
-        ones, twos = (
-            apart(known(texts), sizes)
-            for texts, sizes in ((cells.one, cells.heights), (cells.two, cells.widths))
-        )
-        for one, two, found in zip(ones, twos, cells.by_pair(cosines), strict=True):
-            np.matmul(one, two.T, out=found)
+        ones, twos = apart(known(cells.one), cells.heights), apart(known(cells.two), cells.widths)
+        each = [(one @ two.T).ravel() for one, two in zip(ones, twos, strict=True)]
+        cosines = np.concatenate([np.zeros(0), *each])
         yield cells, np.maximum(np.maximum(cosines, 0.0) ** power, cells.alike)
 
 

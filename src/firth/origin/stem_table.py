@@ -163,8 +163,8 @@ class Cells:
         sizes = self.heights * self.widths
         columns = ranges(starts(sizes), self.widths)
         high, wide = (np.repeat(side, self.widths) for side in (self.heights, self.widths))
-        down = ranges(np.zeros_like(high), high) * np.repeat(wide, high)
-        turned: Floats = values[np.repeat(columns, high) + down]
+        first = np.repeat(columns - starts(high) * wide, high)
+        turned: Floats = values[first + np.arange(len(values)) * np.repeat(wide, high)]
         return turned
 
 
