@@ -13,6 +13,7 @@ from scipy import sparse
 from firth.lexical.arrays import Floats, Ints, apart, ranges, starts
 from firth.lexical.spelling import gram_table
 from firth.lexical.word_space import WordSpace
+from firth.lexical.words import stems, words
 
 _PAIRS, _CELLS = 1 << 10, 1 << 14
 """Of texts whose n-grams are multiplied, and of stems that are compared at once, about: of more,
@@ -183,7 +184,13 @@ def _sums(rows: sparse.csr_matrix) -> Floats:
 
 @lru_cache(maxsize=1)
 def _read(space: WordSpace, texts: tuple[str, ...]) -> StemTable:
-    return StemTable(space, *_numbered(map(space.stems, texts)))
+    said, numbers, bounds = _numbered(map(words, texts))
+    found, stem_of, _ = _numbered([stems(said, space.bag.stemmer)])
+    numbers = stem_of[numbers]
+    owners = np.repeat(np.arange(len(texts)), np.diff(bounds))
+    _, first = np.unique(owners * len(found) + numbers, return_index=True)  # each once in a text
+    first.sort()
+    return StemTable(space, found, numbers[first], np.searchsorted(first, bounds))
 
 
 def _numbered(each: Iterable[Sequence[str]]) -> tuple[list[str], Ints, Ints]:
