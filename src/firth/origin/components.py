@@ -199,20 +199,24 @@ class AlignedWords:
         texts, left, right = numbered(pairs)
         table = StemTable.of(self._space, texts)
         cells = table.alike(left, right)
-        if self._states is None:
-            learned = self._space.directions(table.stems)
-            return table, _matches(cells, lambda some: learned[table.of_texts(some)], SHARP)
-        states = self._states(texts)
-        return table, _matches(cells, lambda some: np.concatenate([states[i] for i in some]), 1.0)
+        if self._states is not None:
+            states = self._states(texts)
+            return table, _matches(cells, lambda some: [states[text] for text in some], 1.0)
+        learned = self._space.directions(table.stems)
+
+        def known(some: Ints) -> list[Floats]:
+            return apart(learned[table.of_texts(some)], table.counts[some])
+
+        return table, _matches(cells, known, SHARP)
 
 
 def _matches(
-    blocks: Iterator[Cells], known: Callable[[Ints], Floats], power: float
+    blocks: Iterator[Cells], known: Callable[[Ints], list[Floats]], power: float
 ) -> Iterator[tuple[Cells, Floats]]:
-    """How far stems match: by what is known of each stem of some texts, or by spelling."""
+    """How far stems match: by what is known of the stems of each of some texts, or by spelling."""
     for cells in blocks:
-        ones, twos = apart(known(cells.one), cells.heights), apart(known(cells.two), cells.widths)
-        each = [(one @ two.T).ravel() for one, two in zip(ones, twos, strict=True)]
+        sides = zip(known(cells.one), known(cells.two), strict=True)
+        each = [(one @ two.T).ravel() for one, two in sides]
         cosines = np.concatenate([np.zeros(0), *each])
         yield cells, np.maximum(np.maximum(cosines, 0.0) ** power, cells.alike)
 

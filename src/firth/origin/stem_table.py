@@ -18,8 +18,8 @@ from firth.lexical.words import stems, words
 _PAIRS, _CELLS = 1 << 10, 1 << 14
 """Of texts whose n-grams are multiplied, and of stems that are compared at once, about: of more,
 most stems stand in different pairs."""
-_UNITS = 2.0**-30, 2.0**-73, 2.0**-116
-"""A sum of thousands of multiples of each has no more digits than a number holds."""
+_UNITS = 2.0**-30, 2.0**-70, 2.0**-110
+"""What is below one, in multiples of the next: thousands of them sum to what a float holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +46,14 @@ class StemTable:
         """Read `texts`; the last ones are kept, for components read the same, one by one."""
         return _read(space, tuple(texts))
 
+    @cached_property
+    def counts(self) -> Ints:
+        """Stems of each text, (n,)."""
+        return np.diff(self.bounds)
+
     def of_texts(self, texts: Ints) -> Ints:
         """Numbers of the stems of some texts, one text's after the other's."""
-        return self.numbers[ranges(self.bounds[texts], np.diff(self.bounds)[texts])]
+        return self.numbers[ranges(self.bounds[texts], self.counts[texts])]
 
     @cached_property
     def by_text(self) -> list[Ints]:
@@ -113,7 +118,7 @@ class StemTable:
         """How far the spelling of the stems of two texts agrees, for each text of `left` and that
         of `right` beside it, some pairs at a time."""
         one, two = np.array(left, np.int64), np.array(right, np.int64)
-        heights, widths = (np.diff(self.bounds)[side] for side in (one, two))
+        heights, widths = self.counts[one], self.counts[two]
         blocks = np.flatnonzero(np.diff(np.cumsum(heights * widths) // _CELLS)) + 1
         for some in np.split(np.arange(len(one)), blocks):
             n, m = heights[some], widths[some]
@@ -123,7 +128,7 @@ class StemTable:
         """Every stem that stands in a text of `one` with every one in a text of `two`, then what of
         that each pair of texts needs."""
         wide = np.repeat(m, n)
-        rows = np.repeat(self.numbers[ranges(self.bounds[one], n)], wide)
+        rows = np.repeat(self.of_texts(one), wide)
         columns = self.numbers[ranges(np.repeat(self.bounds[two], n), wide)]
         places, grams = [], []
         for numbers in (rows, columns):
@@ -170,7 +175,7 @@ class Cells:
 
 
 def _sums(rows: sparse.csr_matrix) -> Floats:
-    """Of each row, in multiples of ever smaller units, whose sums are exact: the order of n-grams,
+    """Of each row, in multiples of ever smaller units, which sum exactly: the order of n-grams,
     which other texts decide, is no matter."""
     filled, rest, sums = np.flatnonzero(np.diff(rows.indptr)), rows.data, []
     for unit in _UNITS:
