@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.lexical.spelling import LONGEST, SHORTEST, alike, ngrams, product, runs, spelled
+from firth.lexical.spelling import (
+    LONGEST,
+    SHORTEST,
+    alike,
+    gram_table,
+    ngrams,
+    product,
+    runs,
+    spelled,
+)
 
 STEMS = st.lists(st.text("abé1", max_size=6), max_size=6)
 WEIGHTED = st.lists(st.tuples(st.text("abc", max_size=5), st.floats(0, 9)), max_size=6)
@@ -27,6 +36,15 @@ def test_runs_are_all_of_their_lengths(text: str) -> None:
     """Every run of 3 to 5 characters; what is shorter stands for itself."""
     assert set(runs(text)) == runs_by_loops(text)
     assert len(set(runs(text))) == len(runs(text))
+
+
+@given(st.lists(st.text("abé1\U0001d4d0", max_size=9), max_size=8, unique=True))
+def test_a_table_has_the_ngrams_of_each_stem(stems: list[str]) -> None:
+    """A column for each n-gram of any, 1 where a stem has it: what stems share, counted by sets."""
+    found, held = gram_table(stems), [set(ngrams(stem)) for stem in stems]
+    assert found.shape == (len(stems), len(set().union(*held)))
+    shared = [[len(one & two) for two in held] for one in held]
+    assert (found @ found.T).toarray().tolist() == shared
 
 
 @given(STEMS, STEMS)

@@ -1,11 +1,13 @@
 """What a table works out for pairs of texts is what plain loops say, to the last bit."""
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from firth.context import CONTEXT
 from firth.lexical.spelling import alike, product, spelled
@@ -21,6 +23,15 @@ TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), max
 @pytest.fixture(scope="module")
 def space(tiny_run: Path) -> WordSpace:
     return WordSpace.load(Run.open(tiny_run).folder(CONTEXT))
+
+
+@given(st.lists(st.lists(st.floats(1e-6, 1e4), max_size=300), max_size=4))
+def test_sums_are_exactly_rounded(rows: list[list[float]]) -> None:
+    """In whatever order the parts stand; a row may be empty."""
+    bounds = np.cumsum([0, *map(len, rows)])
+    parts = [part for row in rows for part in row]
+    table = sparse.csr_matrix((parts, np.arange(len(parts)), bounds), (len(rows), len(parts)))
+    assert stem_table._sums(table).tolist() == [math.fsum(row) for row in rows]
 
 
 @given(texts=TEXTS, block=st.sampled_from([1, 4, 1 << 8]))

@@ -1,5 +1,7 @@
 """Names of the array types used everywhere, and vectors in small numbers."""
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,6 +26,16 @@ def ranges(first: Ints, lengths: Ints) -> Ints:
     """
     found: Ints = np.arange(int(lengths.sum())) + np.repeat(first - starts(lengths), lengths)
     return found
+
+
+def apart(values: Floats, lengths: Ints) -> list[Floats]:
+    """The runs of so many rows that stand one after the other, each by itself.
+
+    Example:
+        >>> [run.tolist() for run in apart(np.array([7.0, 8.0, 2.0]), np.array([2, 0, 1]))]
+        [[7.0, 8.0], [], [2.0]]
+    """
+    return [values[start:end] for start, end in pairwise([0, *np.cumsum(lengths).tolist()])]
 
 
 def to_int8(vectors: npt.NDArray[np.floating]) -> Bytes:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import chain
+from functools import cache
 
 import numpy as np
 from scipy import sparse
@@ -15,6 +15,7 @@ _DIGITS = re.compile(r"\d+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NUMERALS = {word: str(value) for value, word in enumerate(NUMBER_WORDS, start=2)}
 _SPELLED = frozenset(_NUMERALS)
+_NONE = frozenset[str]()
 
 
 def numbers_in(text: str) -> frozenset[str]:
@@ -24,10 +25,11 @@ def numbers_in(text: str) -> frozenset[str]:
         >>> sorted(numbers_in("In 1984 two men paid 1,000 for the B52s."))
         ['1000', '1984', '2', '52']
     """
-    digits = _DIGITS.findall(text)
-    if digits and "," in text:
-        digits = _DIGITS.findall(_THOUSANDS.sub("", text))
-    return frozenset([*digits, *(_NUMERALS[word] for word in _SPELLED.intersection(words(text)))])
+    named = _DIGITS.findall(text)
+    if named and "," in text:
+        named = _DIGITS.findall(_THOUSANDS.sub("", text))
+    named += map(_NUMERALS.__getitem__, _SPELLED.intersection(words(text)))
+    return frozenset(named) if named else _NONE  # most texts have none, and share it
 
 
 def differing(pairs: Sequence[tuple[str, str]]) -> Floats:
@@ -39,10 +41,9 @@ def differing(pairs: Sequence[tuple[str, str]]) -> Floats:
         >>> differing([("4 killed", "four dead"), ("4 killed", "23 killed"), ("4 killed", "dead")])
         array([0., 1., 0.])
     """
-    known = {text: numbers_in(text) for text in {*chain.from_iterable(pairs)}}
-    found = np.zeros(len(pairs))
-    for i, (one, two) in enumerate((known[a], known[b]) for a, b in pairs):
-        if one and two and one != two:
+    known, found = cache(numbers_in), np.zeros(len(pairs))  # each text is read once, if at all
+    for i, (a, b) in enumerate(pairs):
+        if (one := known(a)) and (two := known(b)) and one != two:
             found[i] = 1.0 - len(one & two) / len(one | two)
     return found
 

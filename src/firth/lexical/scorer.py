@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,7 +63,7 @@ class CosineScorer:
 
 def numbered(pairs: Sequence[TextPair]) -> tuple[list[str], list[int], list[int]]:
     """The distinct texts in order, and the numbers among them of each pair's first and second."""
-    index = {text: i for i, text in enumerate(dict.fromkeys(t for pair in pairs for t in pair))}
+    index = {text: i for i, text in enumerate(dict.fromkeys(chain.from_iterable(pairs)))}
     return list(index), [index[one] for one, _ in pairs], [index[two] for _, two in pairs]
 
 

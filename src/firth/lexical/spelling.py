@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
+from scipy import sparse
 
 from firth.lexical.arrays import Floats
 
@@ -40,6 +41,34 @@ def runs(text: str) -> tuple[str, ...]:
     found = (text[i : i + n] for n in lengths for i in range(len(text) - n + 1))
     # Interned, since the n-grams of many stems are kept, and most of them are in many stems.
     return tuple(dict.fromkeys(map(sys.intern, found))) or (text,)
+
+
+def gram_table(stems: Sequence[str]) -> sparse.csr_matrix:
+    """`ngrams` of distinct stems, all at once: a row a stem, a column an n-gram, 1 where it has it.
+
+    Three characters are one number, by their code points of 21 bits; more are told by their first
+    three and their last three.
+    """
+    whole = np.array([not s or any(map(str.isdigit, s)) for s in stems], bool)  # one n-gram
+    lengths = np.array([len(stem) + 2 for stem in stems], np.int64)
+    text = "".join(f"<{stem}>" for stem in stems)
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32).astype(np.int64)
+    holders = np.repeat(np.arange(len(stems)), lengths)
+    left = np.repeat(np.where(whole, 0, np.cumsum(lengths)), lengths) - np.arange(len(codes))
+    at = np.flatnonzero(left >= SHORTEST)
+    numbers = codes[at] << 42 | codes[at + 1] << 21 | codes[at + 2]
+    triples = np.zeros_like(codes)
+    triples[at] = np.unique(numbers, return_inverse=True)[1]
+    rows, keys = [np.flatnonzero(whole)], [~np.flatnonzero(whole)]
+    for n in range(SHORTEST, LONGEST + 1):
+        at = np.flatnonzero(left >= n)
+        rows.append(holders[at])
+        keys.append((n * len(codes) + triples[at]) * len(codes) + triples[at + n - SHORTEST])
+    columns = np.unique(np.concatenate(keys), return_inverse=True)[1]
+    cells = np.ones(len(columns)), (np.concatenate(rows), columns)
+    table = sparse.csr_matrix(cells, (len(stems), int(columns.max(initial=-1)) + 1))
+    table.data[:] = 1.0  # also where a stem has an n-gram twice
+    return table
 
 
 def alike(one: Sequence[str], two: Sequence[str]) -> Floats:

@@ -80,15 +80,23 @@ class WordSpace:
 
         The root mean square of all lengths, before trust, is 1.
         """
-        numbers = self.bag.numbers
-        return self._scaled[[numbers.get(stem, -1) for stem in found]].astype(np.float64)
+        return self._scaled[self._rows(found)].astype(np.float64)
 
     def directions(self, found: Sequence[str]) -> Floats:
         """As `learned`, each row √(n / (n + k)) long instead."""
-        rows = self.learned(found)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        trusted = np.sqrt([self.trusted(stem) for stem in found]).reshape(-1, 1)
-        return rows * (trusted / np.where(lengths > 0, lengths, 1.0))
+        rows = self._rows(found)
+        return self._scaled[rows] * self._stretched[rows, None]
+
+    def _rows(self, found: Sequence[str]) -> list[int]:
+        return [self.bag.numbers.get(stem, -1) for stem in found]
+
+    @cached_property
+    def _stretched(self) -> Floats:
+        """What makes `directions` of the rows of `_scaled`."""
+        lengths = np.sqrt(np.square(self._scaled, dtype=np.float64).sum(axis=1))
+        trusted = np.sqrt([*map(self.trusted, self.bag.vocabulary), 0.0])
+        stretched: Floats = trusted / np.where(lengths > 0, lengths, 1.0)
+        return stretched
 
     @cached_property
     def _scaled(self) -> Singles:

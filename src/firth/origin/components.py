@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from firth.context.encoder import ReadWords, SentenceEncoder, unit
-from firth.lexical.arrays import Floats, ranges, starts
+from firth.lexical.arrays import Floats, Ints, apart, starts
 from firth.lexical.scorer import CosineScorer, TextPair, numbered
 from firth.lexical.word_space import WordSpace
 from firth.origin.gram import SHARP, aligned, summed
@@ -198,21 +198,26 @@ class AlignedWords:
         """The stems of `pairs`, and how far each two of a pair match, in [0, 1], (cells,)."""
         texts, left, right = numbered(pairs)
         table = StemTable.of(self._space, texts)
+        cells = table.alike(left, right)
         if self._states is not None:
-            return table, _matches(table.alike(left, right), self._states(texts).__getitem__, 1.0)
-        learned, numbers = self._space.directions(table.stems), table.by_text
-        return table, _matches(table.alike(left, right), lambda text: learned[numbers[text]], SHARP)
+            states = self._states(texts)
+            return table, _matches(cells, lambda some: [states[text] for text in some], 1.0)
+        learned = self._space.directions(table.stems)
+
+        def known(some: Ints) -> list[Floats]:
+            return apart(learned[table.of_texts(some)], table.counts[some])
+
+        return table, _matches(cells, known, SHARP)
 
 
 def _matches(
-    blocks: Iterator[Cells], known: Callable[[int], Floats], power: float
+    blocks: Iterator[Cells], known: Callable[[Ints], list[Floats]], power: float
 ) -> Iterator[tuple[Cells, Floats]]:
-    """How far stems match: by what is known of each stem of a text, or by spelling."""
+    """How far stems match: by what is known of the stems of each of some texts, or by spelling."""
     for cells in blocks:
-        cosines = np.empty(len(cells.alike))
-        sides = zip(cells.one.tolist(), cells.two.tolist(), cells.by_pair(cosines), strict=True)
-        for a, b, found in sides:
-            np.matmul(known(a), known(b).T, out=found)
+        sides = zip(known(cells.one), known(cells.two), strict=True)
+        each = [(one @ two.T).ravel() for one, two in sides]
+        cosines = np.concatenate([np.zeros(0), *each])
         yield cells, np.maximum(np.maximum(cosines, 0.0) ** power, cells.alike)
 
 
@@ -227,7 +232,7 @@ def _means(table: StemTable, cells: Cells, matches: Floats, weights: Floats) -> 
         (cells.one, n, m, matches),
         (cells.two, m, n, cells.turned(matches)),
     ):
-        each = weights[table.numbers[ranges(table.bounds[text[kept]], high)]]
+        each = weights[table.of_texts(text[kept])]
         most = np.maximum.reduceat(rows, starts(np.repeat(wide, high)))
         added += np.add.reduceat(each * most, starts(high))
         whole += np.add.reduceat(each, starts(high))

@@ -132,7 +132,7 @@ class EnsembleOrigin(Explainer):
     def parts(self, pairs: Sequence[TextPair]) -> dict[str, Floats]:
         """Name of each component that has a weight → its similarities, shape (n,)."""
         # Sorted, so that swapping the sentences of a pair changes no bit.
-        ordered = [(min(pair), max(pair)) for pair in checked(pairs)]
+        ordered = [pair if pair[0] <= pair[1] else (pair[1], pair[0]) for pair in checked(pairs)]
         return {name: self.components[name].similarities(ordered) for name in self.weights}
 
     def mean(self, pairs: Sequence[TextPair], parts: Mapping[str, Floats]) -> Floats:

@@ -1,21 +1,25 @@
 """Texts as numbers of their stems: what pairs of them need is worked out once a stem."""
 
-import math
-from collections.abc import Iterator, Sequence
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 
-from firth.lexical.arrays import Floats, Ints, ranges, starts
-from firth.lexical.spelling import ngrams
+from firth.lexical.arrays import Floats, Ints, apart, ranges, starts
+from firth.lexical.spelling import gram_table
 from firth.lexical.word_space import WordSpace
+from firth.lexical.words import stems, words
 
-_PAIRS, _CELLS = 1 << 8, 1 << 14
+_PAIRS, _CELLS = 1 << 10, 1 << 14
 """Of texts whose n-grams are multiplied, and of stems that are compared at once, about: of more,
 most stems stand in different pairs."""
+_UNITS = 2.0**-30, 2.0**-70, 2.0**-110
+"""What is below one, in multiples of the next: thousands of them sum to what a float holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +47,18 @@ class StemTable:
         return _read(space, tuple(texts))
 
     @cached_property
+    def counts(self) -> Ints:
+        """Stems of each text, (n,)."""
+        return np.diff(self.bounds)
+
+    def of_texts(self, texts: Ints) -> Ints:
+        """Numbers of the stems of some texts, one text's after the other's."""
+        return self.numbers[ranges(self.bounds[texts], self.counts[texts])]
+
+    @cached_property
     def by_text(self) -> list[Ints]:
         """Numbers of each text's stems."""
-        return np.split(self.numbers, self.bounds[1:-1]) if len(self.bounds) > 1 else []
+        return [self.numbers[start:end] for start, end in pairwise(self.bounds.tolist())]
 
     @cached_property
     def rarities(self) -> Floats:
@@ -66,9 +79,7 @@ class StemTable:
     @cached_property
     def grams(self) -> sparse.csr_matrix:
         """A row a stem, a column a character n-gram: 1 where the stem has it."""
-        grams, columns, bounds = _numbered(list(map(ngrams, self.stems)))
-        cells = np.ones(len(columns)), columns, bounds
-        return sparse.csr_matrix(cells, shape=(len(self.stems), len(grams)))
+        return gram_table(self.stems)
 
     @cached_property
     def sizes(self) -> Floats:
@@ -84,29 +95,30 @@ class StemTable:
     def products(self, left: Sequence[int], right: Sequence[int]) -> tuple[Floats, Floats]:
         """Inner products of the sums of words of texts, (len(left),) each: of what was learned, and
         of own directions."""
-        learned, spelled = self.learned, []
+        learned, spelled = np.zeros(len(left)), np.zeros(len(left))
         for start in range(0, len(left), _PAIRS):
             block = slice(start, start + _PAIRS)
-            one, two = (self.own[side[block]] @ self.grams for side in (left, right))
-            spelled += _sums(one.multiply(two))
-        both = [learned[a] @ learned[b] for a, b in zip(left, right, strict=True)]
-        return np.array(both, dtype=float), np.array(spelled, dtype=float)
+            sides = left[block], right[block]
+            learned[block] = np.vecdot(*(self.learned[side] for side in sides))
+            one, two = (self.own[side] @ self.grams for side in sides)
+            spelled[block] = _sums(one.multiply(two))
+        return learned, spelled
 
     def squares(self) -> tuple[Floats, Floats]:
         """`products` of each text with itself, (n,) each."""
-        spelled = []
-        for start in range(0, len(self.bounds) - 1, _PAIRS):
-            parts = self.own[start : start + _PAIRS] @ self.grams
+        spelled = np.zeros(len(self.learned))
+        for start in range(0, len(spelled), _PAIRS):
+            block = slice(start, start + _PAIRS)
+            parts = self.own[block] @ self.grams
             parts.data **= 2
-            spelled += _sums(parts)
-        both = [one @ one for one in self.learned]
-        return np.array(both, dtype=float), np.array(spelled, dtype=float)
+            spelled[block] = _sums(parts)
+        return np.vecdot(self.learned, self.learned), spelled
 
     def alike(self, left: Sequence[int], right: Sequence[int]) -> Iterator["Cells"]:
         """How far the spelling of the stems of two texts agrees, for each text of `left` and that
         of `right` beside it, some pairs at a time."""
         one, two = np.array(left, np.int64), np.array(right, np.int64)
-        heights, widths = (np.diff(self.bounds)[side] for side in (one, two))
+        heights, widths = self.counts[one], self.counts[two]
         blocks = np.flatnonzero(np.diff(np.cumsum(heights * widths) // _CELLS)) + 1
         for some in np.split(np.arange(len(one)), blocks):
             n, m = heights[some], widths[some]
@@ -116,7 +128,7 @@ class StemTable:
         """Every stem that stands in a text of `one` with every one in a text of `two`, then what of
         that each pair of texts needs."""
         wide = np.repeat(m, n)
-        rows = np.repeat(self.numbers[ranges(self.bounds[one], n)], wide)
+        rows = np.repeat(self.of_texts(one), wide)
         columns = self.numbers[ranges(np.repeat(self.bounds[two], n), wide)]
         places, grams = [], []
         for numbers in (rows, columns):
@@ -148,37 +160,51 @@ class Cells:
 
     def by_pair(self, values: Floats) -> Iterator[Floats]:
         """Of each pair its part of some values a cell, (height, width)."""
-        ends = np.cumsum(self.heights * self.widths).tolist()
         shapes = zip(self.heights.tolist(), self.widths.tolist(), strict=True)
-        for (start, end), shape in zip(pairwise([0, *ends]), shapes, strict=True):
-            yield values[start:end].reshape(shape)
+        for part, shape in zip(apart(values, self.heights * self.widths), shapes, strict=True):
+            yield part.reshape(shape)
 
     def turned(self, values: Floats) -> Floats:
         """Some values a cell, where the stems of the second text make the rows."""
         sizes = self.heights * self.widths
         columns = ranges(starts(sizes), self.widths)
         high, wide = (np.repeat(side, self.widths) for side in (self.heights, self.widths))
-        down = ranges(np.zeros_like(high), high) * np.repeat(wide, high)
-        turned: Floats = values[np.repeat(columns, high) + down]
+        first = np.repeat(columns - starts(high) * wide, high)
+        turned: Floats = values[first + np.arange(len(values)) * np.repeat(wide, high)]
         return turned
 
 
-def _sums(rows: sparse.csr_matrix) -> list[float]:
-    """Of each row: exactly rounded, so that the order of n-grams, which other texts decide, is no
-    matter."""
-    parts = rows.data.tolist()
-    return [math.fsum(parts[a:b]) for a, b in pairwise(rows.indptr.tolist())]
+def _sums(rows: sparse.csr_matrix) -> Floats:
+    """Of each row, in multiples of ever smaller units, which sum exactly: the order of n-grams,
+    which other texts decide, is no matter."""
+    filled, rest, sums = np.flatnonzero(np.diff(rows.indptr)), rows.data, []
+    for unit in _UNITS:
+        whole = np.rint(rest / unit) * unit
+        sums.append(np.add.reduceat(whole, rows.indptr[filled]))
+        rest = rest - whole
+    found = np.zeros(rows.shape[0])
+    found[filled] = sums[0] + (sums[1] + sums[2])
+    return found
 
 
 @lru_cache(maxsize=1)
 def _read(space: WordSpace, texts: tuple[str, ...]) -> StemTable:
-    return StemTable(space, *_numbered(list(map(space.stems, texts))))
+    said, numbers, bounds = _numbered(map(words, texts))
+    found, stem_of, _ = _numbered([stems(said, space.bag.stemmer)])
+    numbers = stem_of[numbers]
+    owners = np.repeat(np.arange(len(texts)), np.diff(bounds))
+    _, first = np.unique(owners * len(found) + numbers, return_index=True)  # each once in a text
+    first.sort()
+    return StemTable(space, found, numbers[first], np.searchsorted(first, bounds))
 
 
-def _numbered(each: Sequence[Sequence[str]]) -> tuple[list[str], Ints, Ints]:
+def _numbered(each: Iterable[Sequence[str]]) -> tuple[list[str], Ints, Ints]:
     """The distinct ones of all lists, the number of each one in a list, list after list, and where
     the lists end."""
-    known = {one: n for n, one in enumerate(dict.fromkeys(chain.from_iterable(each)))}
-    numbers = np.fromiter(map(known.__getitem__, chain.from_iterable(each)), np.int64)
-    bounds = np.concatenate(([0], np.cumsum(list(map(len, each)), dtype=np.int64)))
-    return list(known), numbers, bounds
+    known: defaultdict[str, int] = defaultdict()
+    known.default_factory = known.__len__
+    numbers, bounds = array("q"), array("q", [0])
+    for one in each:
+        numbers.extend(map(known.__getitem__, one))
+        bounds.append(len(numbers))
+    return list(known), np.array(numbers), np.array(bounds)
