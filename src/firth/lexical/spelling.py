@@ -52,7 +52,7 @@ def gram_table(stems: Sequence[str]) -> sparse.csr_matrix:
     whole = np.array([not s or any(map(str.isdigit, s)) for s in stems], bool)  # one n-gram
     lengths = np.array([len(stem) + 2 for stem in stems], np.int64)
     text = "".join(f"<{stem}>" for stem in stems)
-    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32).astype(np.int64)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.int64)
     holders = np.repeat(np.arange(len(stems)), lengths)
     left = np.repeat(np.where(whole, 0, np.cumsum(lengths)), lengths) - np.arange(len(codes))
     at = np.flatnonzero(left >= SHORTEST)
