@@ -60,7 +60,7 @@ def main() -> None:
     set_quiet(True)
     config = CbosConfig(epochs=arguments.epochs)
     start = time.perf_counter()
-    sentences = read_sentences(Run.open(arguments.run), config)
+    sentences = read_sentences(Run.open(arguments.run), config, Path(tempfile.mkdtemp()))
     texts = list(sentences.texts())
     took = time.perf_counter() - start
     print(f"{len(sentences):,} sentences, {len(sentences.pieces):,} words; read in {took:.1f} s")

@@ -139,19 +139,22 @@ def write_shards(size: int, folder: Path) -> None:
 
 def number_words(size: int) -> Callable[[], object]:
     """Sentences of twenty words, of 5,000 different ones."""
-    from array import array
-
     import numpy as np
 
     from firth.corpus.numbered import _cut, _vocabulary
     from firth.corpus.settings import WordSection
+    from firth.run.mapped import mapped
 
-    drawn = np.random.default_rng(0).zipf(1.5, size) % 5_000
-    pieces = array("i")
-    pieces.frombytes(drawn.astype(np.int32).tobytes())
-    types, lengths = np.frombuffer(pieces, np.int32), np.full(size // 20, 20, np.int32)
-    names = [f"w{number}" for number in range(5_000)]
-    return lambda: _cut(types, lengths, _vocabulary(names, types, WordSection(min_count=2))[2], 120)
+    pieces = Path(tempfile.mkdtemp()) / "pieces.i32"
+    (np.random.default_rng(0).zipf(1.5, size) % 5_000).astype(np.int32).tofile(pieces)
+    names, lengths = [f"w{number}" for number in range(5_000)], np.full(size // 20, 20, np.int32)
+
+    def step() -> None:
+        types = mapped(pieces, np.int32)
+        for _ in _cut(pieces, lengths, _vocabulary(names, types, WordSection(min_count=2))[2], 120):
+            pass
+
+    return step
 
 
 def number_files(size: int) -> Callable[[], object]:

@@ -150,9 +150,9 @@ CONFIG = CbosConfig(dimensions=6, epochs=3, batch=8, min_count=1, learning_rate=
 
 
 @pytest.fixture(scope="module")
-def sentences(trained_run: Path) -> WordSentences:
+def sentences(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> WordSentences:
     """The tiny corpus."""
-    return read_sentences(Run.open(trained_run), CONFIG)
+    return read_sentences(Run.open(trained_run), CONFIG, tmp_path_factory.mktemp("sentences"))
 
 
 @pytest.mark.parametrize("optimiser", Optimiser)
@@ -161,7 +161,7 @@ def test_a_step_moves_what_the_whole_gradient_moves(
 ) -> None:
     """Sparse rows equal a dense step over all sentences and all words (Eq. 4 as a matrix)."""
     config = CONFIG.model_copy(update={"optimiser": optimiser, "spread": 0.5})
-    centres, negatives = batches(sentences.documents, config, 1, 0)[0]
+    centres, negatives = next(batches(sentences.documents, config, 1, 0))
     batch = context_predicts_centre(sentences.documents, centres, negatives, 1)
     state = first_state(len(sentences.vocabulary), config, seed=2)
     counts = np.zeros((len(sentences), len(sentences.vocabulary)), np.float32)

@@ -19,6 +19,7 @@ def test_equals_the_plain_way(
     max_words: int,
     stemmer: Stemmer,
     block: int,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Stem, drop what is rare, cut what is long: the same sentences, in the same order, however
@@ -39,35 +40,51 @@ def test_equals_the_plain_way(
         expected += [(document, kept[i : i + max_words]) for i in range(0, len(kept), max_words)]
 
     section = WordSection(stemmer=stemmer, min_count=min_count, max_words=max_words)
-    found = read_sentences(run, section)
+    found = read_sentences(run, section, tmp_path)
     assert list(zip(found.documents.tolist(), found.texts(), strict=True)) == expected
     assert found.counts.tolist() == [counts[word] for word in found.vocabulary]
     assert (np.diff(found.counts) <= 0).all()
 
 
-def test_of_a_large_vocabulary_the_most_frequent_are_kept(trained_run: Path) -> None:
+def test_of_a_large_vocabulary_the_most_frequent_are_kept(
+    trained_run: Path, tmp_path: Path
+) -> None:
     """What is beyond it is left out as a rare word is; of words equally frequent the first of the
     alphabet stay."""
     run = Run.open(trained_run)
-    whole = read_sentences(run, WordSection())
+    whole = read_sentences(run, WordSection(), tmp_path / "whole")
     equal = np.flatnonzero(np.diff(whole.counts) == 0)
     assert len(equal), "premise: a tie to cut through"
     most = int(equal[0]) + 1
     assert whole.vocabulary[most - 1] < whole.vocabulary[most]
-    found = read_sentences(run, WordSection(vocabulary=most))
+    found = read_sentences(run, WordSection(vocabulary=most), tmp_path)
     assert found.vocabulary == whole.vocabulary[:most]
     assert (found.counts == whole.counts[:most]).all()
     assert found.pieces.tolist() == whole.pieces[whole.pieces < most].tolist()
 
 
-def test_gather_is_slicing(trained_run: Path) -> None:
+def test_gather_is_slicing(trained_run: Path, tmp_path: Path) -> None:
     """Chosen sentences one after the other, repeats included."""
-    found = read_sentences(Run.open(trained_run), WordSection(min_count=1))
+    found = read_sentences(Run.open(trained_run), WordSection(min_count=1), tmp_path)
     chosen = np.array([5, 0, 5, len(found) - 1])
     pieces, offsets = found.gather(chosen)
     parts = np.split(pieces, offsets[1:])
     for i, part in zip(chosen, parts, strict=True):
         assert part.tolist() == found.pieces[found.bounds[i] : found.bounds[i + 1]].tolist()
+
+
+def test_what_grows_with_the_corpus_is_mapped(trained_run: Path, tmp_path: Path) -> None:
+    """No array with a number for each word or sentence is in memory; another call on the same
+    folder, as after an interruption, finds the same."""
+    run = Run.open(trained_run)
+    found, again = (read_sentences(run, WordSection(), tmp_path) for _ in range(2))
+    for name in ("pieces", "bounds", "documents"):
+        array = getattr(again, name)
+        assert isinstance(array.base, np.memmap), name
+        assert (array == getattr(found, name)).all()
+    corpus = Corpus.open(run)
+    assert found.sources.tolist() == corpus.source_numbers().tolist()
+    assert len(found.sources) == corpus.n_documents
 
 
 def test_files_are_numbered_by_name(tmp_path: Path) -> None:

@@ -39,25 +39,46 @@ def test_a_fair_share_is_the_largest(sizes: list[int], most: int) -> None:
     assert more > most or more == counts.sum()
 
 
-def test_sentences_are_different_and_none_is_blocked(tiny_run: Path) -> None:
+def test_sentences_are_different_and_none_is_blocked(tiny_run: Path, tmp_path: Path) -> None:
     """Equal normal forms are one sentence; the order is random, and one seed's."""
     corpus = Corpus.open(tiny_run)
-    found = choose_sentences(corpus, 10**6, NOBODY, 1)
+    found = choose_sentences(corpus, 10**6, NOBODY, 1, tmp_path)
     texts = corpus.texts(found)
     forms = [normal_form(text) for text in texts]
     assert len(set(forms)) == len(forms) > 100
     assert sorted(found) != found.tolist()
-    assert choose_sentences(corpus, 10**6, NOBODY, 1).tolist() == found.tolist()
+    assert choose_sentences(corpus, 10**6, NOBODY, 1, tmp_path).tolist() == found.tolist()
     blocked = Blocklist(sentence_hashes(texts[:20]))
-    left = {normal_form(text) for text in corpus.texts(choose_sentences(corpus, 10**6, blocked, 1))}
-    assert not left & set(forms[:20])
-    assert choose_sentences(corpus, 90, NOBODY, 1).size <= 90
+    left = corpus.texts(choose_sentences(corpus, 10**6, blocked, 1, tmp_path))
+    assert not {normal_form(text) for text in left} & set(forms[:20])
+    assert choose_sentences(corpus, 90, NOBODY, 1, tmp_path).size <= 90
 
 
-def test_too_few_sentences_are_refused(tiny_run: Path) -> None:
+@pytest.mark.parametrize("block", [7, 1 << 16])
+def test_each_file_gives_the_first_of_one_order(
+    block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All sentences of 3 to 40 words in one random order; of each file the first of them, as many
+    as the fair share; however many are looked at at once."""
+    monkeypatch.setattr("firth.surrogate.teacher._ORDERED", block)
+    for name, size in (("a", 5), ("b", 90), ("c", 150)):
+        lines = [f'{{"text": "A long word of {name} is {n}. So {n}."}}' for n in range(size)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    inputs = [tmp_path / f"{name}.jsonl" for name in "cab"]
+    corpus = Corpus.build(inputs, tmp_path / "run", held_out=0)
+    usual = np.flatnonzero(corpus.word_counts >= 3)
+    assert len(usual) == 245
+    assert len(corpus) == 2 * len(usual)
+    order = usual[np.random.default_rng(8).permutation(len(usual))]
+    files = corpus.source_of(order).tolist()
+    expected = [n for i, n in enumerate(order.tolist()) if files[:i].count(files[i]) < 40]
+    assert choose_sentences(corpus, 85, NOBODY, 8, tmp_path / "s").tolist() == expected
+
+
+def test_too_few_sentences_are_refused(tiny_run: Path, tmp_path: Path) -> None:
     """With what was got and what is needed."""
     with pytest.raises(InputError, match=r"got 9 different sentences .* needs 60"):
-        choose_sentences(Corpus.open(tiny_run), 9, NOBODY, 1)
+        choose_sentences(Corpus.open(tiny_run), 9, NOBODY, 1, tmp_path)
 
 
 def test_a_bag_is_asked_and_nothing_is_kept(taught: Path) -> None:

@@ -7,9 +7,8 @@ differentiation than to compute; only rows of words that a step's sentences have
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +71,7 @@ def centres_of(documents: Ints) -> Ints:
 
 def batches(
     documents: Ints, config: NeighbourSection, seed: int, epoch: int
-) -> list[tuple[Ints, Ints]]:
+) -> Iterator[tuple[Ints, Ints]]:
     """(centres, negatives) of each step of an epoch, a function of seed and epoch alone.
 
     Centres in random order, the last step with what is left of them; for each, m sentences drawn
@@ -80,9 +79,9 @@ def batches(
     """
     rng = np.random.default_rng(derive_seed(seed, epoch))
     centres = rng.permutation(centres_of(documents))
-    negatives = rng.integers(len(documents), size=(len(centres), config.negatives))
-    edges = [*range(0, len(centres), config.batch), len(centres)]
-    return [(centres[a:b], negatives[a:b]) for a, b in pairwise(edges)]
+    for first in range(0, len(centres), config.batch):
+        some = centres[first : first + config.batch]
+        yield some, rng.integers(len(documents), size=(len(some), config.negatives))
 
 
 def context_predicts_centre(documents: Ints, centres: Ints, negatives: Ints, k: int) -> Batch:
@@ -302,7 +301,7 @@ def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
         config = run.config.baselines.siamese_cbow
         title = f"Siamese CBOW ({config.negatives} negatives, {config.dimensions}-d)"
         compose, likeness = centre_predicts_neighbours, Likeness.COSINE
-    sentences = read_sentences(run, config)
+    sentences = read_sentences(run, config, workspace / SCRATCH)
     if not (sentences.documents[1:] == sentences.documents[:-1]).any():
         raise InputError(f"{run.path}: every document has one sentence; {name} learns from two")
     seed, scratch = derive_seed(run.config.seed, "baseline", name), workspace / SCRATCH

@@ -178,7 +178,7 @@ def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
     """
     config = run.config.baselines.skip_thought
     seed = derive_seed(run.config.seed, "baseline", name)
-    sentences = read_sentences(run, config)
+    sentences = read_sentences(run, config, workspace / SCRATCH)
     triples = Triples(sentences, config.batch, config.sampled_words, derive_seed(seed, "order"))
     if not len(triples.centres):
         raise InputError(f"{run.path}: no document has three sentences; {name} learns from three")

@@ -118,7 +118,7 @@ def _texts(run: Run, config: EncoderConfig) -> list[str]:
         raise InputError(
             f"{run.path}: {len(usual)} sentences of ordinary length; expected 2 or more"
         )
-    return corpus.texts(evenly_spaced(usual, config.sentences))
+    return corpus.texts(usual[evenly_spaced(len(usual), config.sentences)])
 
 
 def _encoder(base: str, config: EncoderConfig) -> SentenceTransformer:

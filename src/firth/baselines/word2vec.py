@@ -12,6 +12,7 @@ from firth.lexical.word_vectors import WordBag, load
 from firth.run.progress import bar
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
+from firth.run.stage import SCRATCH
 
 __all__ = ["fit", "load"]
 
@@ -47,7 +48,7 @@ def fit(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
     config: WordVectorConfig = (
         run.config.baselines.skip_gram if skip_gram else run.config.baselines.cbow
     )
-    sentences = read_sentences(run, config)
+    sentences = read_sentences(run, config, workspace / SCRATCH)
     seed = derive_seed(run.config.seed, "baseline", name) % 2**32
     model = Word2Vec(
         sg=int(skip_gram),

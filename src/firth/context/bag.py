@@ -6,7 +6,7 @@ A sentence must be closest, by cosine, to its neighbour among all second sentenc
 sentences have a neighbour, one half of the words of a sentence must find the other half.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ from torch.nn import functional
 from firth.context.settings import BagConfig
 from firth.corpus.context import stand_alone
 from firth.corpus.numbered import WordSentences, read_sentences
-from firth.lexical.arrays import Ints, Singles
+from firth.lexical.arrays import Ints, Singles, places, starts
 from firth.lexical.word_vectors import WordBag
 from firth.run.errors import InputError
+from firth.run.mapped import create, mapped, write
 from firth.run.progress import note
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
@@ -29,8 +30,8 @@ from firth.run.training import History, Schedule, train
 
 _Words = tuple[Tensor, Tensor]
 _Numbers = tuple[Ints, Ints]
-_BLOCK = 1 << 13
-"""Sentences whose words are counted at once."""
+_BLOCK, _PAIRS = 1 << 13, 1 << 17
+"""Sentences that are looked at, and pairs that are put into batches, at once."""
 STEPS, MOST_EPOCHS = 200, 10
 """Where the configuration names no number of epochs: enough steps, but no text learned by heart."""
 
@@ -75,6 +76,8 @@ def contrast(firsts: Tensor, seconds: Tensor, temperature: float) -> Tensor:
 class Pairs:
     """Batches of neighbouring sentences, a function of the step alone.
 
+    All pairs, and their order in an epoch, lie in files: 24 bytes a pair.
+
     Where texts stand alone (`firth.corpus.context.stand_alone`), each sentence without a
     neighbour gives a pair, too: its words, of which there must be two, fall into two random halves,
     other ones in each epoch.
@@ -83,6 +86,7 @@ class Pairs:
         sentences: The corpus.
         size: Pairs a batch; what an epoch leaves over is dropped.
         seed: Decides the order, a new one for each epoch.
+        scratch: Folder of the files; what it has of earlier ones is written anew.
         by_source: Fill each batch from one file of the corpus, where the file has enough.
 
     Attributes:
@@ -91,28 +95,39 @@ class Pairs:
     """
 
     def __init__(
-        self, sentences: WordSentences, size: int, seed: int, by_source: bool = False
+        self,
+        sentences: WordSentences,
+        size: int,
+        seed: int,
+        scratch: Path,
+        by_source: bool = False,
     ) -> None:
-        documents, n = sentences.documents, len(sentences)
-        joined = documents[:-1] == documents[1:]
-        firsts: Ints = np.flatnonzero(joined)
-        alone = np.empty(0, np.int64)
-        if stand_alone(len(firsts), n):
-            beside = np.append(joined, False) | np.insert(joined, 0, False)
-            alone = np.flatnonzero(~beside & (np.diff(sentences.bounds) > 1))
-        self.neighbours, self.parts = len(firsts), len(alone)
-        sources = sentences.sources[np.concatenate((firsts, alone))]
-        sources = sources if by_source else np.zeros_like(sources)
-        # Numbers beyond those of the sentences stand for the parts of one.
-        firsts = np.concatenate((firsts, alone + n))
+        scratch.mkdir(parents=True, exist_ok=True)
+        n, path = len(sentences), scratch / "pairs.i64"
+        with path.open("wb") as file:
+            self.neighbours = write(file, _with_next(sentences))
+            alone = _alone(sentences) if stand_alone(self.neighbours, n) else ()
+            # Numbers beyond those of the sentences stand for the parts of one.
+            self.parts = write(file, (n + some for some in alone))
         self._sentences, self._seed = sentences, seed
-        self._size = min(size, len(firsts))
-        self.steps = len(firsts) // max(1, self._size)
-        self._order = lru_cache(maxsize=1)(
-            lambda epoch: firsts[
-                batched(sources, self._size, np.random.default_rng(derive_seed(seed, epoch)))
-            ]
+        size = self._size = min(size, len(self))
+        self.steps = len(self) // max(1, size)
+        pairs = mapped(path, np.int64)
+        shuffled, ordered = (
+            np.asarray(create(scratch / name, np.int64, pairs.shape))
+            for name in ("shuffled.npy", "ordered.npy")
         )
+        files = sentences.sources if by_source else np.zeros_like(sentences.sources)
+
+        def source_of(some: Ints) -> Ints:
+            return files[sentences.documents[some % n]].astype(np.int64)
+
+        def order(epoch: int) -> tuple[Ints, Ints]:
+            shuffled[:] = pairs
+            rng = np.random.default_rng(derive_seed(seed, epoch))
+            return batched(shuffled, source_of, size, rng, ordered)
+
+        self._order = lru_cache(maxsize=1)(order)
 
     def __len__(self) -> int:
         """Number of pairs."""
@@ -121,7 +136,8 @@ class Pairs:
     def __call__(self, step: int) -> tuple[_Words, _Words]:
         """Words of the first and of the second sentences (or parts of one) of a step."""
         epoch, place = divmod(step, self.steps)
-        chosen, n = self._order(epoch)[place], len(self._sentences)
+        batches, order = self._order(epoch)
+        chosen, n = batches[order[place]], len(self._sentences)
         near, alone = chosen[chosen < n], chosen[chosen >= n] - n
         firsts, seconds = (self._sentences.gather(at) for at in (near, near + 1))
         if len(alone):
@@ -156,23 +172,61 @@ def _tensors(words: _Numbers) -> _Words:
     return torch.from_numpy(words[0]), torch.from_numpy(words[1])
 
 
-def batched(sources: Ints, size: int, rng: np.random.Generator) -> Ints:
-    """Shuffled places of `sources` in batches, shape (len(sources) // size, size).
+def _with_next(sentences: WordSentences) -> Iterator[Ints]:
+    """Numbers of the sentences that the next one of their document follows."""
+    for first in range(0, len(sentences), _BLOCK):
+        following = sentences.documents[first + 1 : first + _BLOCK + 1]
+        here = sentences.documents[first : first + len(following)]
+        yield first + np.flatnonzero(here == following)
 
-    A batch holds places of one source; only what each source leaves over shares batches.
+
+def _alone(sentences: WordSentences) -> Iterator[Ints]:
+    """Numbers of the sentences of two words and more that are all of their document."""
+    for first in range(0, len(sentences), _BLOCK):
+        last = min(first + _BLOCK, len(sentences))
+        around = sentences.documents[max(0, first - 1) : last + 1]
+        ends = (int(first == 0), int(last == len(sentences)))
+        parted = np.diff(np.pad(around, ends, constant_values=-1)) != 0
+        several = np.diff(sentences.bounds[first : last + 1]) > 1
+        yield first + np.flatnonzero(parted[:-1] & parted[1:] & several)
+
+
+def batched(
+    pairs: Ints,
+    source_of: Callable[[Ints], Ints],
+    size: int,
+    rng: np.random.Generator,
+    ordered: Ints,
+) -> tuple[Ints, Ints]:
+    """Pairs in random order, in batches of one source each; only what each leaves over shares some.
+
+    Args:
+        pairs: All of them; shuffled in place.
+        source_of: The source of each of some pairs, from 0.
+        size: Pairs a batch; what is left over in the end is dropped.
+        rng: Decides all.
+        ordered: As long as `pairs`; overwritten.
+
+    Returns:
+        The batches, a view of `ordered`, (len(pairs) // size, size), and in which order they come.
     """
-    order = rng.permutation(len(sources))
-    order = order[np.argsort(sources[order], kind="stable")]
-    ends = np.cumsum(np.unique(sources, return_counts=True)[1])
-    whole, left = [], []
-    for places in np.split(order, ends[:-1]):
-        full = len(places) // size * size
-        whole.append(places[:full])
-        left.append(places[full:])
-    rest = rng.permutation(np.concatenate(left)) if left else order
-    batches = np.concatenate((*whole, rest[: len(rest) // size * size])).reshape(-1, size)
-    shuffled: Ints = rng.permutation(batches)
-    return shuffled
+    blocks = [slice(first, first + _PAIRS) for first in range(0, len(pairs), _PAIRS)]
+    sizes = np.zeros(1 + max(int(source_of(pairs[at]).max()) for at in blocks), np.int64)
+    for at in blocks:
+        sizes += np.bincount(source_of(pairs[at]), minlength=len(sizes))
+    full = sizes // size * size
+    whole = int(full.sum())
+    begin, rest, seen = starts(full), whole + starts(sizes - full), np.zeros_like(sizes)
+    rng.shuffle(pairs)
+    for at in blocks:
+        sources = source_of(pairs[at])
+        nth = seen[sources] + places(sources)
+        over = nth - full[sources]
+        ordered[np.where(over < 0, begin[sources] + nth, rest[sources] + over)] = pairs[at]
+        seen += np.bincount(sources, minlength=len(seen))
+    rng.shuffle(ordered[whole:])
+    batches = ordered[: len(ordered) // size * size].reshape(-1, size)
+    return batches, rng.permutation(len(batches))
 
 
 def inverse_frequencies(sentences: WordSentences) -> Singles:
@@ -202,7 +256,7 @@ def learn(
         run: Whose corpus to read.
         config: Sizes and rates.
         seed: Of first vectors and order.
-        scratch: Holds the checkpoint.
+        scratch: Holds the checkpoint, and what there is of each word, sentence and pair.
         title: Shown beside the bar.
 
     Returns:
@@ -212,8 +266,8 @@ def learn(
         InputError: No word occurs often enough, or there are fewer than two pairs.
         MissingStageError: The run has no corpus.
     """
-    sentences = read_sentences(run, config)
-    pairs = Pairs(sentences, config.batch, derive_seed(seed, "order"), config.by_source)
+    sentences = read_sentences(run, config, scratch)
+    pairs = Pairs(sentences, config.batch, derive_seed(seed, "order"), scratch, config.by_source)
     if len(pairs) < 2:
         raise InputError(f"{run.path}: got {len(pairs)} sentences of its corpus that have a "
                          "neighbour, or two words that occur often enough, to learn from; "

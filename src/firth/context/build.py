@@ -169,6 +169,6 @@ def _contexts(
         )
     size = min(config.contexts or SAMPLE[encoder.kind], len(usual))
     rng = np.random.default_rng(derive_seed(run.config.seed, _SEED, "contexts"))
-    positions = np.sort(rng.choice(usual, size, replace=False)).astype(np.int64)
+    positions = usual[np.sort(rng.choice(len(usual), size, replace=False))]
     vectors = encoder.encode(corpus.texts(positions), "Context: vectors of contexts")
     return Contexts(positions, vectors.astype(np.float32))

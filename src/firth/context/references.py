@@ -24,5 +24,5 @@ def reference_texts(run: str | Path | Run, count: int) -> list[str]:
     if len(usual) < 2:
         raise InputError(f"{run.path}: {len(usual)} sentences of usual length; z-scores need 2")
     rng = np.random.default_rng(derive_seed(run.config.seed, "prompt-eol"))
-    chosen = rng.choice(usual, min(count, len(usual)), replace=False)
-    return corpus.texts(np.sort(chosen))
+    chosen = rng.choice(len(usual), min(count, len(usual)), replace=False)
+    return corpus.texts(usual[np.sort(chosen)])

@@ -54,7 +54,8 @@ class Batches(ABC):
     def __init__(self, corpus: Corpus, limits: CorpusConfig, config: TuneConfig, seed: int) -> None:
         self.corpus, self.seed = corpus, seed
         self.usual = np.zeros(len(corpus), bool)
-        self.usual[usual_sentences(corpus, limits)] = True
+        for some in usual_sentences(corpus, limits).blocks():
+            self.usual[some] = True
         places = self.places()
         if len(places) < 2:
             found, advice = self.what.split("; ")

@@ -324,8 +324,11 @@ class Corpus:
 
     def source_of(self, sentences: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Number of the file each sentence comes from, in order of the files' names; same shape."""
-        numbers = self._documents.numbers("source")
-        return numbers[self.document_of(sentences)].astype(np.int64)
+        return self.source_numbers()[self.document_of(sentences)].astype(np.int64)
+
+    def source_numbers(self) -> npt.NDArray[np.int32]:
+        """Number of the file of each document, in order of the files' names."""
+        return self._documents.numbers("source")
 
     def chunk_text(self, k: int) -> str:
         """The sentences of chunk `k`, joined by blanks; raise `IndexError` if there is none."""

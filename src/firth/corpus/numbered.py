@@ -1,9 +1,11 @@
-"""The corpus as word-based models read it: sentences of numbered words, in order."""
+"""The corpus as word-based models read it: sentences of numbered words, in order, in files."""
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +15,7 @@ from firth.corpus.settings import WordSection
 from firth.lexical.arrays import Ints, ranges
 from firth.lexical.words import stems, words
 from firth.run.errors import InputError
+from firth.run.mapped import mapped, write
 from firth.run.run import Run
 
 _WORDS, _SENTENCES = 1 << 20, 1 << 13
@@ -23,13 +26,15 @@ _WORDS, _SENTENCES = 1 << 20, 1 << 13
 class WordSentences:
     """Sentences as runs of word numbers. Sentences without any known word are left out.
 
+    What has a number for each word or sentence may be memory-mapped.
+
     Attributes:
         vocabulary: The words (stems, where stemming is on), the most frequent first.
         counts: int64, (V,): how often each occurs.
         pieces: int32, (n_words,): word numbers of all sentences, one after the other.
         bounds: int64, (n+1,): sentence i is pieces[bounds[i]:bounds[i+1]], never empty.
         documents: int64, (n,), ascending: the document each sentence belongs to.
-        sources: int64, (n,): the file each sentence comes from.
+        sources: int32, (n_documents,): the file each document of the corpus comes from.
     """
 
     vocabulary: tuple[str, ...]
@@ -37,7 +42,7 @@ class WordSentences:
     pieces: npt.NDArray[np.int32]
     bounds: Ints
     documents: Ints
-    sources: Ints
+    sources: npt.NDArray[np.int32]
 
     def __len__(self) -> int:
         """Number of sentences."""
@@ -62,42 +67,71 @@ class WordSentences:
     def texts(self) -> Iterable[list[str]]:
         """Each sentence as a list of its words."""
         names = np.array(self.vocabulary, dtype=object)
-        for start, end in zip(self.bounds[:-1].tolist(), self.bounds[1:].tolist(), strict=True):
-            yield names[self.pieces[start:end]].tolist()
+        for first in range(0, len(self), _SENTENCES):
+            for start, end in pairwise(self.bounds[first : first + _SENTENCES + 1].tolist()):
+                yield names[self.pieces[start:end]].tolist()
 
 
-def read_sentences(run: Run, section: WordSection) -> WordSentences:
+def read_sentences(run: Run, section: WordSection, scratch: Path) -> WordSentences:
     """Read a run's corpus: lowercased words, stemmed, rare ones dropped, long sentences cut.
 
     Of words equally frequent, the first of the alphabet are kept.
 
-    Memory holds four bytes a word of the corpus, and some forty a sentence.
+    Memory holds the different words and the documents' files; what there is of each word (four
+    bytes) and sentence (sixteen, and four at first) lies in files.
+
+    Args:
+        run: Whose corpus to read.
+        section: Which words are kept, and how they are stemmed.
+        scratch: Folder of the files; what it has of an earlier call is written anew.
 
     Raises:
         MissingStageError: The run has no corpus yet.
         InputError: No word occurs `min_count` times.
     """
     corpus = Corpus.open(run)
-    numbers: defaultdict[str, int] = defaultdict()
-    numbers.default_factory = numbers.__len__
-    pieces, lengths = array("i"), array("i")
-    for batch in corpus.batches():
-        for text in batch:
-            found = words(text)
-            pieces.extend(map(numbers.__getitem__, found))
-            lengths.append(len(found))
-    types = np.frombuffer(pieces, np.int32)
-    vocabulary, counts, number_of = _vocabulary(
-        stems(list(numbers), section.stemmer), types, section
+    scratch.mkdir(parents=True, exist_ok=True)
+    pieces, lengths, bounds, documents = (
+        scratch / name for name in ("pieces.i32", "lengths.i32", "bounds.i64", "documents.i64")
     )
+    stemmed = stems(_number(corpus, pieces, lengths), section.stemmer)
+    vocabulary, counts, number_of = _vocabulary(stemmed, mapped(pieces, np.int32), section)
     if not vocabulary:
         raise InputError(
             f"{run.path}: no word occurs {section.min_count} times in its corpus; lower min_count "
             "or build a larger corpus"
         )
-    kept, bounds, rows = _cut(types, np.frombuffer(lengths, np.int32), number_of, section.max_words)
-    documents, sources = corpus.document_of(rows), corpus.source_of(rows)
-    return WordSentences(vocabulary, counts, kept, bounds, documents, sources)
+    with bounds.open("wb") as starting, documents.open("wb") as owning:
+        cut = _cut(pieces, mapped(lengths, np.int32), number_of, section.max_words)
+        for starts, rows in cut:
+            write(starting, [starts])
+            write(owning, [corpus.document_of(rows)])
+        kept = mapped(pieces, np.int32)
+        write(starting, [np.array([len(kept)], np.int64)])
+    return WordSentences(
+        vocabulary,
+        counts,
+        kept,
+        mapped(bounds, np.int64),
+        mapped(documents, np.int64),
+        corpus.source_numbers(),
+    )
+
+
+def _number(corpus: Corpus, pieces: Path, lengths: Path) -> list[str]:
+    """Write the type of each word, and how many words each sentence has, as int32; the types."""
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    with pieces.open("wb") as types, lengths.open("wb") as sizes:
+        for batch in corpus.batches():
+            found, counts = array("i"), array("i")
+            for text in batch:
+                said = words(text)
+                found.extend(map(numbers.__getitem__, said))
+                counts.append(len(said))
+            found.tofile(types)
+            counts.tofile(sizes)
+    return list(numbers)
 
 
 def _vocabulary(
@@ -128,36 +162,34 @@ def _vocabulary(
 
 
 def _cut(
-    types: npt.NDArray[np.int32],
+    pieces: Path,
     lengths: npt.NDArray[np.int32],
     number_of: npt.NDArray[np.int32],
     max_words: int,
-) -> tuple[npt.NDArray[np.int32], Ints, Ints]:
+) -> Iterator[tuple[Ints, Ints]]:
     """Sentences without the words that are dropped, long ones cut.
 
     Args:
-        types: Of all words of the corpus; overwritten, for a copy would be as large.
+        pieces: File of the types of all words of the corpus, in whose place the numbers of those
+            kept are written: there are never more.
         lengths: Words of each sentence.
         number_of: The number of each type's word, -1 where it is dropped.
         max_words: Longest sentence.
 
-    Returns:
-        `pieces` and `bounds` as in `WordSentences`, and the corpus sentence that each comes from.
+    Yields:
+        Of some sentences at a time where each begins, and the corpus sentence it comes from.
     """
-    starts, rows = [], []
-    read = written = 0
-    for first in range(0, len(lengths), _SENTENCES):
-        block = lengths[first : first + _SENTENCES]
-        numbers = number_of[types[read : read + int(block.sum())]]
-        read += len(numbers)
-        known = numbers >= 0
-        owners = np.repeat(np.arange(first, first + len(block)), block)[known]
-        sentence = np.flatnonzero(np.diff(owners, prepend=-1))
-        inside = np.arange(len(owners)) - np.repeat(sentence, np.diff(sentence, append=len(owners)))
-        begins = np.flatnonzero(inside % max_words == 0)
-        starts.append(begins + written)
-        rows.append(owners[begins])
-        types[written : written + len(owners)] = numbers[known]
-        written += len(owners)
-    bounds = np.concatenate([*starts, [written]]).astype(np.int64)
-    return types[:written], bounds, np.concatenate(rows)
+    written = 0
+    with pieces.open("rb") as types, pieces.open("r+b") as kept:
+        for first in range(0, len(lengths), _SENTENCES):
+            block = lengths[first : first + _SENTENCES]
+            numbers = number_of[np.fromfile(types, np.int32, int(block.sum()))]
+            known = numbers >= 0
+            owners = np.repeat(np.arange(first, first + len(block)), block)[known]
+            sentence = np.flatnonzero(np.diff(owners, prepend=-1))
+            sizes = np.diff(sentence, append=len(owners))
+            inside = np.arange(len(owners)) - np.repeat(sentence, sizes)
+            begins = np.flatnonzero(inside % max_words == 0)
+            yield begins + written, owners[begins]
+            written += write(kept, [numbers[known]])
+        kept.truncate()

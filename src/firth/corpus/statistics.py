@@ -6,25 +6,22 @@ from pathlib import Path
 import numpy as np
 
 from firth.corpus.corpus import Corpus
+from firth.corpus.of_length import OfLength
 from firth.corpus.settings import CorpusConfig
 from firth.lexical.arrays import Ints
 from firth.lexical.tfidf import Frequencies, Idf, fit_frequencies, fit_idf
 from firth.lexical.words import Stemmer
 from firth.run.run import Run
 
-_BLOCK = 16_384
+
+def usual_sentences(corpus: Corpus, limits: CorpusConfig) -> OfLength:
+    """The sentences of `min_words` to `max_words` words."""
+    return OfLength(corpus.word_counts, limits.min_words, limits.max_words)
 
 
-def usual_sentences(corpus: Corpus, limits: CorpusConfig) -> Ints:
-    """Numbers, ascending, of the sentences of `min_words` to `max_words` words."""
-    counts = corpus.word_counts
-    return np.flatnonzero((counts >= limits.min_words) & (counts <= limits.max_words))
-
-
-def evenly_spaced(chosen: Ints, most: int) -> Ints:
-    """At most `most` of `chosen`, evenly spaced over them."""
-    places = np.linspace(0, len(chosen) - 1, min(most, len(chosen))).astype(np.int64)
-    return chosen[np.unique(places)]
+def evenly_spaced(count: int, most: int) -> Ints:
+    """At most `most` places, ascending, evenly spaced over `count`."""
+    return np.unique(np.linspace(0, count - 1, min(most, count)).astype(np.int64))
 
 
 def fit_idf_on_run(path: str | Path | Run, stemmer: Stemmer = Stemmer.PORTER) -> Idf:
@@ -39,8 +36,8 @@ def fit_idf_on_run(path: str | Path | Run, stemmer: Stemmer = Stemmer.PORTER) ->
     chosen = usual_sentences(corpus, run.config.corpus)
 
     def texts() -> Iterator[str]:
-        for start in range(0, len(chosen), _BLOCK):
-            yield from corpus.texts(chosen[start : start + _BLOCK])
+        for some in chosen.blocks():
+            yield from corpus.texts(some)
 
     source = f"the {len(chosen):,} sentences of the corpus of {run.path}"
     return fit_idf(texts(), source, stemmer)
@@ -57,4 +54,4 @@ def fit_frequencies_on_run(path: str | Path | Run, sample: int) -> tuple[Frequen
     corpus = Corpus.open(run)
     source = f"the {len(corpus):,} sentences of the corpus of {run.path}"
     frequencies = fit_frequencies((text for batch in corpus.batches() for text in batch), source)
-    return frequencies, corpus.texts(evenly_spaced(np.arange(len(corpus)), sample))
+    return frequencies, corpus.texts(evenly_spaced(len(corpus), sample))

@@ -22,9 +22,10 @@ from firth.index.build import ROWS, write_codes
 from firth.index.codes import Turn
 from firth.index.encoder import TextEncoder
 from firth.index.index import BASE_LENGTHS, VECTORS, check_index, model_of
-from firth.index.vectors import Stacked, create, open_array, write_vectors
+from firth.index.vectors import Stacked, open_array, write_vectors
 from firth.index.words import LENGTHS, Lists, joint_lengths, write_lists
 from firth.run.files import write_json
+from firth.run.mapped import create
 from firth.run.run import Run
 from firth.run.screen import plural
 from firth.run.stage import SCRATCH, Manifest, Outcome

@@ -12,11 +12,12 @@ from firth.index import INDEX
 from firth.index.codes import Turn
 from firth.index.encoder import TextEncoder
 from firth.index.index import CODES, ENCODER, VECTORS
-from firth.index.vectors import SHARD, Stacked, create, open_array, write_vectors
+from firth.index.vectors import SHARD, Stacked, open_array, write_vectors
 from firth.index.words import MOST_SENTENCES, write_lists
 from firth.run.engine import HERE, Engine
 from firth.run.errors import InputError
 from firth.run.files import write_json
+from firth.run.mapped import create
 from firth.run.model_files import PretrainedFiles
 from firth.run.progress import track
 from firth.run.run import Run

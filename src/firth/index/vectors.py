@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from firth.index.encoder import TextEncoder, Vectors
 from firth.run.engine import HERE, Engine
-from firth.run.files import read_json, reserve, write_json
+from firth.run.files import read_json, write_json
+from firth.run.mapped import create
 from firth.run.progress import bar
 
 SHARD = 16_384
@@ -80,16 +81,6 @@ def write_vectors(
                 rows.flush()
             write_json(progress, end)
             shown.advance(len(found))
-
-
-def create(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Numbers:
-    """A new .npy file to be filled; one without a number in it is whole at once."""
-    if 0 in shape:
-        np.save(path, np.zeros(shape, dtype))
-        return np.zeros(shape, dtype)
-    found = np.lib.format.open_memmap(path, "w+", dtype, shape)
-    reserve(path)
-    return found
 
 
 def open_array(path: Path) -> Numbers:

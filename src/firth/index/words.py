@@ -17,9 +17,10 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from firth.index.vectors import create, open_array
+from firth.index.vectors import open_array
 from firth.lexical.arrays import Floats, Ints
 from firth.lexical.words import Stemmer, stems, words
+from firth.run.mapped import create
 
 TERMS, BOUNDS, SENTENCES, LENGTHS = (
     "terms.npy",
@@ -72,74 +73,106 @@ def write_lists(folder: Path, texts: Iterable[str]) -> None:
     """Write the lists of some texts, and the lengths they have by their own idf.
 
     The stems of all texts pass through a file, and from there into the lists, some at a time; in
-    memory are the different stems, and some twenty bytes a text.
+    memory are the different stems.
 
     Args:
         folder: Where the four files go.
         texts: Sentences, read once.
     """
     known: dict[int, int] = {}
-    counts = array("i")
     with TemporaryFile(dir=folder) as file:
-        block = array("i")
+        passed = _Passed(file)
         for text in texts:
             found = set(hashes(text))
-            block.extend(known.setdefault(term, len(known)) for term in found)
-            counts.append(len(found))
-            if len(block) >= _AT_ONCE:
-                file.write(block)
-                block = array("i")
-        file.write(block)
+            passed.add([known.setdefault(term, len(known)) for term in found])
         terms = np.fromiter(known, np.uint64, len(known))
         known.clear()
         order = np.argsort(terms)
         place = np.empty(len(terms), np.int32)
         place[order] = np.arange(len(terms), dtype=np.int32)
         frequencies: Ints = np.zeros(len(terms), np.int64)
-        for numbers in _blocks(file):
+        for _, numbers in passed.blocks():
             frequencies += np.bincount(place[numbers], minlength=len(terms))
         bounds: Ints = np.concatenate(([0], np.cumsum(frequencies))).astype(np.int64)
         np.save(folder / TERMS, terms[order])
         np.save(folder / BOUNDS, bounds)
         sentences = create(folder / SENTENCES, np.uint32, (int(bounds[-1]),))
-        _fill(sentences, bounds, (place[numbers] for numbers in _blocks(file)), counts)
-    lists = Lists(terms[order], bounds, sentences, np.zeros(len(counts), np.float32))
-    np.save(folder / LENGTHS, joint_lengths([lists])[0])
+        lengths = create(folder / LENGTHS, np.float32, (passed.texts,))
+        blocks = ((counts, place[numbers]) for counts, numbers in passed.blocks())
+        _fill(sentences, lengths, bounds, blocks)
 
 
-def _blocks(file: IO[bytes]) -> Iterator[npt.NDArray[np.int32]]:
-    """The numbers in a file, from its beginning."""
-    file.seek(0)
-    while data := file.read(4 * _AT_ONCE):
-        yield np.frombuffer(data, np.int32)
+class _Passed:
+    """Stems of texts in a file, as they are met, in blocks of whole texts.
+
+    Attributes:
+        texts: How many there are so far.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self.texts = file, 0
+        self._sizes: list[tuple[int, int]] = []
+        self._counts, self._stems = array("i"), array("i")
+
+    def add(self, stems_of: Sequence[int]) -> None:
+        """The different stems of one more text."""
+        self.texts += 1
+        self._counts.append(len(stems_of))
+        self._stems.extend(stems_of)
+        if len(self._stems) >= _AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._sizes.append((len(self._counts), len(self._stems)))
+        for part in (self._counts, self._stems):
+            self._file.write(part)
+        self._counts, self._stems = array("i"), array("i")
+
+    def blocks(self) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
+        """How many stems each text of a block has, and these; from the first block on."""
+        if self._counts:
+            self._flush()
+        self._file.seek(0)
+        for sizes in self._sizes:
+            counts, numbers = (np.frombuffer(self._file.read(4 * n), np.int32) for n in sizes)
+            yield counts, numbers
 
 
 def _fill(
     sentences: npt.NDArray[np.uint32],
+    lengths: npt.NDArray[np.float32],
     bounds: Ints,
-    blocks: Iterable[npt.NDArray[np.int32]],
-    counts: "array[int]",
+    blocks: Iterable[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]],
 ) -> None:
-    """Write sentences behind one another into the lists of their stems.
+    """Write sentences behind one another into the lists of their stems, and their lengths.
 
     Args:
-        sentences: What is written.
+        sentences, lengths: What is written.
         bounds: Where the list of each stem begins.
-        blocks: The stems of all sentences, sentence by sentence.
-        counts: How many stems each sentence has.
+        blocks: How many stems each sentence of some has, and the stems of all, one after the other.
     """
-    ends = np.cumsum(np.frombuffer(counts, np.int32), dtype=np.int64)
+    squares = _squares(np.diff(bounds), len(lengths))
     free, done = bounds[:-1].copy(), 0
-    for block in blocks:
-        owners = ends.searchsorted(np.arange(done, done + len(block)), side="right")
-        done += len(block)
-        order = np.argsort(block, kind="stable")
-        stems_of, first, many = np.unique(block[order], return_index=True, return_counts=True)
-        nth = np.arange(len(block)) - np.repeat(first, many)
-        sentences[np.repeat(free[stems_of], many) + nth] = owners[order]
+    for counts, numbers in blocks:
+        order = np.argsort(numbers, kind="stable")
+        owners = np.repeat(np.arange(len(counts)), counts)[order]
+        stems_of, first, many = np.unique(numbers[order], return_index=True, return_counts=True)
+        nth = np.arange(len(numbers)) - np.repeat(first, many)
+        sentences[np.repeat(free[stems_of], many) + nth] = done + owners
         free[stems_of] += many
-    if isinstance(sentences, np.memmap):
-        sentences.flush()
+        # In the order of the stems, so that sums are those of `joint_lengths`, to the last bit.
+        sums = np.bincount(owners, np.repeat(squares[stems_of], many), len(counts))
+        lengths[done : done + len(counts)] = np.sqrt(sums)
+        done += len(counts)
+    for written in (sentences, lengths):
+        if isinstance(written, np.memmap):
+            written.flush()
+
+
+def _squares(frequencies: Ints, texts: int) -> Floats:
+    """idf² of stems that so many of `texts` texts have."""
+    found: Floats = np.log((1 + texts) / (1 + frequencies)) ** 2
+    return found
 
 
 def joint_lengths(parts: Sequence[Lists]) -> list[npt.NDArray[np.float32]]:
@@ -151,7 +184,7 @@ def joint_lengths(parts: Sequence[Lists]) -> list[npt.NDArray[np.float32]]:
     for part, at in zip(parts, places, strict=True):
         frequencies[at] += np.diff(part.bounds)
     n = sum(len(part.lengths) for part in parts)
-    squares = np.log((1 + n) / (1 + frequencies)) ** 2
+    squares = _squares(frequencies, n)
     found = []
     for part, at in zip(parts, places, strict=True):
         sums = np.zeros(len(part.lengths))

@@ -17,6 +17,20 @@ def starts(lengths: Ints) -> Ints:
     return found
 
 
+def places(groups: Ints) -> Ints:
+    """How many earlier ones each has in its group, (len(groups),).
+
+    Example:
+        >>> places(np.array([7, 2, 7, 7, 2])).tolist()
+        [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(groups, kind="stable")
+    sizes = np.unique(groups, return_counts=True)[1]
+    found = np.empty(len(groups), np.int64)
+    found[order] = ranges(np.zeros_like(sizes), sizes)
+    return found
+
+
 def ranges(first: Ints, lengths: Ints) -> Ints:
     """Whole numbers from each start on, so many, one run after the other, (sum of lengths,).
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.run.files import write_atomically
+from firth.run.mapped import mapped
 
 
 def encodable(text: str) -> str:
@@ -38,6 +39,4 @@ def stored_tokens(
         with write_atomically(bounds) as partial, partial.open("wb") as file:
             np.save(file, np.cumsum(counts, dtype=np.int64))
     found = np.load(bounds)
-    if not found[-1]:
-        return np.zeros(0, np.int32), found
-    return np.memmap(flat, np.int32, mode="r"), found
+    return mapped(flat, np.int32), found

@@ -175,8 +175,8 @@ def work_of(stage: Stage, config: Config) -> Work:
         CONTEXT.name: Work(
             (Unit.WORDS, Unit.COMPARED, Unit.UPDATES, *adapting),
             (Unit.VECTORS, Unit.CONTEXTS),
-            # A word's number; bounds, document and file of a sentence, and the order of an epoch.
-            {Unit.WORDS: 4, Unit.SENTENCES: 56, Unit.VECTORS: _ADAM * vector + 500},
+            # Of words, sentences and pairs there are files; rare stems are known here, too.
+            {Unit.VECTORS: _ADAM * vector, Unit.STEMS: 600},
             accelerated=pretrained,
         ),
         THEMES.name: Work((Unit.CONTEXTS,), (Unit.CONTEXTS,)),
@@ -191,7 +191,7 @@ def work_of(stage: Stage, config: Config) -> Work:
         TEACHER.name: Work(
             (Unit.TAUGHT, Unit.SENTENCES),
             (Unit.TAUGHT,),
-            {Unit.SENTENCES: 40, Unit.TAUGHT: 200},
+            {Unit.TAUGHT: 200},
             accelerated=pretrained,
         ),
         SURROGATE.name: Work(
@@ -202,7 +202,5 @@ def work_of(stage: Stage, config: Config) -> Work:
             accelerated=not static,
         ),
         # Stems pass through a file; rare ones are known here, too.
-        INDEX.name: Work(
-            (Unit.SENTENCES,), (Unit.SENTENCES,), {Unit.SENTENCES: 24, Unit.STEMS: 500}
-        ),
+        INDEX.name: Work((Unit.SENTENCES,), (Unit.SENTENCES,), {Unit.STEMS: 500}),
     }.get(stage.name, Work())

@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from firth.check import CHECK
@@ -183,7 +182,7 @@ def _distilled(run: Run, surrogate: SentenceTransformer) -> list[tuple[float, fl
     its own."""
     teacher = Teacher.open(run)
     held = HeldOut.of(teacher, teacher.parts(None)["test"], run.config.seed)
-    chosen = evenly_spaced(np.arange(len(held.scores)), _PAIRS)
+    chosen = evenly_spaced(len(held.scores), _PAIRS)
     if not len(chosen):
         return []
     pairs = [(held.texts[one], held.texts[two]) for one, two in held.rows[:, chosen].T.tolist()]

@@ -108,8 +108,10 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, value: object) -> None:
     """Write `value` atomically as UTF-8 JSON; equal values give equal bytes."""
-    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    write_text(path, text + "\n")
+    with write_atomically(path) as partial, partial.open("w", encoding="utf-8") as file:
+        # Piece by piece: its text may be as large as what is written.
+        json.dump(value, file, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        file.write("\n")
 
 
 def read_json(path: Path) -> Any:

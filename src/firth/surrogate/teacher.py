@@ -18,8 +18,9 @@ from firth.context.open import open_encoder as open_own_encoder
 from firth.context.settings import Encoder
 from firth.corpus import CORPUS
 from firth.corpus.corpus import Corpus
+from firth.corpus.of_length import OfLength
 from firth.harvest.blocklist import Blocklist
-from firth.lexical.arrays import Floats, Ints, Singles
+from firth.lexical.arrays import Floats, Ints, Singles, places
 from firth.lexical.words import normal_form
 from firth.origin.blend import Blend
 from firth.origin.ensemble import EnsembleOrigin
@@ -28,17 +29,20 @@ from firth.origin.settings import Method
 from firth.run.engine import HERE, Engine, Work
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file, read_json, write_atomically, write_json
+from firth.run.mapped import create
 from firth.run.model_files import PretrainedFiles
 from firth.run.pretrained import open_encoder
 from firth.run.progress import bar
 from firth.run.run import CONFIG, Run
 from firth.run.seeds import derive_seed
-from firth.run.stage import Outcome
+from firth.run.stage import SCRATCH, Outcome
 from firth.surrogate import TEACHER
 
 SHARD = 2_048
 """Sentences a file of vectors."""
 _HELD_OUT = 1_000
+_ORDERED = 1 << 16
+"""Sentences that are chosen from at once."""
 FEWEST = 60
 FEWEST_WORDS, MOST_WORDS = 3, 40
 _SENTENCES, _RECORD = "sentences.npy", "teacher.json"
@@ -232,7 +236,8 @@ def _fill(
     run: Run, workspace: Path, blocklist: Blocklist, inputs: Mapping[str, str], engine: Engine
 ) -> Mapping[str, Any]:
     corpus, seed = Corpus.open(run), derive_seed(run.config.seed, "teacher")
-    chosen = choose_sentences(corpus, run.config.surrogate.sentences, blocklist, seed)
+    most, scratch = run.config.surrogate.sentences, workspace / SCRATCH
+    chosen = choose_sentences(corpus, most, blocklist, seed, scratch)
     with write_atomically(workspace / _SENTENCES) as partial, partial.open("wb") as file:
         np.save(file, chosen)
     reader = _Reader(run, inputs)
@@ -310,24 +315,33 @@ class _Reader:
         return unit(np.asarray(found, np.float64))
 
 
-def choose_sentences(corpus: Corpus, most: int, blocklist: Blocklist, seed: int) -> Ints:
+def choose_sentences(
+    corpus: Corpus, most: int, blocklist: Blocklist, seed: int, scratch: Path
+) -> Ints:
     """Numbers of at most `most` sentences of 3 to 40 words, in random order; no two alike.
 
     All files of the corpus give as many, and small ones all they have, so that the largest does
-    not drown the others. None is on the blocklist.
+    not drown the others. None is on the blocklist. The order of all lies in a file in `scratch`.
 
     Raises:
         InputError: Fewer than `FEWEST` are left.
     """
-    counts = corpus.word_counts
-    usual = np.flatnonzero((counts >= FEWEST_WORDS) & (counts <= MOST_WORDS))
-    order = np.random.default_rng(seed).permutation(len(usual))
-    sources = corpus.source_of(usual)[order]
-    sizes = np.bincount(sources) if len(usual) else np.zeros(1, np.int64)
-    grouped = np.argsort(sources, kind="stable")
-    place = np.empty_like(grouped)  # of each sentence among those of its file
-    place[grouped] = np.arange(len(grouped)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    drawn = usual[order[place < fair_share(sizes, most)]][:most]
+    usual, files = OfLength(corpus.word_counts, FEWEST_WORDS, MOST_WORDS), corpus.source_numbers()
+    scratch.mkdir(exist_ok=True)
+    order = np.asarray(create(scratch / "order.npy", np.int64, (len(usual),)))
+    done, sizes = 0, np.zeros(int(files.max()) + 1, np.int64)
+    for some in usual.blocks():
+        order[done : done + len(some)] = some
+        done += len(some)
+        sizes += np.bincount(files[corpus.document_of(some)], minlength=len(sizes))
+    np.random.default_rng(seed).shuffle(order)
+    share, seen, parts = fair_share(sizes, most), np.zeros_like(sizes), []
+    for done in range(0, len(order), _ORDERED):
+        some = order[done : done + _ORDERED]
+        sources = files[corpus.document_of(some)].astype(np.int64)
+        parts.append(some[seen[sources] + places(sources) < share])
+        seen += np.bincount(sources, minlength=len(seen))
+    drawn = np.concatenate([np.empty(0, np.int64), *parts])[:most]
     texts = corpus.texts(drawn)
     _, first = np.unique(np.array([normal_form(text) for text in texts], object), return_index=True)
     kept = np.zeros(len(drawn), bool)
