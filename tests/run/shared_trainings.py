@@ -47,8 +47,10 @@ def train_all(folder: Path) -> None:
     keep(SURROGATE, "of pairs")
     run = run.changed({"surrogate": {"way": "matrices", "teacher": base, "near": 2}})
     build_teacher(run)
-    build_surrogate(run)
-    keep(SURROGATE, "of matrices")
+    for start in (base, "transformer"):
+        run = run.changed({"surrogate": {"base": start}})
+        build_surrogate(run)
+        keep(SURROGATE, f"of matrices, {Path(start).name}")
     run = run.changed({"cross_encoder": {"base": base, "parts": 2}})
     build_cross_encoder(run)
     keep(CROSS_ENCODER)

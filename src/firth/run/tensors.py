@@ -1,8 +1,10 @@
-"""A file of tensors that tells whether it is whole: what a stopped training goes on from."""
+"""Tensors in files: some that tell whether they are whole, which a stopped training goes on from,
+and networks as libraries open them."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -29,6 +31,19 @@ def read_state(path: Path) -> str | None:
             return str(known["state"]) if whole else None
     except (SafetensorError, LookupError, TypeError, ValueError):
         return None
+
+
+def write_network(network: Any, folder: Path) -> None:
+    """Write a network of transformers, and its configuration, into a folder that opens as one.
+
+    Its own `save_pretrained` writes in the first of several processes alone (`firth.run.sharing`).
+    """
+    network.config.architectures = [type(network).__name__]
+    network.config.dtype = network.dtype
+    network.config.save_pretrained(folder)
+    weights = {name: one.detach().contiguous() for name, one in network.state_dict().items()}
+    with write_atomically(folder / "model.safetensors") as partial:
+        save_file(weights, partial, metadata={"format": "pt"})
 
 
 def _digest(state: str, tensors: Iterable[tuple[str, Tensor]]) -> str:

@@ -16,6 +16,7 @@ from transformers import EuroBertConfig, EuroBertModel
 
 from firth.context.encoder import SentenceEncoder
 from firth.run.errors import InputError
+from firth.run.tensors import write_network
 
 FIRST = 6
 _SHARED = (
@@ -84,7 +85,7 @@ def pruned(
     for layer, number in zip(student.layers, kept, strict=True):
         layer.load_state_dict(body.layers[number].state_dict())
     folder = scratch / "encoder"
-    student.save_pretrained(folder)
+    write_network(student, folder)
     tokenizer.model_max_length = max_tokens
     tokenizer.padding_side = "right"
     tokenizer.save_pretrained(folder)

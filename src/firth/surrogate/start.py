@@ -41,6 +41,7 @@ from firth.run.pretrained import open_encoder
 from firth.run.quiet import quiet_libraries
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
+from firth.run.tensors import write_network
 from firth.run.training import History
 from firth.surrogate.layers import pruned
 from firth.surrogate.settings import BaseKind, SurrogateConfig
@@ -112,7 +113,7 @@ def scratch_encoder(run: Run, scratch: Path, config: SurrogateConfig) -> Sentenc
         pad_token_id=tokenizer.token_to_id("<pad>"),
     )
     folder = scratch / "encoder"
-    BertModel(shape).save_pretrained(folder)
+    write_network(BertModel(shape), folder)
     wrapped: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer,
         model_max_length=config.max_tokens,
