@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from firth.baselines.registry import open_baseline
 from firth.baselines.trained import build_baseline
-from firth.baselines.unsupervised import damaged
+from firth.baselines.unsupervised import damaged, fit
 from firth.cli.main import app
 from firth.run.config import Config
 from firth.run.errors import InputError
@@ -85,6 +85,17 @@ def test_the_command_takes_a_base(run: Run, tiny_bert: Path, tmp_path: Path) -> 
         build_baseline(Run(run.path, Config()), "ct")
     with pytest.raises(InputError, match="Expected the folder or hub name of a sentence encoder"):
         build_baseline(run.changed({"baselines": {"ct": {"base": str(tmp_path)}}}), "ct")
+
+
+def test_processes_do_not_share_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library's trainer would give each process other batches: what torchrun starts is refused,
+    before any connection."""
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(InputError, match="baseline simcse takes one process"):
+        fit(run, "simcse", tmp_path)
 
 
 @given(st.text().filter(lambda text: bool(text.split())), st.floats(0, 0.99), st.integers(0, 99))
