@@ -154,12 +154,15 @@ def test_a_link_or_a_file_in_place_of_a_stage_is_refused(tmp_path: Path) -> None
 
 
 def test_an_interrupted_build_is_continued_only_for_the_same_request(tmp_path: Path) -> None:
-    """Scratch of an interrupted build is found again, unless something else is asked for."""
+    """Scratch of an interrupted build is found again, unless something else is asked for; what was
+    being written when it was killed is gone."""
 
     def interrupted(workspace: Path) -> Mapping[str, Any]:
         (workspace / SCRATCH).mkdir()
         (workspace / SCRATCH / "checkpoint").write_text("5")
         (workspace / ".data.txt.1.partial").write_text("torn")
+        (workspace / SCRATCH / ".tmp2F7DbR").write_text("torn")
+        (workspace / ".tmpzlL4S5").write_text("torn")  # as safetensors writes
         raise KeyboardInterrupt
 
     for config, expected in (({"x": 1}, 1), ({"x": 2}, 0)):

@@ -32,6 +32,8 @@ MANIFEST = "manifest.json"
 SCRATCH = "scratch"
 """Folder of checkpoints in a workspace; gone when the stage is complete."""
 _REQUEST = "request.json"
+_TORN = (".*.partial", ".tmp??????")
+"""Files that were being written when a process was killed: by firth, and by safetensors."""
 _handed: dict[Path, str] = {}
 """Folder of each finished stage that is read in this process → how it is built again."""
 _LEFT_BY_SYSTEMS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
@@ -286,8 +288,9 @@ def open_workspace(workspace: Path, request: str) -> Path:
         workspace.mkdir(parents=True)
         write_json(marker, request)
     (workspace / MANIFEST).unlink(missing_ok=True)
-    for torn in workspace.rglob(".*.partial"):
-        torn.unlink()
+    for pattern in _TORN:
+        for torn in workspace.rglob(pattern):
+            torn.unlink()
     return marker
 
 
