@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,13 @@ def test_an_interrupted_build_is_continued_only_for_the_same_request(tmp_path: P
         assert builder.resumed == expected
         assert {p.name for p in (tmp_path / "toy").iterdir()} == {"data.txt", MANIFEST}
         shutil.rmtree(tmp_path / "toy")
+
+
+def test_an_output_of_a_name_too_long_is_gone(tmp_path: Path) -> None:
+    """Of a manifest that was damaged: no such file can be, and nothing is raised."""
+    name = "a" * 5_000
+    found = replace(wanted(x=1), outputs={name: {"bytes": 1, "blake2b": "0"}}).damage(tmp_path)
+    assert found == [f"{name} is gone"]
 
 
 @pytest.mark.parametrize("step", ["fingerprint_file", "sync", "write_json"])

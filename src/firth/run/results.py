@@ -217,7 +217,7 @@ def _written(out: Path, command: str) -> tuple[Known, set[str]]:
     changed = set()
     for name, known in found.outputs.items():
         path = out / name
-        if not path.is_file() or not path.resolve().is_relative_to(out.resolve()):
+        if not os.path.isfile(path) or not path.resolve().is_relative_to(out.resolve()):
             continue
         now = _describe(path)
         if not path.is_symlink() and now["blake2b"] in (known.get("blake2b"), known.get("next")):

@@ -138,7 +138,8 @@ class Manifest:
         found = []
         for name, known in self.outputs.items():
             path = folder / name
-            size = path.stat().st_size if path.is_file() else None
+            # Asked of `os`: a name that is too long is no file, and no error.
+            size = path.stat().st_size if os.path.isfile(path) else None
             if size is None:
                 found.append(f"{name} is gone")
             elif size != known["bytes"]:
