@@ -1,5 +1,0 @@
-"""`python -m firth`: the command line."""
-
-from firth.cli.main import main
-
-main()

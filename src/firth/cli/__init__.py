@@ -1,1 +1,0 @@
-"""The command line: parse, call the library, show the result; a file a group of commands."""

@@ -1,1 +1,0 @@
-"""The demo: the whole way on real text from installed packages, and a report of what came out."""

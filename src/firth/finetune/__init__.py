@@ -1,1 +1,0 @@
-"""Fine-tuning: any sentence encoder taught by labels, chosen by dev, measured on what was kept."""

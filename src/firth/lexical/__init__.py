@@ -1,1 +1,0 @@
-"""Words: stems, rarity, vectors, and what can be said of sentences by them alone."""

@@ -1,1 +1,0 @@
-"""Best-worst scaling: tuples in, scores and their reliability out (docs/best-worst-scaling.md)."""

@@ -1,1 +1,0 @@
-"""Choosing sentence pairs for annotation, by the strategies of STR-2021 (docs/pairs.md)."""

@@ -1,1 +1,0 @@
-"""The report of a run: one static page of what it read, learned, answers, and is worth."""

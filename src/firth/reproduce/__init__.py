@@ -1,1 +1,0 @@
-"""Tables and figures of the papers, made again on a corpus one names, beside what was printed."""

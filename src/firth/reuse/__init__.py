@@ -1,1 +1,0 @@
-"""What of one text stands in others: duplicates, re-tellings, and where they meet."""

@@ -1,1 +1,0 @@
-"""Runs: stages on disk, configuration, and what all packages share."""

@@ -1,1 +1,0 @@
-"""Search: which sentences or documents of a run answer to some words."""

@@ -1,1 +1,0 @@
-"""A run as a service on this machine: pages for people, JSON for programs."""

@@ -1,1 +1,0 @@
-"""What firth's two servers stand on: a port of this machine, bounds, and who is answered."""
