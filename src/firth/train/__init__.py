@@ -1,0 +1,1 @@
+"""Training with the extra `torch`: adapt, distil and fine-tune encoders."""

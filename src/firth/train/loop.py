@@ -1,0 +1,395 @@
+"""The one training loop: a batch is a function of its number, and a stopped training resumes.
+
+Dropout is seeded by batch. The state of a training is therefore its weights, Adam's moments and the
+step, which one safetensors file holds. A training that resumes ends with the bytes of an
+uninterrupted one.
+
+Processes that `torchrun` or `accelerate launch` started share each step by
+DistributedDataParallel. They share its batches (`Schedule.accumulate`) or the parts of its one
+batch (`in_parts`).
+"""
+
+import ctypes
+import json
+import math
+import os
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from firth.run.console import note, progress
+from firth.run.errors import InputError
+from firth.run.files import write_atomically
+from firth.run.seeds import derive_seed
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+Batch = TypeVar("Batch")
+T = TypeVar("T")
+History = list[dict[str, float]]
+"""An entry each `report_steps`: `step`, mean `loss` since the last entry, figures of `evaluate`."""
+
+_TRIM_STEPS = 3
+"""Steps between two returns of freed memory. After each step, a training takes a tenth longer."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to train.
+
+    Attributes:
+        steps: Number of updates.
+        rate: Peak of Adam's rate. It rises linearly for `warmup` steps, then falls linearly to 0.
+        warmup: Steps of the rise.
+        checkpoint_steps: Steps between two checkpoints.
+        seed: Seeds dropout, together with the number of the batch.
+        report_steps: Steps between two entries of the history.
+        clip: Largest norm of the gradient.
+        bfloat16: Whether the forward pass runs under bfloat16 autocast.
+        accumulate: Batches in a step. Their mean loss is the loss of the step.
+        micro_batches: Parts in which the loss computes its batch by `in_parts`.
+    """
+
+    steps: int
+    rate: float
+    warmup: int
+    checkpoint_steps: int
+    seed: int
+    report_steps: int = 50
+    clip: float = 1.0
+    bfloat16: bool = False
+    accumulate: int = 1
+    micro_batches: int = 1
+
+    def __post_init__(self) -> None:
+        if self.accumulate > 1 < self.micro_batches:
+            raise ValueError("A step has several batches or one batch in parts, not both.")
+
+    def rate_at(self, step: int) -> float:
+        """Return the rate of a step, counted from 0."""
+        rise = (step + 1) / max(1, self.warmup)
+        fall = (self.steps - step) / max(1, self.steps - self.warmup)
+        return self.rate * min(1.0, rise, fall)
+
+
+def train(
+    model: nn.Module,
+    batch_of_step: Callable[[int], Batch],
+    loss_of: Callable[[Batch], Tensor],
+    schedule: Schedule,
+    scratch: Path,
+    title: str,
+    evaluate: Callable[[int], dict[str, float]] | None = None,
+    enough: Callable[[History], bool] | None = None,
+) -> History:
+    """Train a model in place with Adam, and continue from `scratch` where a training stopped.
+
+    Args:
+        model: Only parameters that require a gradient learn. It ends in evaluation mode.
+        batch_of_step: Returns the batch of a number, and depends on that number alone. Step s,
+            counted from 0, takes the batches from `s * accumulate` on.
+        loss_of: Returns the mean loss of a batch, a scalar.
+        schedule: Length, rates and checkpoints.
+        scratch: Folder of the checkpoint. Several processes use the folder of the first one.
+        title: Shown with the progress bar.
+        evaluate: Returns figures after so many steps, for the history. The model is in evaluation
+            mode then. Each of several processes calls it.
+        enough: Says after each entry of the history whether to stop early.
+
+    Returns:
+        The history, which the checkpoint holds too.
+
+    Raises:
+        InputError: The loss became infinite, or processes cannot share a step evenly.
+    """
+    share = _share(schedule, title)
+    parameters = [parameter for _, parameter in learning(model)]
+    # Fused: one pass over weights and moments instead of some twenty.
+    optimizer = torch.optim.Adam(parameters, lr=schedule.rate, fused=True)
+    scratch.mkdir(parents=True, exist_ok=True)
+    path = agreed(scratch / "checkpoint.safetensors")
+    start, history, running = resume(path, model, optimizer)
+    where = next(model.parameters()).device
+    step_loss = _shared(_Loss(model, loss_of), where) if processes() > 1 else _Loss(model, loss_of)
+
+    def learned(step: int) -> float:
+        """Return the loss of a step, whose gradients are then there."""
+        numbers = [step * schedule.accumulate + batch for batch in share]
+        total = torch.zeros((), device=where)
+        for number in numbers:
+            torch.manual_seed(derive_seed(schedule.seed, "step", number))
+            with ExitStack() as stack:
+                if processes() > 1 and number != numbers[-1]:
+                    stack.enter_context(step_loss.no_sync())  # type: ignore[operator]
+                with torch.autocast(where.type, torch.bfloat16, enabled=schedule.bfloat16):
+                    loss = step_loss(batch_of_step(number)) / len(numbers)
+                torch.autograd.backward(loss)
+            total += loss.detach()
+        return mean_of_processes(total).item()
+
+    with progress(schedule.steps, title) as bar:
+        bar.advance(start)
+        for step in range(start, schedule.steps):
+            done = step + 1
+            model.train()
+            optimizer.zero_grad(set_to_none=True)
+            loss = learned(step)
+            if not math.isfinite(loss):
+                raise InputError(
+                    f"{title}: the loss became infinite in step {done}. Lower the learning rate, "
+                    f"which is {schedule.rate:g}."
+                )
+            for group in optimizer.param_groups:
+                group["lr"] = schedule.rate_at(step)
+            nn.utils.clip_grad_norm_(parameters, schedule.clip)
+            optimizer.step()
+            running.append(loss)
+            if done % _TRIM_STEPS == 0:
+                _trim_memory()
+            ends, status = done == schedule.steps, ""
+            if done % schedule.report_steps == 0 or ends:
+                model.eval()
+                mean = sum(running) / len(running)
+                figures = evaluate(done) if evaluate else {}
+                history.append({"step": float(done), "loss": mean} | figures)
+                running.clear()
+                shown = {"loss": mean} | dict([*figures.items()][:1])
+                status = ", ".join(f"{name} {value:.3f}" for name, value in shown.items())
+                ends = ends or (enough is not None and enough(history))
+            if done % schedule.checkpoint_steps == 0 and not ends and rank() == 0:
+                save_checkpoint(path, model, optimizer, done, history, running)
+            bar.advance(1, status)
+            if ends:
+                break
+    model.eval()
+    return history
+
+
+def learning(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    """Return names and parameters that require a gradient."""
+    return [named for named in model.named_parameters() if named[1].requires_grad]
+
+
+def in_parts(encode: Callable[[slice], Tensor], rows: int, parts: int) -> Tensor:
+    """Return the vectors of a batch, (rows, d), in the memory that one part of it takes.
+
+    The loss sees all vectors, so that it may compare any two. What led to them is released, and
+    computed again in the backward pass (Chen et al. 2016; Gao et al. 2021). Several processes share
+    the parts: each has all vectors, and the gradients of its own.
+
+    Args:
+        encode: Returns the vectors of some rows of the batch.
+        rows: Rows of the batch. A batch with fewer rows than parts is computed at once.
+        parts: Number of parts, of about the same size.
+    """
+    if parts == 1 or rows < parts:
+        return encode(slice(rows))
+    *seeds, after = torch.randint(1 << 62, (parts + 1,)).tolist()
+    bounds = [rows * part // parts for part in range(parts + 1)]
+
+    def encoded(part: int) -> Tensor:
+        # Dropout depends on the part alone, and so repeats in the backward pass.
+        torch.manual_seed(seeds[part])
+        return encode(slice(bounds[part], bounds[part + 1]))
+
+    vectors = {
+        part: checkpoint(encoded, part, use_reentrant=False, preserve_rng_state=False)
+        for part in range(rank(), parts, processes())
+    }
+    torch.manual_seed(after)
+    if processes() > 1:
+        vectors = _gathered(vectors)
+    return torch.cat([vectors[part] for part in range(parts)])
+
+
+def device() -> torch.device:
+    """Return where to compute: a GPU where the machine has one, else the processor.
+
+    The variable FIRTH_DEVICE (`cpu`, `cuda`, `mps`) overrides it. Each of several processes takes
+    the GPU of its rank.
+
+    Raises:
+        InputError: FIRTH_DEVICE has another value, or names a device that is missing.
+    """
+    there = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    asked = os.environ.get("FIRTH_DEVICE", "auto")
+    if asked == "auto":
+        asked = next(kind for kind, usable in there.items() if usable)
+    if not there.get(asked):
+        usable = ", ".join(kind for kind in there if there[kind])
+        raise InputError(
+            f"FIRTH_DEVICE is {asked}, and torch {torch.__version__} can use {usable} here. Set "
+            "FIRTH_DEVICE to one of these, or to auto."
+        )
+    if asked != "cuda" or processes() == 1:
+        return torch.device(asked)
+    return torch.device(asked, int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
+
+
+def has_bfloat16(where: torch.device) -> bool:
+    """Return whether a device multiplies bfloat16 in hardware."""
+    if where.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if where.type == "mps":
+        return False  # It can, and no gain was measured.
+    able = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
+
+
+def write_network(network: Any, folder: Path) -> None:
+    """Write a network of transformers and its configuration into a folder that opens as one."""
+    network.config.architectures = [type(network).__name__]
+    network.config.dtype = network.dtype
+    network.config.save_pretrained(folder)
+    weights = {name: one.detach().contiguous() for name, one in network.state_dict().items()}
+    with write_atomically(folder / "model.safetensors") as partial:
+        save_file(weights, partial, metadata={"format": "pt"})
+
+
+def save_checkpoint(
+    path: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    step: int,
+    history: History,
+    running: list[float],
+) -> None:
+    """Write what continues a training: weights, moments, history and the losses since its last
+    entry."""
+    tensors = {}
+    for name, parameter in learning(model):
+        tensors[f"weight/{name}"] = parameter.detach().contiguous()
+        # A parameter that no loss has reached has no moments.
+        for moment in {"exp_avg", "exp_avg_sq"} & set(optimizer.state[parameter]):
+            tensors[f"{moment}/{name}"] = optimizer.state[parameter][moment].contiguous()
+    state = json.dumps({"step": step, "history": history, "running": running})
+    with write_atomically(path) as partial:
+        save_file(tensors, partial, metadata={"state": state})
+
+
+def resume(
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer
+) -> tuple[int, History, list[float]]:
+    """Load a checkpoint, and return its step, history and the losses since the last entry.
+
+    Nothing is loaded where there is no checkpoint, or a damaged one.
+    """
+    if not path.is_file():
+        return 0, [], []
+    try:
+        with safe_open(path, framework="pt") as stored:
+            state = json.loads(stored.metadata()["state"])
+            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    except (SafetensorError, KeyError, TypeError, ValueError):
+        note(f"{path} is damaged. The training starts from its first step.")
+        return 0, [], []
+    with torch.no_grad():
+        for name, parameter in learning(model):
+            parameter.copy_(tensors[f"weight/{name}"])
+            if f"exp_avg/{name}" in tensors:
+                # On the device and in the number format of the parameter.
+                optimizer.state[parameter] = {
+                    "step": torch.tensor(float(state["step"]), device=parameter.device),
+                    "exp_avg": tensors[f"exp_avg/{name}"].to(parameter),
+                    "exp_avg_sq": tensors[f"exp_avg_sq/{name}"].to(parameter),
+                }
+    return state["step"], state["history"], state["running"]
+
+
+def processes() -> int:
+    """Return how many processes share the training."""
+    return int(os.environ["WORLD_SIZE"]) if "RANK" in os.environ else 1
+
+
+def rank() -> int:
+    """Return the number of this process. Process 0 writes."""
+    return int(os.environ["RANK"]) if processes() > 1 else 0
+
+
+def agreed(value: T) -> T:
+    """Return what process 0 passed. The other processes wait for it."""
+    if processes() == 1:
+        return value
+    from accelerate.utils import broadcast_object_list
+
+    _group()
+    (first,) = broadcast_object_list([value])
+    return first  # type: ignore[no-any-return]
+
+
+def mean_of_processes(value: Tensor) -> Tensor:
+    """Return the mean of a tensor over all processes."""
+    return value if processes() == 1 else _group().reduce(value, "mean")  # type: ignore[no-any-return]
+
+
+class _Loss(nn.Module):
+    """The loss as a module, because DistributedDataParallel wraps what is called."""
+
+    def __init__(self, model: nn.Module, loss_of: Callable[[Any], Tensor]) -> None:
+        super().__init__()
+        self.model, self._loss_of = model, loss_of
+
+    def forward(self, batch: Any) -> Tensor:
+        return self._loss_of(batch)
+
+
+@cache
+def _group() -> Any:
+    from accelerate import Accelerator
+    from accelerate.utils import DistributedDataParallelKwargs
+
+    return Accelerator(
+        cpu=device().type == "cpu",
+        kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
+    )
+
+
+def _shared(loss: _Loss, where: torch.device) -> nn.Module:
+    return _group().prepare_model(loss.to(where))  # type: ignore[no-any-return]
+
+
+def _share(schedule: Schedule, title: str) -> range:
+    """Return which batches of a step this process computes."""
+    count, all_batches = processes(), range(schedule.accumulate)
+    if schedule.micro_batches % count == 0:
+        return all_batches
+    if schedule.accumulate % count == 0:
+        return all_batches[rank() :: count]
+    raise InputError(
+        f"{title}: {count} processes cannot share a step evenly. It has {schedule.accumulate} "
+        f"batches and {schedule.micro_batches} micro-batches. Set one of these to {count}."
+    )
+
+
+def _gathered(own: dict[int, Tensor]) -> dict[int, Tensor]:
+    """Return the vectors of all processes. Gradients pass through this process's vectors only."""
+    from accelerate.utils import gather_object
+
+    # DistributedDataParallel takes the mean of the gradients, and each process has a share of them.
+    own = {part: _scaled(vectors, processes()) for part, vectors in own.items()}
+    there = gather_object([(part, vectors.detach().cpu()) for part, vectors in own.items()])
+    where = next(iter(own.values())).device
+    return {part: vectors.to(where) for part, vectors in there} | own
+
+
+def _scaled(vectors: Tensor, factor: int) -> Tensor:
+    """Return the vectors. Their gradient is larger by a factor."""
+    vectors.register_hook(lambda slope: slope * factor)  # type: ignore[no-untyped-call]
+    return vectors
+
+
+def _trim_memory() -> None:
+    """Return freed memory to the system: glibc keeps it where lengths of batches differ."""
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        trim(0)
