@@ -1,0 +1,158 @@
+"""Names, numbers and negations: single words that can turn the meaning of a sentence.
+
+Numbers in digits are found in every language. Numerals in words, negations and names by their
+capitals are English.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from functools import cache
+
+import numpy as np
+from scipy import sparse
+
+from firth.text.arrays import Floats
+from firth.text.pairs import TextPair
+from firth.text.words import words
+
+NUMERALS = (
+    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
+"""English words for 2 to 12."""
+NEGATIONS = (
+    "not", "never", "no", "none", "nor", "neither", "nobody", "nothing", "without", "hardly",
+    "rarely", "seldom", "barely", "cannot",
+)  # fmt: skip
+CONTRACTED = r"n['\u2019]t\b"
+"""A negation at the end of an English verb."""
+NAME_WORD = r"[A-Z][a-z][\w\u2019'-]*"
+NAME = rf"{NAME_WORD}(?: (?:[A-Z]\. )?{NAME_WORD})*"
+"""A name: capitalised words, with initials between them."""
+
+_CAPITALISED = re.compile(r"[A-Z][\w\u2019'-]*")
+_OPENING = re.compile(r"(?:^|\w{3}[.!?:][\"\u201d)]? +|[\"\u201c(])[\"\u201c(]?$")
+_LOWER_CASE = re.compile(r"(?<![\w\u2019'-])[a-z]\w*")
+_LOWER_CASE_USES = 10
+_CONTRACTED = re.compile(rf"\w+{CONTRACTED}", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_VALUES = {word: str(value) for value, word in enumerate(NUMERALS, start=2)}
+_SPELLED = frozenset(_VALUES)
+_NO_NUMBERS = frozenset[str]()
+
+
+class Mark(StrEnum):
+    """Kinds of words that a similarity of meaning overlooks."""
+
+    NAME = "name"
+    NUMBER = "number"
+    NEGATION = "negation"
+
+
+def names_in(texts: Iterable[str]) -> frozenset[str]:
+    """Return lower-case words that are names wherever they have a capital.
+
+    They have a capital inside a sentence at least twice, and at most one in ten uses has none.
+
+    Example:
+        >>> sorted(names_in(["She met Bath.", "They like Bath.", "Some Bath people took a walk."]))
+        ['bath']
+        >>> sorted(names_in(["She met Bath.", "They like Bath.", "He took a bath."]))
+        []
+    """
+    capital: Counter[str] = Counter()
+    lower: Counter[str] = Counter()
+    for text in texts:
+        lower.update(_LOWER_CASE.findall(text))
+        for name_words, opens in _capitalised(text):
+            if not opens:
+                capital.update(name_words)
+    return frozenset(
+        word for word, n in capital.items() if n > 1 and _LOWER_CASE_USES * lower[word] <= n
+    )
+
+
+def marks_of(text: str, names: frozenset[str] = frozenset()) -> dict[str, Mark]:
+    """Return the lower-case words of an English text that are names, numbers or negations.
+
+    A capital at the beginning of a sentence makes no name, unless the word is in `names`. Of
+    *didn't* the word is *didn*.
+
+    Args:
+        text: One or several sentences, with their capitals.
+        names: Lower-case words that are names wherever they have a capital (`names_in`).
+
+    Example:
+        >>> marks = marks_of("The mayor of Bath didn't invite 12 people.")
+        >>> {word: mark.value for word, mark in marks.items()}
+        {'bath': 'name', 'didn': 'negation', '12': 'number'}
+    """
+    marks: dict[str, Mark] = {}
+    for name_words, opens in _capitalised(text):
+        if not opens or names.issuperset(name_words):
+            marks |= dict.fromkeys(name_words, Mark.NAME)
+    for match in _CONTRACTED.finditer(text):
+        marks[words(match[0])[0]] = Mark.NEGATION
+    for word in words(text):
+        if word in NEGATIONS:
+            marks[word] = Mark.NEGATION
+        elif word in NUMERALS or any(c.isdigit() for c in word):
+            marks[word] = Mark.NUMBER
+    return marks
+
+
+def numbers_in(text: str) -> frozenset[str]:
+    """Return the runs of digits of a text, and its English numerals from two to twelve.
+
+    Example:
+        >>> sorted(numbers_in("In 1984 two men paid 1,000 for the B52s."))
+        ['1000', '1984', '2', '52']
+    """
+    numbers = _DIGITS.findall(text)
+    if numbers and "," in text:
+        numbers = _DIGITS.findall(_THOUSANDS.sub("", text))
+    numbers += map(_VALUES.__getitem__, _SPELLED.intersection(words(text)))
+    return frozenset(numbers) if numbers else _NO_NUMBERS
+
+
+def number_differences(pairs: Sequence[TextPair]) -> Floats:
+    """Return, for each pair, the share of its numbers that only one text has, (n,), in [0, 1].
+
+    It is 0 where a text has no number, because leaving a number out does not contradict it.
+
+    Example:
+        >>> texts = [("4 killed", "four dead"), ("4 killed", "23 killed"), ("4 killed", "dead")]
+        >>> number_differences(texts)
+        array([0., 1., 0.])
+    """
+    known, shares = cache(numbers_in), np.zeros(len(pairs))
+    for i, (a, b) in enumerate(pairs):
+        if (one := known(a)) and (two := known(b)) and one != two:
+            shares[i] = 1.0 - len(one & two) / len(one | two)
+    return shares
+
+
+def number_difference_matrix(texts: Sequence[str]) -> Floats:
+    """Return `number_differences` of all pairs of n texts, (n, n)."""
+    numbers = [sorted(numbers_in(text)) for text in texts]
+    distinct = sorted({number for some in numbers for number in some})
+    columns = {number: i for i, number in enumerate(distinct)}
+    bounds = np.cumsum([0, *map(len, numbers)])
+    cells = [columns[number] for some in numbers for number in some]
+    table = sparse.csr_matrix((np.ones(len(cells)), cells, bounds), (len(texts), len(columns)))
+    shared, counts = (table @ table.T).toarray(), np.diff(bounds)
+    either = counts[:, None] + counts - shared
+    shares: Floats = np.where(
+        np.outer(counts, counts) > 0, 1.0 - shared / np.maximum(either, 1), 0.0
+    )
+    return shares
+
+
+def _capitalised(text: str) -> Iterator[tuple[list[str], bool]]:
+    """Yield the words of each capitalised token, and whether it opens a sentence."""
+    for match in _CAPITALISED.finditer(text):
+        if match[0] != "I":
+            name_words = words(match[0].removesuffix("'s").removesuffix("\u2019s"))
+            yield name_words, bool(_OPENING.search(text[: match.start()]))
