@@ -1,0 +1,64 @@
+"""Learn sentence similarity from your own documents, and see why two sentences match.
+
+    >>> import firth
+    >>> model = firth.build("documents/", "speeches")  # doctest: +SKIP
+    >>> model.similarity("A ship sailed.", "A boat left.")  # doctest: +SKIP
+
+- `build(documents, run)` learns from documents and returns a `Model`; `load(run)` opens one.
+- `open_scorer(name)` opens what scores pairs of texts: a run, an encoder, or a baseline.
+- `evaluate(scorers, tasks)` measures the correlation with human ratings, with intervals.
+- `compare_models(scorers, run)` compares models on a run's held-out documents, without labels.
+- `adapt`, `distill`, `finetune` and `cross_validate` train encoders (extra `torch`).
+
+Each of them is imported when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from firth.evaluation.compare import compare_models
+    from firth.evaluation.evaluate import evaluate
+    from firth.model import Model, build, load, open_scorer
+    from firth.train.adapt import adapt
+    from firth.train.distill import distill
+    from firth.train.finetune import finetune
+    from firth.train.folds import cross_validate
+
+__version__ = "0.1.0"
+__all__ = [
+    "Model",
+    "__version__",
+    "adapt",
+    "build",
+    "compare_models",
+    "cross_validate",
+    "distill",
+    "evaluate",
+    "finetune",
+    "load",
+    "open_scorer",
+]
+
+_HOMES = {
+    "Model": "firth.model",
+    "adapt": "firth.train.adapt",
+    "build": "firth.model",
+    "compare_models": "firth.evaluation.compare",
+    "cross_validate": "firth.train.folds",
+    "distill": "firth.train.distill",
+    "evaluate": "firth.evaluation.evaluate",
+    "finetune": "firth.train.finetune",
+    "load": "firth.model",
+    "open_scorer": "firth.model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'firth' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

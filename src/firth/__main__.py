@@ -1,0 +1,5 @@
+"""`python -m firth` runs the command line."""
+
+from firth.cli.main import main
+
+main()
