@@ -1,0 +1,54 @@
+"""`firth.text.pairs` and `firth.text.arrays`: cosines of pairs, runs of rows."""
+
+import numpy as np
+import pytest
+from firth.run.errors import InputError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.text.arrays import places, ranges, split_runs, starts, to_int8, unit
+from firth.text.pairs import CosineScorer, checked, numbered
+
+
+def test_each_distinct_text_is_encoded_once() -> None:
+    """Scores are cosines, in the order of the pairs; a zero vector has cosine 0."""
+    vectors = {"a": [1.0, 0.0], "b": [3.0, 4.0], "": [0.0, 0.0]}
+    asked: list[str] = []
+
+    def encode(texts: object) -> np.ndarray:
+        asked.extend(texts)  # type: ignore[call-overload]
+        return np.array([vectors[text] for text in asked])
+
+    scores = CosineScorer("toy", encode).similarities([("a", "b"), ("b", "a"), ("a", "")])
+    assert np.allclose(scores, [0.6, 0.6, 0.0])
+    assert asked == ["a", "b", ""]
+    assert numbered([("a", "b"), ("b", "a")]) == (["a", "b"], [0, 1], [1, 0])
+
+
+@pytest.mark.parametrize("bad", ["ab", ("a",), ("a", None)])
+def test_what_is_no_pair_is_named(bad: object) -> None:
+    """The message names the first item that is not two texts."""
+    with pytest.raises(InputError, match="pair 1"):
+        checked([("a", "b"), bad])  # type: ignore[list-item]
+
+
+@given(st.lists(st.integers(0, 5), max_size=8))
+def test_runs_of_rows(lengths: list[int]) -> None:
+    """`starts`, `ranges` and `split_runs` describe the same consecutive runs."""
+    sizes = np.array(lengths, np.int64)
+    values = np.arange(sizes.sum(), dtype=float)
+    assert np.array_equal(ranges(starts(sizes), sizes), np.arange(sizes.sum()))
+    parts = split_runs(values, sizes)
+    assert [len(part) for part in parts] == lengths
+    assert places(np.repeat(np.arange(len(sizes)), sizes)).tolist() == [
+        i for n in lengths for i in range(n)
+    ]
+
+
+def test_scaling_keeps_directions() -> None:
+    """Unit rows have length 1, zero rows stay, and 8-bit rows keep cosines within 1 %."""
+    rows = np.random.default_rng(0).standard_normal((5, 64))
+    rows[2] = 0
+    assert np.allclose(np.linalg.norm(unit(rows), axis=1), [1, 1, 0, 1, 1])
+    small = unit(to_int8(rows).astype(float))
+    assert (np.einsum("nd,nd->n", small, unit(rows))[[0, 1, 3, 4]] > 0.99).all()

@@ -1,0 +1,36 @@
+"""`firth.text.subwords`: n-grams one by one, as a table, and their cosines agree."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.text.subwords import gram_table, ngrams, spelling_cosines
+
+STEMS = st.lists(st.text(st.characters(codec="utf-8"), max_size=12), max_size=8, unique=True)
+
+
+@given(STEMS)
+def test_the_table_holds_the_ngrams(stems: list[str]) -> None:
+    """Rows of the table share as many columns as their stems share n-grams."""
+    table = gram_table(stems)
+    shared = (table @ table.T).toarray()
+    for i, one in enumerate(stems):
+        for j, two in enumerate(stems):
+            assert shared[i, j] == len({*ngrams(one)} & {*ngrams(two)})
+
+
+@given(STEMS, STEMS)
+def test_cosines_are_symmetric_and_one_for_equal_stems(one: list[str], two: list[str]) -> None:
+    """Cosines lie in [0, 1], do not depend on the order, and are 1 for a stem and itself."""
+    cosines = spelling_cosines(one, two)
+    assert np.array_equal(cosines, spelling_cosines(two, one).T)
+    assert (cosines >= 0).all()
+    assert (cosines <= 1 + 1e-12).all()
+    for i, stem in enumerate(one):
+        assert stem not in two or np.isclose(cosines[i, two.index(stem)], 1)
+
+
+def test_related_forms_are_partly_alike_and_numbers_are_not() -> None:
+    """*israel* and *israeli* share n-grams; 1984 and 1985 share none."""
+    assert spelling_cosines(["israel"], ["israeli"])[0, 0] > 0.5
+    assert spelling_cosines(["1984"], ["1985"])[0, 0] == 0

@@ -1,0 +1,79 @@
+"""`firth.text.words`: words of any script, stems, and when two texts are the same."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.text.words import (
+    as_written,
+    has_word,
+    jaccard,
+    normal_form,
+    remove_spans,
+    spans,
+    stemmer_of,
+    stems,
+    words,
+)
+
+ANY = st.one_of(st.text(), st.text(st.characters(max_codepoint=127)))
+
+
+@given(st.text())
+def test_normal_form_is_idempotent(text: str) -> None:
+    """A normal form is its own normal form."""
+    assert normal_form(normal_form(text)) == normal_form(text)
+
+
+@given(st.lists(st.text()), st.lists(st.text()))
+def test_jaccard_is_symmetric_and_in_range(a: list[str], b: list[str]) -> None:
+    """0 ≤ J(a, b) = J(b, a) ≤ 1, and J(a, a) = 1."""
+    one, two = frozenset(a), frozenset(b)
+    assert 0 <= jaccard(one, two) == jaccard(two, one) <= 1
+    assert jaccard(one, one) == 1
+
+
+@given(ANY)
+def test_words_consist_of_letters_marks_and_digits(text: str) -> None:
+    """The fast way for ASCII and the pattern agree, and no letter or digit is lost."""
+    assert words(text) == [word.lower() for word in as_written(text)]
+    assert [text[a:b] for a, b in spans(text)] == as_written(text)
+    assert sum(map(str.isalnum, text)) == sum(c.isalnum() for w in as_written(text) for c in w)
+    assert has_word(text) == any(map(str.isalnum, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Don't panic, U_2 in 1984!", ["don", "t", "panic", "u", "2", "in", "1984"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("తెలుగు", ["తెలుగు"]),
+        ("Öl für Zürich", ["öl", "für", "zürich"]),
+        ("می\u200cروم", ["می\u200cروم"]),
+    ],
+)
+def test_marks_do_not_cut_words(text: str, expected: list[str]) -> None:
+    """Vowel signs and joiners belong to their word; underscores and apostrophes separate words."""
+    assert words(text) == expected
+
+
+def test_decomposed_text_has_the_same_normal_form() -> None:
+    """Composed and decomposed accents are the same text."""
+    text = "Mörder"
+    assert unicodedata.normalize("NFD", text) != text
+    assert normal_form(unicodedata.normalize("NFD", text)) == normal_form(text)
+
+
+def test_stems_by_language() -> None:
+    """Snowball stems where it knows the language; elsewhere words stay."""
+    assert stems(["sailing", "sails"], stemmer_of("en")) == ["sail", "sail"]
+    assert stems(["häuser", "häusern"], stemmer_of("de")) == ["haus", "haus"]
+    assert stems(["sailing"], stemmer_of("xx")) == ["sailing"]
+
+
+def test_removed_spans_leave_single_blanks() -> None:
+    """What was around a removed word is joined by one blank."""
+    assert remove_spans("They  never row.", [(6, 11)]) == "They row."
+    assert remove_spans("row", []) == "row"
