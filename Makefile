@@ -7,7 +7,12 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: demo test lint clean
 
 demo: $(VENV)/.demo
-	$(BIN)/firth demo --out runs/demo $(DEMO_OPTIONS)
+	$(BIN)/firth build demo:speeches --run runs/demo
+	$(BIN)/firth search "people without work" --run runs/demo --top 3
+	$(BIN)/firth duplicates --run runs/demo --top 3
+	$(BIN)/firth explain "We must cut taxes for working families." \
+	  "Lower taxes would help people who work." --run runs/demo
+	$(BIN)/firth report --run runs/demo --out runs/demo.html --force
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -18,7 +23,7 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e '.[demo]'
+	$(PIP) -e .
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.demo
