@@ -1,0 +1,1 @@
+"""Evaluation: sets with human scores, metrics, intervals, and comparison without labels."""
