@@ -22,14 +22,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from firth.run.console import note, progress
-from firth.run.errors import InputError
-from firth.run.files import write_atomically
-from firth.run.seeds import derive_seed
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
+
+from firth.run.console import note, progress
+from firth.run.errors import DamagedError, InputError
+from firth.run.files import write_atomically
+from firth.run.seeds import derive_seed
 
 Batch = TypeVar("Batch")
 T = TypeVar("T")
@@ -247,16 +248,6 @@ def has_bfloat16(where: torch.device) -> bool:
     return any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
 
 
-def write_network(network: Any, folder: Path) -> None:
-    """Write a network of transformers and its configuration into a folder that opens as one."""
-    network.config.architectures = [type(network).__name__]
-    network.config.dtype = network.dtype
-    network.config.save_pretrained(folder)
-    weights = {name: one.detach().contiguous() for name, one in network.state_dict().items()}
-    with write_atomically(folder / "model.safetensors") as partial:
-        save_file(weights, partial, metadata={"format": "pt"})
-
-
 def save_checkpoint(
     path: Path,
     model: nn.Module,
@@ -305,6 +296,82 @@ def resume(
                     "exp_avg_sq": tensors[f"exp_avg_sq/{name}"].to(parameter),
                 }
     return state["step"], state["history"], state["running"]
+
+
+class Best:
+    """The weights of a model with the highest figure so far, the first of which are the start's.
+
+    They lie in a file, so that a training that resumes knows them.
+
+    Args:
+        model: Its weights are kept.
+        figure: Returns how good the model is now; None where that is undefined.
+        scratch: Folder of the file.
+        name: Name of the figure in the history.
+
+    Attributes:
+        start: The figure of the start.
+        step: Step of the best weights; 0 is the start.
+
+    Raises:
+        DamagedError: The file is damaged.
+    """
+
+    def __init__(
+        self, model: nn.Module, figure: Callable[[], float | None], scratch: Path, name: str
+    ) -> None:
+        self._model, self._figure, self._name = model, figure, name
+        self._file = scratch / "best.safetensors"
+        self.step, self._value = 0, -math.inf
+        if self._file.is_file():
+            try:
+                with safe_open(self._file, framework="pt") as stored:
+                    known = json.loads(stored.metadata()["state"])
+            except (SafetensorError, KeyError, TypeError, ValueError) as error:
+                raise DamagedError(
+                    f"{self._file} is damaged, and held the best weights so far. Remove {scratch}; "
+                    "the training then starts from its first step."
+                ) from error
+            self.step, self._value = known["step"], known["figure"]
+        self.start = self.look(0).get(name)
+
+    def look(self, step: int) -> dict[str, float]:
+        """Take the figure, and keep the weights where it is the highest; see `train(evaluate)`."""
+        value = self._figure()
+        if (value is not None and value > self._value) or not self._file.is_file():
+            self.keep(step, value)
+        return {} if value is None else {self._name: round(value, 6)}
+
+    def keep(self, step: int, value: float | None = None) -> None:
+        """Keep the weights as the best ones."""
+        self.step, self._value = step, -math.inf if value is None else value
+        state = json.dumps({"step": step, "figure": self._value})
+        write_weights(self._model, self._file, {"state": state})
+
+    def restore(self) -> None:
+        """Give the model its best weights."""
+        self._model.load_state_dict(load_file(self._file))
+
+    def stalled(self, history: History, patience: int | None) -> bool:
+        """Return whether the last `patience` entries were no better than what was before them."""
+        looks = [self.start, *(entry.get(self._name) for entry in history)]
+        known = [-math.inf if value is None else value for value in looks]
+        return patience is not None and len(known) - 1 - known.index(max(known)) >= patience
+
+    def looks(self, history: History) -> list[dict[str, float | None]]:
+        """Return `step` and figure of the start and of each entry."""
+        seen = [{"step": entry["step"], self._name: entry.get(self._name)} for entry in history]
+        return [{"step": 0.0, self._name: self.start}, *seen]
+
+
+def write_weights(model: nn.Module, path: Path, metadata: dict[str, str] | None = None) -> None:
+    """Write the weights of a model as safetensors."""
+    weights = {
+        name: tensor.detach().to("cpu", copy=True).contiguous()
+        for name, tensor in model.state_dict().items()
+    }
+    with write_atomically(path) as partial:
+        save_file(weights, partial, metadata=metadata)
 
 
 def processes() -> int:

@@ -1,0 +1,314 @@
+"""The training loop: exact resumption, shared steps, and batches in parts."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+from firth.run.errors import DamagedError, InputError
+from firth.run.seeds import derive_seed
+from firth.train import loop
+from firth.train.loop import Best, History, Schedule, in_parts, train
+
+SCHEDULE = Schedule(steps=12, rate=0.05, warmup=3, checkpoint_steps=4, seed=5, report_steps=3)
+
+
+class Net(nn.Module):
+    """Two layers with dropout, a frozen part, and a part that no loss reaches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.first, self.second = nn.Linear(6, 8), nn.Linear(8, 1)
+        self.frozen, self.idle = nn.Linear(8, 8).requires_grad_(False), nn.Linear(2, 2)
+        self.dropout = nn.Dropout(0.2)
+
+    def vectors(self, rows: Tensor) -> Tensor:
+        return self.dropout(torch.tanh(self.frozen(self.first(rows))))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return self.second(self.vectors(rows)).squeeze(1)
+
+
+def batch(step: int) -> tuple[Tensor, Tensor]:
+    rng = np.random.default_rng(derive_seed(3, "batch", step))
+    rows = torch.from_numpy(rng.standard_normal((4, 6), np.float32))
+    return rows, rows.sum(dim=1)
+
+
+def learned(
+    folder: Path, schedule: Schedule = SCHEDULE, stop: int | None = None
+) -> tuple[dict[str, Tensor], History]:
+    """Train, killed after `stop` steps where that is given."""
+    model = Net()
+
+    def batch_of_step(number: int) -> tuple[Tensor, Tensor]:
+        if number == stop:
+            raise KeyboardInterrupt
+        return batch(number)
+
+    def loss(some: tuple[Tensor, Tensor]) -> Tensor:
+        return functional.mse_loss(model(some[0]), some[1])
+
+    history = train(model, batch_of_step, loss, schedule, folder, "Test")
+    return model.state_dict(), history
+
+
+def same(one: dict[str, Tensor], two: dict[str, Tensor]) -> bool:
+    return all(torch.equal(value, two[name]) for name, value in one.items())
+
+
+def test_loss_falls_and_history_is_complete(tmp_path: Path) -> None:
+    weights, history = learned(tmp_path, replace(SCHEDULE, steps=60))
+    assert not same(weights, Net().state_dict())
+    assert [entry["step"] for entry in history] == list(range(3, 61, 3))
+    assert history[-1]["loss"] < history[0]["loss"] / 2
+
+
+def test_frozen_and_unreached_parts_stay(tmp_path: Path) -> None:
+    weights, _ = learned(tmp_path)
+    start = Net().state_dict()
+    for name, value in weights.items():
+        assert torch.equal(value, start[name]) == name.startswith(("frozen", "idle"))
+
+
+@pytest.mark.parametrize("stop", [2, 4, 7, 11])
+def test_a_stopped_training_ends_with_the_same_bytes(tmp_path: Path, stop: int) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        learned(tmp_path / "stopped", stop=stop)
+    assert (tmp_path / "stopped" / "checkpoint.safetensors").is_file() == (stop >= 4)
+    resumed, history = learned(tmp_path / "stopped")
+    whole, expected = learned(tmp_path / "whole")
+    assert same(resumed, whole)
+    assert history == expected
+
+
+def test_a_resumed_training_repeats_only_the_steps_after_the_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        learned(tmp_path, stop=7)
+    with pytest.raises(KeyboardInterrupt):
+        learned(tmp_path, stop=4)  # The first step after the checkpoint.
+    learned(tmp_path, stop=3)  # A step that is not taken again.
+
+
+def test_a_damaged_checkpoint_starts_from_the_first_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        learned(tmp_path, stop=7)
+    path = tmp_path / "checkpoint.safetensors"
+    path.write_bytes(path.read_bytes()[:-20])
+    assert same(learned(tmp_path)[0], learned(tmp_path / "whole")[0])
+    assert "damaged" in capsys.readouterr().err
+
+
+def test_checkpoints_hold_no_pickles(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        learned(tmp_path, stop=5)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.safetensors"]
+    names = load_file(tmp_path / "checkpoint.safetensors")
+    assert "exp_avg/first.weight" in names
+    assert "exp_avg/idle.weight" not in names
+
+
+def test_an_infinite_loss_ends_with_a_message(tmp_path: Path) -> None:
+    model = nn.Linear(1, 1)
+    schedule = Schedule(steps=9, rate=1e30, warmup=0, checkpoint_steps=1, seed=1)
+
+    def loss(_: int) -> Tensor:
+        return (model(torch.ones(1, 1)) ** 4).sum()
+
+    with pytest.raises(InputError, match=r"infinite in step 2\. Lower the learning rate.*1e\+30"):
+        train(model, lambda step: step, loss, schedule, tmp_path, "Test")
+
+
+def test_the_rate_rises_and_falls() -> None:
+    rates = [SCHEDULE.rate_at(step) for step in range(12)]
+    assert rates[2] == max(rates) == 0.05
+    assert rates[:3] == sorted(rates[:3])
+    assert rates[3:] == sorted(rates[3:], reverse=True)
+    assert rates[-1] > 0
+
+
+def test_training_ends_when_it_is_enough(tmp_path: Path) -> None:
+    model = Net()
+    asked: list[bool] = []
+
+    def figures(step: int) -> dict[str, float]:
+        asked.append(model.training)
+        return {"figure": float(step)}
+
+    history = train(
+        model, batch, lambda some: functional.mse_loss(model(some[0]), some[1]), SCHEDULE,
+        tmp_path, "Test", figures, lambda history: history[-1]["figure"] >= 6,
+    )  # fmt: skip
+    assert [entry["figure"] for entry in history] == [3, 6]
+    assert asked == [False, False]
+    assert not model.training
+
+
+def test_accumulated_batches_are_one_larger_batch(tmp_path: Path) -> None:
+    def trained(accumulate: int, batch_of_step: Callable[[int], Tensor]) -> Tensor:
+        torch.manual_seed(1)
+        model = nn.Linear(6, 1)
+        schedule = replace(SCHEDULE, accumulate=accumulate)
+        folder = tmp_path / str(accumulate)
+        train(model, batch_of_step, lambda rows: model(rows).pow(2).mean(), schedule, folder, "")
+        return model.weight.detach()
+
+    one = trained(3, lambda number: batch(number)[0])
+    other = trained(1, lambda step: torch.cat([batch(3 * step + part)[0] for part in range(3)]))
+    torch.testing.assert_close(one, other)
+
+
+def test_a_step_has_batches_or_parts() -> None:
+    with pytest.raises(ValueError, match="not both"):
+        Schedule(1, 0.1, 0, 1, 1, accumulate=2, micro_batches=2)
+
+
+@pytest.mark.parametrize("parts", [2, 3, 4])
+def test_a_batch_in_parts_has_the_gradients_of_the_whole(parts: int) -> None:
+    def gradients(parts: int) -> list[Tensor]:
+        model = Net().eval()  # Without dropout, which differs by part.
+        rows = torch.cat([batch(step)[0] for step in range(2)])
+        vectors = in_parts(lambda some: model.vectors(rows[some]), len(rows), parts)
+        (vectors @ vectors.T).softmax(dim=1).diagonal().sum().backward()  # type: ignore[no-untyped-call]
+        return [each.grad for each in model.first.parameters() if each.grad is not None]
+
+    torch.testing.assert_close(gradients(parts), gradients(1))
+
+
+def test_dropout_repeats_in_the_backward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gradients() -> list[Tensor]:
+        torch.manual_seed(2)
+        model = Net().train()
+        rows = batch(1)[0]
+        vectors = in_parts(lambda some: model.vectors(rows[some]), 4, 2)
+        assert (vectors == 0).any()  # Dropout is at work.
+        vectors.sum().backward()  # type: ignore[no-untyped-call]
+        return [each.grad for each in model.first.parameters() if each.grad is not None]
+
+    released = gradients()
+    monkeypatch.setattr(loop, "checkpoint", lambda encode, part, **_: encode(part))
+    assert all(map(torch.equal, released, gradients()))
+
+
+def test_best_keeps_the_highest_figure(tmp_path: Path) -> None:
+    model = nn.Linear(1, 1)
+    figures = iter([0.5, None, 0.7, 0.6])
+    best = Best(model, lambda: next(figures), tmp_path, "dev")
+    history: History = []
+    for step in (1, 2, 3):
+        nn.init.constant_(model.weight, step)
+        history.append({"step": step} | best.look(step))
+    assert (best.start, best.step) == (0.5, 2)
+    assert best.stalled(history, 1)
+    assert not best.stalled(history, 2)
+    assert not best.stalled(history, None)
+    best.restore()
+    assert model.weight.item() == 2
+    again = Best(model, lambda: 0.1, tmp_path, "dev")
+    assert again.step == 2
+    assert [one["dev"] for one in best.looks(history)] == [0.5, None, 0.7, 0.6]
+    (tmp_path / "best.safetensors").write_bytes(b"torn")
+    with pytest.raises(DamagedError, match="Remove"):
+        Best(model, lambda: 0.1, tmp_path, "dev")
+
+
+def test_the_device_is_the_one_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIRTH_DEVICE", "cpu")
+    assert loop.device() == torch.device("cpu")
+    monkeypatch.setenv("FIRTH_DEVICE", "tpu")
+    with pytest.raises(InputError, match="FIRTH_DEVICE is tpu.*cpu"):
+        loop.device()
+
+
+SHARED = """
+import sys
+from pathlib import Path
+import torch
+from torch.nn import functional
+sys.path.insert(0, {tests!r})
+from test_loop import SCHEDULE, Net, batch
+from dataclasses import replace
+from firth.train.loop import in_parts, rank, train
+from safetensors.torch import save_file
+
+def trained(name, schedule, loss_of):
+    model = Net()
+    if rank():  # Another start, which must not matter.
+        torch.nn.init.zeros_(model.first.weight)
+    history = train(model, batch, loss_of(model), schedule, Path({folder!r}) / name / str(rank()), name)
+    save_file(model.state_dict(), Path({folder!r}) / f"{{name}}-{{rank()}}.safetensors")
+    print(name, rank(), history)
+
+def contrastive(model):
+    def loss(some):
+        vectors = in_parts(lambda rows: model.eval().vectors(some[0][rows]), 4, 2)
+        return (vectors @ vectors.T).softmax(dim=1).diagonal().mean()
+    return loss
+
+def squared(model):
+    return lambda some: functional.mse_loss(model(some[0]), some[1])
+
+trained("batches", replace(SCHEDULE, accumulate=2), squared)
+trained("parts", replace(SCHEDULE, micro_batches=2), contrastive)
+try:
+    trained("odd", replace(SCHEDULE, accumulate=3), squared)
+except Exception as error:
+    print(error)
+"""
+
+
+def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def run(count: int) -> list[str]:
+        folder = tmp_path / str(count)
+        code = SHARED.format(tests=str(Path(__file__).parent), folder=str(folder))
+        folder.mkdir()
+        base = os.environ | {"OMP_NUM_THREADS": "1", "FIRTH_DEVICE": "cpu"}
+        if count > 1:
+            base |= {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", code],
+                env=base | ({"RANK": str(n), "LOCAL_RANK": str(n)} if count > 1 else {}),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for n in range(count)
+        ]
+        ended = [process.communicate(timeout=120) for process in started]
+        for process, (_, errors) in zip(started, ended, strict=True):
+            assert process.returncode == 0, errors
+        return [out for out, _ in ended]
+
+    run(1)
+    said = run(2)
+    assert all("2 processes cannot share a step evenly. It has 3 batches" in one for one in said)
+    for name in ("batches", "parts"):
+        alone = load_file(tmp_path / "1" / f"{name}-0.safetensors")
+        shared = [load_file(tmp_path / "2" / f"{name}-{rank}.safetensors") for rank in (0, 1)]
+        assert same(*shared)
+        for weight, value in alone.items():
+            if weight.startswith("idle") and name == "parts":
+                continue
+            torch.testing.assert_close(shared[0][weight], value)
+        assert not same(alone, Net().state_dict())
+    histories = [json.dumps(one.split("\n")[0].split(" ", 2)[2]) for one in said]
+    assert histories[0] == histories[1]
