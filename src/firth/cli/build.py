@@ -1,0 +1,141 @@
+"""Commands that keep a run: `build`, `add`, `remove`, `status`, `verify`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from firth.cli.options import (
+    AsJson,
+    Changes,
+    Quiet,
+    RayAddress,
+    RunFolder,
+    Workers,
+    executor_of,
+    run_folder,
+    say_json,
+    show,
+    start,
+)
+from firth.run.console import say
+from firth.run.errors import InputError
+
+Inputs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="INPUT...",
+        help="Files, folders, globs, s3:// URIs, or demo:speeches.",
+        show_default=False,
+    ),
+]
+
+
+def build(
+    inputs: Inputs = None,
+    run: RunFolder = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Pretrained encoder that the scorer uses: folder, file or hub name.",
+            show_default=False,
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="YAML file of settings.", show_default=False),
+    ] = None,
+    changes: Changes = None,
+    workers: Workers = 1,
+    ray: RayAddress = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Predict time, memory and disk, and stop.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn from documents: a scorer, an encoder, an index and its calibration.
+
+    What is up to date is not built again. An interrupted build is continued by the same command.
+    """
+    start(quiet)
+    from firth import pipeline
+    from firth.run.run import opened_with
+
+    folder = run_folder(run)
+    opened = opened_with(folder, config, changes or [])
+    if encoder is not None:
+        opened = opened.changed({"encoder": {"model": encoder}})
+    if estimate:
+        predicted = pipeline.estimate(opened, inputs)
+        show(predicted.as_dict(), as_json, predicted.text())
+        return
+    built = pipeline.bring_up_to_date(opened, inputs, executor_of(workers, ray))
+    show(built.as_dict(), as_json, built.text())
+
+
+def add(
+    inputs: Inputs = None,
+    run: RunFolder = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Add documents to a run, or replace those with the same id. Models stay as they are."""
+    start(quiet)
+    from firth.model import load
+
+    if not inputs:
+        raise InputError("expected files, folders, globs or URIs of documents to add")
+    summary = load(run_folder(run)).add(inputs)
+    show(summary.as_dict(), as_json, summary.text())
+
+
+def remove(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="ID...", help="Ids of documents.")
+    ] = None,
+    ids_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File with one id per line.", show_default=False),
+    ] = None,
+    run: RunFolder = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Remove documents from a run."""
+    start(quiet)
+    from firth.model import load
+
+    named = [*(ids or ())]
+    if ids_file is not None:
+        named += ids_file.read_text(encoding="utf-8").splitlines()
+    if not named:
+        raise InputError("expected ids of documents, or --ids-file FILE")
+    summary = load(run_folder(run)).remove(named)
+    show(summary.as_dict(), as_json, summary.text())
+
+
+def status(run: RunFolder = None, as_json: AsJson = False) -> None:
+    """Show the documents of a run, which parts are built, and what to run next."""
+    from firth.pipeline import status as status_of
+    from firth.run.run import Run
+
+    found = status_of(Run.open(run_folder(run)))
+    show(found.as_dict(), as_json, found.text())
+
+
+def verify(run: RunFolder = None, as_json: AsJson = False) -> None:
+    """Read every byte of a run and compare it with what was written."""
+    from firth.pipeline import verify as verify_run
+    from firth.run.run import Run
+
+    problems = verify_run(Run.open(run_folder(run)))
+    damaged = {part: lines for part, lines in problems.items() if lines}
+    if as_json:
+        say_json(problems)
+    else:
+        for part, lines in problems.items():
+            say(f"{part}: {'; '.join(lines) if lines else 'as it was written'}")
+    if damaged:
+        raise typer.Exit(1)

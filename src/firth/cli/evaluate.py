@@ -1,0 +1,179 @@
+"""Commands that measure: `evaluate`, `compare-models`, `compare-results`, `calibrate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from firth.cli.options import (
+    AsJson,
+    Force,
+    Out,
+    Quiet,
+    RunFolder,
+    run_folder,
+    say_json,
+    show,
+    start,
+)
+from firth.run.console import say
+
+Models = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="MODEL...",
+        help="Runs, encoder folders or hub names, and baselines: baseline:dice, "
+        "baseline:tfidf@RUN, baseline:ngrams@RUN.",
+        show_default=False,
+    ),
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL", help="Model that the others are compared with.", show_default=False
+    ),
+]
+
+
+def evaluate(
+    models: Models,
+    task: Annotated[
+        list[str],
+        typer.Option(
+            metavar="SET[:SPLIT]",
+            help="Evaluation set, such as sts12 or sts-b:dev, or a file of rated pairs. "
+            "Repeatable.",
+            show_default=False,
+        ),
+    ],
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Folder with one sub-folder per set.", show_default=False
+        ),
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=2, help="Random pairs of each set.", show_default=False)
+    ] = None,
+    exclude_overlap: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="Leave out pairs whose sentences occur in the corpus of this run.",
+            show_default=False,
+        ),
+    ] = None,
+    against: Against = None,
+    out: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure models on rated pairs: correlations with 95 % intervals, and paired differences."""
+    start(quiet)
+    from firth.evaluation.evaluate import evaluate as run_evaluation
+    from firth.model import open_scorer
+    from firth.run.outputs import claim_output
+
+    if out is not None:
+        claim_output(out, force)
+    result = run_evaluation(
+        {name: open_scorer(name) for name in models},
+        task,
+        data_dir,
+        sample=sample,
+        exclude_overlap=exclude_overlap,
+    )
+    if out is not None:
+        result.save(out, force)
+    show(result.as_dict(), as_json, result.text(against))
+
+
+def compare_models(
+    models: Models,
+    run: RunFolder = None,
+    against: Against = None,
+    questions: Annotated[
+        int | None,
+        typer.Option(min=1, help="Questions of each type, at most.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare models without labels, by questions about a run's held-out documents."""
+    start(quiet)
+    from firth.evaluation.compare import compare_models as run_comparison
+    from firth.model import open_scorer
+    from firth.run.run import Run
+
+    opened = Run.open(run_folder(run))
+    scorers = {name: open_scorer(name) for name in models}
+    result = run_comparison(scorers, opened, questions=questions, against=against)
+    show(result.as_dict(), as_json, result.text())
+
+
+def compare_results(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="Results that `evaluate --out` wrote.", show_default=False
+        ),
+    ],
+    against: Annotated[
+        str, typer.Option(metavar="MODEL", help="Model that the others are compared with.")
+    ],
+    mean: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SET,SET",
+            help="Compare the mean over these sets, too.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare stored results: paired differences with 95 % intervals."""
+    from firth.evaluation.evaluate import compare_results as run_comparison
+
+    sets = tuple(mean.split(",")) if mean else ()
+    result = run_comparison(files, against, mean_of=sets)
+    show(result.as_dict(), as_json, result.text())
+
+
+def calibrate(
+    run: RunFolder = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Judged pairs: sentence1, sentence2 and 1 (match) or 0. They turn scores into "
+            "probabilities.",
+            show_default=False,
+        ),
+    ] = None,
+    false_match_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Print the threshold that this share of random pairs reaches.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show the meaning of a run's scores, and thresholds for rates of false matches."""
+    start(quiet)
+    from firth.run.run import Run
+    from firth.search.calibration import Calibration, build_calibration
+
+    opened = Run.open(run_folder(run))
+    build_calibration(opened, labels)
+    calibration = Calibration.open(opened)
+    if false_match_rate is not None:
+        threshold = calibration.threshold(false_match_rate)
+        if as_json:
+            say_json({"false_match_rate": false_match_rate, "threshold": threshold})
+        else:
+            say(f"threshold {threshold:.3f}: at most {false_match_rate:.4%} of random pairs")
+        return
+    show(calibration.as_dict(), as_json, calibration.text())

@@ -1,0 +1,146 @@
+"""The command `firth`: its groups, its plug-ins, and what happens when something fails."""
+
+import os
+import sys
+import traceback
+from importlib.metadata import entry_points
+from io import TextIOWrapper
+from typing import Any, NoReturn
+
+import typer
+
+from firth.cli import build, evaluate, query, search, serve, train
+from firth.run.console import complain, say
+from firth.run.errors import FirthError, first_line
+from firth.run.run import damage_of_open_stages
+
+_INTERRUPTED = 130
+_FULL_DISK = ("No space left on device", "disk is full", "quota exceeded")
+"""Messages of libraries that raise an error class of their own for a full disk."""
+
+app = typer.Typer(
+    name="firth",
+    help="Learn sentence similarity from your own documents, and see why two sentences match.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+_DOCUMENTS, _USE = "Documents", "Search and compare"
+_MEASURE, _TRAIN = "Measure", "Train and research"
+
+app.command(rich_help_panel=_DOCUMENTS)(build.build)
+app.command(rich_help_panel=_DOCUMENTS)(build.add)
+app.command(rich_help_panel=_DOCUMENTS)(build.remove)
+app.command(rich_help_panel=_DOCUMENTS)(build.status)
+app.command(rich_help_panel=_DOCUMENTS)(build.verify)
+app.command(rich_help_panel=_USE)(search.search)
+app.command(rich_help_panel=_USE)(query.similarity)
+app.command(rich_help_panel=_USE)(query.explain)
+app.command(rich_help_panel=_USE)(search.duplicates)
+app.command(rich_help_panel=_USE)(search.find_reuse)
+app.command(rich_help_panel=_USE)(search.compare_documents)
+app.command(rich_help_panel=_USE)(query.encode)
+app.command(rich_help_panel=_USE)(serve.serve)
+app.command(rich_help_panel=_USE)(serve.report)
+app.command(rich_help_panel=_MEASURE)(evaluate.evaluate)
+app.command(rich_help_panel=_MEASURE)(evaluate.compare_models)
+app.command(rich_help_panel=_MEASURE)(evaluate.compare_results)
+app.command(rich_help_panel=_MEASURE)(evaluate.calibrate)
+app.add_typer(train.app, name="train", rich_help_panel=_TRAIN)
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", help="Show the version and exit."),
+) -> None:
+    pass
+
+
+def _add_plug_ins() -> None:
+    """Add the commands of the wings, which are imported only where the command line needs them.
+
+    A wing registers in the entry-point group `firth.commands`, so that the core imports none.
+    """
+    named = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+    for point in sorted(entry_points(group="firth.commands"), key=lambda point: point.name):
+        if named == point.name:
+            app.add_typer(point.load(), name=point.name, rich_help_panel=_TRAIN)
+        else:
+            stub = typer.Typer(help=_PLUG_INS.get(point.name, ""), no_args_is_help=True)
+            stub.callback()(_nothing)
+            app.add_typer(stub, name=point.name, rich_help_panel=_TRAIN)
+
+
+_PLUG_INS = {
+    "paper": "The method of Sun et al. (2022) as printed.",
+    "ratings": "Build rated data sets by best-worst scaling (STR-2021).",
+    "reproduce": "Tables and figures of the papers, and their baselines.",
+}
+"""Help of the wings in the list of commands, where none of them is imported."""
+
+
+def _nothing() -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; an error that a user can repair is one message and exit status 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal may have fewer characters than texts
+            stream.reconfigure(errors="backslashreplace")
+    if "--version" in sys.argv[1:2]:
+        from firth import __version__
+
+        say(f"firth {__version__}")
+        return
+    _add_plug_ins()
+    try:
+        status = app(standalone_mode=False)
+    except FirthError as error:
+        complain(f"firth: {error}")
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader of our output is gone; Python would complain once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        # NumPy's message of a full disk has neither a number nor a file name.
+        _refused(error.filename, os.strerror(error.errno) if error.errno else str(error))
+    except MemoryError:
+        complain("firth: out of memory. Close other programs, or process less at a time")
+        sys.exit(1)
+    except (KeyboardInterrupt, typer.Abort):
+        status = _INTERRUPTED
+    except Exception as error:  # noqa: BLE001
+        # Usage errors are click's in some versions of typer, and typer's copies of them in others.
+        if hasattr(error, "format_message"):
+            _explain_usage(error)
+            sys.exit(getattr(error, "exit_code", 2))
+        if any(sign in str(error) for sign in _FULL_DISK):
+            _refused(None, first_line(error))
+        damage = damage_of_open_stages()
+        complain(f"firth: {damage}" if damage else traceback.format_exc().rstrip())
+        sys.exit(1)
+    if status == _INTERRUPTED:
+        complain("firth: interrupted; the same command continues where it stopped")
+    if isinstance(status, int) and status:
+        sys.exit(status)
+
+
+def _refused(name: object, reason: str) -> NoReturn:
+    """Report what the operating system refused, and exit."""
+    complain(
+        f"firth: {name or 'a file'}: cannot be read or written ({reason}). Check its permissions "
+        "and the space on its disk, or name another path"
+    )
+    sys.exit(1)
+
+
+def _explain_usage(error: Any) -> None:
+    """Print a usage error, whose text may quote any characters."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        return
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        complain(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n")
+    complain(f"Error: {error.format_message()}")

@@ -1,0 +1,122 @@
+"""Options that several commands share, and what they mean."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from firth.run.console import say, set_quiet
+from firth.run.errors import InputError
+from firth.run.executor import Executor, Local, Processes, Ray
+from firth.run.run import CONFIG
+
+RunFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--run",
+        metavar="FOLDER",
+        help="Folder of the run. Default: $FIRTH_RUN, or the only run in this folder.",
+        show_default=False,
+    ),
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="SECTION.NAME=VALUE", help="Change a setting. Repeatable.",
+        show_default=False,
+    ),
+]  # fmt: skip
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Top = Annotated[int, typer.Option("--top", min=1, help="Number of results to print.")]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="FILTER",
+        help="Use only documents that match, such as \"date >= 2020 and author = 'Ann'\".",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Write the result to a file.", show_default=False),
+]
+OutFile = Annotated[
+    Path, typer.Option("--out", metavar="FILE", help="File to write.", show_default=False)
+]
+OutFolder = Annotated[
+    Path, typer.Option("--out", metavar="FOLDER", help="Folder to write.", show_default=False)
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace what --out names.")]
+Workers = Annotated[
+    int, typer.Option("--workers", min=1, help="Processes of this machine that share the work.")
+]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ray", metavar="ADDRESS", help="Ray cluster that shares the work, such as `auto`.",
+        show_default=False,
+    ),
+]  # fmt: skip
+
+
+def run_folder(run: Path | None) -> Path:
+    """Return the folder of the run that a command works on.
+
+    Raises:
+        InputError: No run is named, and the current folder has none or several.
+    """
+    if run is not None:
+        if not str(run).strip() or str(run) == ".":
+            raise InputError(f"--run {str(run)!r}: expected the name of a folder for the run")
+        return run
+    if named := os.environ.get("FIRTH_RUN"):
+        return Path(named)
+    runs = sorted(path.parent for path in Path().glob(f"*/{CONFIG}"))
+    if len(runs) == 1:
+        return runs[0]
+    names = ", ".join(map(str, runs[:5])) or "none"
+    raise InputError(f"no run is named, and this folder has {names}. Name it with --run FOLDER")
+
+
+def executor_of(workers: int, ray: str | None) -> Executor:
+    """Return what runs the shards of a stage."""
+    if ray is not None:
+        return Ray(ray)
+    return Processes(workers) if workers > 1 else Local()
+
+
+def text_argument(text: str, name: str) -> str:
+    """Return a text of the command line.
+
+    Raises:
+        InputError: It is not UTF-8.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{name}: {text!r} is not valid UTF-8; expected text") from None
+    return text
+
+
+def start(quiet: bool) -> None:
+    """Apply the options that every command has."""
+    set_quiet(quiet)
+
+
+def say_json(value: Any) -> None:
+    """Print a value as one JSON document."""
+    say(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def show(value: Any, as_json: bool, lines: Sequence[str] | str) -> None:
+    """Print a result as JSON or as text."""
+    if as_json:
+        say_json(value)
+        return
+    for line in [lines] if isinstance(lines, str) else lines:
+        say(line)

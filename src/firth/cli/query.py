@@ -1,0 +1,153 @@
+"""Commands that answer about texts: `similarity`, `explain`, `encode`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from firth.cli.options import (
+    AsJson,
+    Force,
+    Out,
+    OutFile,
+    Quiet,
+    RunFolder,
+    Top,
+    run_folder,
+    say_json,
+    start,
+    text_argument,
+)
+from firth.run.console import say
+from firth.run.errors import InputError
+
+First = Annotated[str | None, typer.Argument(metavar="TEXT1", show_default=False)]
+Second = Annotated[str | None, typer.Argument(metavar="TEXT2", show_default=False)]
+PairsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--pairs-file",
+        metavar="FILE",
+        help="Table of pairs instead of two texts: TSV, CSV or JSON lines with the columns "
+        "sentence1 and sentence2.",
+        show_default=False,
+    ),
+]
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="Run, encoder folder or baseline instead of --run.",
+        show_default=False,
+    ),
+]
+
+
+def similarity(
+    text1: First = None,
+    text2: Second = None,
+    run: RunFolder = None,
+    model: ModelName = None,
+    pairs_file: PairsFile = None,
+    out: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Print the similarity of two texts, or of each pair of a file."""
+    start(quiet)
+    from firth.model import open_scorer
+    from firth.run.outputs import claim_output, write_rows
+
+    if out is not None:
+        claim_output(out, force)
+    pairs = _pairs(text1, text2, pairs_file)
+    scores = open_scorer(model or str(run_folder(run))).similarities(pairs).tolist()
+    rows = [
+        {"sentence1": one, "sentence2": two, "score": score}
+        for (one, two), score in zip(pairs, scores, strict=True)
+    ]
+    if out is not None:
+        write_rows(out, rows, force)
+        say(f"{out}: {len(rows):,} scores")
+    elif as_json:
+        say_json(rows if pairs_file else rows[0])
+    elif pairs_file is None:
+        say(f"similarity {scores[0]:.3f}")
+    else:
+        for row in rows:
+            say(f"{row['score']:.6f}\t{row['sentence1']}\t{row['sentence2']}")
+
+
+def explain(
+    text1: First = None,
+    text2: Second = None,
+    run: RunFolder = None,
+    pairs_file: PairsFile = None,
+    top: Top = 5,
+    out: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Explain the similarity of two texts: aligned words, shared topics, and what differs.
+
+    --out writes .html, .json or .txt.
+    """
+    start(quiet)
+    from firth.model import load
+    from firth.run.outputs import claim_output
+    from firth.scorer import render
+
+    if out is not None:
+        claim_output(out, force)
+    pairs = _pairs(text1, text2, pairs_file)
+    model = load(run_folder(run))
+    explanations = [each.top(top) for each in model.scorer.explanations(pairs)]
+    if out is not None:
+        render.save(explanations, out, force)
+        say(f"{out}: {len(explanations):,} explanations")
+    elif as_json:
+        values = [each.as_dict() for each in explanations]
+        say_json(values if pairs_file else values[0])
+    else:
+        say("\n\n".join(map(str, explanations)))
+
+
+def encode(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Lines of text, or records.", show_default=False)
+    ],
+    out: OutFile,
+    run: RunFolder = None,
+    model: ModelName = None,
+    precision: Annotated[
+        str, typer.Option(help="Numbers of the vectors: float32, float16 or int8.")
+    ] = "float32",
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write one vector for each document of a file, as .npy or .safetensors."""
+    start(quiet)
+    from firth.search.vectors import encode_file
+
+    encoded = encode_file(file, out, model or str(run_folder(run)), precision, force)
+    say(f"{out}: {encoded.rows:,} vectors of {encoded.dimensions:,} dimensions, {precision}")
+
+
+def _pairs(text1: str | None, text2: str | None, file: Path | None) -> list[tuple[str, str]]:
+    """Return the pairs of a file, or the two texts.
+
+    Raises:
+        InputError: Neither or both are given, or the file has no such columns.
+    """
+    if file is not None:
+        if text1 is not None:
+            raise InputError("got texts and --pairs-file; expected one of them")
+        from firth.evaluation.files import read_pairs
+
+        return [(row.text1, row.text2) for row in read_pairs(file)]
+    if text1 is None or text2 is None:
+        raise InputError("expected two texts, or --pairs-file FILE")
+    return [(text_argument(text1, "TEXT1"), text_argument(text2, "TEXT2"))]

@@ -1,0 +1,154 @@
+"""Commands that find text: `search`, `duplicates`, `find-reuse`, `compare-documents`."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from firth.cli.options import (
+    AsJson,
+    Force,
+    Out,
+    Quiet,
+    RunFolder,
+    Top,
+    Where,
+    run_folder,
+    say_json,
+    start,
+    text_argument,
+)
+from firth.run.console import say
+from firth.run.errors import InputError
+
+Unit = Annotated[
+    Literal["sentence", "document"], typer.Option(help="Result: sentences or documents.")
+]
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="Words, a sentence, or more.", show_default=False)],
+    run: RunFolder = None,
+    top: Top = 10,
+    mode: Annotated[
+        Literal["hybrid", "dense", "lexical"],
+        typer.Option(help="Rank by words and vectors, by vectors, or by words."),
+    ] = "hybrid",
+    unit: Unit = "sentence",
+    where: Where = None,
+    rerank: Annotated[
+        bool, typer.Option("--rerank", help="Let the scorer reorder the best hits.")
+    ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Explain the similarity of query and hit.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the sentences or documents that answer a query."""
+    start(quiet)
+    from firth.model import load
+
+    model = load(run_folder(run))
+    hits = model.search(
+        text_argument(query, "QUERY"), top=top, mode=mode, unit=unit, where=where, rerank=rerank
+    )
+    if as_json:
+        rows = [hit.as_dict() for hit in hits]
+        if explain:
+            for row, hit in zip(rows, hits, strict=True):
+                row["explanation"] = model.explain(query, hit.text).as_dict()
+        say_json({"query": query, "hits": rows})
+        return
+    for number, hit in enumerate(hits, start=1):
+        source = hit.title or hit.document
+        say(f"{number:>2}  {hit.text}")
+        say(f"    {source}; {hit.score_note}")
+        if explain:
+            say(f"    {model.explain(query, hit.text).top(3).text}")
+
+
+def duplicates(
+    run: RunFolder = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Lowest cosine of similar texts.", show_default=False),
+    ] = None,
+    false_match_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of random pairs that may be called similar; it sets the threshold.",
+            show_default=False,
+        ),
+    ] = None,
+    unit: Unit = "sentence",
+    where: Where = None,
+    top: Top = 20,
+    out: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find groups of equal, nearly equal and similar texts."""
+    start(quiet)
+    from firth.model import load
+    from firth.run.outputs import claim_output, write_rows
+
+    if threshold is not None and false_match_rate is not None:
+        raise InputError("got --threshold and --false-match-rate; expected one of them")
+    if out is not None:
+        claim_output(out, force)
+    model = load(run_folder(run))
+    if false_match_rate is not None:
+        threshold = model.calibration.threshold(false_match_rate)
+    result = model.duplicates(threshold, unit=unit, where=where)
+    if out is not None:
+        write_rows(out, [group.as_dict() for group in result.groups], force)
+        say(f"{out}: {len(result.groups):,} groups")
+    elif as_json:
+        say_json(result.as_dict())
+    else:
+        say(result.text(top))
+
+
+def find_reuse(
+    run: RunFolder = None,
+    where: Where = None,
+    top: Top = 20,
+    out: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the pairs of documents that share passages."""
+    start(quiet)
+    from firth.model import load
+    from firth.run.outputs import claim_output, write_rows
+
+    if out is not None:
+        claim_output(out, force)
+    result = load(run_folder(run)).find_reuse(where=where)
+    if out is not None:
+        write_rows(out, [pair.as_dict() for pair in result.pairs], force)
+        say(f"{out}: {len(result.pairs):,} pairs of documents")
+    elif as_json:
+        say_json(result.as_dict())
+    else:
+        say(result.text(top))
+
+
+def compare_documents(
+    first: Annotated[str, typer.Argument(metavar="DOCUMENT1", help="Id in the run, or a file.")],
+    second: Annotated[str, typer.Argument(metavar="DOCUMENT2", help="Id in the run, or a file.")],
+    run: RunFolder = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Align the sentences of two documents: equal, changed, and without a counterpart."""
+    start(quiet)
+    from firth.model import load
+
+    result = load(run_folder(run)).compare_documents(first, second)
+    if as_json:
+        say_json(result.as_dict())
+    else:
+        say(result.text())

@@ -1,0 +1,131 @@
+"""Commands that train encoders: `train adapt`, `train distill`, `train finetune` [torch]."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from firth.cli.options import (
+    AsJson,
+    Changes,
+    Force,
+    OutFolder,
+    Quiet,
+    RayAddress,
+    RunFolder,
+    Workers,
+    executor_of,
+    run_folder,
+    show,
+    start,
+)
+from firth.run.errors import require
+
+app = typer.Typer(
+    help="Adapt, distill and fine-tune encoders (needs firth[torch]).", no_args_is_help=True
+)
+_TRAINING = "Training"
+
+
+@app.command()
+def adapt(
+    encoder: Annotated[
+        str, typer.Argument(help="Folder or hub name of an encoder.", show_default=False)
+    ],
+    out: OutFolder,
+    run: RunFolder = None,
+    changes: Changes = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Adapt an encoder to a run's documents; a change that does harm is rejected."""
+    start(quiet)
+    require("torch", "torch", _TRAINING)
+    from firth.run.run import opened_with
+    from firth.train.adapt import adapt as run_adaptation
+
+    opened = opened_with(run_folder(run), None, changes or [])
+    result = run_adaptation(opened, encoder, out, force=force)
+    show(result.as_dict(), as_json, result.text())
+
+
+@app.command()
+def distill(
+    run: RunFolder = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            help="static, transformer, layers, or an encoder that learns.", show_default=False
+        ),
+    ] = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(help="Run or encoder to learn from. Default: the run.", show_default=False),
+    ] = None,
+    cross_encoder: Annotated[
+        bool, typer.Option("--cross-encoder", help="Train a model that reads both texts at once.")
+    ] = False,
+    changes: Changes = None,
+    workers: Workers = 1,
+    ray: RayAddress = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train an encoder that learns the similarities of a teacher."""
+    start(quiet)
+    require("torch", "torch", _TRAINING)
+    from firth.run.run import opened_with
+    from firth.train.distill import distill as run_distillation
+
+    opened = opened_with(run_folder(run), None, changes or [])
+    result = run_distillation(
+        opened,
+        base=base,
+        teacher=teacher,
+        architecture="cross-encoder" if cross_encoder else "bi-encoder",
+        executor=executor_of(workers, ray),
+    )
+    show(result.as_dict(), as_json, result.text())
+
+
+@app.command()
+def finetune(
+    encoder: Annotated[
+        str, typer.Argument(help="Folder or hub name of an encoder.", show_default=False)
+    ],
+    data: Annotated[
+        Path, typer.Option(metavar="FILE", help="Labelled pairs or triplets.", show_default=False)
+    ],
+    out: OutFolder,
+    folds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Cross-validate instead: number of parts.", show_default=False),
+    ] = None,
+    leave_out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Cross-validate instead: leave out one value of this column at a time.",
+            show_default=False,
+        ),
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, show_default=False)] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 13,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Teach an encoder from labels: inference, scored pairs, or triplets."""
+    start(quiet)
+    require("torch", "torch", _TRAINING)
+    from firth.train.finetune import finetune as run_finetuning
+    from firth.train.folds import cross_validate
+
+    if folds is not None or leave_out is not None:
+        result = cross_validate(
+            encoder, data, out, folds=folds, leave_out=leave_out, epochs=epochs, seed=seed
+        )
+    else:
+        result = run_finetuning(encoder, data, out, epochs=epochs, seed=seed, force=force)
+    show(result.as_dict(), as_json, result.text())

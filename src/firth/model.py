@@ -1,0 +1,310 @@
+"""The model of a run: one object that compares, explains, searches and finds duplicates.
+
+>>> import firth
+>>> model = firth.build(["A ship sailed.", "A boat left."], "speeches")  # doctest: +SKIP
+>>> model.similarity("A ship sailed.", "A boat left.")  # doctest: +SKIP
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from firth.corpus.build import CorpusSummary
+from firth.corpus.corpus import Corpus
+from firth.encoders.encoder import Encoder
+from firth.encoders.pretrained import open_encoder
+from firth.evaluation.baselines import open_baseline
+from firth.pipeline import ENCODER, Built, bring_up_to_date
+from firth.run.errors import InputError
+from firth.run.executor import Executor, Local
+from firth.run.run import CONFIG, Run
+from firth.run.settings import Settings
+from firth.scorer.explanation import Explanation
+from firth.scorer.scorer import Scorer
+from firth.text.arrays import Floats, Singles
+from firth.text.pairs import CosineScorer, PairScorer
+
+if TYPE_CHECKING:
+    from firth.evaluation.evaluate import Evaluation
+    from firth.search.calibration import Calibration
+    from firth.search.documents import Comparison, Reuse
+    from firth.search.duplicates import Group
+    from firth.search.search import Hit, Search
+
+BASELINE = "baseline:"
+
+
+class Model:
+    """A run's models, its documents, and everything that can be asked of them.
+
+    Use `build` or `load`. Parts are opened when they are first used.
+
+    Attributes:
+        path: Folder of the run.
+        run: The run.
+        built: What the call of `build` did; None for a model that was loaded.
+    """
+
+    def __init__(self, run: Run, built: Built | None = None) -> None:
+        self.run, self.path, self.built = run, run.path, built
+
+    def __repr__(self) -> str:
+        """Name the run and the size of its corpus."""
+        corpus = Corpus.open(self.run, "all")
+        return (
+            f"Model({str(self.path)!r}: {corpus.n_documents:,} documents, "
+            f"{len(corpus):,} sentences)"
+        )
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        """The exact, explained similarity of two texts."""
+        return Scorer.open(self.run)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder that gives one vector a text; `save_encoder` copies it."""
+        return open_encoder(str(self.run.folder(ENCODER)))
+
+    @cached_property
+    def calibration(self) -> "Calibration":
+        """The meaning of cosines: thresholds, percentiles and rates of false matches."""
+        from firth.search.calibration import Calibration
+
+        return Calibration.open(self.run)
+
+    @overload
+    def similarity(self, a: str, b: str) -> float: ...
+    @overload
+    def similarity(self, a: Sequence[str], b: Sequence[str]) -> Floats: ...
+    def similarity(self, a: str | Sequence[str], b: str | Sequence[str]) -> float | Floats:
+        """Return the similarity of texts, in [-1, 1]; equal texts have 1.
+
+        Args:
+            a: A text, or n texts.
+            b: A text, or m texts.
+
+        Returns:
+            A number for two texts. For lists, an (n, m) array of all pairs, as
+            `SentenceTransformer.similarity` returns.
+        """
+        if isinstance(a, str) and isinstance(b, str):
+            return float(self.scorer.similarities([(a, b)])[0])
+        rows, columns = ([text] if isinstance(text, str) else list(text) for text in (a, b))
+        pairs = [(one, two) for one in rows for two in columns]
+        return self.scorer.similarities(pairs).reshape(len(rows), len(columns))
+
+    def similarity_pairwise(self, a: Sequence[str], b: Sequence[str]) -> Floats:
+        """Return the similarity of each text of `a` to the text of `b` at the same place, (n,)."""
+        if len(a) != len(b):
+            raise InputError(f"got {len(a)} and {len(b)} texts; expected as many of each")
+        return self.scorer.similarities(list(zip(a, b, strict=True)))
+
+    def explain(self, a: str, b: str) -> Explanation:
+        """Return the similarity of two texts with the evidence that sums to it."""
+        return self.scorer.explain(a, b)
+
+    @overload
+    def encode(self, texts: str) -> Singles: ...
+    @overload
+    def encode(self, texts: Sequence[str]) -> Singles: ...
+    def encode(self, texts: str | Sequence[str]) -> Singles:
+        """Return unit vectors: (d,) for a text, (n, d) for n texts, as float32.
+
+        A text without any known word has the zero vector.
+        """
+        if isinstance(texts, str):
+            return self.encoder.encode([texts])[0]
+        return self.encoder.encode(list(texts))
+
+    @cached_property
+    def _search(self) -> "Search":
+        from firth.search.search import Search
+
+        return Search.open(self.run)
+
+    def search(
+        self,
+        query: str,
+        *,
+        top: int = 10,
+        mode: Literal["hybrid", "dense", "lexical"] = "hybrid",
+        unit: Literal["sentence", "document"] = "sentence",
+        where: str | None = None,
+        rerank: bool | PairScorer = False,
+    ) -> "list[Hit]":
+        """Return the best sentences or documents for a query, the best first.
+
+        Args:
+            query: A few words, a sentence, or a longer text.
+            top: Number of hits, at most.
+            mode: Words and vectors, vectors alone, or words alone.
+            unit: Hits are sentences, or documents with their best sentence.
+            where: Filter of documents, such as `date >= 2020 and author = 'Ann'`.
+            rerank: Whether the scorer reorders the best hits; or another scorer that does.
+
+        Raises:
+            InputError: The query is empty, or the filter is invalid or matches no document.
+        """
+        scorer = self.scorer if rerank is True else rerank or None
+        return self._search.search(query, top=top, mode=mode, unit=unit, where=where, rerank=scorer)
+
+    def duplicates(self, threshold: float | None = None, **options: Any) -> "list[Group]":
+        """Return groups of equal, nearly equal and similar texts.
+
+        Args:
+            threshold: Lowest cosine of similar texts. By default a rate of one false match in
+                10,000 random pairs decides (`calibration.threshold`).
+            options: Options of `firth.search.duplicates.duplicates`.
+        """
+        from firth.search.duplicates import duplicates
+
+        return duplicates(self.run, threshold=threshold, **options)
+
+    def compare_documents(self, a: str, b: str, **options: Any) -> "Comparison":
+        """Align the sentences of two documents, which are ids of the run or files."""
+        from firth.search.documents import compare_documents
+
+        return compare_documents(self.run, a, b, **options)
+
+    def find_reuse(self, **options: Any) -> "Reuse":
+        """Return the pairs of documents that share passages."""
+        from firth.search.documents import find_reuse
+
+        return find_reuse(self.run, **options)
+
+    def add(self, documents: Any) -> CorpusSummary:
+        """Add documents, or replace those with the same id; they can be searched at once.
+
+        Args:
+            documents: Paths, texts, records or a data frame, as for `build`.
+
+        The models stay as they are. `build` learns from the new documents.
+        """
+        from firth.pipeline import add_documents
+
+        summary = add_documents(self.run, documents)
+        self._forget()
+        return summary
+
+    def remove(self, ids: Iterable[str]) -> CorpusSummary:
+        """Remove documents by id.
+
+        Raises:
+            InputError: The run has no document of such an id; nothing is removed then.
+        """
+        from firth.pipeline import remove_documents
+
+        summary = remove_documents(self.run, list(ids))
+        self._forget()
+        return summary
+
+    def save_encoder(self, folder: str | Path, force: bool = False) -> Path:
+        """Copy the encoder to a folder that `SentenceTransformer(folder)` opens."""
+        from firth.run.outputs import copy_folder
+
+        return copy_folder(self.run.folder(ENCODER), Path(folder), force)
+
+    def report(self, path: str | Path, force: bool = False) -> Path:
+        """Write a page of HTML about the run: what was read, how good it is, and examples."""
+        from firth.serve.report import write_report
+
+        return write_report(self.run, Path(path), force)
+
+    def evaluate(self, tasks: Sequence[str], data_dir: str | Path, **options: Any) -> "Evaluation":
+        """Measure the scorer and the encoder on rated pairs, next to plain baselines."""
+        from firth.evaluation.evaluate import evaluate
+
+        scorers: dict[str, PairScorer] = {
+            "scorer": self.scorer,
+            "encoder": CosineScorer("encoder", self.encoder.encode),
+            "n-grams": open_baseline("ngrams", self.run),
+        }
+        return evaluate(scorers, tasks, Path(data_dir), **options)
+
+    def _forget(self) -> None:
+        """Open again what depends on the documents."""
+        self.__dict__.pop("_search", None)
+
+
+def build(
+    documents: Any,
+    run: str | Path,
+    *,
+    encoder: str | None = None,
+    seed: int | None = None,
+    executor: Executor | None = None,
+    **sections: Mapping[str, Any],
+) -> Model:
+    """Learn from documents and return the model; what is up to date is not built again.
+
+    An interrupted call is continued by the same call.
+
+    Args:
+        documents: Files, folders, globs or URIs; a list of texts; records with a field `text`; or
+            a pandas or polars data frame.
+        run: Folder of the run. It is made where it does not exist.
+        encoder: A pretrained encoder that the scorer uses: folder or name. By default the run
+            learns word vectors only.
+        seed: Seed of every random choice. By default 13.
+        executor: What runs shards, such as `firth.run.executor.Processes(4)`.
+        sections: Settings, such as `corpus={"language": "de"}`.
+
+    Raises:
+        ConfigError: Settings do not exist, have wrong values, or name what does not exist.
+        InputError: The documents cannot be read, or none is left.
+
+    Example:
+        >>> import firth
+        >>> model = firth.build("documents/", "kb", corpus={"language": "de"})  # doctest: +SKIP
+    """
+    folder = Path(run)
+    opened = Run.open(folder) if (folder / CONFIG).is_file() else Run(folder, Settings())
+    changes: dict[str, Any] = {name: dict(values) for name, values in sections.items()}
+    if encoder is not None:
+        changes["encoder"] = {**changes.get("encoder", {}), "model": encoder}
+    if seed is not None:
+        changes["seed"] = seed
+    opened = opened.changed(changes)
+    built = bring_up_to_date(opened, documents, executor or Local())
+    return Model(built.run, built)
+
+
+def load(run: str | Path) -> Model:
+    """Open the model of a run.
+
+    Raises:
+        InputError: The folder is no run.
+    """
+    return Model(Run.open(run))
+
+
+def open_scorer(name: str) -> PairScorer:
+    """Open something that scores pairs of texts.
+
+    Args:
+        name: Folder of a run; folder, file or hub name of an encoder; `baseline:dice`,
+            `baseline:tfidf@RUN` or `baseline:ngrams@RUN`; or a name that a plug-in of the
+            entry-point group `firth.scorers` knows.
+
+    Raises:
+        InputError: There is nothing of that name.
+    """
+    if (Path(name) / CONFIG).is_file():
+        return Scorer.open(Run.open(name))
+    if not name.startswith(BASELINE):
+        encoder = open_encoder(name)
+        return CosineScorer(name, encoder.encode)
+    baseline, _, run = name.removeprefix(BASELINE).partition("@")
+    opened = Run.open(run) if run else None
+    try:
+        return open_baseline(baseline, opened)
+    except InputError as error:
+        for point in entry_points(group="firth.scorers"):
+            plug_in = point.load()
+            scorer: PairScorer | None = plug_in(baseline, opened)
+            if scorer is not None:
+                return scorer
+        raise error from None
