@@ -4,14 +4,27 @@ Every setting of the core is in this file, so that a reader sees them all at onc
 section of its own (`paper`, `reproduce`), which the core stores and does not interpret.
 """
 
-from typing import Annotated, Any, Literal
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from firth.run.errors import ConfigError, first_line
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1, le=10**15)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+S = TypeVar("S", bound="Section")
 
 
 class Section(BaseModel):
@@ -213,3 +226,254 @@ class Settings(Section):
     """Settings of the wing `paper`, which checks them (`firth.paper.settings`)."""
     reproduce: dict[str, Any] = {}
     """Settings of the wing `reproduce`, which checks them."""
+
+
+# --- Reading and writing -----------------------------------------------------------------------
+
+HEADER = "# Written by firth: the settings of this run, one a line, as for --set.\n"
+"""How every settings file begins that firth wrote, and may replace."""
+SHOWN = (
+    "corpus.language", "corpus.text_field", "corpus.id_field", "corpus.date_field",
+    "corpus.group_by", "corpus.fields", "corpus.min_words", "corpus.max_words",
+    "corpus.held_out_fraction", "words.min_count", "words.vocabulary", "words.dimensions",
+    "words.epochs", "encoder.model", "encoder.pooling", "encoder.normalize", "encoder.prompt",
+    "scorer.sentence_weight", "scorer.word_weight", "scorer.number_penalty", "scorer.contexts",
+    "scorer.topics", "questions.questions", "adapt.pairs", "adapt.steps", "distill.base",
+    "distill.objective", "distill.dimensions", "search.encoder", "calibration.pairs", "seed",
+)  # fmt: skip
+"""Settings that a settings file shows as comments while they have their defaults."""
+
+
+def parse_settings(values: object, source: str) -> Settings:
+    """Check a tree of plain values, in which a key may be a dotted path.
+
+    Args:
+        values: Section → field → value. Missing ones have their defaults.
+        source: The file or option that is named in errors.
+
+    Raises:
+        ConfigError: With every problem at once.
+    """
+    if not isinstance(values, Mapping):
+        got = type(values).__name__
+        raise ConfigError(source, [f"got a {got}; expected sections or lines, as seed: 13"])
+    problems: list[str] = []
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        _put(tree, str(key).split("."), value, problems)
+    if problems:
+        raise ConfigError(source, problems)
+    return parse_section(Settings, tree, source)
+
+
+def parse_section(kind: type[S], values: Mapping[str, Any], source: str, at: str = "") -> S:
+    """Check the values of one section; raise `ConfigError` with every problem at once.
+
+    Args:
+        kind: The section.
+        values: Field → value.
+        source: The file or option that is named in errors.
+        at: Path of the section, as `paper`.
+    """
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        before = at.split(".") if at else []
+        problems = [_problem(item, before, kind) for item in error.errors()]
+        raise ConfigError(source, problems) from None
+
+
+def load_settings(path: Path) -> Settings:
+    """Read a settings file, which may be partial; raise `ConfigError` where it is wrong."""
+    try:
+        values = read_yaml(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(str(path), ["no such file"]) from None
+    except OSError as error:
+        raise ConfigError(str(path), [f"cannot be read ({error.strerror})"]) from error
+    except ValueError as error:
+        raise ConfigError(str(path), [f"not valid YAML: {error}"]) from error
+    return parse_settings({} if values is None else values, str(path))
+
+
+def parse_changes(options: Sequence[str], source: str = "--set") -> dict[str, Any]:
+    """Return the changes that options such as `corpus.language=de` ask for, as a nested dict.
+
+    Values are YAML: `[a, b]` is a list, `null` is None.
+
+    Raises:
+        ConfigError: An option has no `=`, names no setting, or has a value that is not YAML or
+            that the setting does not take. All problems are named at once.
+    """
+    tree: dict[str, Any] = {}
+    problems: list[str] = []
+    for option in options:
+        path, equals, text = option.partition("=")
+        if not equals or not path.strip():
+            problems.append(f"{option!r}: expected SECTION.FIELD=VALUE, as corpus.language=de")
+            continue
+        try:
+            value = read_yaml(text)
+        except ValueError as error:
+            problems.append(f"{option!r}: the value is not valid YAML: {first_line(error)}")
+            continue
+        _put(tree, path.strip().split("."), value, problems)
+    if problems:
+        raise ConfigError(source, problems)
+    change_settings(Settings(), tree, source)
+    return tree
+
+
+def change_settings(settings: Settings, changes: Mapping[str, Any], source: str) -> Settings:
+    """Return settings with `changes` (section → field → value) laid over them.
+
+    Raises:
+        ConfigError: The result is not valid; `source` is named as its origin.
+    """
+    return parse_settings(_laid_over(settings.model_dump(mode="json"), changes), source)
+
+
+def settings_text(settings: Settings) -> str:
+    """Return the text of a settings file.
+
+    Settings that differ from their defaults are lines. The most useful others are comments.
+    """
+    defaults = dict(_lines(Settings().model_dump(mode="json")))
+    values = dict(_lines(settings.model_dump(mode="json")))
+    changed = [_line(path, value) for path, value in values.items() if value != defaults.get(path)]
+    others = [f"# {_line(path, values[path])}" for path in SHOWN if values[path] == defaults[path]]
+    return "\n".join([HEADER.rstrip(), *changed, "", "# Others have their defaults:", *others, ""])
+
+
+def values_of(settings: Settings, paths: Sequence[str]) -> dict[str, Any]:
+    """Return dotted path → plain value of each section or field named."""
+    tree = settings.model_dump(mode="json")
+    return {path: reduce(getitem, path.split("."), tree) for path in sorted(paths)}
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads plain values: no aliases (their expansion has no bound), no NUL, no repeated keys.
+
+    Scalars are those of YAML 1.2: `no` and `2024-01-31` are strings, `1e-4` is a number.
+    """
+
+    yaml_implicit_resolvers: ClassVar[Any] = {}  # type: ignore[misc]
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases (&, *) are not read")
+        return super().compose_node(parent, index)
+
+    def construct_scalar(self, node: Any) -> Any:
+        value = super().construct_scalar(node)
+        if isinstance(value, str) and "\0" in value:
+            raise yaml.YAMLError("the character NUL is not read")
+        return value
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        if repeated := {str(key) for key in keys if keys.count(key) > 1}:
+            raise yaml.YAMLError(f"{', '.join(sorted(repeated))}: given more than once")
+        return super().construct_mapping(node, deep)
+
+
+for _tag, _pattern, _first in (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?(0|[1-9][0-9_]*)", list("-+0123456789")),
+    ("float", r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan",
+     list("-+.0123456789")),
+):  # fmt: skip
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), _first
+    )
+
+
+def read_yaml(text: str) -> Any:
+    """Return the plain value of a YAML text; raise `ValueError` for anything else."""
+    try:
+        return yaml.load(text, _Loader)  # A SafeLoader.
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    # The constructors of odd scalars (a date without a month) raise these.
+    except (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError,
+            AttributeError) as error:  # fmt: skip
+        raise ValueError(str(error) or type(error).__name__) from error
+
+
+def _put(tree: dict[str, Any], path: list[str], value: Any, problems: list[str]) -> None:
+    """Put a value at a path into a tree, where no other value may be."""
+    *sections, name = path
+    for section in sections:
+        inner = tree.setdefault(section, {})
+        if not isinstance(inner, dict):
+            problems.append(f"{'.'.join(path)}: {section} was given as a value before")
+            return
+        tree = inner
+    there = tree.get(name)
+    if isinstance(there, dict) and isinstance(value, Mapping):
+        for key, inner in value.items():
+            _put(there, [str(key)], inner, problems)
+    elif name in tree:
+        problems.append(f"{'.'.join(path)}: given more than once")
+    else:
+        tree[name] = _laid_over({}, value) if isinstance(value, Mapping) else value
+
+
+def _laid_over(tree: Any, changes: Any) -> Any:
+    """Return `tree` with `changes` over it: mappings are merged, other values are replaced."""
+    if not isinstance(changes, Mapping):
+        return changes
+    merged = dict(tree) if isinstance(tree, Mapping) else {}
+    for name, change in changes.items():
+        merged[str(name)] = _laid_over(merged.get(name), change)
+    return merged
+
+
+def _lines(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield dotted path and value of each field, those of sections in sections too."""
+    for name, value in tree.items():
+        if isinstance(value, Mapping) and not any("." in str(key) for key in value):
+            yield from _lines(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+def _line(path: str, value: Any) -> str:
+    text = yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=sys.maxsize)
+    return f"{path}: {text.strip()[1:-1]}"
+
+
+def _paths(section: type[Section], *before: str) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of all settings and sections below a section."""
+    for name, field in section.model_fields.items():
+        yield (*before, name)
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, Section):
+            yield from _paths(kind, *before, name)
+
+
+def _meant(path: Sequence[str], root: type[Section], before: Sequence[str]) -> str:
+    """Return a suggestion of settings with names like an unknown one, in its section or others."""
+    *section, name = path
+    known = [(*before, *one) for one in _paths(root)]
+    near = [one[-1] for one in known if [*one[:-1]] == [*before, *section]]
+    likely = [".".join([*before, *section, one]) for one in get_close_matches(name, near)]
+    if not likely:
+        elsewhere = get_close_matches(name, {one[-1] for one in known})
+        likely = [".".join(one) for one in known if one[-1] in elsewhere]
+    return f"; did you mean {' or '.join(likely[:3])}?" if likely else ""
+
+
+def _problem(item: Any, before: Sequence[str], root: type[Section]) -> str:
+    """Return one line about an error that pydantic found."""
+    path = [str(part) for part in item["loc"]]
+    where = ".".join([*before, *path]) or "settings"
+    message = str(item["msg"]).removeprefix("Value error, ")
+    if item["type"] == "extra_forbidden":
+        return f"{where}: no such setting{_meant(path, root, before)}"
+    if item["type"] == "tuple_type":
+        return f"{where}: got {item['input']!r}; expected a list, as [ONE, TWO]"
+    if isinstance(item["input"], str | int | float | bool):
+        return f"{where}: got {item['input']!r}; {message[0].lower()}{message[1:]}"
+    return f"{where}: {message}"

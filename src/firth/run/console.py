@@ -1,0 +1,387 @@
+"""The console: results on standard output, messages and progress on standard error, tables.
+
+Everything printed is escaped: text from a file cannot command a terminal. The service listens to
+progress instead, and cancels work through it (`listening`).
+"""
+
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import zip_longest
+from time import monotonic
+from typing import Any, Generic, Self, TextIO, TypeVar
+
+WIDTH = 80
+"""Columns that everything printed fits, whatever the terminal, so that output is reproducible."""
+SECONDS_BETWEEN_LINES = 15.0
+"""In a log, where no bar can move."""
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_COMMANDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=,) (?=[^\[\]]{1,8}\])")
+"""Spaces at which no line is broken: before a per cent sign, and within an interval."""
+T = TypeVar("T")
+Row = Sequence[str]
+Listener = Callable[[str, float, float | None], None]
+"""Called with the title of some work, how much is done, and of how much, if that is known."""
+
+_quiet = False
+_display: Any = None
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+# --- Text --------------------------------------------------------------------------------------
+
+
+def escaped(text: str) -> str:
+    r"""Return `text` with characters that act on a terminal spelled out; tabs and newlines stay.
+
+    They are control characters, changes of writing direction, and halves of surrogate pairs.
+
+    Example:
+        >>> print(escaped("\x1b[2Jgone"))
+        \x1b[2Jgone
+    """
+    return _COMMANDING.sub(lambda match: repr(match.group())[1:-1], text)
+
+
+def plural(count: int, thing: str) -> str:
+    """Return a count of things.
+
+    Example:
+        >>> plural(1, "document"), plural(2_000, "document")
+        ('1 document', '2,000 documents')
+    """
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def wrapped(text: str, width: int = WIDTH) -> str:
+    """Return `text` with lines longer than `width` broken between words.
+
+    A line that goes on is indented by two spaces, or as far as an indented line. A word that is
+    longer than `width` is not broken.
+
+    Example:
+        >>> print(wrapped("a: 60.1 [52.3, 66.8], b: 40.0 [31.5, 48.8]", 22))
+        a: 60.1 [52.3, 66.8],
+          b: 40.0
+          [31.5, 48.8]
+    """
+    return "\n".join(_wrapped(line, width) for line in text.split("\n"))
+
+
+def _wrapped(line: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(
+        _TOGETHER.sub("\u00a0", line.strip()),
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent or "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    ).replace("\u00a0", " ")
+
+
+def say(*parts: str | tuple[str, str]) -> None:
+    """Print a result on standard output, and end the line.
+
+    Args:
+        parts: Texts, printed without anything between them, or pairs of text and style: `bold`,
+            `dim` or a color. Styles are seen in a terminal, and where NO_COLOR is not set.
+    """
+    styled = (
+        sys.stdout is not None
+        and sys.stdout.isatty()
+        and "NO_COLOR" not in os.environ
+        and os.environ.get("TERM") != "dumb"
+    )
+    line = ""
+    for part in parts:
+        text, style = (part, "") if isinstance(part, str) else part
+        code = _STYLES.get(style) if styled and text else None
+        line += f"\x1b[{code}m{escaped(text)}\x1b[0m" if code else escaped(text)
+    _write(sys.stdout, line)
+
+
+def note(text: str) -> None:
+    """Print a message on standard error, above a bar if one is shown; not when quiet."""
+    if _quiet:
+        return
+    if _display is not None:
+        _display.console.print(escaped(text), markup=False, highlight=False, soft_wrap=True)
+    else:
+        complain(text)
+
+
+def complain(text: str) -> None:
+    """Print a message, such as an error, on standard error, also when quiet."""
+    _write(sys.stderr, escaped(text))
+
+
+def _write(stream: TextIO | None, line: str) -> None:
+    if stream is None:  # The process was started without it.
+        return
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    stream.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.flush()
+
+
+def set_quiet(quiet: bool) -> None:
+    """Switch progress and notes of this process off or on."""
+    global _quiet
+    _quiet = quiet
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Show no progress and no notes inside the block."""
+    before = _quiet
+    set_quiet(True)
+    try:
+        yield
+    finally:
+        set_quiet(before)
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Keep warnings, logs and bars of transformers and its relatives off the screen."""
+    import logging
+    import warnings
+
+    names = ("transformers", "sentence_transformers", "datasets", "accelerate", "torch")
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    bars: Any = getattr(getattr(sys.modules.get("transformers"), "utils", None), "logging", None)
+    barred = bars is not None and bars.is_progress_bar_enabled()
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    if barred:
+        bars.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        if barred:
+            bars.enable_progress_bar()
+
+
+# --- Progress ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Report the progress inside the block, in this thread, to `listener` instead of showing it.
+
+    An error that `listener` raises ends the work.
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+class Progress(Generic[T]):
+    """Work whose progress is shown, from `progress`: an iterable, or a block with `advance`."""
+
+    def __init__(self, items: Iterable[T], title: str, total: float | None) -> None:
+        self._items, self._title, self._total = items, title, total
+        self._done, self._status = 0.0, ""
+        self._task: Any = None
+        self._listener: Listener | None = None
+        self._is_outermost = self._is_logged = False
+
+    def __enter__(self) -> Self:
+        global _display
+        self._listener = _listener.get()
+        self._start = self._said = monotonic()
+        if self._listener is not None:
+            self._listener(self._title, 0.0, self._total)
+        elif not _quiet and sys.stderr is not None and sys.stderr.isatty():
+            if _display is None:
+                self._is_outermost, _display = True, _new_display()
+                _display.start()
+            self._task = _display.add_task(escaped(self._title), total=self._total, status="")
+        else:
+            self._is_logged = not _quiet
+        return self
+
+    def advance(self, steps: float = 1, status: str = "") -> None:
+        """Count `steps` as done, and show `status` beside them."""
+        self._done += steps
+        self._status = status or self._status
+        if self._listener is not None:
+            self._listener(self._title, self._done, self._total)
+        elif self._task is not None:
+            _display.update(self._task, advance=steps, status=escaped(self._status))
+        elif self._is_logged and (now := monotonic()) - self._said >= SECONDS_BETWEEN_LINES:
+            self._said = now
+            of = f" of {self._total:,.0f} ({self._done / self._total:.0%})" if self._total else ""
+            status = f", {self._status}" if self._status else ""
+            seconds = f"{now - self._start:.0f} s"
+            complain(f"{self._title}: {self._done:,.0f}{of}, {seconds}{status}")
+
+    def __exit__(self, *error: object) -> None:
+        global _display
+        if self._is_outermost:
+            _display.stop()
+            _display = None
+        elif self._task is not None:
+            _display.remove_task(self._task)
+
+    def __iter__(self) -> Iterator[T]:
+        with self:
+            for item in self._items:
+                yield item
+                self.advance()
+
+
+def progress(
+    work: Iterable[T] | float | None, title: str, total: float | None = None
+) -> Progress[T]:
+    """Show the progress of work: a bar in a terminal, a line now and then in a log.
+
+    Args:
+        work: Items to iterate over, or the number of steps of a block: `with progress(10, "Words")
+            as bar: bar.advance()`. None: nobody knows how many.
+        title: What is done, as `Reading documents`.
+        total: Number of the items, where they have no length.
+    """
+    if isinstance(work, int | float) or work is None:
+        return Progress((), title, work)
+    if total is None and isinstance(work, Sized):
+        total = len(work)
+    return Progress(work, title, total)
+
+
+def _new_display() -> Any:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:<28}", markup=False),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[status]}", markup=False),
+    )
+    return Progress(*columns, console=Console(stderr=True), refresh_per_second=4)
+
+
+# --- Tables ------------------------------------------------------------------------------------
+
+_GAP = "  "
+_LONGEST = 36
+_INTERVAL_OR_WORD = re.compile(r"\[[^\]]*\] *|[^ \[]+ *|\[[^ ]* *")
+_PART = re.compile(r"[^-/_:@]*[-/_:@]+ *|[^-/_:@]+")
+_FIGURE = re.compile(r"[-+\u2212\u2013±<]?[\d\[]|[-\u2013]?$")
+
+
+def table(rows: Sequence[Row], *, keys: int = 1) -> str:
+    r"""Return columns under a heading and a rule, at most 80 wide, figures to the right.
+
+    Columns that are too wide are wrapped between words and before an interval in brackets, never
+    within one. Columns that still do not fit follow in a second table with the same first columns.
+
+    Args:
+        rows: The heading, and rows of as many cells, or of one cell: a line across the table. A
+            no-break space in a cell is a space at which it is not broken.
+        keys: Number of first columns that identify a row, at least 1.
+
+    Example:
+        >>> print(table([["model", "lee"], ["baseline:dice", "60.1 [52.3, 66.8]"]]))
+        model                        lee
+        -------------  -----------------
+        baseline:dice  60.1 [52.3, 66.8]
+    """
+    whole = [row for row in rows if len(row) == len(rows[0])]
+    columns = [_Column([row[i] for row in whole], is_key=i == 0) for i in range(len(rows[0]))]
+    panels: list[list[int]] = [[]]
+    for place in range(len(columns)):
+        first = list(range(min(keys, place)))
+        panel = panels[-1]
+        if len(panel) > keys and _widths([columns[i] for i in (*panel, place)]) is None:
+            panels.append(first)
+        panels[-1].append(place)
+    return "\n\n".join(_panel(rows, columns, panel) for panel in panels)
+
+
+class _Column:
+    """The cells of a column, its natural width, and its least width."""
+
+    def __init__(self, cells: Row, *, is_key: bool) -> None:
+        self._pieces = {cell: _pieces(cell) for cell in cells}
+        whole = ("".join(pieces).rstrip() for pieces in self._pieces.values())
+        self.natural = max(map(len, whole), default=0)
+        parts = (piece.rstrip() for pieces in self._pieces.values() for piece in pieces)
+        self.least = max(map(len, parts), default=0)
+        is_figures = len(cells) > 1 and all(_FIGURE.match(cell) for cell in cells[1:])
+        self._justify = str.rjust if is_figures and not is_key else str.ljust
+
+    def lines(self, cell: str, width: int) -> list[str]:
+        """Return a cell in lines of `width`."""
+        lines = [""]
+        for piece in self._pieces[cell]:
+            if lines[-1] and len((lines[-1] + piece).rstrip()) > width:
+                lines.append("")
+            lines[-1] += piece
+        return [self._justify(line.rstrip().replace("\u00a0", " "), width) for line in lines]
+
+
+def _pieces(cell: str) -> list[str]:
+    """Return the pieces that a cell may be broken between; the longest are shortened."""
+    pieces: list[str] = []
+    for word in _INTERVAL_OR_WORD.findall(cell.strip()):
+        is_short = len(word.rstrip()) <= _LONGEST // 2 or word.startswith("[")
+        pieces += [word] if is_short else _PART.findall(word)
+    if pieces:  # An indented cell stays indented.
+        pieces[0] = cell[: len(cell) - len(cell.lstrip(" "))] + pieces[0]
+    return [p if len(p) <= _LONGEST else f"\u2026{p[1 - _LONGEST :]}" for p in pieces]
+
+
+def _widths(columns: Sequence[_Column]) -> list[int] | None:
+    """Return widths that fit `WIDTH`, the widest column narrowed first; None where none do."""
+    widths = [column.natural for column in columns]
+    over = sum(widths) + len(_GAP) * (len(columns) - 1) - WIDTH
+    for _ in range(over):
+        room = [i for i, column in enumerate(columns) if widths[i] > column.least]
+        if not room:
+            return None
+        widths[max(room, key=lambda i: widths[i])] -= 1
+    return widths
+
+
+def _panel(rows: Sequence[Row], columns: Sequence[_Column], shown: Sequence[int]) -> str:
+    some = [columns[i] for i in shown]
+    widths = _widths(some) or [column.least for column in some]
+    lines = []
+    for number, row in enumerate(rows):
+        if len(row) == 1 and len(columns) > 1:
+            lines.append(row[0])
+            continue
+        cells = [
+            column.lines(row[i], width)
+            for i, column, width in zip(shown, some, widths, strict=True)
+        ]
+        for parts in zip_longest(*cells, fillvalue=""):
+            lines.append(_GAP.join(map(str.ljust, parts, widths)).rstrip())
+        if number == 0:
+            lines.append(_GAP.join("-" * width for width in widths))
+    return "\n".join(lines)

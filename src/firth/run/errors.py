@@ -1,0 +1,75 @@
+"""The errors that firth raises on purpose: each says what happened, what was expected, what to do.
+
+The command line prints them without a traceback.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+
+
+class FirthError(Exception):
+    """The base of all errors that a user can cause and repair."""
+
+
+class InputError(FirthError):
+    """A file, record or argument cannot be used."""
+
+
+class ConfigError(FirthError):
+    """The settings have problems; all are collected before any work starts.
+
+    Args:
+        source: The file or option that the settings come from.
+        problems: One line each.
+    """
+
+    def __init__(self, source: str, problems: Sequence[str]) -> None:
+        self.source = source
+        self.problems = tuple(problems)
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        lines = "".join(f"\n  - {problem}" for problem in self.problems)
+        super().__init__(f"{source}: {count} in the settings:{lines}")
+
+
+class MissingStageError(FirthError):
+    """A stage of the run is needed and has not been built."""
+
+    def __init__(self, run: str, stage: str, command: str) -> None:
+        super().__init__(f"{run} has no {stage!r} yet. Build it first: {command}")
+
+
+class DamagedError(FirthError):
+    """A file that firth wrote is not as it was written."""
+
+
+class MissingExtraError(FirthError):
+    """An optional library is needed and not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        wanted = f"firth[{extra}]" if extra else "firth"
+        super().__init__(f"{what} needs a library that is not installed: pip install '{wanted}'")
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message without its full stop, or the error's class."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:")
+
+
+def require(module: str, extra: str, what: str) -> ModuleType:
+    """Import an optional library.
+
+    Args:
+        module: The name to import, as `onnxruntime`.
+        extra: The extra of firth that installs it.
+        what: The subject of the message, as `An ONNX encoder`.
+
+    Raises:
+        MissingExtraError: The library is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+            raise  # The library is there and lacks one that it needs itself.
+        raise MissingExtraError(what, extra) from None

@@ -1,0 +1,335 @@
+"""Files: checked before the work, written in a private folder, synced, renamed into place.
+
+A write that is stopped leaves a hidden folder `.firth-XXXXXXXXXXXXXXXX`. The next write into the
+same folder removes it. Nobody can guess its name or plant a link in it, and a long file name does
+not make it too long.
+"""
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from firth.run.errors import DamagedError, InputError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+_BLOCK = 1 << 20
+_PRIVATE = re.compile(r"\.firth-[0-9a-f]{16}")
+_LOCK = "lock"
+_LONGEST_SUFFIX = 16
+
+
+# --- Writing -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def write_atomically(path: Path) -> Iterator[Path]:
+    """Yield the path of a partial file; on success sync it and rename it onto `path`.
+
+    Folders above `path` are made. The file gets the permissions that the umask leaves, also where
+    a library writes private files.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with private_folder(path.parent) as (folder, mode):
+        suffix = path.suffix if len(path.suffix) < _LONGEST_SUFFIX else ""
+        partial = folder / f"partial{suffix}"
+        yield partial
+        partial.chmod(mode)
+        sync(partial)
+        os.replace(partial, path)
+        sync(path.parent)
+
+
+@contextmanager
+def private_folder(parent: Path) -> Iterator[tuple[Path, int]]:
+    """Yield a new folder that only this user can enter, and the permissions of an ordinary file.
+
+    The folder is removed at the end. A file in it is locked while this process lives, so that a
+    later call recognizes and removes the folders of processes that were killed.
+    """
+    remove_leftovers(parent)
+    while True:
+        folder = parent / f".firth-{secrets.token_hex(8)}"
+        folder.mkdir(mode=0o700)
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            descriptor = os.open(folder / _LOCK, flags, 0o666)
+        except FileNotFoundError:  # Another process took the empty folder for a leftover.
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if (folder / _LOCK).exists():
+                yield folder, os.fstat(descriptor).st_mode & 0o777
+                return
+        finally:
+            _remove_private(folder)
+            os.close(descriptor)
+
+
+def remove_leftovers(parent: Path) -> None:
+    """Remove the private folders that killed processes of this user left in `parent`."""
+    with os.scandir(parent) as entries:
+        names = [
+            entry.name
+            for entry in entries
+            if _PRIVATE.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
+        ]
+    for name in names:
+        folder = parent / name
+        try:
+            descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+        except OSError:
+            with suppress(OSError):  # It is empty, or belongs to another user.
+                folder.rmdir()
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove_private(folder)
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(descriptor)
+
+
+def _remove_private(folder: Path) -> None:
+    """Remove a private folder, the lock last: while it is there, the folder can be recognized."""
+    with suppress(OSError):
+        remove_tree(folder, last=_LOCK)
+
+
+def remove_tree(folder: Path, last: str) -> None:
+    """Remove a folder; the file `last` in it goes after all others."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != last:
+            path.unlink()
+    (folder / last).unlink(missing_ok=True)
+    folder.rmdir()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` atomically as UTF-8."""
+    with write_atomically(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write `value` atomically as UTF-8 JSON; equal values give equal bytes."""
+    with write_atomically(path) as partial, partial.open("w", encoding="utf-8") as file:
+        # Piece by piece: the text may be as large as the value.
+        json.dump(value, file, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        file.write("\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file; raise `InputError` naming the file and line where it is broken."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (ValueError, RecursionError) as error:
+        line = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise InputError(f"{path}{line}: not valid JSON ({error})") from error
+
+
+def sync(path: Path) -> None:
+    """Make the system write a file, or the entries of a folder, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# --- Arrays ------------------------------------------------------------------------------------
+
+_DTYPES = {
+    "bool": "BOOL", "uint8": "U8", "int8": "I8", "uint16": "U16", "int16": "I16", "uint32": "U32",
+    "int32": "I32", "uint64": "U64", "int64": "I64", "float16": "F16", "float32": "F32",
+    "float64": "F64",
+}  # fmt: skip
+
+
+def write_arrays(
+    path: Path, arrays: "Mapping[str, Array]", metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write arrays atomically as a safetensors file; equal arrays and metadata give equal bytes.
+
+    The library's writer orders metadata at random, and holds a copy of every array in memory.
+    """
+    import numpy as np
+
+    # As the library does: wide types first, so that every array is aligned.
+    names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
+    header: dict[str, Any] = {"__metadata__": dict(sorted(metadata.items()))} if metadata else {}
+    end = 0
+    for name in names:
+        array = arrays[name]
+        start, end = end, end + array.nbytes
+        header[name] = {
+            "dtype": _DTYPES[array.dtype.name],
+            "shape": list(array.shape),
+            "data_offsets": [start, end],
+        }
+    head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 8)
+    with write_atomically(path) as partial, partial.open("wb") as file:
+        file.write(len(head).to_bytes(8, "little") + head)
+        for name in names:
+            array = arrays[name]
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            file.write(np.ascontiguousarray(little).reshape(-1).view(np.uint8).data)
+
+
+def read_arrays(path: Path) -> "tuple[dict[str, Array], dict[str, str]]":
+    """Read all arrays of a safetensors file, and its metadata.
+
+    Raises:
+        InputError: There is no such file.
+        DamagedError: It is no whole safetensors file.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="np") as stored:
+            arrays = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+            return arrays, dict(stored.metadata() or {})
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (SafetensorError, OSError) as error:
+        raise DamagedError(f"{path}: no whole safetensors file ({error})") from error
+
+
+def create_mapped(path: Path, dtype: "npt.DTypeLike", shape: tuple[int, ...]) -> "Array":
+    """Create a .npy file that is filled through a memory map, and return the map.
+
+    The disk sets all bytes aside first. Without that, a full disk would end the process (SIGBUS).
+    """
+    import numpy as np
+
+    if 0 in shape:  # An empty file cannot be mapped.
+        np.save(path, np.zeros(shape, dtype))
+        return np.zeros(shape, dtype)
+    array = np.lib.format.open_memmap(path, "w+", dtype, shape)
+    if sys.platform == "linux":
+        with path.open("r+b") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                    raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+    return array
+
+
+def open_mapped(path: Path) -> "Array":
+    """Open a .npy file for reading; memory holds the parts that are looked at."""
+    import numpy as np
+
+    try:
+        # A plain view: each slice of a `memmap` would be another `memmap`.
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (ValueError, OSError, EOFError):
+        try:
+            return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]
+        except (ValueError, OSError, EOFError) as error:
+            raise DamagedError(f"{path}: no whole .npy file ({error})") from error
+
+
+# --- Fingerprints ------------------------------------------------------------------------------
+
+
+def fingerprint_file(path: Path) -> str:
+    """Return the BLAKE2b-160 of a file's bytes, hexadecimal."""
+    digest = hashlib.blake2b(digest_size=20)
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def fingerprint_bytes(content: bytes) -> str:
+    """Return the BLAKE2b-160 of bytes, hexadecimal."""
+    return hashlib.blake2b(content, digest_size=20).hexdigest()
+
+
+def fingerprint_value(value: object) -> str:
+    """Return the BLAKE2b-160 of a value's canonical JSON, hexadecimal."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return fingerprint_bytes(text.encode("utf-8", "surrogatepass"))
+
+
+# --- Paths -------------------------------------------------------------------------------------
+
+
+def is_inside(name: str) -> bool:
+    """Return whether a relative path with "/" leads to something below its folder."""
+    path = PurePosixPath(name)
+    plain = path.as_posix() == name and "\\" not in name and "\0" not in name
+    return plain and bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+
+
+def claim_file(path: Path, force: bool = False) -> None:
+    """Check before the work that the file `path` may and can be written at its end.
+
+    Args:
+        path: The file that a user named. Folders above it may be missing.
+        force: Allows replacing a file that is there.
+
+    Raises:
+        InputError: `path` is a folder, or exists and may not be replaced, or cannot be written.
+    """
+    name_limit = 255
+    if len(os.fsencode(path.name)) > name_limit:
+        raise InputError(f"{path}: the name is longer than {name_limit} bytes. Use a shorter one")
+    if path.is_dir():
+        raise InputError(f"{path}: a folder; expected the name of a file")
+    if os.path.lexists(path):
+        if not path.is_file():
+            raise InputError(f"{path}: not an ordinary file, so it cannot be replaced")
+        if not force:
+            raise InputError(f"{path}: exists. Name another file, or replace it: --force")
+    check_writable(path.parent)
+
+
+def check_writable(folder: Path) -> None:
+    """Raise `InputError` unless files can be made in `folder`, which may be missing itself."""
+    there = folder
+    while not os.path.lexists(there) and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise InputError(f"{there}: a file; expected a folder. Name another place")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"{folder}: cannot be written: no permission to change {there}")
+
+
+def cache_folder() -> Path:
+    """Return the folder of downloads: `$FIRTH_CACHE`, else where the system keeps caches.
+
+    Raises:
+        InputError: The user has no home folder, and no variable names the cache.
+    """
+    if named := os.environ.get("FIRTH_CACHE"):
+        return Path(named)
+    if named := os.environ.get("XDG_CACHE_HOME"):
+        return Path(named) / "firth"
+    try:
+        home = Path.home()
+    except RuntimeError:
+        raise InputError("there is no home folder. Name a folder: FIRTH_CACHE=FOLDER") from None
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "firth"

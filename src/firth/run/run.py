@@ -1,0 +1,357 @@
+"""A run: one folder with one file of settings and one sub-folder for each finished stage."""
+
+import os
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from filelock import FileLock, Timeout
+
+from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
+from firth.run.files import write_text
+from firth.run.settings import (
+    HEADER,
+    Section,
+    Settings,
+    change_settings,
+    load_settings,
+    parse_section,
+    settings_text,
+    values_of,
+)
+from firth.run.stage import (
+    MANIFEST,
+    Manifest,
+    Outcome,
+    Stage,
+    execute,
+    finish_rename,
+    is_half_renamed,
+    up_to_date,
+)
+
+CONFIG = "config.yaml"
+_LOCK = ".lock"
+_PATIENCE = 5.0
+"""Seconds in which another process surely has renamed two folders."""
+_S = TypeVar("_S", bound=Section)
+_opened: dict[Path, str] = {}
+"""Folder of each stage that this process reads → the command that builds it again."""
+
+
+class Run:
+    """The folder of a run, and its settings.
+
+    Changed settings reach `config.yaml` when a stage has been built with them, so that a failed
+    build leaves nothing behind.
+
+    Attributes:
+        path: Folder of the run. It is made when the first stage is built.
+        settings: All settings; `Run.open` reads them from the folder.
+    """
+
+    def __init__(self, path: str | Path, settings: Settings) -> None:
+        if not os.fspath(path):
+            raise InputError("the name of the run is empty; expected a folder: --run FOLDER")
+        self.path = Path(path)
+        self.settings = settings
+
+    @classmethod
+    def open(cls, path: "str | Path | Run") -> "Run":
+        """Open an existing run.
+
+        Raises:
+            InputError: There is no run at `path`.
+            ConfigError: Its settings are not valid.
+        """
+        if isinstance(path, Run):
+            return path
+        run = cls(path, Settings())
+        if not (run.path / CONFIG).is_file():
+            raise InputError(
+                f"{path}: not a run (it has no {CONFIG}). Build one: "
+                f"firth build DOCUMENTS --run {shlex.quote(str(path))}"
+            )
+        run.settings = load_settings(run.path / CONFIG)
+        return run
+
+    @classmethod
+    def create(cls, path: str | Path, settings: Settings | None = None) -> "Run":
+        """Make a run and write its settings at once; errors as of `save`."""
+        run = cls(path, settings or Settings())
+        run.save()
+        return run
+
+    def changed(self, changes: Mapping[str, Any], source: str = "") -> "Run":
+        """Return this run with `changes` (section → field → value) in its settings.
+
+        Raises:
+            ConfigError: The result is not valid; `source` is named as the origin.
+        """
+        return Run(self.path, change_settings(self.settings, changes, source or "changed settings"))
+
+    def wing(self, name: str, kind: type[_S]) -> _S:
+        """Return the settings of a wing, as `run.wing("paper", PaperSettings)`.
+
+        Raises:
+            ConfigError: With all problems of the section.
+        """
+        source = str(self.path / CONFIG)
+        return parse_section(kind, getattr(self.settings, name), source, at=name)
+
+    def save(self) -> None:
+        """Write the settings into the folder.
+
+        Raises:
+            InputError: A file that firth did not write is in their place.
+        """
+        self._claim()
+        self.path.mkdir(parents=True, exist_ok=True)
+        if not self._is_saved():
+            write_text(self.path / CONFIG, settings_text(self.settings))
+
+    def has(self, stage: Stage) -> bool:
+        """Return whether the stage is built."""
+        self._settle(stage.name)
+        return Manifest.read(self.path / stage.name) is not None
+
+    def manifest(self, stage: Stage) -> Manifest:
+        """Return the manifest of a finished stage.
+
+        Raises:
+            MissingStageError: The stage is not built.
+            DamagedError: Its manifest is damaged.
+        """
+        self._settle(stage.name)
+        try:
+            manifest = Manifest.read(self.path / stage.name)
+        except DamagedError as error:
+            raise DamagedError(f"{error}. Build it again: {self._command(stage)}") from error
+        if manifest is None:
+            raise MissingStageError(str(self.path), stage.name, self._command(stage))
+        return manifest
+
+    def folder(self, stage: Stage) -> Path:
+        """Return the folder of a finished stage.
+
+        Raises:
+            MissingStageError: The stage is not built.
+            DamagedError: A file of it is missing or has another size. (`verify` reads all bytes.)
+        """
+        self._check(stage, bytes_too=False)
+        folder = self.path / stage.name
+        _opened[folder] = self._command(stage)
+        return folder
+
+    def inputs(self, *stages: Stage) -> dict[str, str]:
+        """Return the digests of finished stages, which a later stage names as its inputs."""
+        return {stage.name: self.manifest(stage).digest for stage in stages}
+
+    def build(
+        self,
+        stage: Stage,
+        fill: "Callable[[Run, Path], Mapping[str, Any]]",
+        *,
+        reads: Sequence[Stage] = (),
+        settings: Sequence[str] = (),
+        inputs: Mapping[str, str] | None = None,
+    ) -> Outcome:
+        """Bring a stage up to date, one process at a time.
+
+        Its request consists of the stage's version, the stages and settings that it reads, and
+        `inputs`. If nothing of that has changed, the stage is reused.
+
+        Args:
+            stage: What to build.
+            fill: Fills the workspace and returns the summary. It is called with this run, of which
+                it sees `reads` and `settings` only.
+            reads: Stages that `fill` reads.
+            settings: Dotted paths of sections or fields, as `corpus.language`.
+            inputs: Name → fingerprint of everything else that decides the bytes. A name such as
+                `paper.coherence` lets `fill` read that part of a wing's settings.
+
+        Raises:
+            InputError: Another process builds this run, or the stage's place holds something that
+                firth did not write.
+            DamagedError: A stage of `reads` is not as it was written.
+        """
+        self._settle(stage.name)
+        given = {**self.inputs(*reads), **(inputs or {})}
+        values = values_of(self.settings, settings)
+        wanted = Manifest.wanted(stage.name, stage.version, given, values)
+        final = self.path / stage.name
+        if self._is_saved() and (there := up_to_date(final, wanted)):
+            return Outcome(there, reused=True)
+        self._claim()
+        with self.locked():
+            for each in reads:
+                self._check(each, bytes_too=True)
+            seen = _DeclaredRun(self, stage, reads, (*settings, *(inputs or {})))
+            outcome = execute(final, wanted, lambda workspace: fill(seen, workspace))
+            self.save()
+        return outcome
+
+    @contextmanager
+    def locked(self, patience: float = 0.0) -> Iterator[None]:
+        """Keep other processes from building this run inside the block; it may be nested.
+
+        Raises:
+            InputError: Another process builds it, and still does after `patience` seconds.
+        """
+        is_new = not self.path.exists()
+        self._check_folder()
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / _LOCK, is_singleton=True)
+        try:
+            with lock.acquire(timeout=patience):
+                yield
+        except Timeout:
+            raise InputError(
+                f"{self.path}: another firth process builds this run. Wait until it ends"
+            ) from None
+        finally:
+            if is_new and os.listdir(self.path) == [_LOCK]:
+                with suppress(OSError):
+                    (self.path / _LOCK).unlink()
+                    self.path.rmdir()
+
+    def verify(self) -> dict[str, list[str]]:
+        """Read every byte of every stage, and return stage → a line for each problem."""
+        for stale in sorted(self.path.rglob(".*.stale")):
+            self._settle(stale.with_name(stale.name[1:].removesuffix(".stale")))
+        problems = {}
+        for path in sorted(self.path.rglob(MANIFEST)):
+            folder = path.parent
+            parts = folder.relative_to(self.path).parts
+            if not parts or any(part.startswith(".") or ".damaged" in part for part in parts):
+                continue
+            try:
+                manifest = Manifest.read(folder)
+            except DamagedError as error:
+                problems["/".join(parts)] = [str(error)]
+                continue
+            assert manifest is not None
+            lines = manifest.damage(folder, bytes_too=True)
+            if not manifest.is_as_written:
+                lines.append(f"{MANIFEST} is not as it was written")
+            problems["/".join(parts)] = lines
+        return problems
+
+    def _check(self, stage: Stage, *, bytes_too: bool) -> None:
+        """Raise `DamagedError` where a stage is not as it was written."""
+        folder = self.path / stage.name
+        if damage := self.manifest(stage).damage(folder, bytes_too=bytes_too):
+            raise DamagedError(_damaged(folder, damage, self._command(stage)))
+
+    def _settle(self, name: str | Path) -> None:
+        """Finish or undo the renames of a killed process before the stage is looked at."""
+        if is_half_renamed(self.path / name):
+            with self.locked(_PATIENCE):
+                finish_rename(self.path / name)
+
+    def _command(self, stage: Stage) -> str:
+        needs = f" (it needs pip install 'firth[{stage.extra}]')" if stage.extra else ""
+        return f"{stage.command} --run {shlex.quote(str(self.path))}{needs}"
+
+    def _is_saved(self) -> bool:
+        path = self.path / CONFIG
+        try:
+            return path.is_file() and load_settings(path) == self.settings
+        except ConfigError:
+            return False
+
+    def _check_folder(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"{self.path}: a file; expected the folder of a run")
+
+    def _claim(self) -> None:
+        """Raise `InputError` where the settings would replace a file that firth did not write."""
+        self._check_folder()
+        path = self.path / CONFIG
+        if not os.path.lexists(path) or self._is_saved():
+            return
+        if not path.is_file() or not path.read_bytes().startswith(HEADER.encode()):
+            raise InputError(
+                f"{path}: firth did not write it, so it is not replaced. Name another folder: --run"
+            )
+
+
+def damage_of_opened() -> DamagedError | None:
+    """Return what is damaged of the stages that this process reads; None where all are whole.
+
+    Opening a stage compares sizes only, so a changed bit may end in any error of any library. Code
+    that catches an unforeseen error asks here for its cause. All bytes are read.
+    """
+    lines = []
+    for folder, command in _opened.items():
+        try:
+            manifest = Manifest.read(folder)
+            damage = manifest.damage(folder, bytes_too=True) if manifest else []
+        except (OSError, DamagedError):
+            continue
+        if damage:
+            lines.append(_damaged(folder, damage, command))
+    return DamagedError("\n".join(lines)) if lines else None
+
+
+def _damaged(folder: Path, damage: Sequence[str], command: str) -> str:
+    return f"{folder}: damaged: {'; '.join(damage)}. Build it again: {command}"
+
+
+class _DeclaredRun(Run):
+    """A run as the `fill` of a stage sees it: what the stage declares, as it was at the start."""
+
+    def __init__(
+        self, run: Run, stage: Stage, reads: Sequence[Stage], paths: Sequence[str]
+    ) -> None:
+        super().__init__(run.path, cast(Settings, _Declared(run.settings, paths, stage.name)))
+        self._run, self._stage, self._reads = run, stage, run.inputs(*reads)
+        self._paths = paths
+
+    def changed(self, changes: Mapping[str, Any], source: str = "") -> Run:
+        raise RuntimeError(f"stage {self._stage.name} changes its own settings")
+
+    def wing(self, name: str, kind: type[_S]) -> _S:
+        parsed = self._run.wing(name, kind)
+        inner = [path.partition(".")[2] for path in self._paths if path.split(".")[0] == name]
+        if "" in inner:
+            return parsed
+        return cast(_S, _Declared(parsed, inner, self._stage.name))
+
+    def has(self, stage: Stage) -> bool:
+        return stage.name in self._reads and self._run.has(stage)
+
+    def manifest(self, stage: Stage) -> Manifest:
+        if stage.name not in self._reads:
+            raise RuntimeError(
+                f"stage {self._stage.name} reads stage {stage.name}, which it does not declare"
+            )
+        manifest = self._run.manifest(stage)
+        if manifest.digest != self._reads[stage.name]:
+            raise DamagedError(
+                f"{self.path / stage.name}: changed while stage {self._stage.name} was built"
+            )
+        return manifest
+
+    def build(self, *args: Any, **options: Any) -> Outcome:
+        raise RuntimeError(f"stage {self._stage.name} builds another stage")
+
+
+class _Declared:
+    """A section of which only the declared parts can be read."""
+
+    def __init__(self, section: Any, paths: Sequence[str], stage: str) -> None:
+        self._section, self._paths, self._stage = section, tuple(paths), stage
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # A copy or another process asks for these.
+            raise AttributeError(name)
+        inner = [path.partition(".")[2] for path in self._paths if path.split(".")[0] == name]
+        if not inner:
+            raise RuntimeError(
+                f"stage {self._stage} reads the setting {name}, which it does not declare"
+            )
+        value = getattr(self._section, name)
+        return value if "" in inner else _Declared(value, inner, self._stage)

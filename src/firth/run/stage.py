@@ -1,0 +1,338 @@
+"""Stages: built in a hidden workspace, synced, described by a manifest, renamed into place.
+
+A stage is built beside its final folder. When it is complete, every file is synced,
+`manifest.json` is written last, and the workspace is renamed into place. A stage whose manifest
+has the same request is reused if its bytes are as written. A workspace that an interrupted run
+left is continued if it has the same request. firth never replaces a folder that it did not write.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from firth.run.console import note
+from firth.run.errors import DamagedError, InputError
+from firth.run.files import (
+    fingerprint_bytes,
+    fingerprint_file,
+    fingerprint_value,
+    is_inside,
+    read_json,
+    remove_leftovers,
+    remove_tree,
+    sync,
+    write_json,
+)
+
+MANIFEST = "manifest.json"
+SCRATCH = "scratch"
+"""Folder of checkpoints in a workspace; it is removed when the stage is complete."""
+_REQUEST = "request.json"
+_TORN = ".tmp??????"
+"""Files that safetensors was writing when a process was killed."""
+_LEFT_BY_SYSTEMS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+_LONGEST_NAME = 255
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a run.
+
+    Attributes:
+        name: Folder of the stage in the run; `paper/coherence` is a folder in a folder.
+        version: It is raised by hand when the bytes of the stage change for equal requests.
+        extra: Extra of firth that the stage needs, for messages.
+        command: Command that builds the stage, for messages.
+    """
+
+    name: str
+    version: int
+    extra: str = ""
+    command: str = "firth build"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a finished stage was made from, and what it consists of; it is written last.
+
+    Attributes:
+        stage: Name of the stage.
+        version: Version of the stage.
+        inputs: Name → fingerprint of everything that was read.
+        settings: Dotted path → value of the settings that the stage declares.
+        request: Fingerprint of all the above.
+        outputs: Relative path → {"bytes", "blake2b"} of each file.
+        summary: Counts and losses worth showing; never times, which differ from run to run.
+    """
+
+    stage: str
+    version: int
+    inputs: Mapping[str, str]
+    settings: Mapping[str, Any]
+    request: str = ""
+    outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def wanted(
+        cls, stage: str, version: int, inputs: Mapping[str, str], settings: Mapping[str, Any]
+    ) -> "Manifest":
+        """Return the manifest of a stage to be built: its request, without outputs."""
+        request = fingerprint_value([stage, version, dict(inputs), dict(settings)])
+        return cls(stage, version, dict(inputs), dict(settings), request)
+
+    @classmethod
+    def read(cls, folder: Path) -> "Manifest | None":
+        """Read the manifest of a stage's folder; return None where there is no file of its name.
+
+        Raises:
+            DamagedError: The file is not a manifest that firth wrote.
+        """
+        path = folder / MANIFEST
+        if not path.is_file():
+            return None
+        try:
+            stored = read_json(path)
+        except InputError as error:
+            raise DamagedError(str(error)) from error
+        kinds: dict[str, type] = {"stage": str, "version": int, "request": str}
+        names = {each.name for each in fields(cls)}
+        whole = isinstance(stored, dict) and set(stored) == names
+        whole = whole and all(isinstance(stored[name], kinds.get(name, dict)) for name in names)
+        whole = whole and all(
+            isinstance(known, dict)
+            and isinstance(known.get("bytes"), int)
+            and isinstance(known.get("blake2b"), str)
+            and is_inside(name)
+            for name, known in stored["outputs"].items()
+        )
+        if not whole:
+            raise DamagedError(f"{path}: not a manifest that firth wrote")
+        return cls(**stored)
+
+    @property
+    def digest(self) -> str:
+        """Fingerprint of the outputs, which later stages name as their input."""
+        return fingerprint_value({name: dict(known) for name, known in self.outputs.items()})
+
+    @property
+    def is_as_written(self) -> bool:
+        """Whether `request` is the fingerprint of what it was made from."""
+        again = Manifest.wanted(self.stage, self.version, self.inputs, self.settings)
+        return again.request == self.request
+
+    def damage(self, folder: Path, *, bytes_too: bool = False) -> list[str]:
+        """Return a line for each output that is not as it was written.
+
+        Args:
+            folder: Folder of the stage.
+            bytes_too: Compares every byte, not only sizes.
+        """
+        problems = []
+        for name, known in self.outputs.items():
+            path = folder / name
+            # `os.path` answers False for a name that is too long; `Path` would raise.
+            size = path.stat().st_size if os.path.isfile(path) else None
+            if size is None:
+                problems.append(f"{name} is missing")
+            elif size != known["bytes"]:
+                problems.append(f"{name} has {size:,} bytes, not {known['bytes']:,}")
+            elif bytes_too and fingerprint_file(path) != known["blake2b"]:
+                problems.append(f"{name} has other bytes than were written")
+        return problems
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A stage that is in place: its manifest, and whether it was there already."""
+
+    manifest: Manifest
+    reused: bool
+
+
+Fill = Callable[[Path], Mapping[str, Any]]
+"""Fills a workspace and returns the summary. Checkpoints go to `workspace / SCRATCH`."""
+
+
+def up_to_date(folder: Path, wanted: Manifest) -> Manifest | None:
+    """Return the manifest in `folder` if it has the request of `wanted` and no byte is damaged."""
+    try:
+        there = Manifest.read(folder)
+    except DamagedError:
+        return None
+    if there is None or there.request != wanted.request:
+        return None
+    return None if there.damage(folder, bytes_too=True) else there
+
+
+def execute(final: Path, wanted: Manifest, fill: Fill) -> Outcome:
+    """Bring the stage in the folder `final` up to date: reuse it, continue it, or build it.
+
+    The caller holds a lock, so that nobody else builds here.
+
+    Args:
+        final: Folder of the stage.
+        wanted: Its request, from `Manifest.wanted`.
+        fill: It must be deterministic given the request. It may continue from files that it finds
+            in the workspace: they belong to the same request.
+
+    Raises:
+        InputError: `final` holds something that firth did not write. Nothing was built.
+    """
+    workspace = beside(final, "work")
+    finish_rename(final)
+    if there := up_to_date(final, wanted):
+        _discard(workspace)
+        return Outcome(there, reused=True)
+    claim(final)
+    if (old := Manifest.read(final)) and (damage := old.damage(final, bytes_too=True)):
+        note(f"{final} is damaged ({'; '.join(damage)}). It is built again.")
+    manifest = up_to_date(workspace, wanted) or _build(workspace, wanted, fill)
+    _move_into_place(workspace, final)
+    return Outcome(manifest, reused=False)
+
+
+def beside(final: Path, suffix: str) -> Path:
+    """Return the hidden path beside a folder, as `.NAME.work`; a long name is hashed."""
+    name = f".{final.name}.{suffix}"
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        name = f".{fingerprint_bytes(os.fsencode(final.name))}.{suffix}"
+    return final.with_name(name)
+
+
+def finish_rename(final: Path) -> None:
+    """Finish or undo the replacement of `final` where a process was killed between two renames.
+
+    Then `final` is missing, the old stage has the hidden name `.NAME.stale`, and the new one is in
+    the workspace. The caller holds the lock.
+    """
+    stale, workspace = beside(final, "stale"), beside(final, "work")
+    if os.path.lexists(final) or not stale.is_dir():
+        return
+    try:
+        new = Manifest.read(workspace)
+    except DamagedError:
+        new = None
+    is_whole = new is not None and not new.damage(workspace, bytes_too=True)
+    os.replace(workspace if is_whole else stale, final)
+    sync(final.parent)
+
+
+def is_half_renamed(final: Path) -> bool:
+    """Return whether `finish_rename` has something to do."""
+    return not os.path.lexists(final) and beside(final, "stale").is_dir()
+
+
+def _build(workspace: Path, wanted: Manifest, fill: Fill) -> Manifest:
+    """Fill a workspace and write its manifest."""
+    marker = workspace / _REQUEST
+    if _request(marker) != wanted.request:
+        _discard(workspace)
+        workspace.mkdir(parents=True)
+        write_json(marker, wanted.request)
+    (workspace / MANIFEST).unlink(missing_ok=True)
+    _remove_torn(workspace)
+    summary = dict(fill(workspace))
+    # Checkpoints and marker stay until the manifest is written: a full disk costs no work.
+    mode = marker.stat().st_mode & 0o777
+    outputs = {}
+    for name in files_in(workspace):
+        path = workspace / name
+        if name == _REQUEST or name.startswith(f"{SCRATCH}/") or not path.is_file():
+            continue
+        path.chmod(mode)  # Some libraries write files that only their owner can read.
+        sync(path)
+        outputs[name] = {"bytes": path.stat().st_size, "blake2b": fingerprint_file(path)}
+    for folder in {(workspace / name).parent for name in outputs}:
+        sync(folder)
+    manifest = replace(wanted, outputs=outputs, summary=summary)
+    write_json(workspace / MANIFEST, asdict(manifest))
+    return manifest
+
+
+def _remove_torn(workspace: Path) -> None:
+    """Remove the files that were being written when a process was killed."""
+    for folder in [workspace, *(path for path in workspace.rglob("*") if path.is_dir())]:
+        if folder.is_dir():
+            remove_leftovers(folder)
+    for path in workspace.rglob(_TORN):
+        path.unlink()
+
+
+def _request(marker: Path) -> object:
+    try:
+        return read_json(marker)
+    except InputError:  # It is missing or damaged, so nothing can be continued.
+        return None
+
+
+def files_in(folder: Path) -> list[str]:
+    """Return the relative path of every file and link in a folder, sorted.
+
+    Files that operating systems leave in folders are left out.
+    """
+    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    names = (p.relative_to(folder).as_posix() for p in paths if p.name not in _LEFT_BY_SYSTEMS)
+    return sorted(names)
+
+
+def claim(final: Path) -> None:
+    """Raise `InputError` where a stage at `final` would replace something of the user.
+
+    A stage whose manifest is damaged is renamed: it is unknown whose files are in it.
+    """
+    if final.is_symlink() or (final.exists() and not final.is_dir()):
+        what = "a link" if final.is_symlink() else "a file"
+        raise InputError(
+            f"{final}: {what} that firth did not write. Move it, or name another folder"
+        )
+    if not final.is_dir():
+        return
+    try:
+        there = Manifest.read(final)
+    except DamagedError as error:
+        number = 1
+        while os.path.lexists(aside := final.with_name(f"{final.name}.damaged-{number}")):
+            number += 1
+        os.replace(final, aside)
+        note(f"{error}. The folder was renamed to {aside}. Delete it if no file in it is yours.")
+        return
+    own = {*there.outputs, MANIFEST} if there else set()
+    if foreign := [name for name in files_in(final) if name not in own]:
+        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+        raise InputError(
+            f"{final}: holds {', '.join(foreign[:3])}{more}, which firth did not write. The folder "
+            "would be replaced. Move your files out of it, or name another folder"
+        )
+
+
+def _discard(folder: Path) -> None:
+    """Remove a workspace or a replaced stage; raise `InputError` if it is not from firth."""
+    if not folder.exists():
+        return
+    marks = [name for name in (_REQUEST, MANIFEST) if (folder / name).is_file()]
+    remove_leftovers(folder)
+    if not marks and any(folder.iterdir()):
+        raise InputError(
+            f"{folder}: holds files that firth did not write, where it works. Move them"
+        )
+    # The mark goes last, so that a folder that is removed half is known by it.
+    remove_tree(folder, last=(marks or [MANIFEST])[0])
+
+
+def _move_into_place(workspace: Path, final: Path) -> None:
+    """Rename a finished workspace to `final`, whose old stage is removed then."""
+    scratch, stale = workspace / SCRATCH, beside(final, "stale")
+    if scratch.is_dir():
+        shutil.rmtree(scratch)
+    (workspace / _REQUEST).unlink(missing_ok=True)
+    _discard(stale)
+    claim(final)
+    if final.exists():
+        os.replace(final, stale)
+    os.replace(workspace, final)
+    sync(final.parent)
+    _discard(stale)
