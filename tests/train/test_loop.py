@@ -230,7 +230,7 @@ def test_the_device_is_the_one_that_is_asked_for(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("FIRTH_DEVICE", "cpu")
     assert loop.device() == torch.device("cpu")
     monkeypatch.setenv("FIRTH_DEVICE", "tpu")
-    with pytest.raises(InputError, match="FIRTH_DEVICE is tpu.*cpu"):
+    with pytest.raises(InputError, match=r"FIRTH_DEVICE is tpu.*cpu"):
         loop.device()
 
 
@@ -249,7 +249,8 @@ def trained(name, schedule, loss_of):
     model = Net()
     if rank():  # Another start, which must not matter.
         torch.nn.init.zeros_(model.first.weight)
-    history = train(model, batch, loss_of(model), schedule, Path({folder!r}) / name / str(rank()), name)
+    scratch = Path({folder!r}) / name / str(rank())
+    history = train(model, batch, loss_of(model), schedule, scratch, name)
     save_file(model.state_dict(), Path({folder!r}) / f"{{name}}-{{rank()}}.safetensors")
     print(name, rank(), history)
 

@@ -27,8 +27,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from firth.run.console import note, progress
+from firth.run.console import Progress, note, progress
 from firth.run.errors import DamagedError, InputError
+from firth.run.executor import DEVICE, WORKER
 from firth.run.files import write_atomically
 from firth.run.seeds import derive_seed
 
@@ -135,7 +136,8 @@ def train(
             total += loss.detach()
         return mean_of_processes(total).item()
 
-    with progress(schedule.steps, title) as bar:
+    bar: Progress[int] = progress(schedule.steps, title)
+    with bar:
         bar.advance(start)
         for step in range(start, schedule.steps):
             done = step + 1
@@ -213,8 +215,8 @@ def in_parts(encode: Callable[[slice], Tensor], rows: int, parts: int) -> Tensor
 def device() -> torch.device:
     """Return where to compute: a GPU where the machine has one, else the processor.
 
-    The variable FIRTH_DEVICE (`cpu`, `cuda`, `mps`) overrides it. Each of several processes takes
-    the GPU of its rank.
+    The variable FIRTH_DEVICE (`cpu`, `cuda`, `mps`) overrides it. Each of several processes, or
+    workers of an executor, takes another GPU.
 
     Raises:
         InputError: FIRTH_DEVICE has another value, or names a device that is missing.
@@ -224,7 +226,7 @@ def device() -> torch.device:
         "mps": torch.backends.mps.is_available(),
         "cpu": True,
     }
-    asked = os.environ.get("FIRTH_DEVICE", "auto")
+    asked = os.environ.get(DEVICE, "auto")
     if asked == "auto":
         asked = next(kind for kind, usable in there.items() if usable)
     if not there.get(asked):
@@ -233,9 +235,10 @@ def device() -> torch.device:
             f"FIRTH_DEVICE is {asked}, and torch {torch.__version__} can use {usable} here. Set "
             "FIRTH_DEVICE to one of these, or to auto."
         )
-    if asked != "cuda" or processes() == 1:
+    number = os.environ.get("LOCAL_RANK", os.environ.get(WORKER))
+    if asked != "cuda" or number is None:
         return torch.device(asked)
-    return torch.device(asked, int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
+    return torch.device(asked, int(number) % torch.cuda.device_count())
 
 
 def has_bfloat16(where: torch.device) -> bool:
@@ -397,7 +400,7 @@ def agreed(value: T) -> T:
 
 def mean_of_processes(value: Tensor) -> Tensor:
     """Return the mean of a tensor over all processes."""
-    return value if processes() == 1 else _group().reduce(value, "mean")  # type: ignore[no-any-return]
+    return value if processes() == 1 else _group().reduce(value, "mean")
 
 
 class _Loss(nn.Module):

@@ -372,17 +372,17 @@ class PairLabels:
     def _measured(self, held: ScoredPairs) -> dict[str, dict[str, Any]]:
         answers, labels = self._student.similarities(held.pairs), self._label(held.scores)
         constant = float(self._labels.mean())
-        every = np.ones(len(held), bool)
-        found = {}
-        for kind, rows in ((ALL, every), (NEAR, held.near), (RANDOM, ~held.near)):
-            if rows.any():
-                found[kind] = {
-                    "n": int(rows.sum()),
-                    "spearman": rank_correlation(answers[rows], held.scores[rows]),
-                    "l2": float(f"{np.mean((answers - labels)[rows] ** 2):.6g}"),
-                    "constant_l2": float(f"{np.mean((constant - labels)[rows] ** 2):.6g}"),
-                }
-        return found
+        kinds = np.array(held.kinds)
+        rows = {ALL: np.ones(len(held), bool)} | {kind: kinds == kind for kind in np.unique(kinds)}
+        return {
+            str(kind): {
+                "n": int(some.sum()),
+                "spearman": rank_correlation(answers[some], held.scores[some]),
+                "l2": float(f"{np.mean((answers - labels)[some] ** 2):.6g}"),
+                "constant_l2": float(f"{np.mean((constant - labels)[some] ** 2):.6g}"),
+            }
+            for kind, some in rows.items()
+        }
 
 
 def label_map(scores: Floats, calibration: str, cosines: Floats) -> Callable[[Floats], Floats]:

@@ -67,12 +67,12 @@ class ScoredPairs:
     Attributes:
         pairs: n pairs of texts.
         scores: The teacher's scores, (n,).
-        near: Which pairs were drawn because they share words, (n,).
+        kinds: Why each pair was drawn: `near` or `random`, n.
     """
 
     pairs: list[TextPair]
     scores: Floats
-    near: npt.NDArray[np.bool_]
+    kinds: list[str]
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -173,7 +173,7 @@ def read_pairs(folder: Path, split: str) -> ScoredPairs:
     return ScoredPairs(
         [(row["sentence1"], row["sentence2"]) for row in rows],
         np.array([row["score"] for row in rows], np.float64),
-        np.array([row["near"] for row in rows], bool),
+        [row["kind"] for row in rows],
     )
 
 
@@ -284,20 +284,20 @@ def plan_shards(
 
 def plan_pairs(
     texts: Sequence[str], shard: Shard, settings: PairSettings, language: str, seed: int
-) -> list[tuple[int, int, bool]]:
-    """Return the pairs of a shard: places of both texts in `texts`, and whether they share words.
+) -> list[tuple[int, int, str]]:
+    """Return the pairs of a shard: places of both texts in `texts`, and the kind of the pair.
 
     No pair is there twice, and no text in more than `max_uses` pairs. There are fewer than
     `shard.size` pairs where the texts do not give more.
     """
     rng = np.random.default_rng(derive_seed(seed, "pairs", shard.number))
-    chosen: dict[tuple[int, int], bool] = {}
+    chosen: dict[tuple[int, int], str] = {}
     uses = np.zeros(len(texts), np.int64)
 
-    def add(one: int, two: int, near: bool) -> None:
+    def add(one: int, two: int, kind: str) -> None:
         key = (min(one, two), max(one, two))
         if one != two and key not in chosen and max(uses[[one, two]]) < settings.max_uses:
-            chosen[key] = near
+            chosen[key] = kind
             uses[[one, two]] += 1
 
     wanted = round(settings.near * shard.size)
@@ -312,7 +312,7 @@ def plan_pairs(
             ranked = columns[np.lexsort((columns, -values))]
             for two in ranked[ranked != one][:_NEIGHBORS].tolist():
                 if len(chosen) < wanted:
-                    add(one, two, True)
+                    add(one, two, "near")
         if len(chosen) >= wanted:
             break
     for _ in range(20):
@@ -320,10 +320,10 @@ def plan_pairs(
         drawn = rng.permutation(free)
         for one, two in zip(drawn[::2].tolist(), drawn[1::2].tolist(), strict=False):
             if len(chosen) < shard.size:
-                add(one, two, False)
+                add(one, two, "random")
         if len(chosen) >= shard.size:
             break
-    return [(one, two, near) for (one, two), near in chosen.items()]
+    return [(one, two, kind) for (one, two), kind in chosen.items()]
 
 
 def word_vectors(texts: Sequence[str], language: str) -> sparse.csr_matrix:
@@ -377,11 +377,11 @@ class ScoreShards:
             rows = zip(pairs, scores.tolist(), plan, strict=True)
             return "".join(
                 json.dumps(
-                    {"sentence1": one, "sentence2": two, "score": score, "near": near},
+                    {"sentence1": one, "sentence2": two, "score": score, "kind": kind},
                     ensure_ascii=False,
                 )
                 + "\n"
-                for (one, two), score, (_, _, near) in rows
+                for (one, two), score, (_, _, kind) in rows
             )
 
         return scored
@@ -406,8 +406,8 @@ def _write_splits(folder: Path, scratch: Path, shards: Sequence[Shard]) -> Mappi
     report = {
         "pairs": sizes,
         "scores": {
-            name: _distribution(train.scores[rows])
-            for name, rows in (("near", train.near), ("random", ~train.near))
+            kind: _distribution(train.scores[np.array(train.kinds) == kind])
+            for kind in sorted(set(train.kinds))
         },
     }
     report |= label_report(sample, train.scores[places])
@@ -484,7 +484,5 @@ def _near_copy(one: str, two: str) -> bool:
 
 
 def _distribution(scores: Floats) -> dict[str, Any]:
-    if not len(scores):
-        return {"n": 0}
     quantiles = np.quantile(scores, (0.05, 0.5, 0.95)).round(6).tolist()
     return {"n": len(scores), "mean": round(float(scores.mean()), 6), "quantiles": quantiles}
