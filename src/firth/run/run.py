@@ -278,7 +278,7 @@ class Run:
             )
 
 
-def damage_of_opened() -> DamagedError | None:
+def damage_of_open_stages() -> DamagedError | None:
     """Return what is damaged of the stages that this process reads; None where all are whole.
 
     Opening a stage compares sizes only, so a changed bit may end in any error of any library. Code

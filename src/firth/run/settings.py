@@ -318,9 +318,12 @@ def parse_changes(options: Sequence[str], source: str = "--set") -> dict[str, An
             problems.append(f"{option!r}: the value is not valid YAML: {first_line(error)}")
             continue
         _put(tree, path.strip().split("."), value, problems)
+    try:
+        change_settings(Settings(), tree, source)
+    except ConfigError as error:
+        problems += error.problems
     if problems:
         raise ConfigError(source, problems)
-    change_settings(Settings(), tree, source)
     return tree
 
 

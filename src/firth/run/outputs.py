@@ -1,0 +1,193 @@
+"""Results that a user names with `--out`: checked before the work, written whole or not at all.
+
+A file is replaced only with `--force`. A folder of results belongs to firth as a whole: it holds a
+`manifest.json`, and is replaced only if firth wrote every file in it.
+"""
+
+import csv
+import errno
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from firth.run.errors import FirthError, InputError
+from firth.run.files import check_writable, claim_file, write_atomically
+from firth.run.stage import Fill, Manifest, Outcome, beside, execute, finish_rename
+
+_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
+
+
+def claim_output(path: str | Path, force: bool = False) -> None:
+    """Check before the work that a result may and can be written; errors as of `claim_file`."""
+    claim_file(Path(path), force)
+
+
+def write_file(
+    path: str | Path, content: str | bytes | Callable[[Path], object], force: bool = False
+) -> None:
+    """Write a result to a file, and the folders above it.
+
+    Args:
+        path: The file.
+        content: Text, bytes, or a function that writes the path that it is called with.
+        force: Allows replacing a file that is there.
+
+    Raises:
+        InputError: As `claim_output`, or the disk is full.
+    """
+    path = Path(path)
+    claim_file(path, force)
+    with _disk_errors(path), write_atomically(path) as partial:
+        if isinstance(content, str):
+            partial.write_text(content, encoding="utf-8", newline="")
+        elif isinstance(content, bytes):
+            partial.write_bytes(content)
+        else:
+            content(partial)
+
+
+def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]], force: bool = False) -> None:
+    """Write records as CSV, where the name ends in `.csv`, and as JSON Lines otherwise.
+
+    Args:
+        path: The file.
+        rows: Records with the same names. Lists and mappings become JSON in a cell of CSV.
+        force: Allows replacing a file that is there.
+
+    Raises:
+        InputError: As `write_file`.
+    """
+
+    def write_csv(partial: Path) -> None:
+        with partial.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(rows[0] if rows else ())
+            for row in rows:
+                writer.writerow(
+                    json.dumps(cell, ensure_ascii=False) if isinstance(cell, list | dict) else cell
+                    for cell in row.values()
+                )
+
+    def write_json_lines(partial: Path) -> None:
+        with partial.open("w", encoding="utf-8") as file:
+            for row in rows:
+                file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+
+    is_csv = Path(path).suffix.lower() == ".csv"
+    write_file(path, write_csv if is_csv else write_json_lines, force)
+
+
+def write_folder(
+    out: str | Path,
+    fill: Fill,
+    *,
+    command: str,
+    settings: Mapping[str, Any],
+    inputs: Mapping[str, str] | None = None,
+    force: bool = False,
+) -> Outcome:
+    """Bring a folder of results up to date, as `firth.run.stage.execute` does.
+
+    A result of the same command, settings and inputs is reused. Work that was stopped is continued
+    by the same request, and removed by another one.
+
+    Args:
+        out: The folder.
+        fill: Fills a workspace and returns the summary.
+        command: Command that writes the folder, such as `train finetune`.
+        settings: Everything besides `inputs` that decides the bytes, as plain values.
+        inputs: Name → fingerprint of what is read.
+        force: Allows replacing another result of firth. Other files are never replaced.
+
+    Raises:
+        InputError: `out` is a file, or holds files that firth did not write, or another result
+            without `force`; another process writes there; or the disk is full.
+    """
+    out = Path(out)
+    check_writable(out)
+    # A link to a folder stays a link.
+    place = out.resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    wanted = Manifest.wanted(command, 1, inputs or {}, settings)
+    lock = FileLock(beside(place, "lock"))
+    try:
+        with lock.acquire(timeout=0), _disk_errors(out):
+            finish_rename(place)
+            if not force:
+                _refuse_other_result(out, wanted)
+            try:
+                return execute(place, wanted, fill)
+            except FirthError:  # The same request would be refused again.
+                workspace = beside(place, "work")
+                if workspace.is_dir() and not Manifest.read(workspace):
+                    shutil.rmtree(workspace, ignore_errors=True)
+                raise
+            finally:
+                with suppress(OSError):
+                    Path(lock.lock_file).unlink()
+    except Timeout as error:
+        raise InputError(
+            f"{out}: another firth process writes there. Wait until it ends"
+        ) from error
+
+
+def copy_folder(source: Path, out: str | Path, force: bool = False) -> Path:
+    """Copy a finished stage, such as an encoder, to a folder that a user names.
+
+    Raises:
+        InputError: As `write_folder`.
+    """
+    manifest = Manifest.read(source)
+    if manifest is None:
+        raise InputError(f"{source}: not a folder that firth wrote")
+
+    def fill(workspace: Path) -> Mapping[str, Any]:
+        for name in manifest.outputs:
+            (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / name, workspace / name)
+        return manifest.summary
+
+    inputs = {"copied": manifest.digest}
+    write_folder(out, fill, command=manifest.stage, settings={}, inputs=inputs, force=force)
+    return Path(out)
+
+
+def _refuse_other_result(out: Path, wanted: Manifest) -> None:
+    """Raise `InputError` where `out` holds a result of another request; name the differences."""
+    there = Manifest.read(out)
+    if there is None or there.request == wanted.request:
+        return
+    old = {"command": there.stage, **_flat(there.settings), **there.inputs}
+    new = {"command": wanted.stage, **_flat(wanted.settings), **wanted.inputs}
+    names = sorted(name for name in old | new if old.get(name) != new.get(name))
+    values = [f"{name}: {old.get(name)} there, {new.get(name)} here" for name in names]
+    lines = [value if len(value) < 80 else f"another {value.split(':')[0]}" for value in values]
+    raise InputError(
+        f"{out}: holds another result ({'; '.join(lines[:5])}). Name another folder, or replace "
+        "it: --force"
+    )
+
+
+def _flat(settings: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Return dotted path → value of nested settings."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        is_section = isinstance(value, Mapping)
+        flat |= _flat(value, f"{before}{name}.") if is_section else {before + name: value}
+    return flat
+
+
+@contextmanager
+def _disk_errors(out: Path) -> Iterator[None]:
+    """Turn the errors of a full or failing disk into `InputError`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK:
+            raise
+        raise InputError(f"{out}: cannot be written ({error.strerror})") from error
