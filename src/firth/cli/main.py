@@ -55,7 +55,7 @@ def _options(
     pass
 
 
-def _add_plug_ins() -> None:
+def add_plug_ins() -> None:
     """Add the commands of the wings, which are imported only where the command line needs them.
 
     A wing registers in the entry-point group `firth.commands`, so that the core imports none.
@@ -92,7 +92,7 @@ def main() -> None:
 
         say(f"firth {__version__}")
         return
-    _add_plug_ins()
+    add_plug_ins()
     try:
         status = app(standalone_mode=False)
     except FirthError as error:
