@@ -3,9 +3,8 @@
 A statistic is a function of counts: how often each row was drawn in a resample. A thousand
 resamples are then a few array operations, and everything that is compared sees the same resamples.
 
-Rows that depend on each other are not resampled one by one. Rows of one cluster (questions about
-one document) are drawn together (Davison and Hinkley 1997, section 3.8). Where rows compare texts
-that other rows share, the texts are drawn, and a row counts once for each pair of copies.
+Rows of one cluster, such as the questions about one document, are drawn together (Davison and
+Hinkley 1997, section 3.8).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -93,22 +92,21 @@ class Sample:
         n: Number of rows.
         seed: Seed of the resamples: equal seeds give equal resamples of n rows or clusters.
         clusters: Number of each row's cluster, (n,), from 0; None where rows are independent.
-        texts: Numbers of the two texts of each row, (n, 2), where rows share texts.
         weight: Weight in a mean over samples.
+        undefined: Why the statistic is undefined on these rows, or "".
     """
 
     statistic: Statistic
     n: int
     seed: int
     clusters: Ints | None = None
-    texts: Ints | None = None
     weight: float = 1.0
+    undefined: str = ""
 
     @property
     def units(self) -> int:
-        """Number of units that are drawn: rows, clusters or texts."""
-        groups = self.texts if self.clusters is None else self.clusters
-        return self.n if groups is None else int(groups.max(initial=-1)) + 1
+        """Number of rows or clusters that can be drawn."""
+        return self.n if self.clusters is None else int(self.clusters.max(initial=-1)) + 1
 
     def values(self, resamples: int) -> Floats:
         """Return the statistic of the rows, then of each resample, (1 + resamples,)."""
@@ -125,32 +123,30 @@ class Sample:
             picks += np.arange(size)[:, None] * units
             drawn = np.bincount(picks.ravel(), minlength=size * units)
             counts = drawn.reshape(size, units).astype(np.float64)
-            if self.clusters is not None:
-                counts = counts[:, self.clusters]
-            elif self.texts is not None:
-                counts = counts[:, self.texts[:, 0]] * counts[:, self.texts[:, 1]]
-            yield counts
+            yield counts if self.clusters is None else counts[:, self.clusters]
 
 
 def estimate(samples: Sample | Sequence[Sample], resamples: int = RESAMPLES) -> Estimate:
     """Estimate a statistic, or its weighted mean over several samples, with its interval.
 
     The first, second, ... resamples of all samples are averaged. Resamples in which the statistic
-    is not finite are left out. There is no interval where only one unit can be drawn.
+    is not finite are left out. There is no interval where only one row or cluster can be drawn.
 
     Args:
-        samples: One sample, or those to average over. All have rows.
-        resamples: Number of resamples behind the interval.
+        samples: One sample, or those to average over.
+        resamples: Number of resamples behind the interval; 0 gives the value alone.
 
     Example:
         >>> rows = np.array([0.0, 1.0, 1.0, 1.0] * 25)
-        >>> str(estimate(Sample(mean_of_rows(rows), len(rows), seed=1)))
-        '75.0 [66.0, 83.0]'
+        >>> estimate(Sample(mean_of_rows(rows), len(rows), seed=1), resamples=0).value
+        75.0
     """
     samples = [samples] if isinstance(samples, Sample) else list(samples)
+    n = sum(sample.n for sample in samples)
+    if reason := next((sample.undefined for sample in samples if sample.undefined), ""):
+        return Estimate(None, None, None, n, reason)
     weights = np.array([sample.weight for sample in samples])
     values = (weights / weights.sum()) @ np.array([one.values(resamples) for one in samples])
-    n = sum(sample.n for sample in samples)
     value, drawn = float(values[0]), values[1:][np.isfinite(values[1:])]
     if not np.isfinite(value):
         return Estimate(None, None, None, n, "the statistic is not finite")

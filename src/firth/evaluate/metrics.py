@@ -6,7 +6,6 @@ order of the rows changes nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -22,7 +21,7 @@ from firth.evaluate.bootstrap import (
     mean_of_rows,
 )
 from firth.run.errors import InputError
-from firth.text.arrays import Floats, Ints
+from firth.text.arrays import Floats
 
 Columns = tuple[Floats, Floats]
 """The two columns that a metric compares, each (n,): human scores and similarities. For triplets:
@@ -51,33 +50,8 @@ CORRELATIONS = (Metric.SPEARMAN, Metric.PEARSON)
 BINARY = (Metric.AVERAGE_PRECISION, Metric.F1, Metric.AUC)
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Rows that are resampled independently of other parts: a set, or a subset.
-
-    Attributes:
-        systems: Columns of each model; row by row, all are about the same observations.
-        seed: Seed of the resamples.
-        texts: Numbers of the two texts of each row, (n, 2), where rows share texts.
-        name: Name in messages where there are several parts.
-        weight: Weight in the mean over parts.
-    """
-
-    systems: Sequence[Columns]
-    seed: int
-    texts: Ints | None = None
-    name: str = ""
-    weight: float = 1.0
-
-
 def measure(
-    metric: Metric,
-    x: Floats,
-    y: Floats,
-    *,
-    seed: int,
-    resamples: int = RESAMPLES,
-    texts: Ints | None = None,
+    metric: Metric, x: Floats, y: Floats, *, seed: int, resamples: int = RESAMPLES
 ) -> Estimate:
     """Measure two columns of shape (n,), with an interval.
 
@@ -87,7 +61,6 @@ def measure(
         y: Similarities; similarities of (anchor, negative) for triplets.
         seed: Seed of the resamples.
         resamples: Number of resamples; 0 gives the value alone.
-        texts: Numbers of the two texts of each row, (n, 2), where rows share texts.
 
     Raises:
         InputError: The columns differ in shape.
@@ -97,69 +70,53 @@ def measure(
         >>> measure(Metric.SPEARMAN, x, y, seed=1, resamples=0).value
         50.0
     """
-    return measure_mean(metric, [Part([(x, y)], seed, texts)], resamples)
+    return estimate(metric_sample(metric, [(x, y)], seed), resamples)
 
 
 def measure_difference(
-    metric: Metric,
-    first: Columns,
-    second: Columns,
-    *,
-    seed: int,
-    resamples: int = RESAMPLES,
-    texts: Ints | None = None,
+    metric: Metric, first: Columns, second: Columns, *, seed: int, resamples: int = RESAMPLES
 ) -> Estimate:
     """Measure how much higher the first model scores than the second: a paired bootstrap.
 
-    Both are about the same observations, row by row, and are measured on the same resamples. The
-    arguments are those of `measure`.
+    Both are about the same observations, row by row, and are measured on the same resamples.
     """
-    return measure_mean_difference(metric, [Part((first, second), seed, texts)], resamples)
+    return estimate(metric_sample(metric, [first, second], seed, difference=True), resamples)
 
 
-def measure_mean(metric: Metric, parts: Sequence[Part], resamples: int = RESAMPLES) -> Estimate:
-    """Measure the mean over the models of each part, and over parts by their weights.
-
-    The estimate is undefined, with the reason, where it is undefined for a model of a part.
-    """
-    return _measure(metric, parts, resamples, mean_of)
-
-
-def measure_mean_difference(
-    metric: Metric, parts: Sequence[Part], resamples: int = RESAMPLES
-) -> Estimate:
-    """Measure as `measure_mean` how much higher the first of two models scores on the parts."""
-    return _measure(metric, parts, resamples, lambda both: difference_of(*both))
-
-
-def _measure(
+def metric_sample(
     metric: Metric,
-    parts: Sequence[Part],
-    resamples: int,
-    combine: Callable[[Sequence[Statistic]], Statistic],
-) -> Estimate:
-    for part in parts:
-        shapes = {column.shape for columns in part.systems for column in columns}
-        if len(shapes) > 1 or len(next(iter(shapes))) != 1:
-            raise InputError(f"{metric}: got columns of shapes {', '.join(map(str, shapes))}")
-    n = sum(len(part.systems[0][0]) for part in parts)
-    for part in parts:
-        for columns in part.systems:
-            if reason := undefined(metric, *columns):
-                named = f"{part.name}: {reason}" if part.name else reason
-                return Estimate(None, None, None, n, named)
-    samples = []
-    for part in parts:
-        systems = part.systems
-        if part.texts is None:
-            # Rows are ordered by their content, so that their order decides nothing.
-            keys = [column for columns in systems for column in columns]
-            order = np.lexsort(keys[::-1])
-            systems = [(x[order], y[order]) for x, y in systems]
-        statistic = combine([_STATISTICS[metric](x, y) for x, y in systems])
-        rows = len(systems[0][0])
-        samples.append(Sample(statistic, rows, part.seed, texts=part.texts, weight=part.weight))
-    return estimate(samples, resamples)
+    systems: Sequence[Columns],
+    seed: int,
+    *,
+    difference: bool = False,
+    name: str = "",
+    weight: float = 1.0,
+) -> Sample:
+    """Return a metric of some rows as a sample, for `estimate`.
+
+    Args:
+        metric: The metric.
+        systems: Columns of each model. Row by row, all are about the same observations.
+        seed: Seed of the resamples.
+        difference: Take the first model minus the second; by default the mean over the models.
+        name: Name of the rows in messages, where there are several samples.
+        weight: Weight in a mean over samples.
+
+    Raises:
+        InputError: The columns differ in shape.
+    """
+    shapes = {column.shape for columns in systems for column in columns}
+    if len(shapes) > 1 or len(next(iter(shapes))) != 1:
+        raise InputError(f"{metric}: got columns of shapes {', '.join(map(str, shapes))}")
+    n = len(systems[0][0])
+    if reason := next(filter(None, (undefined(metric, *columns) for columns in systems)), ""):
+        why = f"{name}: {reason}" if name else reason
+        return Sample(mean_of([]), n, seed, weight=weight, undefined=why)
+    # Rows are ordered by their content, so that their order decides nothing.
+    order = np.lexsort([column for columns in systems for column in columns][::-1])
+    statistics = [_STATISTICS[metric](x[order], y[order]) for x, y in systems]
+    combined = difference_of(*statistics) if difference else mean_of(statistics)
+    return Sample(combined, n, seed, weight=weight)
 
 
 def undefined(metric: Metric, x: Floats, y: Floats) -> str:

@@ -1,0 +1,176 @@
+"""Plain baselines, which learn nothing but word counts: word overlap, tf-idf, n-grams of stems.
+
+A text without any word has similarity 0, except with itself: 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from firth.corpus.corpus import Corpus
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.text.arrays import Floats
+from firth.text.pairs import PairScorer, TextPair, numbered
+from firth.text.rarity import Idf, fit_idf
+from firth.text.subwords import gram_table
+from firth.text.words import stemmer_of, words
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+BASELINES = ("dice", "tfidf", "ngrams")
+PREFIX = "baseline:"
+
+
+def open_baseline(
+    name: str, run: str | Path | Run | None = None, language: str = "en"
+) -> PairScorer:
+    """Open a baseline.
+
+    Args:
+        name: `dice`, `tfidf` or `ngrams`.
+        run: Run whose corpus gives word counts and language. By default the counts are those of
+            the distinct texts that are scored in one call.
+        language: Language of the texts (ISO 639), where no run is given.
+
+    Raises:
+        InputError: There is no such baseline, or `run` is not a run.
+        MissingStageError: The run has no corpus.
+
+    Example:
+        >>> open_baseline("dice").similarities([("A ship sailed.", "The ship sailed.")]).round(2)
+        array([0.67])
+    """
+    if name not in BASELINES:
+        raise InputError(
+            f"{PREFIX}{name}: no such baseline. Expected one of {', '.join(BASELINES)}"
+        )
+    if name == "dice":
+        return Dice()
+    idf = None
+    if run is not None:
+        run = run if isinstance(run, Run) else Run.open(run)
+        language = run.settings.corpus.language
+        idf = idf_of_run(run)
+    return (TfIdf if name == "tfidf" else NgramTfIdf)(idf, stemmer_of(language))
+
+
+def idf_of_run(run: Run) -> Idf:
+    """Count the stems of a run's corpus, in the sentences of the usual number of words."""
+    corpus = Corpus.open(run)
+    usual, step = corpus.usual_sentences(), 50_000
+    batches = (corpus.texts(usual[start : start + step]) for start in range(0, len(usual), step))
+    return fit_idf(chain.from_iterable(batches), stemmer_of(run.settings.corpus.language))
+
+
+@dataclass(frozen=True)
+class Dice:
+    """Word overlap, 2 |A & B| / (|A| + |B|) of the sets A and B of words, in [0, 1].
+
+    It alone explains much of human relatedness (Abdalla et al. 2021, section 4.1).
+    """
+
+    name: str = f"{PREFIX}dice"
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """Return the Dice coefficients of n pairs, (n,)."""
+        texts, left, right = numbered(pairs)
+        sets = [frozenset(words(text)) for text in texts]
+        return np.array(
+            [
+                2 * len(sets[a] & sets[b]) / ((len(sets[a]) + len(sets[b])) or 1) if a != b else 1
+                for a, b in zip(left, right, strict=True)
+            ],
+            dtype=np.float64,
+        )
+
+
+@dataclass(frozen=True)
+class TfIdf:
+    """Cosine of idf vectors, in [0, 1]: shared stems count, rare ones more.
+
+    Each distinct stem of a text weighs ln((1 + N) / (1 + n)), where n of N sentences have it. A
+    stem that the counts lack weighs most.
+
+    Attributes:
+        idf: Word counts; None counts the distinct texts of each call, so that scores depend on it.
+        stemmer: Stemmer where `idf` is None.
+
+    Example:
+        >>> tfidf = TfIdf(fit_idf(["A ship sailed.", "A storm came."], "porter"))
+        >>> rare, common = tfidf.similarities([("A ship.", "My ships."), ("A ship.", "A storm.")])
+        >>> bool(rare > common)
+        True
+    """
+
+    idf: Idf | None = None
+    stemmer: str = "porter"
+    name: str = f"{PREFIX}tfidf"
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """Return the cosines of n pairs, (n,)."""
+        texts, left, right = numbered(pairs)
+        rows, _ = _weighted(texts, self.idf, self.stemmer)
+        return _cosines(rows, left, right)
+
+
+@dataclass(frozen=True)
+class NgramTfIdf:
+    """Tf-idf in which stems that are spelled alike are partly equal, in [0, 1].
+
+    A text is the sum of the directions of its distinct stems (`firth.text.subwords`), each as long
+    as its idf. The attributes are those of `TfIdf`.
+
+    Example:
+        >>> ngrams = NgramTfIdf(fit_idf(["A ship sailed.", "A storm came."], "porter"))
+        >>> near, far = ngrams.similarities([("Israel", "Israeli"), ("Israel", "a storm")])
+        >>> bool(near > far)
+        True
+    """
+
+    idf: Idf | None = None
+    stemmer: str = "porter"
+    name: str = f"{PREFIX}ngrams"
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """Return the cosines of n pairs, (n,)."""
+        texts, left, right = numbered(pairs)
+        rows, stems = _weighted(texts, self.idf, self.stemmer)
+        grams = gram_table(stems)
+        lengths = np.sqrt(np.diff(grams.indptr))
+        grams.data /= np.repeat(lengths, np.diff(grams.indptr))
+        return _cosines((rows @ grams).tocsr(), left, right)
+
+
+def _weighted(
+    texts: Sequence[str], idf: Idf | None, stemmer: str
+) -> "tuple[csr_matrix, list[str]]":
+    """Return the idf of each distinct stem of each text, (n texts, n stems), and the stems."""
+    from scipy.sparse import csr_matrix
+
+    idf = fit_idf(texts, stemmer) if idf is None else idf
+    numbers: dict[str, int] = {}
+    columns: list[int] = []
+    starts = [0]
+    for text in texts:
+        columns += [numbers.setdefault(t, len(numbers)) for t in dict.fromkeys(idf.terms(text))]
+        starts.append(len(columns))
+    weights = np.array([idf.weight(term) for term in numbers], dtype=np.float64)
+    cells = (weights[columns], columns, starts) if columns else (np.empty(0), [], starts)
+    return csr_matrix(cells, shape=(len(texts), len(numbers))), list(numbers)
+
+
+def _cosines(rows: "csr_matrix", left: Sequence[int], right: Sequence[int]) -> Floats:
+    """Return the cosines of some pairs of rows, in [0, 1]; of a row and itself, 1."""
+    if not left:
+        return np.empty(0)
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    products = np.asarray(rows[left].multiply(rows[right]).sum(axis=1)).ravel()
+    cosines = products / np.maximum(lengths[left] * lengths[right], 1e-300)
+    cosines[np.equal(left, right)] = 1.0
+    return np.clip(cosines, 0.0, 1.0)

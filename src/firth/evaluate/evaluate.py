@@ -1,0 +1,527 @@
+"""Evaluate pair scorers on sets with human scores, save the results, and compare saved ones.
+
+Every pair is scored once. Every figure has a 95 % bootstrap interval, and differences of two models
+are paired: both are measured on the same resamples of the same rows. Saved results hold the scores
+and no text, so that they can be compared later and published.
+"""
+
+import importlib.metadata
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firth.evaluate.baselines import PREFIX, open_baseline
+from firth.evaluate.bootstrap import RESAMPLES, Estimate, Sample, bootstrap_seed, estimate
+from firth.evaluate.leakage import find_overlap
+from firth.evaluate.metrics import Columns, Metric, metric_sample
+from firth.evaluate.sets import ALL, EvaluationSet, load_sets, rows_by_subset
+from firth.run.console import progress, table, wrapped
+from firth.run.errors import InputError
+from firth.run.files import read_json
+from firth.run.outputs import write_file
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.text.arrays import Floats, Ints
+from firth.text.pairs import PairScorer
+
+MEAN = "mean"
+"""The subset that stands for the unweighted mean over all subsets of a set."""
+NO_OVERLAP = "no overlap"
+"""The subset of the rows of which no text is in the corpus that the model learned from."""
+RESULTS = "results.json"
+SCHEMA = 3
+"""Version of the JSON of results; it changes when a key changes its meaning or goes."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of one model.
+
+    Attributes:
+        model: Name of the model.
+        set: Name and split of the set, such as `sts-b:test`.
+        subset: `all`, `mean` (over subsets), the name of a subset, or `no overlap`.
+        metric: Name of the metric.
+        estimate: Value and interval, times 100.
+    """
+
+    model: str
+    set: str
+    subset: str
+    metric: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first model's figure minus the second's on one set, or on the mean over several."""
+
+    first: str
+    second: str
+    set: str
+    metric: str
+    estimate: Estimate
+
+    def __str__(self) -> str:
+        """Return text such as `sts-b:test spearman: A is better than B by 1.3 [0.4, 2.2]`."""
+        return f"{self.set} {self.metric}: {self.estimate.verdict(self.first, self.second)}"
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSet:
+    """A set without its texts, and the scores of each model.
+
+    Attributes:
+        id: Name and split, such as `sts-b:test`.
+        fingerprint: Digest of the rows with their texts.
+        metrics: Metrics that are reported, the usual one first.
+        gold: Human scores, (n,); empty for triplets.
+        subsets: Subset of each row, or "".
+        scores: Similarities of each model, (n,); for triplets (2 n,), the negatives last.
+        overlap: Numbers of the rows with a text in the corpus that a model learned from.
+        source: Where the rows came from.
+    """
+
+    id: str
+    fingerprint: str
+    metrics: tuple[Metric, ...]
+    gold: Floats
+    subsets: tuple[str, ...]
+    scores: Mapping[str, Floats]
+    overlap: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    source: str = ""
+
+    @classmethod
+    def of(
+        cls, data: EvaluationSet, scores: Mapping[str, Floats], overlap: Mapping[str, Any]
+    ) -> "ScoredSet":
+        """Return a set with the scores of its pairs."""
+        gold = np.array([] if data.triplets else [row.score for row in data.rows], np.float64)
+        subsets = tuple(row.subset for row in data.rows)
+        return cls(
+            data.id, data.fingerprint, data.metrics, gold, subsets, scores, overlap, data.source
+        )
+
+    def sample(
+        self,
+        models: Sequence[str],
+        metric: Metric,
+        seed: int,
+        subset: str = ALL,
+        rows: Ints | None = None,
+    ) -> Sample:
+        """Return a metric of one model, or of one minus another, on all or some rows."""
+        name, _, split = self.id.rpartition(":")
+        drawn = bootstrap_seed(seed, name, split, subset, metric.value)
+        columns = [self._columns(model, rows) for model in models]
+        return metric_sample(metric, columns, drawn, difference=len(models) > 1, name=self.id)
+
+    def figures(self, model: str, seed: int, resamples: int) -> Iterator[Figure]:
+        """Yield the figures of a model: all rows, mean over subsets, each subset, no overlap."""
+        groups: dict[str, Ints | None] = {ALL: None, **rows_by_subset(self.subsets)}
+        if model in self.overlap:
+            kept = np.setdiff1d(np.arange(len(self.subsets)), self.overlap[model])
+            groups[NO_OVERLAP] = kept
+        for subset, rows in groups.items():
+            for metric in self.metrics:
+                whole = ALL if subset == NO_OVERLAP else subset
+                one = estimate(self.sample([model], metric, seed, whole, rows), resamples)
+                yield Figure(model, self.id, subset, metric.value, one)
+            if subset == ALL and len(groups) > 1 and rows_by_subset(self.subsets):
+                yield from self._means(model, seed, resamples)
+
+    def _means(self, model: str, seed: int, resamples: int) -> Iterator[Figure]:
+        for metric in self.metrics:
+            samples = [
+                metric_sample(
+                    metric, [self._columns(model, rows)], derive_seed(seed, "part", subset),
+                    name=subset,
+                )
+                for subset, rows in rows_by_subset(self.subsets).items()
+            ]  # fmt: skip
+            yield Figure(model, self.id, MEAN, metric.value, estimate(samples, resamples))
+
+    def _columns(self, model: str, rows: Ints | None) -> Columns:
+        scores, n = self.scores[model], len(self.subsets)
+        x, y = (self.gold, scores) if len(self.gold) else (scores[:n], scores[n:])
+        return (x, y) if rows is None else (x[rows], y[rows])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {
+            "id": self.id,
+            "fingerprint": self.fingerprint,
+            "metrics": [metric.value for metric in self.metrics],
+            "gold": self.gold.tolist(),
+            "subsets": list(self.subsets),
+            "scores": {
+                model: [value if np.isfinite(value) else None for value in scores.tolist()]
+                for model, scores in self.scores.items()
+            },
+            "overlap": {model: list(rows) for model, rows in self.overlap.items()},
+            "source": self.source,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "ScoredSet":
+        """Return a set from plain values; raise `ValueError` where they do not fit each other."""
+        gold, n = np.array(values["gold"], np.float64), len(values["subsets"])
+        scores = {str(k): np.array(v, np.float64) for k, v in values["scores"].items()}
+        lengths = {len(one) for one in scores.values()}
+        if len(gold) not in (0, n) or lengths - {n if len(gold) else 2 * n}:
+            raise ValueError(f"{values['id']}: scores of other rows")
+        return cls(
+            str(values["id"]),
+            str(values["fingerprint"]),
+            tuple(map(Metric, values["metrics"])),
+            gold,
+            tuple(map(str, values["subsets"])),
+            scores,
+            {str(model): tuple(map(int, rows)) for model, rows in values["overlap"].items()},
+            str(values["source"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The results of models on sets.
+
+    Attributes:
+        sets: The sets with the scores of each model, without texts.
+        notes: Remarks that a reader of the figures needs.
+        seed: Seed of the resamples.
+        resamples: Number of resamples behind each interval.
+    """
+
+    sets: tuple[ScoredSet, ...]
+    notes: tuple[str, ...]
+    seed: int
+    resamples: int
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models."""
+        return list(dict.fromkeys(model for one in self.sets for model in one.scores))
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """The figures of each set and model: all rows, mean over subsets, each subset."""
+        return tuple(
+            figure
+            for one in self.sets
+            for model in one.scores
+            for figure in one.figures(model, self.seed, self.resamples)
+        )
+
+    def find(self, model: str, set: str, metric: str | None = None, subset: str = ALL) -> Estimate:
+        """Return one figure.
+
+        Args:
+            model: Name of the model.
+            set: Name of the set, with or without its split.
+            metric: Name of the metric; by default the set's usual one.
+            subset: `all`, `mean`, the name of a subset, or `no overlap`.
+
+        Raises:
+            InputError: There is no such figure.
+        """
+        for one in self.figures:
+            named = set in (one.set, one.set.rpartition(":")[0]) and metric in (None, one.metric)
+            if named and (one.model, one.subset) == (model, subset):
+                return one.estimate
+        raise InputError(f"no figure of {model} on {set} ({subset}, {metric or 'any metric'})")
+
+    def compare(self, *, against: str | None = None, mean_of: Sequence[str] = ()) -> "Comparison":
+        """Compare the models in pairs, on every set that both have.
+
+        Args:
+            against: Compare all other models with this one; by default all models in pairs.
+            mean_of: Two or more sets, such as `sts12`: compare the means over them too.
+
+        Raises:
+            InputError: There is one model only, `against` or a set of `mean_of` is not there, or
+                no two models share a set.
+        """
+        models = self.models
+        if against is not None and against not in models:
+            raise InputError(f"{against}: no such model. Expected one of {', '.join(models)}")
+        pairs = list(combinations(models, 2))
+        if against is not None:
+            pairs = [(model, against) for model in models if model != against]
+        groups = [(one.id, [one], one.metrics) for one in self.sets]
+        means: list[Figure] = []
+        if mean_of:
+            label, chosen, metric = self._mean_of(mean_of)
+            groups.append((label, chosen, (metric,)))
+            for model in models:
+                if all(model in one.scores for one in chosen):
+                    samples = [one.sample([model], metric, self.seed) for one in chosen]
+                    mean = estimate(samples, self.resamples)
+                    means.append(Figure(model, label, ALL, metric.value, mean))
+        differences = [
+            Difference(
+                *pair, label, metric.value,
+                estimate([one.sample(pair, metric, self.seed) for one in sets], self.resamples),
+            )
+            for pair in pairs
+            for label, sets, metrics in groups
+            if all(model in one.scores for one in sets for model in pair)
+            for metric in metrics
+        ]  # fmt: skip
+        if not differences:
+            raise InputError(f"{', '.join(models)}: expected two models that share a set")
+        return Comparison(tuple(differences), tuple(means))
+
+    def _mean_of(self, names: Sequence[str]) -> tuple[str, list[ScoredSet], Metric]:
+        """Return a label of some sets, the sets, and the usual metric that they share."""
+        label, chosen = f"mean of {', '.join(names)}", []
+        for name in names:
+            named = [one for one in self.sets if name in (one.id, one.id.rpartition(":")[0])]
+            if len(named) != 1:
+                there = ", ".join(one.id for one in self.sets)
+                problem = "several splits" if named else "no such set"
+                raise InputError(f"{name}: {problem} in these results. Choose among {there}")
+            chosen += named
+        shared = [m for m in chosen[0].metrics if all(m in one.metrics for one in chosen)]
+        if len({one.id for one in chosen}) < 2 or not shared:
+            raise InputError(f"{label}: expected two different sets or more with a common metric")
+        return label, chosen, shared[0]
+
+    def text(self, *, against: str | None = None, subsets: bool = False) -> str:
+        """Return the figures as tables of at most 80 columns, with the notes.
+
+        Args:
+            against: Model that the others are compared with; by default the last one, which is
+                a baseline where there are baselines.
+            subsets: Add the figures of each subset.
+        """
+        against = self.models[-1] if against is None else against
+        tables = [self._table(one, against) for one in self.sets]
+        tables += [
+            _subset_table(self, one) for one in self.sets if subsets and len(set(one.subsets)) > 1
+        ]
+        remark = f"Times 100; brackets are 95 % intervals over {self.resamples:,} resamples."
+        return "\n\n".join([*tables, "\n".join(map(wrapped, [remark, *self.notes]))])
+
+    def _table(self, one: ScoredSet, against: str) -> str:
+        """Return the figures of a set: a line for each model."""
+        first, *others = one.metrics
+        compared = against in one.scores and len(one.scores) > 1
+        parts = len(set(one.subsets)) > 1
+        rows = [
+            [
+                f"{one.id} ({len(one.subsets):,} rows)", first.value,
+                *([f"minus {against}"] if compared else []),
+                *(["mean of subsets"] if parts else []), *(metric.value for metric in others),
+            ]
+        ]  # fmt: skip
+        for model in one.scores:
+            row = [model, str(self.find(model, one.id, first))]
+            if compared:
+                both = one.sample([model, against], first, self.seed)
+                row.append("" if model == against else estimate(both, self.resamples).signed)
+            more = [self.find(model, one.id, first, MEAN)] if parts else []
+            more += [self.find(model, one.id, metric) for metric in others]
+            rows.append([*row, *map(_plain, more)])
+        return table(rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {
+            "schema": SCHEMA,
+            "firth": importlib.metadata.version("firth"),
+            "seed": self.seed,
+            "resamples": self.resamples,
+            "figures": [asdict(figure) for figure in self.figures],
+            "notes": list(self.notes),
+            "sets": [one.as_dict() for one in self.sets],
+        }
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the results with all scores as one JSON file, atomically.
+
+        Args:
+            path: The file, such as `results.json`.
+            force: Replace a file that firth did not write.
+
+        Raises:
+            InputError: The file cannot be written, or is there and firth did not write it.
+        """
+        text = json.dumps(self.as_dict(), ensure_ascii=False, sort_keys=True, allow_nan=False)
+        write_file(Path(path), text + "\n", force)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Evaluation":
+        """Read a file that `save` wrote, or `results.json` of a folder.
+
+        Raises:
+            InputError: The file is missing, damaged or of another version.
+        """
+        path = Path(path) / RESULTS if Path(path).is_dir() else Path(path)
+        values = read_json(path)
+        schema = values.get("schema") if isinstance(values, dict) else None
+        if schema != SCHEMA:
+            raise InputError(
+                f"{path}: got schema {schema}; expected results of schema {SCHEMA}. Evaluate "
+                "again: firth evaluate MODEL... --task NAME... --out FILE"
+            )
+        try:
+            sets = tuple(ScoredSet.from_dict(one) for one in values["sets"])
+            notes = tuple(map(str, values["notes"]))
+            return cls(sets, notes, int(values["seed"]), int(values["resamples"]))
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InputError(f"{path}: the results are damaged ({error!r})") from error
+
+
+def _subset_table(evaluation: Evaluation, one: ScoredSet) -> str:
+    """Return the usual metric of each subset: a column for each model."""
+    metric = one.metrics[0]
+    rows = [[f"{one.id}, {metric}", *one.scores]]
+    for subset in rows_by_subset(one.subsets):
+        found = [evaluation.find(model, one.id, metric, subset) for model in one.scores]
+        rows.append([subset, *map(_plain, found)])
+    return table(rows)
+
+
+def _plain(one: Estimate) -> str:
+    return "-" if one.value is None else f"{one.value:.1f}"
+
+
+def evaluate(
+    scorers: Mapping[str, PairScorer],
+    tasks: Sequence[str],
+    data_dir: str | Path | None = None,
+    *,
+    baselines: Sequence[str] = ("tfidf", "ngrams"),
+    exclude_overlap: Sequence[str] = (),
+    sample: int | None = None,
+    learned_from: Mapping[str, Run] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 13,
+) -> Evaluation:
+    """Score every pair of some sets with models, and compare with the human scores.
+
+    Args:
+        scorers: Name of each model, and the model.
+        tasks: Sets, as `firth.evaluate.sets.load_set` names them, or files; or `all`.
+        data_dir: Folder with the evaluation sets.
+        baselines: Plain baselines to add, with word counts of each set; `()` adds none.
+        exclude_overlap: Sets whose rows are left out of all sets, such as `sts-b:dev`.
+        sample: Random rows of each set, at least 2; by default all rows.
+        learned_from: Runs that models learned from, by the model's name. Rows of which a text is
+            in the run's corpus are counted, and the figures without them are added.
+        resamples: Number of resamples behind each interval.
+        seed: Seed of random rows and resamples.
+
+    Raises:
+        InputError: A set cannot be loaded, or a model does not give one number for each pair.
+        MissingStageError: A run of `learned_from` has no corpus.
+    """
+    runs = dict(learned_from or {})
+    if missing := runs.keys() - scorers.keys():
+        raise InputError(f"learned_from: got {', '.join(missing)}, which are not models")
+    sets = load_sets(tasks, data_dir, exclude_overlap=exclude_overlap, sample=sample, seed=seed)
+    language = next((run.settings.corpus.language for run in runs.values()), "en")
+    every = dict(scorers)
+    for name in baselines:
+        every.setdefault(PREFIX + name, open_baseline(name, language=language))
+    if not every:
+        raise InputError("got no model to evaluate; expected at least one")
+    scores: dict[str, dict[str, Floats]] = {data.id: {} for data in sets}
+    for data, name in progress([(data, name) for data in sets for name in every], "Evaluating"):
+        scores[data.id][name] = _scores(every[name], name, data)
+    notes = [f"{data.id}: {note}" for data in sets for note in data.notes]
+    overlap: dict[str, dict[str, tuple[int, ...]]] = {data.id: {} for data in sets}
+    for name, run in runs.items():
+        for one in find_overlap(sets, run):
+            if one.rows:
+                overlap[one.set][name] = one.rows
+                notes.append(f"{name}: {one}")
+    scored = tuple(ScoredSet.of(data, scores[data.id], overlap[data.id]) for data in sets)
+    results = Evaluation(scored, (), seed, resamples)
+    notes += [
+        f"{one.model} on {one.set} ({one.subset}), {one.metric}: {shown}"
+        for one in results.figures
+        if (shown := one.estimate.reason or (one.subset == NO_OVERLAP and str(one.estimate)))
+    ]
+    return replace(results, notes=tuple(notes))
+
+
+def _scores(scorer: PairScorer, name: str, data: EvaluationSet) -> Floats:
+    pairs = data.pairs
+    scores = np.asarray(scorer.similarities(pairs), dtype=np.float64)
+    if scores.shape != (len(pairs),):
+        raise InputError(
+            f"{name}: got similarities of shape {scores.shape} for {len(pairs):,} pairs of "
+            f"{data.id}; expected one number for each pair"
+        )
+    return scores
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Differences of models in pairs, and the mean of each model over some sets."""
+
+    differences: tuple[Difference, ...]
+    means: tuple[Figure, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The means and differences, one line each, wrapped at 80 columns."""
+        means = [f"{one.set} {one.metric}: {one.model} {one.estimate}" for one in self.means]
+        return "\n".join(map(wrapped, [*means, *map(str, self.differences)]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)
+
+
+def compare_results(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    against: str | None = None,
+    mean_of: Sequence[str] = (),
+) -> Comparison:
+    """Compare the models of saved results in pairs, by a paired bootstrap of the same rows.
+
+    A model name that means different scores in two files is followed by the file's name.
+
+    Args:
+        paths: Files that `Evaluation.save` wrote, or folders with such a `results.json`.
+        against: Compare all other models with this one; by default all models in pairs.
+        mean_of: Two or more sets, such as `sts12`: compare the means over them too.
+
+    Raises:
+        InputError: A file cannot be used, two files have different rows of one set, or as
+            `Evaluation.compare`.
+    """
+    paths = [paths] if isinstance(paths, str | Path) else list(paths)
+    loaded = [Evaluation.load(path) for path in paths]
+    if not loaded:
+        raise InputError("got no results to compare; expected files or folders")
+    sets: dict[str, ScoredSet] = {}
+    for path, evaluation in zip(paths, loaded, strict=True):
+        clashes = set()
+        for one in evaluation.sets:
+            known = sets.setdefault(one.id, replace(one, scores={}))
+            if known.fingerprint != one.fingerprint:
+                raise InputError(
+                    f"{path}: {one.id} has other rows than in {paths[0]}. Evaluate all models on "
+                    "the same files, and leave out the same rows"
+                )
+            clashes |= {
+                model
+                for model in known.scores.keys() & one.scores.keys()
+                if not np.array_equal(known.scores[model], one.scores[model], equal_nan=True)
+            }
+        for one in evaluation.sets:
+            named = {f"{m} ({path})" if m in clashes else m: s for m, s in one.scores.items()}
+            sets[one.id] = replace(one, scores={**sets[one.id].scores, **named})
+    merged = Evaluation(tuple(sets.values()), (), loaded[0].seed, loaded[0].resamples)
+    return merged.compare(against=against, mean_of=mean_of)

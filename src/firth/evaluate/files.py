@@ -1,0 +1,387 @@
+"""Pairs and triplets in files: scored, labelled or plain; every row is checked.
+
+A file is CSV, tab-separated text without quoting, or JSON Lines. All its problems are reported
+together with their lines, and no row is skipped silently.
+"""
+
+import csv
+import gzip
+import io
+import json
+import math
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+
+from firth.run.errors import InputError
+
+NLI = ("entailment", "neutral", "contradiction")
+"""The labels of natural language inference, in the order in which SNLI numbers them."""
+_SIMILAR = (
+    "1", "true", "yes", "entailment", "duplicate", "paraphrase", "equivalent", "similar", "same",
+    "match",
+)  # fmt: skip
+_UNLABELLED = ("-", "-1")
+"""Labels of SNLI and GLUE for rows without a label."""
+_SHOWN = 20
+_SPLITS = {"validation": "dev", "valid": "dev", "val": "dev"}
+
+
+class Content(StrEnum):
+    """What the rows of a file are."""
+
+    TRIPLETS = "triplets"
+    """An anchor, a text similar to it, and a text that is less similar."""
+    SCORED = "scored pairs"
+    """Two texts and a number that is higher for more similar texts."""
+    LABELLED = "labelled pairs"
+    """Two texts and one of a few words or whole numbers."""
+    PAIRS = "pairs"
+    """Two texts that belong together."""
+
+
+COLUMNS: Mapping[Content, tuple[str, ...]] = {
+    Content.TRIPLETS: ("anchor", "positive", "negative"),
+    Content.SCORED: ("sentence1", "sentence2", "score"),
+    Content.LABELLED: ("sentence1", "sentence2", "label"),
+    Content.PAIRS: ("sentence1", "sentence2"),
+}
+"""Columns of each content. A file has the first content of which it has all columns."""
+_OPTIONAL = ("split", "subset")
+_USUAL = {
+    "sentence1": "sentence1 text1 sentencea texta s1 question1 premise anchor query question first",
+    "sentence2": "sentence2 text2 sentenceb textb s2 question2 hypothesis positive passage answer "
+    "second",
+    "score": "score similarity similarityscore relatedness relatednessscore goldscore gold rating",
+    "label": "label goldlabel entailmentlabel class isduplicate",
+    "anchor": "anchor query",
+    "positive": "positive pos",
+    "negative": "negative neg",
+    "split": "split",
+    "subset": "subtask subset group topic domain",
+}
+"""Usual names of each column, in lower case without blanks and signs; the first counts."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a file or of an evaluation set.
+
+    Attributes:
+        texts: Two texts; or anchor, positive and negative.
+        score: Human score; 0 where there is none.
+        label: Label in lower case, or "".
+        split: `train`, `dev`, `test` or another name that the file gives, or "".
+        subset: Part of the set that the row belongs to, or "".
+        line: Line in the file, from 1; 0 where there is none.
+    """
+
+    texts: tuple[str, ...]
+    score: float = 0.0
+    label: str = ""
+    split: str = ""
+    subset: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class PairFile:
+    """The rows of a file.
+
+    Attributes:
+        path: The file.
+        content: What the rows are.
+        rows: All rows, in the order of the file.
+        columns: Name in the file of each column that was read.
+        unlabelled: Number of rows left out because their label is `-` or `-1`, which SNLI and GLUE
+            give to rows without a label.
+    """
+
+    path: Path
+    content: Content
+    rows: tuple[Row, ...]
+    columns: Mapping[str, str]
+    unlabelled: int = 0
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The distinct labels, sorted; labels of inference in SNLI's order."""
+        distinct = {row.label for row in self.rows} - {""}
+        return NLI if distinct == set(NLI) else tuple(sorted(distinct))
+
+    @cached_property
+    def similar_label(self) -> str | None:
+        """The label of similar texts (`similar_label`), or None."""
+        return similar_label(self.labels)
+
+
+def similar_label(labels: Collection[str]) -> str | None:
+    """Return the label, of two labels or of inference, that says that two texts are similar.
+
+    Of `not_X` and `X` it is `X`. It is None where no label says so.
+
+    Args:
+        labels: Labels in lower case.
+
+    Example:
+        >>> similar_label(["0", "1"]), similar_label(NLI), similar_label(["cow", "ship"])
+        ('1', 'entailment', None)
+    """
+    if set(labels) != set(NLI) and len(set(labels)) != 2:
+        return None
+    for label in labels:
+        if not {f"not_{label}", f"not {label}"}.isdisjoint(labels):
+            return label
+    return next((label for label in _SIMILAR if label in labels), None)
+
+
+def read_pair_file(
+    path: str | Path,
+    columns: Mapping[str, str] | None = None,
+    content: Content | None = None,
+) -> PairFile:
+    """Read a file of pairs or triplets.
+
+    The extension gives the format: `.csv`, `.jsonl`, else tab-separated; `.gz` may follow. The
+    first line names the columns; in JSON Lines, the keys of each object do.
+
+    Args:
+        path: The file.
+        columns: Names in the file of columns that do not have usual names. The keys are
+            `sentence1`, `sentence2`, `score`, `label`, `anchor`, `positive`, `negative`, `split`
+            and `subset`.
+        content: The content that is needed; by default the file decides.
+
+    Raises:
+        InputError: The file cannot be read, a needed column is missing, there are no rows, or
+            rows are broken. The message names up to 20 broken rows.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "mine.csv"
+        >>> _ = path.write_text("text_a,text_b,score\\nA ship sailed.,The ship left.,4.5\\n")
+        >>> read_pair_file(path).rows[0].score
+        4.5
+    """
+    path, given = Path(path), dict(columns or {})
+    if unknown := [name for name in given if name not in _USUAL]:
+        raise InputError(
+            f"columns: no column is called {', '.join(unknown)}. Expected some of "
+            f"{', '.join(_USUAL)}"
+        )
+    table = read_table(path)
+    if missing := [name for name in given.values() if name not in table.header]:
+        raise InputError(
+            f"{path}, line 1: no column {', '.join(missing)}. Got: {listed(table.header)}"
+        )
+    names = {name: called for name in _USUAL if (called := _called(name, table.header, given))}
+    scores = {cells.get(names.get("score", ""), "").lower() for _, cells in table.records}
+    if "label" not in names and scores and scores <= {*NLI, *_UNLABELLED}:
+        names["label"] = names.pop("score")  # labels of inference in a column `score`
+    kind = _content(path, table.header, names, given, content)
+    used = {name: names[name] for name in (*COLUMNS[kind], *_OPTIONAL) if name in names}
+    problems, rows = Problems(path), []
+    for line, cells in table.records:
+        try:
+            rows.append(_row({name: cells.get(used[name], "") for name in used}, kind, line))
+        except ValueError as error:
+            problems.add(line, str(error))
+    problems.check()
+    if not rows:
+        raise InputError(f"{path}: the file has no rows; expected {kind}")
+    kept = [row for row in rows if row.label not in _UNLABELLED]
+    if len({row.label for row in kept}) < 2:  # the labels are -1 and 1
+        kept = rows
+    return PairFile(path, kind, tuple(kept), used, len(rows) - len(kept))
+
+
+# Columns.
+
+
+def _called(name: str, header: Sequence[str], given: Mapping[str, str]) -> str | None:
+    """Return the column of a file that is `name`: the given one, or the first usual one."""
+    if name in given:
+        return given[name]
+    free = [column for column in header if column not in given.values()]
+    plain = {"".join(filter(str.isalnum, column.lower())): column for column in reversed(free)}
+    return next((plain[usual] for usual in _USUAL[name].split() if usual in plain), None)
+
+
+def _content(
+    path: Path,
+    header: Sequence[str],
+    names: Collection[str],
+    given: Mapping[str, str],
+    content: Content | None,
+) -> Content:
+    wanted = [content] if content else list(COLUMNS)
+    named = set(given) - set(_OPTIONAL)
+    for one in wanted:
+        if named <= set(COLUMNS[one]) and all(name in names for name in COLUMNS[one]):
+            return one
+    expected = "; or ".join(f"{', '.join(COLUMNS[one])} ({one})" for one in wanted)
+    raise InputError(
+        f"{path}, line 1: got the columns {listed(header)}. Expected {expected}. Rename "
+        "them in the file"
+    )
+
+
+def _row(record: Mapping[str, str], content: Content, line: int) -> Row:
+    """Return the row of named cells; raise `ValueError` with its problem."""
+    names = [name for name in COLUMNS[content] if name not in ("score", "label")]
+    if empty := [name for name in names if not record[name].strip()]:
+        raise ValueError(f"no text in {', '.join(empty)}")
+    texts = tuple(record[name] for name in names)
+    score, label = 0.0, ""
+    if content is Content.SCORED:
+        score = parse_score(record["score"])
+    elif content is Content.LABELLED:
+        label = record["label"].strip().lower().removesuffix(".0")
+        if not label:
+            raise ValueError("the label is empty")
+    elif content is Content.TRIPLETS and texts[1] == texts[2]:
+        raise ValueError("positive and negative are the same text")
+    split = record.get("split", "").strip().lower()
+    subset = record.get("subset", "").strip()
+    return Row(texts, score, label, _SPLITS.get(split, split), subset, line)
+
+
+def parse_score(cell: str) -> float:
+    """Return the number in a cell; raise `ValueError` where it is not a finite number."""
+    try:
+        score = float(cell)
+    except ValueError:
+        raise ValueError(f"score {cell!r:.60} is not a number") from None
+    if not math.isfinite(score):
+        raise ValueError(f"score {cell} is not a finite number")
+    return score
+
+
+# Tables.
+
+
+@dataclass
+class Problems:
+    """The problems of one file, collected to be raised together."""
+
+    path: Path
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, line: int, problem: str) -> None:
+        """Add a problem of a line, counted from 1."""
+        self.lines.append(f"line {line}: {problem}")
+
+    def check(self) -> None:
+        """Raise `InputError` with the problems added so far; it names up to 20 of them."""
+        if not self.lines:
+            return
+        more = len(self.lines) - _SHOWN
+        shown = [f"  - {problem}" for problem in self.lines[:_SHOWN]]
+        shown += [f"  - and {more:,} more"] if more > 0 else []
+        count = "1 problem" if len(self.lines) == 1 else f"{len(self.lines):,} problems"
+        raise InputError("\n".join([f"{self.path}: {count}:", *shown]))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a header: names of the columns, and line and named cells of each record."""
+
+    header: list[str]
+    records: list[tuple[int, dict[str, str]]]
+
+
+def read_table(path: Path) -> Table:
+    """Read a CSV, tab-separated or JSON Lines file, all of it.
+
+    Blank lines, a byte order mark and CRLF are accepted. Cells are kept as they are.
+
+    Raises:
+        InputError: The file cannot be read, is not UTF-8, has no header, or has lines with too few
+            or too many cells.
+    """
+    text = read_text(path)
+    suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix
+    if suffix in (".jsonl", ".ndjson", ".json"):
+        return _json_table(path, text)
+    kept = [(n, row) for n, row in _split(path, text, commas=suffix == ".csv") if any(row)]
+    if not kept:
+        raise InputError(f"{path}: the file is empty; expected a line of column names")
+    problems, header = Problems(path), [name.strip() for name in kept[0][1]]
+    if len(set(header)) < len(header):
+        problems.add(kept[0][0], f"a column name occurs twice: {listed(header)}")
+    for number, cells in kept[1:]:
+        if len(cells) != len(header):
+            problems.add(number, f"{len(cells)} cells; the header has {len(header)}")
+    problems.check()
+    return Table(header, [(n, dict(zip(header, cells, strict=True))) for n, cells in kept[1:]])
+
+
+def _split(path: Path, text: str, *, commas: bool) -> Iterator[tuple[int, list[str]]]:
+    if not commas:
+        for number, line in enumerate(text.split("\n"), start=1):
+            yield number, line.removesuffix("\r").split("\t")
+        return
+    # The ends of lines stay as they are, so that a quoted cell may hold them.
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for cells in reader:
+            yield reader.line_num, cells
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num}: not CSV ({error})") from error
+
+
+def _json_table(path: Path, text: str) -> Table:
+    problems, records = Problems(path), list[tuple[int, dict[str, str]]]()
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+            if not isinstance(value, dict):
+                raise ValueError("not an object")
+            records.append((number, dict(_cells(value))))
+        except (ValueError, RecursionError) as error:
+            problems.add(number, f"not a JSON object of texts and numbers ({error})")
+    problems.check()
+    return Table(list(dict.fromkeys(name for _, cells in records for name in cells)), records)
+
+
+def _cells(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield texts and numbers as a table would hold them; other values are not cells."""
+    for name, value in values.items():
+        if isinstance(value, bool):
+            yield name, str(value).lower()
+        elif value is None or isinstance(value, str | int | float):
+            yield name, "" if value is None else str(value)
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a UTF-8 file without its byte order mark; `.gz` is unpacked.
+
+    Raises:
+        InputError: There is no such file, or it cannot be read.
+    """
+    if path.exists() and not path.is_file():  # reading a pipe would block
+        raise InputError(f"{path}: expected a file")
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: cannot be unpacked ({error})") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}, line {line}: not UTF-8 (byte {error.start} of the file). Save it as UTF-8"
+        ) from error
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names for a message, shortened where there are many or long ones."""
+    few = [name if len(name) <= 60 else f"{name[:60]}..." for name in names[:_SHOWN]]
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(few) + more
