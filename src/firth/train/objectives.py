@@ -97,6 +97,7 @@ class SimilarityMatrix:
         self, student: VectorStudent, teacher: Teacher, batch: int, micro_batches: int, seed: int
     ) -> None:
         self._student, self._teacher, self._parts = student, teacher, micro_batches
+        self.teacher = teacher.name
         numbers = teacher.parts()
         self._held = {
             split: _HeldOut.of(teacher, numbers[split], derive_seed(seed, split))
@@ -337,6 +338,7 @@ class PairLabels:
         seed: int,
     ) -> None:
         self._student, self._parts = student, micro_batches
+        self.teacher = "the scores of pairs"
         self._train = read_pairs(folder, "train")
         self._held = {split: read_pairs(folder, split) for split in HELD_OUT}
         scale = (

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -26,13 +27,19 @@ from transformers import (
 )
 
 from firth.corpus.tokenizer import open_tokenizer
+from firth.encoders.folder import PretrainedFiles
+from firth.encoders.transformer import open_sentence_transformer
+from firth.run.console import quiet_libraries
 from firth.run.errors import InputError
-from firth.run.files import write_atomically, write_text
+from firth.run.files import read_json, write_atomically, write_text
+from firth.run.outputs import write_folder
 from firth.run.run import Run
 from firth.run.settings import DistillSettings
+from firth.run.stage import Fill
 from firth.text.arrays import Floats, Singles
 from firth.text.pairs import CosineScorer, TextPair
 
+REPORT = "report.json"
 _BATCH = 128
 _HEAD = 32
 """Dimensions of an attention head of a Transformer from scratch."""
@@ -48,6 +55,8 @@ _SHARED = (
 class BiEncoder:
     """A sentence-transformers model that learns."""
 
+    name = "student"
+
     def __init__(self, module: SentenceTransformer) -> None:
         self.module = module
 
@@ -60,12 +69,13 @@ class BiEncoder:
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return the cosines of n pairs, (n,)."""
-        return CosineScorer("student", self.encode).similarities(pairs)
+        return CosineScorer(self.name, self.encode).similarities(pairs)
 
     def vectors(self, texts: Sequence[str]) -> Tensor:
         """Return vectors of texts with gradients, (n, d)."""
-        features = on_device(self.module.preprocess(list(texts)), self.module.device)
-        vectors: Tensor = self.module(features)["sentence_embedding"]
+        prompt = self.module.prompts.get(self.module.default_prompt_name or "")
+        features = self.module.preprocess(list(texts), prompt=prompt or None)
+        vectors: Tensor = self.module(on_device(features, self.module.device))["sentence_embedding"]
         return vectors
 
     def scores(self, pairs: Sequence[TextPair]) -> Tensor:
@@ -76,6 +86,8 @@ class BiEncoder:
 
 class PairEncoder:
     """A cross-encoder that learns: both texts in one input, one number out (Sun et al., §5.6)."""
+
+    name = "student"
 
     def __init__(self, module: CrossEncoder) -> None:
         # Read without a sigmoid, its answers are labels.
@@ -96,9 +108,56 @@ class PairEncoder:
         return scores.view(-1)
 
 
+@dataclass(frozen=True)
+class TrainedFolder:
+    """What a training left in a folder.
+
+    Attributes:
+        path: The folder, which `SentenceTransformer(path)` opens if it holds a model.
+        report: Contents of its `report.json`.
+        reused: Whether it was there already.
+    """
+
+    path: Path
+    report: Mapping[str, Any]
+    reused: bool
+
+    @classmethod
+    def build(
+        cls,
+        encoder: str | Path,
+        out: str | Path,
+        fill: Fill,
+        settings: Mapping[str, Any],
+        force: bool,
+    ) -> Self:
+        """Fill a folder that a user named with what an encoder has learned (`write_folder`)."""
+        inputs = {"encoder": PretrainedFiles.find(str(encoder)).fingerprint}
+        with quiet_libraries():
+            open_sentence_transformer(str(encoder))  # A refused encoder ends here.
+            outcome = write_folder(
+                out, fill, command="train finetune", settings=settings, inputs=inputs, force=force
+            )
+        return cls(Path(out), read_json(Path(out) / REPORT), outcome.reused)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {"path": str(self.path), "reused": self.reused, **self.report}
+
+    def text(self) -> str:
+        """Return the report for a screen."""
+        raise NotImplementedError
+
+
 def on_device(features: Mapping[str, Any], where: torch.device) -> dict[str, Any]:
     """Return what a tokenizer made, on a device."""
     return {k: v.to(where) if isinstance(v, Tensor) else v for k, v in features.items()}
+
+
+def shown_name(model: str | Path) -> str:
+    """Return a hub name, or the last two parts of a folder's path."""
+    folder = Path(model)
+    return "/".join(folder.resolve().parts[-2:]) if folder.is_dir() else str(model)
 
 
 def is_static(model: SentenceTransformer) -> bool:
@@ -202,6 +261,25 @@ def mean_pooled(folder: Path) -> SentenceTransformer:
     return SentenceTransformer(modules=[network, pooling], device="cpu", local_files_only=True)
 
 
+def open_static(folder: Path) -> SentenceTransformer:
+    """Return the static encoder of a folder. Its vector of unknown words does not learn."""
+    model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    model[0].embedding.padding_idx = 0
+    return model
+
+
+def freeze_words(model: SentenceTransformer) -> SentenceTransformer:
+    """Return a Transformer whose word embeddings do not learn."""
+    network: Any = model[0].auto_model
+    network.get_input_embeddings().weight.requires_grad_(False)
+    return model
+
+
+def save_model(model: SentenceTransformer | CrossEncoder, folder: Path) -> None:
+    """Save a model without the card of the library."""
+    model.cpu().save_pretrained(str(folder), create_model_card=False)
+
+
 def write_network(network: Any, folder: Path) -> None:
     """Write a network of transformers and its configuration into a folder that opens as one."""
     network.config.architectures = [type(network).__name__]
@@ -212,9 +290,11 @@ def write_network(network: Any, folder: Path) -> None:
         save_file(weights, partial, metadata={"format": "pt"})
 
 
-def write_card(folder: Path, title: str, summary: str, sections: Mapping[str, str]) -> None:
+def write_card(
+    folder: Path, title: str, summary: str, sections: Mapping[str, str], cross: bool = False
+) -> None:
     """Write README.md of a model folder: what the model is, how to use it, and some sections."""
-    parts = [_FRONT, f"# {title}", summary, "## Use", _USE]
+    parts = [_FRONT, f"# {title}", summary, "## Use", _USE_CROSS if cross else _USE]
     for heading, text in sections.items():
         parts += [f"## {heading}", text]
     write_text(folder / "README.md", "\n\n".join(parts) + "\n")
@@ -244,4 +324,11 @@ from sentence_transformers import SentenceTransformer
 model = SentenceTransformer("path/to/this/folder")
 vectors = model.encode(["The judge praised the witness.", "The court thanked him."])
 print(model.similarity(vectors, vectors))
+```"""
+_USE_CROSS = """\
+```python
+from sentence_transformers import CrossEncoder
+
+model = CrossEncoder("path/to/this/folder")
+print(model.predict([("The judge praised the witness.", "The court thanked him.")]))
 ```"""
