@@ -1,0 +1,417 @@
+"""From documents to a model: the stages of a run in order, and what is said of the result."""
+
+import resource
+import shlex
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+from firth.corpus import build as corpus_build
+from firth.corpus.build import CorpusSummary
+from firth.corpus.corpus import Corpus
+from firth.corpus.tokenizer import TOKENIZER, build_tokenizer
+from firth.encoders.folder import ModelKind, PretrainedFiles, find_model
+from firth.encoders.pretrained import PRETRAINED, Tune, build_pretrained
+from firth.encoders.static import ENCODER, StaticEncoder, build_static
+from firth.encoders.words import WORDS, WordSpace, build_words
+from firth.evaluation.baselines import open_baseline
+from firth.evaluation.compare import Comparison, compare_models
+from firth.evaluation.questions import QUESTIONS, QuestionType, build_questions
+from firth.run.console import note, plural, silenced, table, wrapped
+from firth.run.errors import ConfigError, FirthError, InputError
+from firth.run.executor import Executor, Local
+from firth.run.run import Run
+from firth.run.stage import Outcome, Stage
+from firth.scorer.blend import BLEND, Blend, build_blend
+from firth.scorer.contexts import CONTEXTS, build_contexts
+from firth.scorer.scorer import Scorer
+from firth.search.calibration import CALIBRATION, Calibration, build_calibration
+from firth.search.index import INDEX, build_added, build_index
+from firth.text.pairs import CosineScorer, PairScorer
+
+FALSE_MATCH_RATE = 0.01
+"""Share of random pairs that reach the threshold which a summary names."""
+_EXAMPLE_WORDS, _EXAMPLE_CHARACTERS = (6, 14), 70
+_PROBE_WORDS = 100_000
+_SEEN = 20_000
+
+
+def build_encoder(run: Run) -> Outcome:
+    """Write the static encoder of a run: learned word vectors and character n-grams."""
+    settings = ["corpus", "distill", "scorer", "seed"]
+    inputs = {"corpus": Corpus.open(run).digest}
+    reads = [TOKENIZER, WORDS, BLEND]
+    return run.build(ENCODER, _fill_encoder, reads=reads, settings=settings, inputs=inputs)
+
+
+def _fill_encoder(run: Run, workspace: Path) -> Mapping[str, Any]:
+    blend = Blend.of(run)
+    space = blend.known(WordSpace.load(run.folder(WORDS)))
+    return build_static(run, space, blend.spelling_weight, workspace)
+
+
+def stages(run: Run, executor: Executor) -> Mapping[Stage, Callable[[], Outcome | None]]:
+    """Return the stages of a run in the order in which they are built, and what builds each."""
+    return {
+        TOKENIZER: lambda: build_tokenizer(run),
+        WORDS: lambda: build_words(run),
+        QUESTIONS: lambda: build_questions(run),
+        PRETRAINED: lambda: build_pretrained(run, _tuning(run)),
+        BLEND: lambda: build_blend(run),
+        CONTEXTS: lambda: build_contexts(run),
+        ENCODER: lambda: build_encoder(run),
+        INDEX: lambda: build_index(run, executor),
+        CALIBRATION: lambda: build_calibration(run),
+    }
+
+
+def _tuning(run: Run) -> Tune | None:
+    """Return what tunes the pretrained encoder: a language model is no encoder before that."""
+    name = run.settings.encoder.model
+    if name is None or find_model(name).kind is not ModelKind.CAUSAL_LM:
+        return None
+    from firth.train.adapt import tune_language_model
+
+    return tune_language_model
+
+
+@dataclass(frozen=True)
+class Built:
+    """A run that is up to date, and what is worth knowing about it.
+
+    Attributes:
+        run: The run.
+        corpus: Counts of what was read.
+        stages: Name of each stage → whether this call built it.
+        seconds: Wall time of the call.
+        comparison: The scorer and the encoder next to n-grams of stems, on held-out documents; None
+            where these give no questions.
+        threshold: Cosine that one random pair in a hundred reaches; None without a calibration.
+        examples: Two consecutive sentences of the corpus, or none.
+    """
+
+    run: Run
+    corpus: CorpusSummary
+    stages: Mapping[str, bool]
+    seconds: float
+    comparison: Comparison | None
+    threshold: float | None
+    examples: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, with suggested commands."""
+        return {
+            "run": str(self.run.path),
+            "corpus": self.corpus.as_dict(),
+            "stages": dict(self.stages),
+            "seconds": round(self.seconds, 2),
+            "comparison": self.comparison and self.comparison.as_dict(),
+            "threshold": self.threshold,
+            "next": list(self.commands()),
+        }
+
+    def commands(self) -> tuple[str, ...]:
+        """Return commands to run next, with sentences of the corpus."""
+        run = f"--run {shlex.quote(str(self.run.path))}"
+        commands = [f"firth duplicates {run}", f"firth report {run}"]
+        if self.examples:
+            one, two = map(shlex.quote, self.examples)
+            commands[:0] = [f"firth search {one} {run}", f"firth explain {one} {two} {run}"]
+        return tuple(commands)
+
+    def text(self) -> str:
+        """Return all of it in sentences."""
+        lines = [self.corpus.text()]
+        done = [name for name, is_new in self.stages.items() if is_new]
+        if done:
+            lines.append(f"Built in {self.seconds:,.0f} s: {', '.join(done)}.")
+        else:
+            lines.append("Everything was up to date.")
+        lines.append(f"Check: {verdict(self.comparison)}")
+        if self.threshold is not None:
+            lines.append(
+                f"Scores: {FALSE_MATCH_RATE:.0%} of random sentence pairs have a cosine of "
+                f"{self.threshold:.2f} or more."
+            )
+        folder = str(self.run.path / ENCODER.name)
+        lines.append(f"Encoder: SentenceTransformer({folder!r}) opens it.")
+        return "\n".join([*map(wrapped, lines), "", "Next:", *(f"  {c}" for c in self.commands())])
+
+
+def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None = None) -> Built:
+    """Read documents and build every stage that is missing or out of date.
+
+    Args:
+        run: The run, with the settings that are asked for. It need not exist.
+        documents: As `firth.build` takes them. None reads the inputs of the settings again, or
+            keeps the documents that the run has.
+        executor: Runs the shards of stages.
+
+    Raises:
+        ConfigError: The settings name something that does not exist; nothing was built.
+        InputError: The documents cannot be read, or another process builds this run.
+    """
+    check_settings(run)
+    executor, start = executor or Local(), perf_counter()
+    with run.locked():
+        corpus = corpus_build.build_corpus(run, documents, executor)
+        run = Run.open(run.path).changed(run.settings.model_dump(exclude={"corpus": {"inputs"}}))
+        built = {}
+        for stage, build in stages(run, executor).items():
+            began = perf_counter()
+            outcome = build()
+            if outcome is None:
+                continue
+            built[stage.name] = not outcome.reused
+            if not outcome.reused:
+                note(f"{stage.name}: built in {perf_counter() - began:.1f} s")
+        build_added(run, executor)
+    return Built(
+        run=run,
+        corpus=corpus,
+        stages=built,
+        seconds=perf_counter() - start,
+        comparison=compare_with_baseline(run),
+        threshold=_threshold(run),
+        examples=examples(Corpus.open(run)),
+    )
+
+
+def check_settings(run: Run) -> None:
+    """Look at everything that the settings name outside the run, before any work starts.
+
+    Raises:
+        ConfigError: With every model that cannot be used.
+    """
+    problems = []
+    for name, model in (
+        ("encoder.model", run.settings.encoder.model),
+        ("search.encoder", run.settings.search.encoder),
+    ):
+        if model is not None:
+            try:
+                PretrainedFiles.find(model)
+            except FirthError as error:
+                problems.append(f"{name}: {error}")
+    if problems:
+        raise ConfigError(str(run.path), problems)
+
+
+def add_documents(run: Run, documents: Any) -> CorpusSummary:
+    """Add documents to a run, or replace those with the same id, and index them."""
+    with run.locked():
+        summary = corpus_build.add_documents(run, documents)
+        if run.has(INDEX):
+            build_added(run)
+    return summary
+
+
+def remove_documents(run: Run, ids: list[str]) -> CorpusSummary:
+    """Remove documents from a run; their vectors are skipped from now on."""
+    with run.locked():
+        return corpus_build.remove_documents(run, ids)
+
+
+def compare_with_baseline(run: Run) -> Comparison | None:
+    """Compare the scorer and the encoder of a run with n-grams of stems, without labels."""
+    if not sum(run.manifest(QUESTIONS).summary.get("questions", {}).values()):
+        return None
+    encoder = StaticEncoder.open(run.folder(ENCODER))
+    scorers: dict[str, PairScorer] = {
+        "n-grams": open_baseline("ngrams", run),
+        "scorer": Scorer.open(run),
+        "encoder": CosineScorer("encoder", encoder.encode),
+    }
+    with suppress(InputError), silenced():
+        return compare_models(scorers, run)
+    return None
+
+
+def verdict(comparison: Comparison | None) -> str:
+    """Say in a sentence or two how the scorer of a run does on held-out documents."""
+    kind = QuestionType.NEXT.value
+    if comparison is None or kind not in comparison.questions:
+        return (
+            "the held-out documents give no questions, so the quality is not measured. Add more "
+            "and longer documents."
+        )
+    asked = (
+        f"{plural(comparison.questions[kind], 'question')} about "
+        f"{plural(comparison.documents[kind], 'held-out document')} (which sentence follows? "
+        "chance 50)"
+    )
+    values = {name: one[kind] for name, one in comparison.accuracies.items()}
+    if any(value.value is None for value in values.values()):
+        return f"{asked}: too few for a figure. Add documents for an answer."
+    figures = ", ".join(f"{name} {value}" for name, value in values.items())
+    gain = comparison.differences["scorer"][kind]
+    if gain.low is None or gain.low <= 0 <= (gain.high or 0):
+        return f"{asked}: {figures}. No significant difference; add documents or --encoder NAME."
+    if gain.low > 0:
+        return f"{asked}: {figures}. The scorer learned from the text."
+    return (
+        f"{asked}: {figures}. N-grams of stems do better here: use a pretrained encoder "
+        "(firth build --encoder NAME)."
+    )
+
+
+def examples(corpus: Corpus) -> tuple[str, ...]:
+    """Return two consecutive sentences of moderate length, from the middle of the corpus."""
+    low, high = _EXAMPLE_WORDS
+    counts = corpus.word_counts[:_SEEN]
+    good = (low <= counts) & (counts <= high)
+    places = (good[:-1] & good[1:]).nonzero()[0].tolist()
+    for number in [*places[len(places) // 2 :], *places[: len(places) // 2]]:
+        both = corpus.text(number), corpus.text(number + 1)
+        # An apostrophe would need two levels of quotes in the commands.
+        short = max(map(len, both)) <= _EXAMPLE_CHARACTERS and "'" not in "".join(both)
+        same = corpus.document_of([number, number + 1])
+        if short and same[0] == same[1]:
+            return both
+    return ()
+
+
+def _threshold(run: Run) -> float | None:
+    calibration = Calibration.current(run)
+    with suppress(InputError):
+        return calibration.threshold(FALSE_MATCH_RATE) if calibration else None
+    return None
+
+
+# --- State -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a run has, and what to do next.
+
+    Attributes:
+        run: Folder of the run.
+        documents: Number of documents.
+        sentences: Number of sentences.
+        held_out: Number of documents that no model learns from.
+        stages: Name of each stage → `built`, `missing` or `older than the documents`.
+        next: Command that brings the run up to date, or "".
+    """
+
+    run: str
+    documents: int
+    sentences: int
+    held_out: int
+    stages: Mapping[str, str]
+    next: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """Return the documents, a table of the stages, and the next command."""
+        counts = (
+            f"{self.run}: {plural(self.documents, 'document')}, "
+            f"{plural(self.sentences, 'sentence')}; {self.held_out:,} documents held out"
+        )
+        rows = [["stage", "state"], *([name, state] for name, state in self.stages.items())]
+        return "\n".join([counts, "", table(rows), *([f"Next: {self.next}"] if self.next else [])])
+
+
+def status(run: Run) -> Status:
+    """Return the state of a run."""
+    whole, learn = Corpus.open(run, "all"), Corpus.open(run)
+    states = {}
+    for stage in stages(run, Local()):
+        if stage is PRETRAINED and run.settings.encoder.model is None:
+            continue
+        states[stage.name] = "missing"
+        if run.has(stage):
+            digest = run.manifest(stage).inputs.get("corpus")
+            is_new = digest in (None, learn.digest, whole.digest)
+            held_out = stage is QUESTIONS
+            states[stage.name] = "built" if is_new or held_out else "older than the documents"
+    behind = any(state != "built" for state in states.values())
+    return Status(
+        str(run.path),
+        whole.n_documents,
+        len(whole),
+        whole.n_documents - learn.n_documents,
+        states,
+        f"firth build --run {shlex.quote(str(run.path))}" if behind else "",
+    )
+
+
+def verify(run: Run) -> dict[str, list[str]]:
+    """Read every byte of a run; return each part's problems, which are none where all is well."""
+    return {"corpus": corpus_build.verify_corpus(run), **run.verify()}
+
+
+# --- Estimate ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a build would cost, by a line through a probe of the same documents.
+
+    Attributes:
+        words: Words of the whole input, estimated.
+        probe_words: Words of the probe.
+        seconds: Processor time.
+        peak_mib: Peak memory, in MiB.
+        disk_mib: Size of the run, in MiB.
+    """
+
+    words: int
+    probe_words: int
+    seconds: float
+    peak_mib: float
+    disk_mib: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """Return the prediction in a sentence."""
+        return wrapped(
+            f"A build of about {self.words:,} words takes about {self.seconds:,.0f} s of processor "
+            f"time, {self.peak_mib:,.0f} MiB of memory and {self.disk_mib:,.0f} MiB on disk. This "
+            f"is a line through builds of {self.probe_words // 2:,} and {self.probe_words:,} words."
+        )
+
+
+def estimate(run: Run, documents: Any) -> Estimate:
+    """Predict the cost of a build from two small builds of a sample of its documents.
+
+    Raises:
+        InputError: There are too few words for a probe; building is then a matter of seconds.
+    """
+    texts, words = corpus_build.sample_documents(run, documents, _PROBE_WORDS)
+    counts = [len(one.text.split()) for one in texts]
+    if sum(counts) < _PROBE_WORDS // 2 or len(texts) < 4:
+        raise InputError(
+            f"firth build --estimate needs {_PROBE_WORDS // 2:,} words in 4 documents at least; "
+            f"got {sum(counts):,} words in {plural(len(texts), 'document')}. Build them: at this "
+            "size it takes seconds"
+        )
+    sizes, costs = [], []
+    with tempfile.TemporaryDirectory(prefix="firth-estimate-") as folder, silenced():
+        for name, share in (("half", 0.5), ("whole", 1.0)):
+            some = texts[: max(2, int(share * len(texts)))]
+            probe = Run(Path(folder) / name, run.settings)
+            began = process_time()
+            bring_up_to_date(probe, some)
+            seconds = process_time() - began
+            disk = sum(p.stat().st_size for p in probe.path.rglob("*") if p.is_file()) / 2**20
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+            sizes.append(sum(counts[: len(some)]))
+            costs.append((seconds, peak, disk))
+    (low, high), factor = sizes, words - sizes[1]
+
+    def along(half: float, whole: float) -> float:
+        return max(whole, whole + (whole - half) / max(1, high - low) * factor)
+
+    predicted = [along(half, whole) for half, whole in zip(*costs, strict=True)]
+    return Estimate(words, high, *predicted)
