@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -62,7 +61,7 @@ def private_folder(parent: Path) -> Iterator[tuple[Path, int]]:
     """
     remove_leftovers(parent)
     while True:
-        folder = parent / f".firth-{secrets.token_hex(8)}"
+        folder = parent / f".firth-{os.urandom(8).hex()}"
         folder.mkdir(mode=0o700)
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW

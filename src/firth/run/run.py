@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from filelock import FileLock, Timeout
 
 from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
-from firth.run.files import write_text
+from firth.run.files import remove_leftovers, write_text
 from firth.run.settings import (
     HEADER,
     Section,
@@ -26,6 +26,7 @@ from firth.run.stage import (
     Manifest,
     Outcome,
     Stage,
+    beside,
     execute,
     finish_rename,
     is_half_renamed,
@@ -177,12 +178,15 @@ class Run:
                 firth did not write.
             DamagedError: A stage of `reads` is not as it was written.
         """
+        if self.path.is_dir():
+            remove_leftovers(self.path)
         self._settle(stage.name)
         given = {**self.inputs(*reads), **(inputs or {})}
         values = values_of(self.settings, settings)
         wanted = Manifest.wanted(stage.name, stage.version, given, values)
         final = self.path / stage.name
-        if self._is_saved() and (there := up_to_date(final, wanted)):
+        is_settled = self._is_saved() and not beside(final, "stale").exists()
+        if is_settled and (there := up_to_date(final, wanted)):
             return Outcome(there, reused=True)
         self._claim()
         with self.locked():

@@ -380,16 +380,21 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+class _Dumper(yaml.SafeDumper):
+    """Quotes a string that YAML 1.1 or 1.2 would read as something else."""
+
+
 for _tag, _pattern, _first in (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
     ("int", r"[-+]?(0|[1-9][0-9_]*)", list("-+0123456789")),
-    ("float", r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan",
+    ("float", r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan",
      list("-+.0123456789")),
 ):  # fmt: skip
-    _Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), _first
-    )
+    for _kind in (_Loader, _Dumper):
+        _kind.add_implicit_resolver(
+            f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), _first
+        )
 
 
 def read_yaml(text: str) -> Any:
@@ -443,7 +448,17 @@ def _lines(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
 
 
 def _line(path: str, value: Any) -> str:
-    text = yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=sys.maxsize)
+    """Return a setting as a line of YAML."""
+    for is_unicode in (True, False):  # The library does not escape every odd character.
+        text = yaml.dump(
+            [value],
+            Dumper=_Dumper,
+            default_flow_style=True,
+            allow_unicode=is_unicode,
+            width=sys.maxsize,
+        )
+        if read_yaml(text) == [value]:
+            break
     return f"{path}: {text.strip()[1:-1]}"
 
 
@@ -460,11 +475,11 @@ def _meant(path: Sequence[str], root: type[Section], before: Sequence[str]) -> s
     """Return a suggestion of settings with names like an unknown one, in its section or others."""
     *section, name = path
     known = [(*before, *one) for one in _paths(root)]
-    near = [one[-1] for one in known if [*one[:-1]] == [*before, *section]]
-    likely = [".".join([*before, *section, one]) for one in get_close_matches(name, near)]
+    beside = [one[-1] for one in known if [*one[:-1]] == [*before, *section]]
+    likely = [".".join([*before, *section, one]) for one in get_close_matches(name, beside)]
     if not likely:
-        elsewhere = get_close_matches(name, {one[-1] for one in known})
-        likely = [".".join(one) for one in known if one[-1] in elsewhere]
+        elsewhere = get_close_matches(name, sorted({one[-1] for one in known}))
+        likely = [".".join(one) for match in elsewhere for one in known if one[-1] == match]
     return f"; did you mean {' or '.join(likely[:3])}?" if likely else ""
 
 

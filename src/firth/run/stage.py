@@ -182,10 +182,11 @@ def execute(final: Path, wanted: Manifest, fill: Fill) -> Outcome:
     Raises:
         InputError: `final` holds something that firth did not write. Nothing was built.
     """
-    workspace = beside(final, "work")
+    workspace, stale = beside(final, "work"), beside(final, "stale")
     finish_rename(final)
     if there := up_to_date(final, wanted):
         _discard(workspace)
+        _discard(stale)
         return Outcome(there, reused=True)
     claim(final)
     if (old := Manifest.read(final)) and (damage := old.damage(final, bytes_too=True)):
@@ -329,6 +330,7 @@ def _move_into_place(workspace: Path, final: Path) -> None:
     if scratch.is_dir():
         shutil.rmtree(scratch)
     (workspace / _REQUEST).unlink(missing_ok=True)
+    _remove_torn(workspace)
     _discard(stale)
     claim(final)
     if final.exists():

@@ -1,0 +1,37 @@
+"""Errors: all problems in one message, and the extra that is missing."""
+
+from pathlib import Path
+
+import pytest
+
+from firth.run.errors import ConfigError, MissingExtraError, first_line, require
+
+
+def test_all_problems_are_in_the_message() -> None:
+    """The source, the number of problems, and each problem on a line."""
+    error = ConfigError("run/config.yaml", ["seed: got -1", "sped: no such setting"])
+    assert str(error).split("\n") == [
+        "run/config.yaml: 2 problems in the settings:",
+        "  - seed: got -1",
+        "  - sped: no such setting",
+    ]
+    assert "1 problem in" in str(ConfigError("x", ["y"]))
+
+
+def test_first_lines() -> None:
+    """One line without its full stop; a silent error is named by its class."""
+    assert first_line(ValueError("cannot read.\nat line 3")) == "cannot read"
+    assert first_line(KeyError()) == "KeyError"
+
+
+def test_an_optional_library_is_imported_or_its_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library that is there and lacks another one is not reported as missing itself."""
+    assert require("json", "torch", "x").loads("1") == 1
+    with pytest.raises(MissingExtraError, match=r"An encoder needs .* 'firth\[onnx\]'"):
+        require("no_such_library.part", "onnx", "An encoder")
+    (tmp_path / "half_installed.py").write_text("import no_such_library")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="no_such_library"):
+        require("half_installed", "onnx", "An encoder")

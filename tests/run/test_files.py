@@ -1,0 +1,313 @@
+"""Files: whole or missing, never replaced unasked, and no place for another user's link."""
+
+import errno
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import load_file
+
+from firth.run import files
+from firth.run.errors import DamagedError, InputError
+from firth.run.files import (
+    cache_folder,
+    claim_file,
+    create_mapped,
+    fingerprint_bytes,
+    fingerprint_file,
+    fingerprint_value,
+    is_inside,
+    open_mapped,
+    read_arrays,
+    read_json,
+    write_arrays,
+    write_atomically,
+    write_json,
+    write_text,
+)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# --- Writing -----------------------------------------------------------------------------------
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
+    """An error while writing keeps the earlier content and leaves nothing in the folder."""
+    path = tmp_path / "new" / "file.json"
+    write_json(path, {"a": 1})
+
+    def torn() -> None:
+        with write_atomically(path) as partial:
+            partial.write_text("torn")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        torn()
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert names(path.parent) == ["file.json"]
+
+
+def killed_write(path: Path) -> None:
+    """Begin to write `path` in another process, which is killed."""
+    code = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from firth.run.files import write_atomically\n"
+        "with write_atomically(Path(sys.argv[1])) as partial:\n"
+        "    partial.write_text('torn'); (partial.parent / '.tmp123').write_text('torn')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_the_next_write_removes_what_a_kill_left(tmp_path: Path) -> None:
+    """Only private folders of processes that ended, and nothing that only resembles one."""
+    killed_write(tmp_path / "first.txt")
+    (leftover,) = names(tmp_path)
+    assert leftover.startswith(".firth-"), "the premise"
+    own = {".firth-notes": "mine", ".firth-0123456789abcdef": "mine"}
+    for name, text in own.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / ".firth-00000000000000aa").mkdir()
+    (tmp_path / ".firth-00000000000000aa" / "thesis.txt").write_text("mine")
+    with write_atomically(tmp_path / "second.txt") as partial:
+        partial.write_text("2")
+        write_text(tmp_path / "third.txt", "3")  # While the second is being written.
+    kept = [*own, ".firth-00000000000000aa"]
+    assert names(tmp_path) == sorted([*kept, "second.txt", "third.txt"])
+    assert (tmp_path / "second.txt").read_text() == "2"
+
+
+def test_a_planted_link_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever guessed the random name gains nothing: an existing one is an error."""
+    victim, shared = tmp_path / "victim", tmp_path / "shared"
+    victim.mkdir()
+    shared.mkdir()
+    (victim / "lock").write_text("mine")
+    monkeypatch.setattr(os, "urandom", lambda count: bytes(count))
+    (shared / f".firth-{'00' * 8}").symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        write_text(shared / "result.txt", "text")
+    assert names(victim) == ["lock"]
+    assert (victim / "lock").read_text() == "mine"
+
+
+def test_a_link_in_place_of_a_file_is_replaced_and_its_target_is_not(tmp_path: Path) -> None:
+    """Renaming replaces the link itself."""
+    (tmp_path / "target").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_text(tmp_path / "link", "text")
+    assert (tmp_path / "target").read_text() == "mine"
+    assert (tmp_path / "link").read_text() == "text"
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
+def test_the_umask_is_respected(tmp_path: Path, umask: int) -> None:
+    """The file has the permissions of any new file, also where a library makes private ones."""
+    before = os.umask(umask)
+    try:
+        write_text(tmp_path / "text", "")
+        with write_atomically(tmp_path / "private") as partial:
+            partial.touch(0o600)
+    finally:
+        os.umask(before)
+    for name in ("text", "private"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o666 & ~umask
+
+
+def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
+    """255 bytes; a longer name is refused before the work."""
+    for name in ("x" * 255, "é" * 127, "x." + "y" * 253):
+        claim_file(tmp_path / name)
+        write_text(tmp_path / name, "text")
+    with pytest.raises(InputError, match="longer than 255 bytes"):
+        claim_file(tmp_path / ("é" * 128))
+
+
+def test_equal_values_give_equal_bytes(tmp_path: Path) -> None:
+    """The order of keys changes neither the file nor the fingerprint."""
+    one, two = {"a": 1, "b": [2, "é"]}, {"b": [2, "é"], "a": 1}
+    assert list(one) != list(two)
+    write_json(tmp_path / "one", one)
+    write_json(tmp_path / "two", two)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert fingerprint_value(one) == fingerprint_value(two) != fingerprint_value({"a": 1})
+    assert fingerprint_file(tmp_path / "one") == fingerprint_bytes((tmp_path / "one").read_bytes())
+
+
+@pytest.mark.parametrize("text", ['{\n"a": }', '{\n"a": "b', "[" * 100_000, "\udcff"])
+def test_broken_json_is_named(tmp_path: Path, text: str) -> None:
+    """The message has the file, and the line where there is one."""
+    path = tmp_path / "broken.json"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(InputError, match=r"broken\.json(, line 2)?: not valid JSON"):
+        read_json(path)
+    with pytest.raises(InputError, match="no such file"):
+        read_json(tmp_path / "absent.json")
+
+
+# --- Arrays ------------------------------------------------------------------------------------
+
+ARRAYS = {
+    "weights": np.arange(6, dtype=np.float32).reshape(2, 3)[:, ::-1],
+    "é": np.array([True, False, True]),
+    "empty": np.zeros((0, 4), np.float16),
+    "big-endian": np.arange(3, dtype=">i8"),
+    "scalar": np.array(2.5),
+}
+
+
+def test_arrays_come_back_and_other_libraries_read_them(tmp_path: Path) -> None:
+    """Values, shapes, kinds and metadata; the library's own reader sees the same."""
+    path = tmp_path / "a.safetensors"
+    write_arrays(path, ARRAYS, {"b": "2", "a": "1"})
+    arrays, metadata = read_arrays(path)
+    assert metadata == {"a": "1", "b": "2"}
+    for stored in (arrays, load_file(path)):
+        assert stored.keys() == ARRAYS.keys()
+        for name, array in ARRAYS.items():
+            np.testing.assert_array_equal(stored[name], array)
+            assert stored[name].dtype == array.dtype.newbyteorder("=")
+    write_arrays(tmp_path / "b", dict(reversed(ARRAYS.items())), {"a": "1", "b": "2"})
+    assert (tmp_path / "b").read_bytes() == path.read_bytes()
+
+
+def test_every_cut_of_a_file_of_arrays_is_damage(tmp_path: Path) -> None:
+    """A file that ends early is never read as if it were whole."""
+    path = tmp_path / "a.safetensors"
+    write_arrays(path, ARRAYS)
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 7):
+        path.write_bytes(whole[:length])
+        with pytest.raises(DamagedError, match=r"a\.safetensors"):
+            read_arrays(path)
+    with pytest.raises(InputError, match="no such file"):
+        read_arrays(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (0, 2)])
+def test_mapped_arrays_come_back(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    """What was filled is read; a pickle or a torn file is refused."""
+    path = tmp_path / "rows.npy"
+    array = create_mapped(path, np.float32, shape)
+    array[:] = 3
+    del array
+    stored = open_mapped(path)
+    assert (stored.shape, stored.dtype, bool((stored == 3).all())) == (shape, np.float32, True)
+    np.save(path, np.array([{}], object), allow_pickle=True)
+    with pytest.raises(DamagedError, match=r"rows\.npy"):
+        open_mapped(path)
+    path.write_bytes(b"\x93NUMPY")
+    with pytest.raises(DamagedError, match=r"rows\.npy"):
+        open_mapped(path)
+    with pytest.raises(InputError, match="no such file"):
+        open_mapped(tmp_path / "absent")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot set space aside")
+@pytest.mark.parametrize(("number", "stops"), [(errno.ENOSPC, True), (errno.EOPNOTSUPP, False)])
+def test_a_full_disk_is_an_error_before_a_map_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, stops: bool
+) -> None:
+    """The error names the file; a disk that cannot set space aside is written as it is."""
+
+    def refused(*_: object) -> None:
+        raise OSError(number, "refused")
+
+    monkeypatch.setattr(os, "posix_fallocate", refused)
+    with pytest.raises(OSError, match=r"rows\.npy") if stops else nullcontext():
+        create_mapped(tmp_path / "rows.npy", np.float32, (4, 4))
+
+
+# --- Paths -------------------------------------------------------------------------------------
+
+
+def test_a_file_is_replaced_only_with_force(tmp_path: Path) -> None:
+    """Folders, links into nothing and files in place of folders are refused even then."""
+    path = tmp_path / "new" / "deep" / "results.json"
+    claim_file(path)
+    assert names(tmp_path) == [], "folders are made when the file is written"
+    write_text(path, "mine")
+    with pytest.raises(InputError, match="--force"):
+        claim_file(path)
+    claim_file(path, force=True)
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for other, part in (
+        (tmp_path, "a folder"),
+        (path / "file", "a file; expected a folder"),
+        (path / "deep" / "file", "a file; expected a folder"),
+        (tmp_path / "link", "not an ordinary file"),
+    ):
+        with pytest.raises(InputError, match=part):
+            claim_file(other, force=True)
+    assert path.read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_written_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before any work."""
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InputError, match="no permission to change"):
+        claim_file(tmp_path / "new" / "file")
+
+
+@given(st.lists(st.sampled_from(["a", "..", ".", "", "b\\c", "/", "d\0"]), max_size=4))
+def test_a_path_inside_stays_inside(parts: list[str]) -> None:
+    """No such path leads out of the folder, or to the folder itself."""
+    name = "/".join(parts)
+    if is_inside(name):
+        place = os.path.normpath(os.path.join("/folder", name))
+        assert place.startswith("/folder/")
+        assert "\0" not in name
+    assert is_inside("a/b.txt")
+
+
+def test_the_cache_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By FIRTH_CACHE, else the system's habit; without a home folder the error says what to do."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("FIRTH_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.delenv("FIRTH_CACHE")
+    assert cache_folder() == tmp_path / "xdg" / "firth"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder().name == "firth"
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(InputError, match="FIRTH_CACHE=FOLDER"):
+        cache_folder()
+
+
+def test_a_lost_race_for_a_private_folder_is_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may take a folder without a lock for a leftover; the write succeeds."""
+    mkdir: Callable[..., None] = Path.mkdir
+    lost: list[str] = []
+
+    def removed_at_once(self: Path, *arguments: object, **options: object) -> None:
+        mkdir(self, *arguments, **options)
+        if self.name.startswith(".firth-") and len(lost) < 3:
+            lost.append(self.name)
+            files.remove_leftovers(self.parent)
+
+    monkeypatch.setattr(Path, "mkdir", removed_at_once)
+    write_text(tmp_path / "file", "text")
+    assert len(set(lost)) == 3, "the premise"
+    assert names(tmp_path) == ["file"]

@@ -1,0 +1,317 @@
+"""Runs: a stage sees what it declares; settings are kept when a stage was built with them."""
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from filelock import FileLock
+from pydantic import Field
+
+from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
+from firth.run.run import CONFIG, Run, damage_of_open_stages
+from firth.run.settings import Count, Section, Settings, parse_settings
+from firth.run.stage import Stage
+
+ONE = Stage("one", 1)
+TWO = Stage("wing/two", 1, extra="torch", command="firth wing build")
+
+
+class Coherence(Section):
+    hidden: Count = 300
+    steps: Annotated[int, Field(ge=0)] = 5
+
+
+class Wing(Section):
+    window: Count = 1
+    coherence: Coherence = Coherence()
+
+
+def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
+    (workspace / "data.txt").write_text(f"{run.settings.seed}")
+    return {}
+
+
+def nothing(run: Run, workspace: Path) -> Mapping[str, Any]:
+    return {}
+
+
+def build_one(run: Run, **options: Any) -> bool:
+    return run.build(ONE, fill, **{"settings": ["seed"], **options}).reused
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path / "a run", Settings())
+
+
+# --- What a stage sees -------------------------------------------------------------------------
+
+
+def test_a_stage_sees_only_what_it_declares(run: Run) -> None:
+    """Other settings and stages raise; a field of a section can be declared by itself."""
+    build_one(run)
+    seen: dict[str, Any] = {}
+
+    def look(given: Run, workspace: Path) -> Mapping[str, Any]:
+        seen["words"] = given.settings.corpus.min_words
+        seen["epochs"] = given.settings.words.epochs
+        seen["one"] = given.folder(ONE)
+        seen["has"] = given.has(ONE), given.has(TWO)
+        for undeclared in (
+            lambda: given.settings.seed,
+            lambda: given.settings.corpus.max_words,
+            lambda: given.settings.encoder.model,
+            lambda: given.folder(TWO),
+            lambda: given.changed({"seed": 3}),
+            lambda: given.build(ONE, fill),
+        ):
+            with pytest.raises(RuntimeError, match="stage wing/two"):
+                undeclared()
+        return {}
+
+    run.build(TWO, look, reads=[ONE], settings=["corpus.min_words", "words"])
+    assert seen == {
+        "words": Settings().corpus.min_words, "epochs": None, "one": run.path / "one",
+        "has": (True, False),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "reused"), [({"seed": 14}, False), ({"corpus": {"min_words": 4}}, True)]
+)
+def test_only_declared_settings_make_a_stage_stale(
+    run: Run, change: dict[str, Any], reused: bool
+) -> None:
+    """A setting that a stage cannot read does not rebuild it; every other one does."""
+    build_one(run)
+    assert build_one(run.changed(change)) is reused
+
+
+def test_inputs_and_versions_make_a_stage_stale(run: Run) -> None:
+    """A stage that was read, an input from outside, and the version of the stage."""
+    build_one(run)
+    run.build(TWO, nothing, reads=[ONE], inputs={"corpus": "a"})
+    assert run.build(TWO, nothing, reads=[ONE], inputs={"corpus": "a"}).reused
+    assert not run.build(TWO, nothing, reads=[ONE], inputs={"corpus": "b"}).reused
+    newer = Stage(TWO.name, 2)
+    assert not run.build(newer, nothing, reads=[ONE], inputs={"corpus": "b"}).reused
+    build_one(run.changed({"seed": 14}))
+    assert not run.build(newer, nothing, reads=[ONE], inputs={"corpus": "b"}).reused
+
+
+def test_a_wing_has_its_settings(run: Run) -> None:
+    """Checked as a whole, and seen by a stage in the parts that it names among its inputs."""
+    run = run.changed({"paper": {"coherence": {"hidden": 8}}})
+    assert run.wing("paper", Wing) == Wing(coherence=Coherence(hidden=8))
+
+    def look(given: Run, workspace: Path) -> Mapping[str, Any]:
+        wing = given.wing("paper", Wing)
+        with pytest.raises(RuntimeError, match="reads the setting window"):
+            _ = wing.window
+        return {"hidden": wing.coherence.hidden, "steps": wing.coherence.steps}
+
+    outcome = run.build(TWO, look, inputs={"paper.coherence": "fingerprint"})
+    assert outcome.manifest.summary == {"hidden": 8, "steps": 5}
+    with pytest.raises(ConfigError) as raised:
+        run.changed({"paper": {"windw": 1, "coherence": {"hidden": 0}}}).wing("paper", Wing)
+    assert len(raised.value.problems) == 2
+    assert "paper.windw: no such setting; did you mean paper.window?" in str(raised.value)
+    assert "paper.coherence.hidden: got 0" in str(raised.value)
+
+
+def test_what_a_stage_sees_can_be_sent_to_a_worker(run: Run) -> None:
+    """It sees the same there; a stage that was built again in the meantime is refused."""
+    build_one(run)
+    sent: list[bytes] = []
+
+    def send(given: Run, workspace: Path) -> Mapping[str, Any]:
+        sent.append(pickle.dumps(given))
+        return {}
+
+    run.build(TWO, send, reads=[ONE], settings=["seed"])
+    there: Run = pickle.loads(sent[0])
+    assert (there.folder(ONE), there.settings.seed) == (run.path / ONE.name, 13)
+    for undeclared in (lambda: there.folder(TWO), lambda: there.settings.corpus):
+        with pytest.raises(RuntimeError, match="does not declare"):
+            undeclared()
+    build_one(run.changed({"seed": 14}))
+    with pytest.raises(DamagedError, match="changed while stage wing/two was built"):
+        there.folder(ONE)
+
+
+# --- Settings ----------------------------------------------------------------------------------
+
+
+def test_a_failed_build_leaves_no_settings(run: Run) -> None:
+    """Neither does one that finds the run locked; a finished one keeps its settings."""
+
+    def refused(given: Run, workspace: Path) -> Mapping[str, Any]:
+        raise InputError("no")
+
+    with pytest.raises(InputError, match="no"):
+        run.build(ONE, refused)
+    assert not (run.path / CONFIG).exists()
+    build_one(run)
+    before = (run.path / CONFIG).read_bytes()
+    with pytest.raises(InputError, match="no"):
+        run.changed({"seed": 99}).build(ONE, refused, settings=["seed"])
+    with FileLock(run.path / ".lock"), pytest.raises(InputError, match="another firth process"):
+        build_one(run.changed({"seed": 99}))
+    assert (run.path / CONFIG).read_bytes() == before
+    build_one(run.changed({"seed": 99}))
+    assert Run.open(run.path).settings.seed == 99
+
+
+def test_a_refused_first_stage_leaves_nothing(run: Run) -> None:
+    """There is no run that could not be begun."""
+    with pytest.raises(InputError), run.locked():
+        raise InputError("no")
+    assert not run.path.exists()
+
+
+@pytest.mark.parametrize("text", ["name: my app\n", "seed: 5\n", "\x00", "- 1\n"])
+def test_settings_that_firth_did_not_write_are_not_replaced(run: Run, text: str) -> None:
+    """A config.yaml of the user's stays as it is, even one that could be firth's."""
+    run.path.mkdir()
+    (run.path / CONFIG).write_text(text)
+    with pytest.raises(InputError, match="firth did not write it"):
+        build_one(run)
+    assert (run.path / CONFIG).read_text() == text
+    assert not (run.path / "one").exists()
+
+
+def test_settings_edited_by_the_user_are_used(run: Run) -> None:
+    """A line that was a comment is a setting, and stays one when others change."""
+    Run.create(run.path)
+    path = run.path / CONFIG
+    path.write_text(path.read_text().replace("# corpus.language: en", "corpus.language: de"))
+    opened = Run.open(run.path)
+    assert opened.settings.corpus.language == "de"
+    build_one(opened.changed({"seed": 4}))
+    assert Run.open(run.path).settings == parse_settings(
+        {"seed": 4, "corpus": {"language": "de"}}, "test"
+    )
+
+
+def test_changes_blame_their_source(run: Run) -> None:
+    """The option, not a settings file that nobody wrote."""
+    with pytest.raises(ConfigError, match="--set: 1 problem") as raised:
+        run.changed({"seed": -1}, "--set")
+    assert CONFIG not in str(raised.value)
+
+
+# --- Missing, damaged, locked ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["", b"".decode()])
+def test_an_empty_name_is_refused(name: str) -> None:
+    """It would be the current folder."""
+    for call in (Run.open, Run.create):
+        with pytest.raises(InputError, match="the name of the run is empty"):
+            call(name)
+
+
+def test_what_is_missing_names_the_command(run: Run) -> None:
+    """With the run's name quoted for a shell, and the extra that the stage needs."""
+    with pytest.raises(MissingStageError, match=r"firth build --run '.*a run'$"):
+        run.folder(ONE)
+    with pytest.raises(MissingStageError, match=r"firth wing build --run .*firth\[torch\]"):
+        run.manifest(TWO)
+    assert not run.has(ONE)
+    with pytest.raises(InputError, match=r"not a run .*firth build DOCUMENTS --run '.*a run'"):
+        Run.open(run.path)
+    run.path.write_text("a file")
+    with pytest.raises(InputError, match="expected the folder of a run"):
+        build_one(run)
+
+
+def test_damage_is_seen_on_opening_and_all_of_it_on_building(run: Run) -> None:
+    """Sizes are compared on opening; every byte by the stage that builds on it, and `verify`."""
+    build_one(run)
+    path = run.path / "one" / "data.txt"
+    assert run.verify() == {"one": []}
+    assert len(path.read_text()) == 2, "the premise: the size stays the same"
+    path.write_text("14")
+    assert run.folder(ONE) == path.parent
+    assert "data.txt has other bytes" in str(damage_of_open_stages())
+    assert run.verify() == {"one": ["data.txt has other bytes than were written"]}
+    with pytest.raises(DamagedError, match=r"data\.txt.*Build it again: firth build --run"):
+        run.build(TWO, nothing, reads=[ONE])
+    path.write_text("1")
+    with pytest.raises(DamagedError, match="1 bytes, not 2"):
+        run.folder(ONE)
+    assert not build_one(run)
+    assert run.verify() == {"one": []}
+    assert damage_of_open_stages() is None
+    manifest = path.parent / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"stage": "one"', '"stage": "two"'))
+    assert run.verify() == {"one": ["manifest.json is not as it was written"]}
+    manifest.write_text("[]")
+    assert "not a manifest" in run.verify()["one"][0]
+    with pytest.raises(DamagedError, match="Build it again: firth build --run"):
+        run.folder(ONE)
+
+
+def test_a_half_done_replacement_is_settled_before_anything_is_read(run: Run) -> None:
+    """By whoever looks first: opening, asking, building or verifying."""
+    looks: list[Any] = [
+        lambda: run.folder(TWO),
+        lambda: run.has(TWO),
+        lambda: run.inputs(TWO),
+        run.verify,
+        lambda: run.build(TWO, nothing),
+    ]
+    run.build(TWO, nothing)
+    for look in looks:
+        (run.path / "wing" / "two").rename(run.path / "wing" / ".two.stale")
+        with FileLock(run.path / ".lock"), pytest.MonkeyPatch.context() as patch:
+            patch.setattr("firth.run.run._PATIENCE", 0.0)
+            with pytest.raises(InputError, match="another firth process"):
+                look()
+        assert look()
+        assert run.manifest(TWO).stage == TWO.name
+    assert run.verify() == {"wing/two": []}
+
+
+def test_a_finished_run_is_read_without_writing(run: Run) -> None:
+    """Opening, verifying and finding everything up to date change no file."""
+    build_one(run)
+    (run.path / ".lock").unlink(missing_ok=True)
+    before = {path: path.stat().st_mtime_ns for path in [run.path, *run.path.rglob("*")]}
+    opened = Run.open(run.path)
+    assert opened.folder(ONE).is_dir()
+    assert build_one(opened)
+    assert opened.verify() == {"one": []}
+    after = {path: path.stat().st_mtime_ns for path in [run.path, *run.path.rglob("*")]}
+    assert after == before
+
+
+def test_a_lock_may_be_nested_and_keeps_others_out(run: Run) -> None:
+    """Other processes; a thread that holds it builds stages inside."""
+    with run.locked(), run.locked():
+        assert not build_one(run)
+        code = (
+            "import sys; from firth.run.run import Run\n"
+            "with Run.open(sys.argv[1]).locked(): print('in')"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, run.path], capture_output=True, text=True, check=False
+        )
+        assert "another firth process builds this run" in done.stderr
+    with run.locked():
+        pass
+
+
+def test_opening_a_run_imports_nothing_heavy() -> None:
+    """The core starts fast: numpy and rich wait until they are used."""
+    code = (
+        "import sys; import firth.run.run, firth.run.executor, firth.run.outputs\n"
+        "heavy = {'numpy', 'scipy', 'rich', 'torch', 'ray', 'typer'} & set(sys.modules)\n"
+        "print(sorted(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

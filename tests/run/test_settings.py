@@ -1,0 +1,206 @@
+"""Settings: one file describes a run, and all its problems are named at once."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.run.errors import ConfigError
+from firth.run.settings import (
+    HEADER,
+    SHOWN,
+    Settings,
+    change_settings,
+    load_settings,
+    parse_changes,
+    parse_settings,
+    read_yaml,
+    settings_text,
+)
+
+CHANGED = {
+    "seed": 7,
+    "corpus": {"inputs": ["a, b", "ü*.txt", "no"], "language": "no", "id_field": None},
+    "encoder": {"model": "a: b # c", "prompt": "{}\n\t'\"["},
+    "scorer": {"number_penalty": 0.5, "sentence_weight": 1e-07},
+    "paper": {"coherence": {"hidden": 8}, "fits": {"weights": [0.5, 1.0]}},
+}
+
+
+def test_settings_written_and_read_again_are_the_same(tmp_path: Path) -> None:
+    """Also odd strings; settings that were not changed are not values in the file."""
+    settings = parse_settings(CHANGED, "test")
+    path = tmp_path / "config.yaml"
+    path.write_text(settings_text(settings), encoding="utf-8")
+    assert load_settings(path) == settings
+    values = [line for line in path.read_text().splitlines() if line and line[0] != "#"]
+    assert {line.partition(":")[0] for line in values} == {
+        "seed", "corpus.inputs", "corpus.language", "encoder.model", "encoder.prompt",
+        "scorer.number_penalty", "scorer.sentence_weight", "paper.coherence.hidden",
+        "paper.fits.weights",
+    }  # fmt: skip
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+def test_any_text_survives_the_file(text: str) -> None:
+    """A language model's prompt may be anything."""
+    settings = parse_settings({"encoder.prompt": text}, "test")
+    again = parse_settings(read_yaml(settings_text(settings)), "test")
+    assert again.encoder.prompt == text
+
+
+def test_a_fresh_file_is_short_and_its_comments_can_be_used(tmp_path: Path) -> None:
+    """At most 40 lines; each comment is a line that is valid without its mark."""
+    text = settings_text(Settings())
+    assert text.startswith(HEADER)
+    assert len(text.splitlines()) <= 40
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    assert load_settings(path) == Settings()
+    lines = [line[2:] for line in text.splitlines() if re.match(r"# [a-z_.]+: ", line)]
+    assert [line.partition(":")[0] for line in lines] == list(SHOWN)
+    path.write_text("\n".join(lines))
+    assert load_settings(path) == Settings()
+
+
+def test_a_partial_file_and_both_spellings_are_read(tmp_path: Path) -> None:
+    """Sections and dotted paths mean the same; an empty file has all defaults."""
+    path = tmp_path / "config.yaml"
+    path.write_text("corpus.language: de\ncorpus: {min_words: 4}\nwords:\n  epochs: 2\n")
+    settings = load_settings(path)
+    assert (settings.corpus.language, settings.corpus.min_words) == ("de", 4)
+    assert (settings.words.epochs, settings.seed) == (2, Settings().seed)
+    path.write_text("# nothing\n")
+    assert load_settings(path) == Settings()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["seed: 1\nseed: 2", "corpus: {language: de}\ncorpus.language: en", "seed: 1\nseed.x: 2",
+     "paper: {x: {y: 1}}\npaper.x.y: 2"],
+)  # fmt: skip
+def test_a_setting_given_twice_is_refused(tmp_path: Path, text: str) -> None:
+    """Nobody knows which of the two was meant."""
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"given (more than once|as a value before)"):
+        load_settings(path)
+
+
+def test_all_problems_are_raised_together(tmp_path: Path) -> None:
+    """Every wrong setting is named in one error, with what was got."""
+    path = tmp_path / "bad.yaml"
+    path.write_text(
+        "seed: -1\nsped: 3\ncorpus: {min_words: none, inputs: a.txt}\nencoder.pooling: max\n"
+    )
+    with pytest.raises(ConfigError) as raised:
+        load_settings(path)
+    assert len(raised.value.problems) == 5
+    for part in ("bad.yaml: 5 problems", "seed: got -1", "sped: no such setting; did you mean seed",
+                 "corpus.min_words: got 'none'", "expected a list, as [ONE, TWO]",
+                 "encoder.pooling: got 'max'"):  # fmt: skip
+        assert part in str(raised.value)
+
+
+BOMB = "a0: &a0 [x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)
+)
+ODD = [
+    "[1, 2]", "3", "a: [", "\udcff", "seed: 2001-99-99", "seed: 2001-12-14", "seed: !!binary 'x'",
+    "seed: !!timestamp x", "seed: !!int x", "seed: !!float x", "seed: .nan", "seed: " + "9" * 5000,
+    "? [1, 2]\n: 3", "{1: 2}", "seed: !!set {a, b}", "seed: !!omap [a: 1]", "<<: 3", "=: 4",
+    "seed: !!python/object:os.system {}", "seed: " + "[" * 5000, "seed: '\x1b]52;c;x'",
+    "---\nseed: 1\n---\nseed: 2", 'corpus: {inputs: ["\\0"]}', 'x: {"\\0": 1}',
+    "words: {learning_rate: .inf}", "scorer: {word_weight: .nan}", "seed: yes",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [BOMB, *ODD], ids=lambda text: text[:30])
+def test_odd_yaml_is_refused_in_one_message(tmp_path: Path, text: str) -> None:
+    """Aliases without end, tags, scalars of every kind: one problem that names the file."""
+    path = tmp_path / "odd.yaml"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(ConfigError, match=r"odd\.yaml: 1 problem"):
+        load_settings(path)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """A missing one, and a folder."""
+    with pytest.raises(ConfigError, match=r"(?s)absent.*no such file"):
+        load_settings(tmp_path / "absent")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_settings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("no", "no"), ("true", True), ("null", None), ("", None), ("1e-4", 1e-4), ("0123", "0123"),
+     ("12:30", "12:30"), ("2024-01-31", "2024-01-31"), ("[a, 1]", ["a", 1]), ("-3", -3),
+     (".5", 0.5), ("'1'", "1")],
+)  # fmt: skip
+def test_scalars_are_those_of_yaml_1_2(text: str, value: Any) -> None:
+    """Norwegian is a language, and a date a string."""
+    assert read_yaml(text) == value
+    assert type(read_yaml(text)) is type(value)
+
+
+def test_options_become_changes() -> None:
+    """As `--set` gives them; a later `=` belongs to the value."""
+    changes = parse_changes(
+        ["corpus.language=no", "corpus.inputs=[a, b]", "encoder.prompt=x = {}", "words.epochs=null",
+         "seed=5", "paper.coherence.hidden=8"]
+    )  # fmt: skip
+    assert changes == {
+        "corpus": {"language": "no", "inputs": ["a", "b"]}, "encoder": {"prompt": "x = {}"},
+        "words": {"epochs": None}, "seed": 5, "paper": {"coherence": {"hidden": 8}},
+    }  # fmt: skip
+    assert parse_changes([]) == {}
+
+
+def test_problems_of_options_blame_the_option() -> None:
+    """All at once, and not a file that nobody wrote."""
+    with pytest.raises(ConfigError) as raised:
+        parse_changes(["corpus.langage=de", "seed", "=3", "seed=x", "words.epochs=[", "seed=3"])
+    assert raised.value.source == "--set"
+    assert len(raised.value.problems) == 6
+    assert "did you mean corpus.language?" in str(raised.value)
+    assert "yaml:" not in str(raised.value)
+
+
+def test_changes_are_laid_over() -> None:
+    """Other settings stay; None is a value; the settings that are changed are not touched."""
+    before = parse_settings(CHANGED, "test")
+    after = change_settings(
+        before, {"encoder": {"model": None}, "paper": {"coherence": {"window": 2}}}, "test"
+    )
+    assert (after.encoder.model, after.encoder.prompt) == (None, before.encoder.prompt)
+    assert after.paper["coherence"] == {"hidden": 8, "window": 2}
+    assert before.paper["coherence"] == {"hidden": 8}
+    with pytest.raises(ConfigError, match="here: 1 problem"):
+        change_settings(before, {"seed": -1}, "here")
+
+
+@pytest.mark.parametrize(
+    ("values", "meant"),
+    [
+        ({"corpus": {"held_out": 3}}, "corpus.held_out_fraction?"),
+        ({"scorrer": {}}, "scorer?"),
+        ({"corpus": {"dimensions": 3}}, "words.dimensions or distill.dimensions"),
+    ],
+)
+def test_unknown_settings_are_guessed(values: dict[str, object], meant: str) -> None:
+    """By likeness in the section, or by the same name elsewhere; never without likeness."""
+    with pytest.raises(ConfigError, match=re.escape(f"did you mean {meant}")):
+        parse_settings(values, "test")
+    with pytest.raises(ConfigError) as caught:
+        parse_settings({"corpus": {"zz": 3}}, "test")
+    assert "did you mean" not in str(caught.value)
+
+
+def test_the_loader_is_safe() -> None:
+    """The premise of the odd files: what yaml itself would read."""
+    assert yaml.safe_load("seed: yes")["seed"] is True
