@@ -1,0 +1,348 @@
+"""The discriminative model p(y=1 | c_<, s, c_>): does a sentence fit between its neighbours? (§3.2.1)
+
+A BiLSTM reads sentences one by one, and a last layer judges them together. That layer turns the
+sentence in the middle into a query over contexts, so that the logits of one sentence with any
+number of contexts are one matrix product over cached sentence vectors (§3.3).
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn.functional import layer_norm, logsigmoid
+
+from firth.corpus.corpus import Context, Corpus
+from firth.corpus.tokenizer import open_tokenizer
+from firth.paper.tokens import Pairs, TokenTable, encodable
+from firth.run.files import read_json, write_atomically, write_json
+from firth.run.run import Run
+from firth.run.stage import Stage
+from firth.text.arrays import Ints, Singles
+
+COHERENCE = Stage("paper/coherence", 1, "torch", "firth paper build")
+WEIGHTS, SHAPE, VECTORS = "model.safetensors", "model.json", "vectors.npy"
+BATCH_TOKENS = 8_192
+"""Padded tokens that are read at once."""
+_PAIRS_AT_ONCE = 8_192
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of the model, and how it reads text.
+
+    Attributes:
+        vocabulary: Number of tokens.
+        embedding: Size of a token's vector.
+        hidden: States of each direction of the LSTM; a sentence vector has twice as many.
+        interaction: `bilinear`, or `additive`, which is Eq. 1 as printed.
+        max_tokens: Tokens of a sentence that are read.
+        window: Sentences on each side of a position that make its context.
+    """
+
+    vocabulary: int
+    embedding: int
+    hidden: int
+    interaction: str
+    max_tokens: int
+    window: int
+
+
+class SentenceEncoder(nn.Module):
+    """One-layer BiLSTM. A sentence is the last states of both directions (§3.2.1).
+
+    The concatenated states get mean 0 and variance 1 (layer normalisation without weights),
+    because a bilinear form of raw states, all near 0 at first, hardly starts to learn.
+    """
+
+    def __init__(self, vocabulary: int, embedding: int, hidden: int) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, embedding)
+        nn.init.normal_(self.tokens.weight, std=0.1)
+        self.rightward = _lstm(embedding, hidden)
+        self.leftward = _lstm(embedding, hidden)
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Return the vectors of sentences, float32 of shape (n, 2 · hidden).
+
+        `tokens` have shape (n, longest), padded on the right; `lengths` (n,) are 1 at least.
+        """
+        # Each direction is an LSTM over text padded on the right, the leftward one over reversed
+        # sentences. No state after the last token is read. Packed sequences do the same in three
+        # times as long.
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        backward = tokens.gather(1, (lengths[:, None] - 1 - places).clamp(min=0))
+        last = (lengths - 1)[:, None, None].expand(-1, 1, self.rightward.hidden_size)
+        states = []
+        for lstm, read in ((self.rightward, tokens), (self.leftward, backward)):
+            every, _ = lstm(self.tokens(read))
+            states.append(every.gather(1, last)[:, 0].float())
+        vectors = torch.cat(states, dim=1)
+        return layer_norm(vectors, vectors.shape[1:])
+
+
+def _lstm(embedding: int, hidden: int) -> nn.LSTM:
+    lstm = nn.LSTM(embedding, hidden, batch_first=True)
+    with torch.no_grad():
+        # The forget gate starts open (Jozefowicz et al., 2015), because the vector is read at the
+        # end of the sentence. Gates are in the order input, forget, cell, output.
+        lstm.get_parameter("bias_ih_l0")[hidden : 2 * hidden] += 1.0
+    return lstm
+
+
+class Query(nn.Module):
+    """The last layer: the query and the constant with which a sentence scores contexts.
+
+    Additive, the logit is Eq. 1 as printed, h·[h_<; h_s; h_>] + b: every sentence has the same
+    query. Bilinear, h_<ᵀ W_< h_s + h_>ᵀ W_> h_s is added.
+    """
+
+    def __init__(self, size: int, interaction: str) -> None:
+        super().__init__()
+        self.context = nn.Parameter(torch.zeros(2 * size))
+        self.center = nn.Parameter(torch.zeros(size))
+        self.bias = nn.Parameter(torch.zeros(()))
+        self.interaction = None
+        if interaction == "bilinear":
+            # Vectors have length sqrt(size): each of the two products starts with deviation 1/2.
+            self.interaction = nn.Parameter(torch.randn(2 * size, size) / (2 * size))
+
+    def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """Return queries (n, 2 · size) and constants (n,) of sentence vectors (n, size)."""
+        query = self.context.expand(len(vectors), -1)
+        if self.interaction is not None:
+            query = query + vectors @ self.interaction.T
+        return query, vectors @ self.center + self.bias
+
+
+class CoherenceModel(nn.Module):
+    """p(y=1 | c_<, s, c_>) from the vectors of sentences."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.encoder = SentenceEncoder(shape.vocabulary, shape.embedding, shape.hidden)
+        self.query = Query(2 * shape.hidden, shape.interaction)
+
+    def logits(self, sentences: Tensor, contexts: Tensor) -> Tensor:
+        """Return the logits (n,) of h_s (n, size), each with the [h_<; h_>] (n, 2 · size) beside
+        it. Their sigmoid is p(y=1 | s, c)."""
+        query, constant = self.query(sentences)
+        logits: Tensor = (query * contexts).sum(1) + constant
+        return logits
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return self.query.bias.device
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draw torch's random numbers in the block from a seed; its state outside does not change."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+def save_model(folder: Path, model: CoherenceModel, shape: Shape) -> None:
+    """Write shape and weights. The weights, written last, mark the model as complete."""
+    write_json(folder / SHAPE, asdict(shape))
+    with write_atomically(folder / WEIGHTS) as partial:
+        save_file({n: value.cpu().contiguous() for n, value in model.state_dict().items()}, partial)
+
+
+def load_model(folder: Path) -> tuple[CoherenceModel, Shape]:
+    """Return the model that `save_model` wrote, in evaluation mode on the processor."""
+    shape = Shape(**read_json(folder / SHAPE))
+    with seeded(0):
+        model = CoherenceModel(shape)
+    model.load_state_dict(load_file(folder / WEIGHTS))
+    return model.eval(), shape
+
+
+# Neighbours of a position
+
+
+def neighbors(positions: Ints, document_bounds: Ints, window: int) -> Ints:
+    """Return the sentences around each position in its document: (n, 2, window), c_< and c_>.
+
+    The nearest sentence comes first; -1 marks the end of the document.
+    """
+    documents = np.searchsorted(document_bounds, positions, side="right") - 1
+    reach = np.arange(1, window + 1)
+    around = positions[:, None, None] + np.stack([-reach, reach])
+    first, end = document_bounds[documents], document_bounds[documents + 1]
+    inside = (around >= first[:, None, None]) & (around < end[:, None, None])
+    return np.where(inside, around, -1)
+
+
+def context_vectors(table: Tensor, rows: Ints) -> Tensor:
+    """Return [h_<; h_>], (n, 2 · size), from sentence vectors (m, size) and `neighbors` in them."""
+    return torch.cat([mean_rows(table, rows[:, 0]), mean_rows(table, rows[:, 1])], dim=1)
+
+
+def mean_rows(table: Tensor, rows: Ints) -> Tensor:
+    """Return the mean of the rows (n, window) of a table, without those that are -1; 0 for none."""
+    if rows.shape[1] == 1 and (rows >= 0).all():
+        return table[torch.from_numpy(rows[:, 0]).to(table.device)]
+    total = torch.zeros(len(rows), table.shape[1], device=table.device)
+    for column in torch.from_numpy(rows).to(table.device).unbind(1):
+        total += table[column.clamp(min=0)] * (column >= 0).unsqueeze(1)
+    present = torch.from_numpy((rows >= 0).sum(1, keepdims=True)).to(table.device)
+    return total / present.clamp(min=1)
+
+
+# Reading text
+
+
+def token_rows(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> list[list[int]]:
+    """Return the first `max_tokens` tokens of each text; an empty text is one `</s>`."""
+    end = tokenizer.token_to_id("</s>")
+    clean = [encodable(text) for text in texts]
+    encoded = tokenizer.encode_batch_fast(clean, add_special_tokens=False)
+    return [encoding.ids[:max_tokens] or [end] for encoding in encoded]
+
+
+def encode(encoder: SentenceEncoder, table: TokenTable, sentences: Ints) -> Tensor:
+    """Return the vectors of sentences of a table, (n, 2 · hidden), on the encoder's device."""
+    where = encoder.tokens.weight.device
+    batches, vectors = list(table.batches(sentences, BATCH_TOKENS)), []
+    for batch in batches:
+        padded = (torch.from_numpy(part).to(where) for part in table.padded(sentences[batch]))
+        vectors.append(encoder(*padded))
+    place = np.empty(len(sentences), np.int64)
+    place[np.concatenate(batches)] = np.arange(len(sentences))
+    return torch.cat(vectors)[torch.from_numpy(place).to(where)]
+
+
+class Coherence:
+    """The trained model of a run: the first term of Eq. 3, and the ranking of contexts (§3.3).
+
+    The vectors of all corpus sentences were computed when the model was trained; they are
+    memory-mapped. They are float16, so that log probabilities from them differ from those of read
+    text by up to about 0.005.
+
+    Args:
+        model: In evaluation mode.
+        shape: Of the model.
+        tokenizer: The run's tokenizer.
+        vectors: Of all sentences of the corpus, float16 of shape (n_sentences, 2 · hidden).
+        document_bounds: As in `Corpus`.
+
+    Example:
+        ```python
+        coherence = Coherence.open(run)
+        context = Context(("It rained all night.",), ("We stayed at home.",))
+        coherence.log_probabilities(["The streets were wet."], [context], np.array([[0, 0]]))
+        ```
+    """
+
+    def __init__(
+        self,
+        model: CoherenceModel,
+        shape: Shape,
+        tokenizer: Tokenizer,
+        vectors: npt.NDArray[np.float16],
+        document_bounds: Ints,
+    ) -> None:
+        self._model, self._shape, self._tokenizer = model, shape, tokenizer
+        self._vectors, self._document_bounds = vectors, document_bounds
+
+    @classmethod
+    def open(cls, run: Run) -> "Coherence":
+        """Open the model of a run.
+
+        Raises:
+            MissingStageError: The run has none.
+        """
+        folder = run.folder(COHERENCE)
+        model, shape = load_model(folder)
+        vectors = np.load(folder / VECTORS, mmap_mode="r")
+        return cls(model, shape, open_tokenizer(run), vectors, Corpus.open(run).document_bounds)
+
+    def encode(self, sentences: Sequence[str]) -> Singles:
+        """Return vectors of sentences, (n, 2 · hidden), which do not depend on one another."""
+        return self._encode(sentences).numpy()
+
+    def rank_scores(self, sentence_vectors: Singles, positions: Ints) -> Singles:
+        """Return the logit of p(y=1 | s, c) of every sentence in the context of every position.
+
+        Reading the cached vectors takes longer than the product: many sentences with the union of
+        their positions are far cheaper at once than one by one.
+
+        Args:
+            sentence_vectors: From `encode`, (n_sentences, 2 · hidden).
+            positions: Sentence numbers in the corpus, (n_positions,).
+
+        Returns:
+            Shape (n_sentences, n_positions).
+        """
+        if not len(positions) or not len(sentence_vectors):
+            return np.zeros((len(sentence_vectors), len(positions)), np.float32)
+        with torch.inference_mode():
+            query, constant = self._model.query(torch.from_numpy(sentence_vectors))
+            rows, table = self._around(positions)
+            products = table @ torch.cat(query.chunk(2, dim=1)).T
+            on_left, on_right = products.chunk(2, dim=1)
+            logits = mean_rows(on_left, rows[:, 0]) + mean_rows(on_right, rows[:, 1])
+            scores: Singles = (logits + constant).T.contiguous().numpy()
+            return scores
+
+    def log_probabilities(
+        self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs
+    ) -> Singles:
+        """Return log p(y=1 | s, c) of each (sentence, context) in `pairs`, (n,), at most 0.
+
+        An empty side of a context counts as the zero vector.
+        """
+        number: dict[str, int] = {}
+        window = max((len(s) for c in contexts for s in (c.left, c.right)), default=0)
+        rows = np.full((len(contexts), 2, max(1, window)), -1, np.int64)
+        for c, context in enumerate(contexts):
+            for side, texts in enumerate((context.left, context.right)):
+                rows[c, side, : len(texts)] = [number.setdefault(t, len(number)) for t in texts]
+        return self._scored(sentences, rows, self._encode(list(number)), pairs)
+
+    def log_probabilities_at(
+        self, sentences: Sequence[str], positions: Ints, pairs: Pairs
+    ) -> Singles:
+        """Return `log_probabilities` in the contexts of positions, from cached vectors.
+
+        `pairs` are rows of (index of a sentence, index of a position).
+        """
+        return self._scored(sentences, *self._around(positions), pairs)
+
+    def _encode(self, sentences: Sequence[str]) -> Tensor:
+        if not len(sentences):
+            return torch.zeros(0, 2 * self._shape.hidden)
+        table = TokenTable.of(token_rows(sentences, self._tokenizer, self._shape.max_tokens))
+        with torch.inference_mode():
+            return encode(self._model.encoder, table, np.arange(len(table)))
+
+    def _around(self, positions: Ints) -> tuple[Ints, Tensor]:
+        """Return the neighbours of positions as rows of a table of the vectors that they need."""
+        positions, window = np.asarray(positions, np.int64), self._shape.window
+        rows = neighbors(positions, self._document_bounds, window)
+        # Positions share sentences: each is read once, in the order of the file.
+        needed = np.unique(rows[rows >= 0])
+        table = torch.from_numpy(np.asarray(self._vectors[needed])).float()
+        return np.where(rows >= 0, np.searchsorted(needed, rows), -1), table
+
+    def _scored(
+        self, sentences: Sequence[str], rows: Ints, table: Tensor, pairs: Pairs
+    ) -> Singles:
+        vectors, contexts = self._encode(sentences), context_vectors(table, rows)
+        scores = np.empty(len(pairs), np.float32)
+        s, c = torch.from_numpy(np.array(pairs, np.int64).reshape(-1, 2).T.copy())
+        with torch.inference_mode():
+            for start in range(0, len(s), _PAIRS_AT_ONCE):
+                now = slice(start, start + _PAIRS_AT_ONCE)
+                logits = self._model.logits(vectors[s[now]], contexts[c[now]])
+                scores[now] = logsigmoid(logits).numpy()
+        return scores

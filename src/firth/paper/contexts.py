@@ -1,0 +1,140 @@
+"""Context sets C_s: screen the corpus, rank by coherence, choose greedily by Eq. 3 (§3.3, §5.4)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from firth.corpus.corpus import Corpus
+from firth.paper.coherence import Coherence
+from firth.paper.fits import Terms
+from firth.paper.retrieve import ChunkIndex
+from firth.paper.settings import ContextSettings, Weights
+from firth.run.errors import InputError
+from firth.run.seeds import derive_seed
+from firth.text.arrays import Floats, Ints, Singles, ranges
+from firth.text.words import jaccard, normal_form, words
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Makes shortlists of positions: by TF-IDF screening and coherence, or at random.
+
+    Attributes:
+        corpus: The source of contexts.
+        index: Screens its chunks.
+        coherence: Ranks positions.
+        settings: Selection, and the length of a shortlist.
+        chunks: Chunks that are screened for a sentence.
+        seed: With the sentence, it decides random positions.
+    """
+
+    corpus: Corpus
+    index: ChunkIndex
+    coherence: Coherence
+    settings: ContextSettings
+    chunks: int
+    seed: int
+
+    def shortlists(self, sentences: Sequence[str]) -> list[Ints]:
+        """Return at most `shortlist` distinct positions for each sentence, the best first.
+
+        Where screening finds too few (unknown words, a small corpus), random positions follow the
+        ranked ones, so that every sentence has a context set.
+
+        Raises:
+            InputError: The corpus has no context at all.
+        """
+        positions = self.corpus.positions()
+        if not len(positions):
+            raise InputError(
+                "The corpus has no context: no document has three consecutive sentences. Build it "
+                "from running text, not from single lines."
+            )
+        lists = [np.empty(0, np.int64) for _ in sentences]
+        if self.settings.selection != "random":
+            # Positions of chunk k are positions[first[k]:first[k + 1]].
+            first = np.searchsorted(positions, self.index.bounds)
+            screened = [one.chunks for one in self.index.screen(sentences, self.chunks)]
+            lists = [
+                positions[ranges(first[chunks], first[chunks + 1] - first[chunks])]
+                for chunks in screened
+            ]
+        if self.settings.selection == "two-step":
+            vectors = self.coherence.encode(sentences)
+            lists = [self._ranked(v, one) for v, one in zip(vectors, lists, strict=True)]
+        return [
+            self._filled(one[: self.settings.shortlist], sentence, positions)
+            for one, sentence in zip(lists, sentences, strict=True)
+        ]
+
+    def _ranked(self, vector: Singles, positions: Ints) -> Ints:
+        """Return the positions of highest coherence; of equal ones the lower number comes first."""
+        scores = self.coherence.rank_scores(vector[None, :], positions)[0]
+        keep = min(self.settings.shortlist, len(positions))
+        if not keep:
+            return positions
+        cut = np.partition(scores, len(scores) - keep)[len(scores) - keep]
+        near = np.flatnonzero(scores >= cut)
+        return positions[near[np.lexsort((positions[near], -scores[near]))][:keep]]
+
+    def _filled(self, chosen: Ints, sentence: str, positions: Ints) -> Ints:
+        missing = min(self.settings.shortlist, len(positions)) - len(chosen)
+        if missing <= 0:
+            return chosen
+        rng = np.random.default_rng(derive_seed(self.seed, "slots", normal_form(sentence)))
+        wanted = min(len(positions), missing + len(chosen))
+        drawn = positions[rng.choice(len(positions), size=wanted, replace=False)]
+        return np.concatenate((chosen, drawn[~np.isin(drawn, chosen)][:missing]))
+
+
+def choose(
+    corpus: Corpus,
+    index: ChunkIndex,
+    shortlist: Ints,
+    terms: Terms,
+    settings: ContextSettings,
+    weights: Weights,
+) -> Ints:
+    """Return the indices of a shortlist's positions that make C_s, best first (§3.3).
+
+    A smaller `settings.size` gives a prefix of a larger one.
+    """
+    if settings.selection == "random":
+        return np.arange(min(settings.size, len(shortlist)))
+    fits = terms.fit(weights)
+    if not settings.diverse:
+        return np.argsort(-fits, kind="stable")[: settings.size]
+    preceding = [frozenset(words(text)) for text in corpus.texts(shortlist - 1)]
+    chunks = index.chunk_of(shortlist)
+    return choose_diverse(fits, chunks, preceding, settings.size, settings.max_jaccard)
+
+
+def choose_diverse(
+    fits: Floats,
+    chunks: Ints,
+    preceding: Sequence[frozenset[str]],
+    size: int,
+    max_jaccard: float,
+) -> Ints:
+    """Add contexts one at a time, best fit first, and skip those similar to chosen ones.
+
+    A chunk gives at most one context. The words of the sentence that precedes a context must have a
+    Jaccard similarity below `max_jaccard` with those of each chosen one.
+
+    Returns:
+        Indices of the chosen candidates, best first; fewer than `size` where no more are left.
+        Equal fits are taken in the order given.
+    """
+    chosen: list[int] = []
+    seen: set[int] = set()
+    for candidate in np.argsort(-fits, kind="stable").tolist():
+        if len(chosen) == size:
+            break
+        if int(chunks[candidate]) in seen:
+            continue
+        if any(jaccard(preceding[candidate], preceding[other]) >= max_jaccard for other in chosen):
+            continue
+        chosen.append(candidate)
+        seen.add(int(chunks[candidate]))
+    return np.array(chosen, dtype=np.int64)

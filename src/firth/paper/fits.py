@@ -1,0 +1,210 @@
+"""Context fits (Eq. 3) of sentences, and the similarity of two vectors of them (Eq. 4)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from firth.corpus.corpus import Corpus
+from firth.paper.coherence import Coherence
+from firth.paper.generator import Generator, Term
+from firth.paper.settings import FitSettings, Measure, Weights
+from firth.text.arrays import Floats, Ints, Singles
+
+TERMS = ("coherence", "sentence", "left", "right")
+"""The fields of `Terms` and of `Weights`."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The four terms of Eq. 3 for n (sentence, context) pairs, float32 of shape (n,) each.
+
+    Attributes:
+        coherence: log p(y=1 | s, c), in nats, at most 0.
+        sentence: log p(s | c) / |s|, in nats a token.
+        left: log p(c_< | s, c_>) / |c_<|, in nats a token.
+        right: log p(c_> | c_<, s) / |c_>|, in nats a token.
+    """
+
+    coherence: Singles
+    sentence: Singles
+    left: Singles
+    right: Singles
+
+    def __getitem__(self, index: Ints | slice) -> "Terms":
+        """Return the terms of some of the pairs."""
+        return Terms(*(getattr(self, name)[index] for name in TERMS))
+
+    def __len__(self) -> int:
+        return len(self.coherence)
+
+    def fit(self, weights: Weights) -> Floats:
+        """Return S(s, c), the weighted sum of the terms (Eq. 3), (n,)."""
+        total = np.zeros(len(self), dtype=np.float64)
+        for name in TERMS:
+            if weight := getattr(weights, name):
+                total += weight * getattr(self, name).astype(np.float64)
+        return total
+
+    def named(self, index: int) -> dict[str, float]:
+        """Return the terms of one pair by name."""
+        return {name: float(getattr(self, name)[index]) for name in TERMS}
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["Terms"]) -> "Terms":
+        """Join terms."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in TERMS))
+
+
+class ContextFit:
+    """Computes the terms of Eq. 3.
+
+    Args:
+        corpus: The source of contexts.
+        coherence: Gives the first term.
+        generator: Gives the other three.
+        settings: Terms whose weight is 0 are not computed, and are 0.
+        window: Sentences on each side of a position that make its context.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        coherence: Coherence,
+        generator: Generator,
+        settings: FitSettings,
+        window: int,
+    ) -> None:
+        self._corpus, self._coherence, self._generator = corpus, coherence, generator
+        self._weights, self._pmi, self._window = settings.weights, settings.pmi, window
+
+    def terms(self, asked: Sequence[tuple[str, int]]) -> Terms:
+        """Return the terms of each (sentence, position in the corpus), in the order asked."""
+        texts = sorted({sentence for sentence, _ in asked})
+        row = {sentence: i for i, sentence in enumerate(texts)}
+        places, column = np.unique([place for _, place in asked], return_inverse=True)
+        positions = places.astype(np.int64)
+        rows = np.array([row[sentence] for sentence, _ in asked], np.int64)
+        pairs = np.column_stack((rows, column.astype(np.int64)))
+        coherence = nothing = np.zeros(len(pairs), np.float32)
+        if self._weights.coherence:
+            coherence = self._coherence.log_probabilities_at(texts, positions, pairs)
+        wanted = frozenset(term for term in Term if getattr(self._weights, term.value))
+        if not wanted:
+            return Terms(coherence, nothing, nothing, nothing)
+        contexts = self._corpus.contexts(positions, self._window)
+        logs = self._generator.likelihoods(texts, contexts, pairs, wanted)
+        if self._pmi:
+            logs = logs - self._generator.baseline(texts, contexts, pairs, wanted)
+        return Terms(coherence, logs.sentence, logs.left, logs.right)
+
+
+@dataclass(frozen=True)
+class ContextSet:
+    """C_s: the contexts into which a sentence fits, best first.
+
+    Attributes:
+        sentence: s.
+        positions: Corpus sentences whose neighbours are the contexts, (|C_s|,).
+        terms: The terms of S(s, c) for these contexts.
+    """
+
+    sentence: str
+    positions: Ints
+    terms: Terms
+
+
+@dataclass(frozen=True)
+class PairProfile:
+    """All terms over C_{s1} + C_{s2}, from which the similarity of a pair is computed.
+
+    Attributes:
+        set1: C_{s1} with the terms of s1.
+        set2: C_{s2} with the terms of s2.
+        cross1: Terms of s1 in the contexts of s2.
+        cross2: Terms of s2 in the contexts of s1.
+    """
+
+    set1: ContextSet
+    set2: ContextSet
+    cross1: Terms
+    cross2: Terms
+
+    @property
+    def positions(self) -> Ints:
+        """Positions of C_{s1} + C_{s2}; one that is in both sets occurs twice, as in the paper."""
+        return np.concatenate((self.set1.positions, self.set2.positions))
+
+    @property
+    def terms(self) -> tuple[Terms, Terms]:
+        """Terms of s1, and of s2, over C_{s1} + C_{s2}."""
+        first = Terms.concatenate([self.set1.terms, self.cross1])
+        return first, Terms.concatenate([self.cross2, self.set2.terms])
+
+    def vectors(self, weights: Weights) -> tuple[Floats, Floats]:
+        """Return v_{s1} and v_{s2}, (|C_{s1}| + |C_{s2}|,) each."""
+        first, second = self.terms
+        return first.fit(weights), second.fit(weights)
+
+    def similarity(self, weights: Weights, measure: Measure) -> float:
+        """Return sim(s1, s2) of Eq. 4, in [-1, 1]."""
+        return compare(*self.vectors(weights), measure)
+
+
+def compare(v1: Floats, v2: Floats, measure: Measure) -> float:
+    """Return sim(s1, s2) from v_{s1} and v_{s2}, (|C|,) each: Eq. 4, or its centred form.
+
+    Raw fits are negative log-probabilities of similar size, so that all cosines are near 1.
+    Centring removes the common level. Where a vector has no variation (centred) or is 0 (cosine),
+    the similarity is 0, unless both vectors are equal, when it is 1. Sums are correctly rounded:
+    neither the order of the sentences nor that of the contexts changes the result.
+    """
+    if np.array_equal(v1, v2):
+        return 1.0
+    products, norm = _products(v1, v2, measure)
+    return max(-1.0, min(1.0, math.fsum(products) / norm)) if norm else 0.0
+
+
+def contributions(v1: Floats, v2: Floats, measure: Measure) -> Floats:
+    """Return the amount that each context adds to the similarity, (|C|,); its sum is `compare`."""
+    products, norm = _products(v1, v2, measure)
+    if norm:
+        return products / norm
+    return np.full(len(v1), compare(v1, v2, measure) / max(1, len(v1)))
+
+
+def influences(v1: Floats, v2: Floats, measure: Measure, groups: Ints) -> Floats:
+    """Return the similarity over all contexts minus that without each one, (n,).
+
+    Args:
+        v1: v_{s1}, (|C|,).
+        v2: v_{s2}, (|C|,).
+        measure: The form of Eq. 4.
+        groups: The context of each column, from 0 to n - 1, (|C|,). A context with several columns
+            is removed from all of them at once.
+
+    Returns:
+        Positive where the context raised the similarity. The influence of a single context is the
+        whole similarity.
+    """
+    whole, n = compare(v1, v2, measure), int(groups.max()) + 1
+    if n == 1:
+        return np.array([whole])
+    kept = (groups != group for group in range(n))
+    return whole - np.array([compare(v1[keep], v2[keep], measure) for keep in kept])
+
+
+def _products(v1: Floats, v2: Floats, measure: Measure) -> tuple[Floats, float]:
+    """Return the products of both vectors' entries, and the product of their lengths."""
+    x, y = _prepared(v1, measure), _prepared(v2, measure)
+    return x * y, math.sqrt(math.fsum(x * x)) * math.sqrt(math.fsum(y * y))
+
+
+def _prepared(v: Floats, measure: Measure) -> Floats:
+    if measure == "cosine":
+        return v
+    centered = v - math.fsum(v) / len(v)
+    # Where all entries are equal, rounding leaves a residue that is no variation.
+    residue = 1e-12 * np.abs(v).max()
+    return np.where(np.abs(centered) <= residue, 0.0, centered)

@@ -1,0 +1,407 @@
+"""The three likelihoods from one pretrained left-to-right language model.
+
+The chain rule gives the probability that c_<, s and c_> follow one another,
+
+    p(c_<, s, c_>) = p(c_<) p(s | c_<) p(c_> | c_<, s),
+
+and the right term of Eq. 3 is its last factor. The other two are posteriors of parts that the model
+reads before their evidence. By Bayes' rule
+
+    p(s | c_<, c_>) = p(s | c_<) p(c_> | c_<, s) / Z(c)
+    p(c_< | s, c_>) = p(c_<) p(s | c_<) p(c_> | c_<, s) / Z(s, c_>)
+
+with sums Z over all texts. Both are probabilities of the rest where a part is left out, and the
+probability of a text without the part estimates them: Z(c) ≈ p(c_> | c_<), with c_> directly after
+c_<, and Z(s, c_>) ≈ p(s) p(c_> | s), with s at the start of a text. Z(c) is a constant of the
+context, so that the order of sentences in one context is exact. With the seven log-likelihoods
+
+    A = log p(s | c_<)        B = log p(c_> | c_<, s)    C = log p(c_> | c_<)    D = log p(s)
+    E = log p(c_> | s)        F = log p(c_<)             G = log p(c_>)
+
+the terms, and the same with the evidence left out, are
+
+    term        likelihood                     baseline               difference: PMI a token
+    sentence    (A + B − C) / |s|              D / |s|                s with (c_<, c_>)
+    left        (F + A + B − D − E) / |c_<|    (F + C − G) / |c_<|    c_< with s, given c_>
+    right       B / |c_>|                      C / |c_>|              c_> with s, given c_<
+
+Each log-likelihood is that of a *segment* given the segments before it, back to the start of the
+text. Segments with a common beginning form a tree, as in a prefix cache, and each distinct segment
+is read once. Many segments of this forest are one row of tokens. A mask lets each token attend to
+the ancestors of its segment and, causally, to its own segment.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from firth.corpus.corpus import Context
+from firth.paper.generator import ROLE_OF, Generator, Likelihoods, Term
+from firth.paper.tokens import Pairs, PartReader, Tokens
+from firth.paper.transformer import next_token_scores
+from firth.run.errors import InputError
+from firth.text.arrays import Floats
+
+ROOT = 0
+"""The node of the start-of-text token."""
+Layout = Literal["forest", "texts"]
+"""How segments are given to the model: `forest`, each once, many in a row; or `texts`, each text by
+itself."""
+_ROW_TOKENS = 1_024
+"""Tokens of a row. A longer one costs more in the attention than it saves in segments read twice."""
+_PROBE = ((3, 5, 7), (11, 13), (17, 19, 23), (29,))
+_TOLERANCE = {True: 1e-4, False: 0.03}
+_REFUSALS = (TypeError, ValueError, RuntimeError, LookupError, AttributeError)
+
+
+class Forest:
+    """Distinct segments, each with its parent; node 0 holds `start`, which begins every text.
+
+    Example:
+        >>> forest = Forest(start=1)
+        >>> left = forest.add(ROOT, (5, 6))
+        >>> forest.add(left, (7,)) == forest.add(left, (7,))
+        True
+    """
+
+    def __init__(self, start: int) -> None:
+        self.tokens: list[Tokens] = [(start,)]
+        self.parents: list[int] = [-1]
+        self.wanted: list[bool] = [False]
+        self._nodes: dict[tuple[int, Tokens], int] = {}
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def add(self, parent: int, tokens: Tokens, *, wanted: bool = True) -> int:
+        """Return the node of `tokens` after `parent`, which is made if there is none.
+
+        An empty segment has log-likelihood 0. One that is not `wanted` is read, but not scored.
+        """
+        node = self._nodes.setdefault((parent, tokens), len(self.tokens))
+        if node == len(self.tokens):
+            self.tokens.append(tokens)
+            self.parents.append(parent)
+            self.wanted.append(wanted)
+        elif wanted:
+            self.wanted[node] = True
+        return node
+
+    def path(self, node: int) -> list[int]:
+        """Return the nodes from the root to `node`, both included."""
+        path = []
+        while node >= 0:
+            path.append(node)
+            node = self.parents[node]
+        return path[::-1]
+
+    def parts(self, budget: int) -> Iterator[dict[int, bool]]:
+        """Cut the forest into parts of at most `budget` tokens, each to be read at once.
+
+        Ancestors of nodes in several parts are read again in each. A part exceeds the budget only
+        where one path from the root does.
+
+        Yields:
+            The nodes of a part, parents before children, with all their ancestors. The value says
+            whether this part gives the node's log-likelihood.
+        """
+        children: list[list[int]] = [[] for _ in self.tokens]
+        for node, parent in enumerate(self.parents[1:], start=1):
+            children[parent].append(node)
+        part: dict[int, bool] = {}
+        used, stack = 0, [ROOT]
+        while stack:  # Parents before children, each subtree without a break.
+            node = stack.pop()
+            stack.extend(reversed(children[node]))
+            missing = [n for n in self.path(node) if n not in part]
+            cost = sum(len(self.tokens[n]) for n in missing)
+            if used + cost > budget and any(part.values()):
+                yield part
+                part, used, missing = {}, 0, self.path(node)
+                cost = sum(len(self.tokens[n]) for n in missing)
+            part |= {n: n == node and self.wanted[n] for n in missing}
+            used += cost
+        if any(part.values()):
+            yield part
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Parts of a forest, one row of tokens each, padded on the right to t tokens.
+
+    Attributes:
+        tokens: (n, t) token ids.
+        positions: (n, t) distance of each token from the start of its text.
+        mask: (n, 1, t, t), 0 where a token sees another and the lowest number elsewhere.
+        sources: (m,) for each scored token, the place of the token before it in n · t places.
+        targets: (m,) ids of the scored tokens.
+        owners: (m,) nodes of the forest they belong to.
+    """
+
+    tokens: Tensor
+    positions: Tensor
+    mask: Tensor
+    sources: Tensor
+    targets: Tensor
+    owners: Tensor
+
+    @classmethod
+    def of(
+        cls, forest: Forest, parts: Sequence[Mapping[int, bool]], like: PreTrainedModel
+    ) -> "_Rows":
+        """Place the tokens of parts in rows, on the device of a model."""
+        width = max(sum(len(forest.tokens[node]) for node in part) for part in parts)
+        tokens = np.zeros((len(parts), width), np.int64)
+        positions = np.zeros_like(tokens)
+        # Padding sees itself, because a softmax over nothing is not a number.
+        sees = np.repeat(np.eye(width, dtype=bool)[None], len(parts), axis=0)
+        sources: list[int] = []
+        targets: list[int] = []
+        owners: list[int] = []
+        for i, part in enumerate(parts):
+            above: dict[int, list[int]] = {-1: []}
+            end = 0
+            for node, scored in part.items():
+                segment, seen = forest.tokens[node], above[forest.parents[node]]
+                begin, end = end, end + len(segment)
+                above[node] = [*seen, *range(begin, end)]
+                tokens[i, begin:end] = segment
+                positions[i, begin:end] = np.arange(len(seen), len(above[node]))
+                sees[i, begin:end, seen] = True
+                sees[i, begin:end, begin:end] |= np.tri(end - begin, dtype=bool)
+                if scored and segment:
+                    sources.extend(i * width + place for place in (seen[-1], *range(begin, end - 1)))
+                    targets.extend(segment)
+                    owners.extend([node] * len(segment))
+        mask = torch.zeros(sees.shape, dtype=like.dtype)
+        mask.masked_fill_(~torch.from_numpy(sees), torch.finfo(like.dtype).min)
+        lists = (torch.tensor(some, dtype=torch.long) for some in (sources, targets, owners))
+        arrays = (torch.from_numpy(tokens), torch.from_numpy(positions), mask[:, None], *lists)
+        return cls(*(each.to(like.device) for each in arrays))
+
+
+@dataclass(frozen=True)
+class LanguageModel:
+    """A causal language model in evaluation mode, and the layout in which it is read.
+
+    Its number format and device stay.
+    """
+
+    model: PreTrainedModel
+    layout: Layout
+
+    @classmethod
+    def of(cls, model: PreTrainedModel) -> "LanguageModel":
+        """Choose the layout: the forest, unless a probe shows that this model reads it wrongly.
+
+        Some architectures take no mask of pairs of tokens, scale or cap their logits, or have no
+        explicit positions. They are read text by text.
+        """
+        model.train(False)
+        texts, forest_of = cls(model, "texts"), cls(model, "forest")
+        size = _vocabulary(model)
+        probe = [tuple(token % size for token in segment) for segment in _PROBE]
+        forest = Forest(start=1 % size)
+        for first in probe[:2]:
+            top = forest.add(ROOT, first)
+            for second in probe[2:]:
+                forest.add(forest.add(top, second), first)
+        try:
+            got, expected = forest_of.score(forest, 64), texts.score(forest, 64)
+        except _REFUSALS:
+            return texts
+        difference = np.abs(got - expected).sum() / np.abs(expected).sum()
+        return forest_of if difference < _TOLERANCE[model.dtype == torch.float32] else texts
+
+    def score(self, forest: Forest, budget: int) -> Floats:
+        """Return the log-likelihood of each wanted node given its ancestors, in nats; else 0.
+
+        At most `budget` tokens are read at once.
+        """
+        with torch.inference_mode():
+            return self._by_forest(forest, budget) if self.layout == "forest" else self._by_text(forest)
+
+    def _by_forest(self, forest: Forest, budget: int) -> Floats:
+        totals = torch.zeros(len(forest), dtype=torch.float64)
+        network: Any = self.model
+        head = network.get_output_embeddings()
+        # On a processor one row at a time stays in the cache.
+        at_once = 1 if _on_processor(self.model) else max(1, budget // _ROW_TOKENS)
+        parts = list(forest.parts(min(budget, _ROW_TOKENS)))
+        for start in range(0, len(parts), at_once):
+            rows = _Rows.of(forest, parts[start : start + at_once], self.model)
+            states = self.model.base_model(
+                input_ids=rows.tokens,
+                attention_mask=rows.mask,
+                position_ids=rows.positions,
+                use_cache=False,
+            ).last_hidden_state.flatten(0, 1)
+            places, row = torch.unique(rows.sources, return_inverse=True)
+            scores = next_token_scores(states[places], rows.targets, head.weight, head.bias, row)
+            totals.index_add_(0, rows.owners.cpu(), scores.cpu().double())
+        return totals.numpy()
+
+    def _by_text(self, forest: Forest) -> Floats:
+        """Read each text from the root to a leaf by itself: slow, and right for every model."""
+        totals = np.zeros(len(forest))
+        pending = {node for node, wanted in enumerate(forest.wanted) if wanted}
+        for leaf in set(range(len(forest))) - set(forest.parents):
+            path = forest.path(leaf)
+            if pending.isdisjoint(path):
+                continue
+            text = torch.tensor([[t for node in path for t in forest.tokens[node]]])
+            text = text.to(self.model.device)
+            logits = self.model(input_ids=text, use_cache=False).logits[0, :-1].float()
+            scores = (logits.log_softmax(-1).gather(1, text[0, 1:, None])[:, 0]).cpu().double()
+            end = 0
+            for node in path:
+                begin, end = end, end + len(forest.tokens[node])
+                if node in pending:
+                    pending.remove(node)
+                    totals[node] = float(scores[max(begin - 1, 0) : end - 1].sum())
+        return totals
+
+
+def _on_processor(model: PreTrainedModel) -> bool:
+    return bool(model.device.type == "cpu")
+
+
+def _vocabulary(model: Any) -> int:
+    return int(model.get_input_embeddings().weight.shape[0])
+
+
+class _Reader(PartReader):
+    """Turns parts into tokens that can be put one after another.
+
+    Each part is tokenized by itself, with the blank that divides it from the part before, so that
+    a sentence has the same tokens in every context.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> None:
+        super().__init__(max_tokens)
+        self._tokenizer = tokenizer
+        token = tokenizer.bos_token or tokenizer.eos_token
+        known = token in tokenizer.get_vocab() if token else False
+        if not known:
+            raise InputError(
+                f"The tokenizer has no start-of-text token (got {token!r}): it defines neither a "
+                "bos nor an eos token of its vocabulary. Choose a model that has one."
+            )
+        self.start = int(tokenizer.get_vocab()[token])
+        # Put before a part, so that its tokens are those that it has in running text.
+        self._lead = ""
+        plain, blank, running = self._encode(["sea", " sea", "sea sea"])
+        if running != plain + plain and (running == plain + blank or blank != plain):
+            self._lead = " "
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        led = [self._lead + text for text in texts]
+        encoded = self._tokenizer(led, add_special_tokens=False, verbose=False)
+        return [list(ids) for ids in encoded["input_ids"]]
+
+    def _joined(self, sides: Sequence[Sequence[str]]) -> list[list[int]]:
+        return self.tokens([" ".join(side) for side in sides])
+
+
+class CausalLM(Generator):
+    """A `Generator` over a causal language model and its tokenizer.
+
+    Args:
+        model: Its number format and device are those of the computation.
+        tokenizer: Of the model.
+        max_tokens: Most tokens of a sentence, and of one side of a context.
+        batch_tokens: Tokens that are read at once.
+
+    Raises:
+        InputError: The model cannot hold three parts of `max_tokens`, or has no start token.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        max_tokens: int = 48,
+        batch_tokens: int = 8_192,
+    ) -> None:
+        room = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        if room is not None and 1 + 3 * max_tokens > room:
+            raise InputError(
+                f"The model reads {room} tokens. A start token and three parts of max_tokens = "
+                f"{max_tokens} need {1 + 3 * max_tokens}. Lower max_tokens to {(room - 1) // 3}."
+            )
+        self.reader = _Reader(tokenizer, max_tokens)
+        self.model = LanguageModel.of(model)
+        self._batch_tokens = batch_tokens
+
+    @property
+    def start(self) -> int:
+        """The token that begins every text."""
+        return self.reader.start
+
+    @property
+    def layout(self) -> Layout:
+        """How texts are given to the model."""
+        return self.model.layout
+
+    def _terms(
+        self,
+        sentences: Sequence[str],
+        contexts: Sequence[Context],
+        pairs: Pairs,
+        terms: Set[Term],
+        whole: bool,
+    ) -> Likelihoods:
+        triples = self.reader.triples(sentences, contexts, pairs)
+        forest = Forest(self.start)
+        add = _with_evidence if whole else _without_evidence
+        rows = [add(forest, *triple, terms) for triple in triples]
+        logs = self.model.score(forest, self._batch_tokens)
+        nodes = np.array(rows, dtype=np.int64).reshape(-1, 6 if whole else 4)
+        if whole:
+            f, a, b, c, d, e = logs[nodes].T
+            sums = {Term.SENTENCE: a + b - c, Term.LEFT: f + a + b - d - e, Term.RIGHT: b}
+        else:
+            d, f, c, g = logs[nodes].T
+            sums = {Term.SENTENCE: d, Term.LEFT: f + c - g, Term.RIGHT: c}
+        means = {}
+        for term, values in sums.items():
+            sizes = np.array([len(triple[ROLE_OF[term]]) for triple in triples], dtype=np.float64)
+            asked = (sizes > 0) & (term in terms)
+            mean = np.where(asked, values / np.maximum(sizes, 1), 0.0)
+            means[term.value] = mean.astype(np.float32)
+        return Likelihoods(**means)
+
+
+# Segments are added in one fixed order for any choice of terms. What is not needed is not read.
+
+
+def _with_evidence(
+    forest: Forest, left: Tokens, s: Tokens, right: Tokens, terms: Set[Term]
+) -> list[int]:
+    """Return the nodes of F, A, B, C, D and E for one pair; the value of the root is 0."""
+    bayes = Term.SENTENCE in terms or Term.LEFT in terms
+    after = forest.add(ROOT, left, wanted=Term.LEFT in terms)
+    filled = forest.add(after, s, wanted=bayes)
+    row = [after, filled, forest.add(filled, right)]
+    row.append(forest.add(after, right) if Term.SENTENCE in terms else ROOT)
+    alone = forest.add(ROOT, s) if Term.LEFT in terms else ROOT
+    return [*row, alone, forest.add(alone, right) if Term.LEFT in terms else ROOT]
+
+
+def _without_evidence(
+    forest: Forest, left: Tokens, s: Tokens, right: Tokens, terms: Set[Term]
+) -> list[int]:
+    """Return the nodes of D, F, C and G for one pair."""
+    sides = Term.LEFT in terms or Term.RIGHT in terms
+    row = [forest.add(ROOT, s) if Term.SENTENCE in terms else ROOT]
+    after = forest.add(ROOT, left, wanted=Term.LEFT in terms) if sides else ROOT
+    row += [after, forest.add(after, right) if sides else ROOT]
+    return [*row, forest.add(ROOT, right) if Term.LEFT in terms else ROOT]

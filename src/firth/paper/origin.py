@@ -1,0 +1,223 @@
+"""*Origin*: similarity by the fits of both sentences into contexts chosen for each (§3.3, Eqs. 3, 4)."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from firth.corpus.corpus import Corpus
+from firth.corpus.tokenizer import TOKENIZER, build_tokenizer
+from firth.paper.coherence import COHERENCE, Coherence
+from firth.paper.contexts import Candidates, choose
+from firth.paper.fits import (
+    ContextFit,
+    ContextSet,
+    PairProfile,
+    Terms,
+    contributions,
+    influences,
+)
+from firth.paper.generator import GENERATOR, Generator
+from firth.paper.retrieve import RETRIEVE, ChunkIndex, build_index
+from firth.paper.settings import PaperSettings
+from firth.paper.train_coherence import train_coherence
+from firth.paper.train_generator import open_generator, train_generator
+from firth.run.console import progress
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.run.stage import Outcome
+from firth.scorer.explanation import CONTEXTS, ContextShare, Explanation, parts_of
+from firth.text.arrays import Floats, Ints
+from firth.text.pairs import TextPair, checked
+
+READS = (TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
+"""The stages that Origin reads."""
+_BLOCK = 64
+"""Sentences whose context sets are built together, and pairs that are scored together."""
+
+
+def build_origin(run: Run) -> dict[str, Outcome]:
+    """Bring all that Origin reads up to date: tokenizer, index, coherence model and generator.
+
+    Returns:
+        Name of the stage → its outcome, in the order of the work.
+
+    Raises:
+        InputError: The corpus is too small to learn from, or a model cannot be opened.
+    """
+    builders = {
+        TOKENIZER: build_tokenizer,
+        RETRIEVE: build_index,
+        COHERENCE: train_coherence,
+        GENERATOR: train_generator,
+    }
+    return {stage.name: build(run) for stage, build in builders.items()}
+
+
+class Origin:
+    """Context sets, context fits and similarity over one run. It is a `PairScorer`.
+
+    Args:
+        corpus: The source of contexts.
+        index: Screens its chunks.
+        coherence: Ranks contexts, and gives the first term of Eq. 3.
+        generator: Gives the other terms.
+        settings: Of the method.
+        seed: Of the run.
+
+    Example:
+        ```python
+        origin = Origin.open("run")
+        origin.similarity("The ship left the harbour.", "A boat sailed away.")
+        ```
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        index: ChunkIndex,
+        coherence: Coherence,
+        generator: Generator,
+        settings: PaperSettings,
+        seed: int,
+    ) -> None:
+        self.corpus, self.index, self.settings = corpus, index, settings
+        self.context_fit = ContextFit(corpus, coherence, generator, settings.fits, settings.window)
+        self.candidates = Candidates(
+            corpus, index, coherence, settings.contexts, settings.retrieve.chunks, seed
+        )
+
+    @classmethod
+    def open(cls, run: str | Path | Run) -> "Origin":
+        """Open a run whose index, coherence model and generator are built.
+
+        Raises:
+            InputError: There is no such run, or its corpus has changed since.
+            MissingStageError: A stage is not built.
+        """
+        run = Run.open(run)
+        corpus = Corpus.open(run)
+        for stage in (RETRIEVE, COHERENCE):
+            if run.manifest(stage).inputs["corpus"] != corpus.digest:
+                raise InputError(
+                    f"{run.path}: the corpus has changed since {stage.name} was built. Bring it up "
+                    f"to date: {stage.command}"
+                )
+        settings = run.wing("paper", PaperSettings)
+        models = ChunkIndex.open(run), Coherence.open(run), open_generator(run)
+        return cls(corpus, *models, settings, run.settings.seed)
+
+    @property
+    def name(self) -> str:
+        """The method, the size of its context sets and the measure."""
+        return f"Origin, {self.settings.contexts.size} contexts, {self.settings.fits.measure}"
+
+    def context_sets(self, sentences: Sequence[str]) -> list[ContextSet]:
+        """Return C_s of each sentence.
+
+        Raises:
+            InputError: The corpus has no context at all.
+        """
+        contexts, weights = self.settings.contexts, self.settings.fits.weights
+        shortlists = self.candidates.shortlists(sentences)
+        if contexts.selection == "random":
+            shortlists = [shortlist[: contexts.size] for shortlist in shortlists]
+        terms = self.context_fit.terms(
+            [
+                (sentence, position)
+                for sentence, shortlist in zip(sentences, shortlists, strict=True)
+                for position in shortlist.tolist()
+            ]
+        )
+        sets, end = [], 0
+        for sentence, shortlist in zip(sentences, shortlists, strict=True):
+            begin, end = end, end + len(shortlist)
+            own = terms[begin:end]
+            kept = choose(self.corpus, self.index, shortlist, own, contexts, weights)
+            sets.append(ContextSet(sentence, shortlist[kept], own[kept]))
+        return sets
+
+    def similarity(self, text1: str, text2: str) -> float:
+        """Return sim(s1, s2) of Eq. 4, in [-1, 1]."""
+        return float(self.similarities([(text1, text2)])[0])
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """Return sim(s1, s2) of Eq. 4 for each pair, (n,), in [-1, 1]; it is symmetric."""
+        fits = self.settings.fits
+        profiles = self.profiles(checked(pairs))
+        return np.array([one.similarity(fits.weights, fits.measure) for one in profiles])
+
+    def profiles(self, pairs: Sequence[TextPair]) -> Iterator[PairProfile]:
+        """Yield the vectors of each pair, in order. C_s of each distinct sentence is built once."""
+        sets: dict[str, ContextSet] = {}
+        with progress(len(pairs), "Origin") as bar:
+            for start in range(0, len(pairs), _BLOCK):
+                block = pairs[start : start + _BLOCK]
+                # Sorted, so that swapping the sentences of a pair changes no batch, and no bit.
+                new = sorted({sentence for pair in block for sentence in pair} - sets.keys())
+                if new:
+                    sets |= zip(new, self.context_sets(new), strict=True)
+                yield from self._crossed([(sets[a], sets[b]) for a, b in block])
+                bar.advance(len(block))
+
+    def _crossed(self, pairs: list[tuple[ContextSet, ContextSet]]) -> Iterator[PairProfile]:
+        """Yield both sets with the terms of each sentence in the contexts of the other."""
+        both = [pair for one, two in pairs for pair in ((one, two), (two, one))]
+        terms = self.terms([(a.sentence, b.positions) for a, b in both])
+        for place, (one, two) in enumerate(pairs):
+            yield PairProfile(one, two, terms[2 * place], terms[2 * place + 1])
+
+    def terms(self, asked: Sequence[tuple[str, Ints]]) -> list[Terms]:
+        """Return the terms of each sentence in its positions; equal fits are computed once."""
+        wanted = sorted({(s, p) for s, positions in asked for p in positions.tolist()})
+        terms = self.context_fit.terms(wanted)
+        row = {key: i for i, key in enumerate(wanted)}
+        return [
+            terms[np.array([row[s, p] for p in positions.tolist()], np.int64)]
+            for s, positions in asked
+        ]
+
+    def explain(self, text1: str, text2: str) -> Explanation:
+        """Return the score of a pair with its contexts, those that add most first.
+
+        The contributions of the contexts sum to the score. The details of a context hold its
+        `influence` (the score minus the score without it), `position` (the corpus sentence in it),
+        `chosen_for` (1, 2, or 3 for both sentences), and the terms of both fits.
+        """
+        weights, measure = self.settings.fits.weights, self.settings.fits.measure
+        (profile,) = self.profiles(checked([(text1, text2)]))
+        v1, v2 = profile.vectors(weights)
+        positions, first, where = np.unique(
+            profile.positions, return_index=True, return_inverse=True
+        )
+        added = np.bincount(where, contributions(v1, v2, measure), minlength=len(positions))
+        moved = influences(v1, v2, measure, where)
+        chosen = sum(
+            number * np.isin(positions, one.positions)
+            for number, one in ((1, profile.set1), (2, profile.set2))
+        )
+        documents, names = self.corpus.document_of(positions), self.corpus.document_ids()
+        around = self.corpus.contexts(positions, self.settings.window)
+        shares = []
+        for i, c in enumerate(first.tolist()):
+            details = {
+                "influence": float(moved[i]),
+                "position": float(positions[i]),
+                "chosen_for": float(chosen[i]),
+            }
+            for side, terms in enumerate(profile.terms, start=1):
+                details |= {f"{name}{side}": value for name, value in terms.named(c).items()}
+            shares.append(
+                ContextShare(
+                    text=f"{' '.join(around[i].left)} […] {' '.join(around[i].right)}",
+                    document=names[int(documents[i])],
+                    fit1=float(v1[c]),
+                    fit2=float(v2[c]),
+                    contribution=float(added[i]),
+                    details=details,
+                )
+            )
+        shares.sort(key=lambda share: (-abs(share.contribution), share.details["position"]))
+        score = profile.similarity(weights, measure)
+        listed = {CONTEXTS: (score, [share.contribution for share in shares])}
+        return Explanation(text1, text2, score, parts_of(score, listed), contexts=tuple(shares))

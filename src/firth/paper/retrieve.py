@@ -1,0 +1,329 @@
+"""Screening: the chunks of the corpus nearest to a sentence by TF-IDF of uni- and bigrams (§3.3).
+
+A chunk is a run of sentences of one document. Texts are sparse rows of weighted n-grams, hashed to
+buckets. The inverted index lies on disk in shards of consecutive chunks, which are memory-mapped.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, load_npz, save_npz, vstack
+
+from firth.corpus.corpus import Corpus
+from firth.paper.settings import PaperSettings
+from firth.run.console import progress
+from firth.run.files import read_json, write_atomically, write_json
+from firth.run.run import Run
+from firth.run.stage import SCRATCH, Outcome, Stage
+from firth.text.arrays import Floats, Ints, Singles
+from firth.text.words import words
+
+RETRIEVE = Stage("paper/retrieve", 1, "torch", "firth paper build")
+BLOCK_WORDS = 200_000
+"""Words that are read at once (one chunk at least)."""
+SHARD_POSTINGS = 1 << 23
+"""Postings of a shard (one block at least)."""
+PRODUCTS_AT_ONCE = 1 << 22
+"""Scores held for one batch of sentences and one shard: with chunk numbers, 32 MiB."""
+
+Keys = npt.NDArray[np.uint64]
+_TABLE, _IDF, _BOUNDS = "index.json", "idf.npy", "chunk_bounds.npy"
+_FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+# Chunks
+
+
+def chunk_bounds(corpus: Corpus, chunk_sentences: int) -> Ints:
+    """Cut a corpus into chunks, (n_chunks + 1,): chunk k is sentences [bounds[k], bounds[k + 1]).
+
+    A chunk has at most `chunk_sentences` sentences, and does not cross a document. A paragraph
+    border ends a chunk that is half full, so that retrieval tends to see whole paragraphs.
+    """
+    limit, ends = chunk_sentences, [0]
+    documents = set(corpus.document_bounds.tolist())
+    start = 0
+    # A document border is a paragraph border.
+    for border in corpus.paragraph_bounds[1:].tolist():
+        while border - start > limit:
+            start += limit
+            ends.append(start)
+        if 2 * (border - start) >= limit or (border in documents and border > start):
+            start = border
+            ends.append(start)
+    return np.array(ends, np.int64)
+
+
+def chunk_texts(corpus: Corpus, bounds: Ints) -> list[str]:
+    """Return the sentences of each of some consecutive chunks, joined by blanks."""
+    sentences = corpus.texts(np.arange(bounds[0], bounds[-1]))
+    return [" ".join(sentences[a:b]) for a, b in pairwise((bounds - bounds[0]).tolist())]
+
+
+# TF-IDF
+
+
+def count_ngrams(texts: Sequence[str], bits: int) -> csr_matrix:
+    """Count the uni- and bigrams of words in each text, hashed to 2 ** bits buckets.
+
+    Returns:
+        Float32 counts of shape (len(texts), 2 ** bits). Column numbers ascend in each row.
+    """
+    known: dict[str, int] = {}
+    rows = [[known.setdefault(word, len(known)) for word in words(text)] for text in texts]
+    hashes = np.array([_hash(word) for word in known], np.uint64)
+    lengths = np.array([len(row) for row in rows], np.int64)
+    flat = hashes[np.array([number for row in rows for number in row], np.int64)]
+    row = np.repeat(np.arange(len(texts)), lengths)
+    inside = row[1:] == row[:-1]
+    twice = (flat[:-1] * _SECOND) ^ (flat[1:] >> np.uint64(1))
+    features = np.concatenate((flat, twice[inside])) * _FIRST >> np.uint64(64 - bits)
+    keys = (np.concatenate((row, row[1:][inside])) << bits) | features.astype(np.int64)
+    distinct, counts = np.unique(keys, return_counts=True)
+    starts = np.searchsorted(distinct, np.arange(len(texts) + 1) << bits)
+    columns = (distinct & ((1 << bits) - 1)).astype(np.int32)
+    shape = (len(texts), 1 << bits)
+    return csr_matrix((counts.astype(np.float32), columns, starts), shape=shape)
+
+
+def _hash(word: str) -> int:
+    digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def smooth_idf(document_frequency: Ints, n: int) -> Floats:
+    """Return ln((1 + n) / (1 + df)) + 1, as if one more chunk held every n-gram once."""
+    idf: Floats = np.log((1.0 + n) / (1.0 + document_frequency)) + 1.0
+    return idf
+
+
+def weigh(counts: csr_matrix, idf: Floats) -> csr_matrix:
+    """Weigh counts by (1 + ln tf) · idf, and give each row length 1; a row of zeros stays.
+
+    Weights are float64 that is rounded to float32 once, so that no row depends on another.
+    """
+    weights = (1.0 + np.log(counts.data.astype(np.float64))) * idf[counts.indices]
+    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    squares = np.bincount(row, weights * weights, minlength=counts.shape[0])
+    weights /= np.sqrt(squares)[row]
+    return csr_matrix((weights.astype(np.float32), counts.indices, counts.indptr), counts.shape)
+
+
+# The stage
+
+
+def build_index(run: Run) -> Outcome:
+    """Build the index of the chunks of a run, as its settings `paper.retrieve` say.
+
+    Peak memory is that of one shard, about 35 bytes a posting (300 MB), of three numbers a bucket,
+    and 16 bytes a chunk. The disk briefly holds the counts a second time.
+    """
+    settings, corpus = run.wing("paper", PaperSettings).retrieve, Corpus.open(run)
+
+    def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
+        bounds = chunk_bounds(corpus, settings.chunk_sentences)
+        return _fill(corpus, bounds, settings.bucket_bits, workspace)
+
+    inputs = {
+        "corpus": corpus.digest,
+        "chunk_sentences": str(settings.chunk_sentences),
+        "bucket_bits": str(settings.bucket_bits),
+    }
+    # The number of chunks that a query returns changes nothing in the index.
+    return run.build(RETRIEVE, fill, inputs=inputs)
+
+
+def _fill(corpus: Corpus, bounds: Ints, bits: int, workspace: Path) -> Mapping[str, Any]:
+    scratch, n_chunks = workspace / SCRATCH, len(bounds) - 1
+    scratch.mkdir(exist_ok=True)
+    borders, paths = _blocks(corpus, bounds), []
+    frequency = np.zeros(1 << bits, np.int64)
+    with progress(n_chunks, "Indexing chunks") as bar:
+        for number, (first, last) in enumerate(pairwise(borders)):
+            path = scratch / f"counts-{number:06d}.npz"
+            if not path.is_file():
+                write_counts(path, count_ngrams(chunk_texts(corpus, bounds[first : last + 1]), bits))
+            frequency += np.bincount(load_npz(path).indices, minlength=1 << bits)
+            paths.append(path)
+            bar.advance(last - first)
+    idf, shard_chunks = smooth_idf(frequency, n_chunks), []
+    for number, counts in enumerate(_shards(paths)):
+        write_shard(workspace, number, weigh(counts, idf))
+        shard_chunks.append(counts.shape[0])
+    np.save(workspace / _IDF, idf)
+    np.save(workspace / _BOUNDS, bounds)
+    write_json(workspace / _TABLE, {"bits": bits, "shard_chunks": shard_chunks})
+    return {
+        "chunks": n_chunks,
+        "buckets": int(np.count_nonzero(frequency)),
+        "postings": int(frequency.sum()),
+        "shards": len(shard_chunks),
+    }
+
+
+def _blocks(corpus: Corpus, bounds: Ints) -> list[int]:
+    """Return chunk numbers that bound blocks of about `BLOCK_WORDS` words."""
+    chunk_words = np.add.reduceat(corpus.word_counts, bounds[:-1], dtype=np.int64)
+    words_at = np.concatenate(([0], np.cumsum(chunk_words)))
+    borders = [0]
+    while borders[-1] < len(bounds) - 1:
+        limit = words_at[borders[-1]] + BLOCK_WORDS
+        reached = int(np.searchsorted(words_at, limit, side="right")) - 1
+        borders.append(max(borders[-1] + 1, reached))
+    return borders
+
+
+def write_counts(path: Path, counts: csr_matrix) -> None:
+    """Write the counts of a block, atomically: a block on disk is a whole one."""
+    with write_atomically(path) as partial, partial.open("wb") as file:
+        save_npz(file, counts, compressed=False)
+
+
+def _shards(paths: Sequence[Path]) -> Iterator[csr_matrix]:
+    """Join blocks until they hold `SHARD_POSTINGS`."""
+    parts: list[csr_matrix] = []
+    for path in paths:
+        block = load_npz(path)
+        if parts and sum(part.nnz for part in parts) + block.nnz > SHARD_POSTINGS:
+            yield vstack(parts, format="csr")
+            parts = []
+        parts.append(block)
+    if parts:
+        yield vstack(parts, format="csr")
+
+
+def write_shard(folder: Path, number: int, rows: csr_matrix) -> None:
+    """Write the weighted rows (chunks × buckets) of a shard in inverted form."""
+    columns = rows.tocsc()
+    parts = {
+        "starts": columns.indptr.astype(np.int32),
+        "chunks": columns.indices.astype(np.int32),
+        "weights": columns.data.astype(np.float32),
+    }
+    for name, values in parts.items():
+        np.save(folder / f"shard-{number:04d}-{name}.npy", values)
+
+
+# Queries
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The postings of consecutive chunks from `first_chunk` on.
+
+    `postings` has shape (buckets, chunks): row f holds the weight of bucket f in each chunk.
+    """
+
+    first_chunk: int
+    postings: csr_matrix
+
+
+@dataclass(frozen=True)
+class Screened:
+    """Chunks that share an n-gram with a sentence, the best first.
+
+    Attributes:
+        chunks: Chunk numbers, int64 of shape (k,). Of equal scores the lower number comes first.
+        scores: TF-IDF cosines, float32 of shape (k,), in (0, 1], descending.
+    """
+
+    chunks: Ints
+    scores: Singles
+
+
+class ChunkIndex:
+    """The inverted index of the chunks of a run, memory-mapped.
+
+    Results equal the sorted full product of sentences and chunks, among equal scores too. Shards
+    and the number of sentences asked at once do not change them.
+
+    Args:
+        idf: Inverse document frequency of each bucket.
+        shards: All shards in order.
+        bounds: Of the chunks, as `chunk_bounds` returns them.
+
+    Example:
+        ```python
+        index = ChunkIndex.open(run)
+        (screened,) = index.screen(["A storm at sea"], 10)
+        ```
+    """
+
+    def __init__(self, idf: Floats, shards: Sequence[Shard], bounds: Ints) -> None:
+        self.bounds = bounds
+        self._idf, self._shards = idf, shards
+        self._bits = len(idf).bit_length() - 1
+
+    @classmethod
+    def open(cls, run: Run) -> "ChunkIndex":
+        """Open the index of a run.
+
+        Raises:
+            MissingStageError: The run has none.
+        """
+        folder = run.folder(RETRIEVE)
+        idf, shards, first = np.load(folder / _IDF), [], 0
+        for number, chunks in enumerate(read_json(folder / _TABLE)["shard_chunks"]):
+            parts = [
+                np.load(folder / f"shard-{number:04d}-{part}.npy", mmap_mode="r")
+                for part in ("weights", "chunks", "starts")
+            ]
+            shards.append(Shard(first, csr_matrix(tuple(parts), shape=(len(idf), chunks))))
+            first += chunks
+        return cls(idf, shards, np.load(folder / _BOUNDS, mmap_mode="r"))
+
+    def chunk_of(self, sentences: Ints) -> Ints:
+        """Return the chunk of each sentence number."""
+        return np.searchsorted(self.bounds, sentences, side="right") - 1
+
+    def screen(self, sentences: Sequence[str], n: int) -> list[Screened]:
+        """Return the `n` chunks of highest TF-IDF cosine with each sentence.
+
+        Chunks that share no n-gram with the sentence are left out, so that a result may be shorter
+        than `n`, or empty.
+
+        Raises:
+            ValueError: `n` is below 1.
+        """
+        if n < 1:
+            raise ValueError(f"n is {n}; it must be 1 at least")
+        widest = max((shard.postings.shape[1] for shard in self._shards), default=1)
+        batch = max(1, PRODUCTS_AT_ONCE // widest)
+        screened: list[Screened] = []
+        for start in range(0, len(sentences), batch):
+            counts = count_ngrams(sentences[start : start + batch], self._bits)
+            queries = weigh(counts, self._idf)
+            nearest = [_nearest(queries, shard, n) for shard in self._shards]
+            for keys in zip(*nearest, strict=True):
+                screened.append(_unpacked(np.sort(np.concatenate(keys))[:n]))
+        return screened
+
+
+def _nearest(queries: csr_matrix, shard: Shard, n: int) -> list[Keys]:
+    """Return keys of the `n` nearest chunks of one shard for each query, in any order."""
+    product, nearest = queries @ shard.postings, []
+    for first, last in pairwise(product.indptr):
+        keys = _packed(product.indices[first:last], product.data[first:last], shard.first_chunk)
+        nearest.append(np.partition(keys, n - 1)[:n] if len(keys) > n else keys)
+    return nearest
+
+
+def _packed(chunks: npt.NDArray[np.integer], scores: Singles, first_chunk: int) -> Keys:
+    """Pack score and chunk into a number that sorts by descending score, then ascending chunk.
+
+    The bits of positive floats are in the order of their values.
+    """
+    falling = np.uint64(0xFFFFFFFF) - scores.view(np.uint32).astype(np.uint64)
+    return (falling << np.uint64(32)) | (chunks.astype(np.uint64) + np.uint64(first_chunk))
+
+
+def _unpacked(keys: Keys) -> Screened:
+    falling = (keys >> np.uint64(32)).astype(np.uint32)
+    scores = (np.uint32(0xFFFFFFFF) - falling).view(np.float32)
+    return Screened((keys & np.uint64(0xFFFFFFFF)).astype(np.int64), scores)

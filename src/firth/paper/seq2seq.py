@@ -1,0 +1,201 @@
+"""The three likelihoods from encoder-decoder Transformers learned on the corpus (§3.2.2, Eq. 2)."""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from firth.corpus.corpus import Context
+from firth.paper.generator import ROLE_OF, Generator, Likelihoods, Term
+from firth.paper.tokens import Pairs, PartReader, Role, Tokens, Triple
+from firth.paper.transformer import ContextTransformer, Memory, Packed, mixture_scores
+from firth.run.errors import InputError
+from firth.text.arrays import Floats
+
+_BLOCK = 1024
+"""Pairs that are scored together, which bounds the encoded sentences in memory."""
+
+Given = tuple[Role, Tokens]
+
+
+class CorpusPartReader(PartReader):
+    """Reads parts with the tokenizer of a run; the sentences of one side are tokenized singly."""
+
+    def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
+        super().__init__(max_tokens)
+        self._tokenizer = tokenizer
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [each.ids for each in encoded]
+
+    def _joined(self, sides: Sequence[Sequence[str]]) -> list[list[int]]:
+        encoded = iter(self.tokens([text for side in sides for text in side]))
+        return [[token for _ in side for token in next(encoded)] for side in sides]
+
+
+def special_tokens(tokenizer: Tokenizer) -> tuple[int, int]:
+    """Return the ids of `<s>`, which begins a part to generate, and of `<mask>`, its placeholder.
+
+    Raises:
+        InputError: The tokenizer lacks them.
+    """
+    start, missing = tokenizer.token_to_id("<s>"), tokenizer.token_to_id("<mask>")
+    if start is None or missing is None:
+        raise InputError("The tokenizer lacks <s> or <mask>. The tokenizer of a run has them.")
+    return start, missing
+
+
+@dataclass(frozen=True)
+class Job:
+    """A part to generate, and what it is generated from. Equal jobs are done once.
+
+    Attributes:
+        target: The tokens to generate; not empty.
+        role: Their part.
+        given: The other parts, without empty ones.
+    """
+
+    target: Tokens
+    role: Role
+    given: tuple[Given, ...]
+
+    @classmethod
+    def of(cls, triple: Triple, role: Role, *, whole: bool) -> "Job":
+        """Generate the part `role` of a triple from the two other parts.
+
+        Where not `whole`, the evidence is left out: a side is generated from the other side, and
+        the sentence from nothing.
+        """
+        kept = [r for r in Role if r is not role and (whole or Role.SENTENCE not in (r, role))]
+        return cls(triple[role], role, tuple((r, triple[r]) for r in kept if triple[r]))
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Tokens that are generated, and tokens that are attended to."""
+        return len(self.target), sum(len(tokens) for _, tokens in self.given)
+
+
+class Seq2Seq(Generator):
+    """A `Generator` over trained Transformers.
+
+    log p(target | given) is Eq. 2: the sum of the log-probabilities of the target's tokens. The end
+    of the text is not part of it, as for a causal language model.
+
+    Args:
+        models: The Transformer that generates each part; one may serve all three.
+        tokenizer: Of the run.
+        batch_tokens: Tokens of a batch, padding included.
+    """
+
+    def __init__(
+        self,
+        models: Mapping[Role, ContextTransformer],
+        tokenizer: Tokenizer,
+        *,
+        batch_tokens: int = 8_192,
+    ) -> None:
+        self.models = models
+        self.reader = CorpusPartReader(tokenizer, models[Role.SENTENCE].shape.max_tokens)
+        self.start, self.missing = special_tokens(tokenizer)
+        self._batch_tokens = batch_tokens
+
+    def _terms(
+        self,
+        sentences: Sequence[str],
+        contexts: Sequence[Context],
+        pairs: Pairs,
+        terms: Set[Term],
+        whole: bool,
+    ) -> Likelihoods:
+        values = {term.value: np.zeros(len(pairs), np.float32) for term in Term}
+        order = np.lexsort((pairs[:, 0], pairs[:, 1]))
+        for begin in range(0, len(order), _BLOCK):
+            block = order[begin : begin + _BLOCK]
+            triples = self.reader.triples(sentences, contexts, pairs[block])
+            for term in (term for term in Term if term in terms):
+                role = ROLE_OF[term]
+                asked = [Job.of(t, role, whole=whole) if t[role] else None for t in triples]
+                jobs = list(dict.fromkeys(job for job in asked if job))
+                scores = self.score(jobs, role).tolist()
+                mean = {job: s / len(job.target) for job, s in zip(jobs, scores, strict=True)}
+                values[term.value][block] = [mean[job] if job else 0.0 for job in asked]
+        return Likelihoods(**values)
+
+    def score(self, jobs: Sequence[Job], role: Role) -> Floats:
+        """Return log p(target | given) of each job, in nats; all jobs generate the part `role`."""
+        scores = np.zeros(len(jobs))
+        if not jobs:
+            return scores
+        model = self.models[role]
+        with torch.inference_mode():
+            encoded = _Encoded(model, jobs, (role, (self.missing,)), self._batch_tokens)
+            for batch in batches([job.size for job in jobs], self._batch_tokens):
+                chosen = [jobs[i] for i in batch]
+                inputs = [(self.start, *job.target[:-1]) for job in chosen]
+                given = Packed.of(inputs, [role] * len(chosen), encoded.device)
+                targets = torch.tensor(
+                    [t for job in chosen for t in job.target], device=encoded.device
+                )
+                memory = encoded.memory([job.given for job in chosen])
+                logs = mixture_scores(model, model.decode(given, memory, targets), targets)
+                rows = torch.arange(len(chosen)).repeat_interleave(given.lengths.cpu())
+                sums = torch.zeros(len(chosen), dtype=torch.float64)
+                scores[batch] = sums.index_add_(0, rows, logs.cpu().double()).numpy()
+        return scores
+
+
+class _Encoded:
+    """The given parts of jobs, each distinct one encoded once, as keys and values."""
+
+    def __init__(
+        self, model: ContextTransformer, jobs: Sequence[Job], missing: Given, budget: int
+    ) -> None:
+        self.device = model.word.weight.device
+        texts = list({missing: 0} | {given: 0 for job in jobs for given in job.given})
+        layers: list[list[Tensor]] = []
+        self._spans: dict[Given, tuple[int, int]] = {}
+        end = 0
+        for batch in batches([(len(tokens), 0) for _, tokens in texts], budget):
+            chosen = [texts[i] for i in batch]
+            packed = Packed.of([t for _, t in chosen], [r for r, _ in chosen], self.device)
+            layers.append([*model.read(packed), packed.tokens])
+            for given in chosen:
+                self._spans[given] = (end, end + len(given[1]))
+                end += len(given[1])
+        self._layers = [torch.cat(parts) for parts in zip(*layers, strict=True)]
+        self._missing = missing
+
+    def memory(self, given: Sequence[Sequence[Given]]) -> Memory:
+        """Return the memory of decoder rows: the placeholder, and the parts given to each row."""
+        spans = [[self._spans[g] for g in (self._missing, *parts)] for parts in given]
+        longest = max(sum(end - begin for begin, end in row) for row in spans)
+        places = np.zeros((len(given), longest), np.int64)
+        real = np.zeros((len(given), longest), np.bool_)
+        for i, row in enumerate(spans):
+            own = np.concatenate([np.arange(begin, end) for begin, end in row])
+            places[i, : len(own)], real[i, : len(own)] = own, True
+        index = torch.from_numpy(places).to(self.device)
+        *layers, tokens = (x[index] for x in self._layers)
+        return Memory(layers, tokens, torch.from_numpy(real).to(self.device))
+
+
+def batches(sizes: Sequence[tuple[int, int]], budget: int) -> Iterator[list[int]]:
+    """Yield indices of rows, longest first, in batches of at most `budget` padded tokens.
+
+    A row is given as two lengths, and is padded to the longest of each in its batch.
+    """
+    order = sorted(range(len(sizes)), key=lambda i: sizes[i], reverse=True)
+    batch: list[int] = []
+    queries = keys = 0
+    for i in order:
+        queries, keys = max(queries, sizes[i][0]), max(keys, sizes[i][1])
+        if batch and (len(batch) + 1) * (queries + keys) > budget:
+            yield batch
+            batch, (queries, keys) = [], sizes[i]
+        batch.append(i)
+    if batch:
+        yield batch

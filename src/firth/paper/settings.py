@@ -1,0 +1,246 @@
+"""The settings of the paper's method: the section `paper` of a run's settings.
+
+Sections and equations are those of Sun et al. (TACL 2022). Every ablation of the paper is a value
+here: Table 6 `contexts.size`, Table 7 `surrogate.pairs`, Table 8 `fits.weights`, §5.4
+`contexts.selection` and `contexts.diverse`, §5.6 `surrogate.structure`. Table 5 is a smaller corpus.
+"""
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import Field, model_validator
+
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_value
+from firth.run.settings import Count, Fraction, NonNegative, PairSettings, Positive, Section
+
+if TYPE_CHECKING:
+    import torch
+
+PRESETS = ("paper", "paper-small")
+HeldOut = Annotated[float, Field(gt=0, lt=0.5)]
+
+
+class RetrieveSettings(Section):
+    """TF-IDF screening of chunks (§3.3)."""
+
+    chunk_sentences: Count = 8
+    """Sentences of the longest chunk. A paragraph border ends a chunk that is half full."""
+    chunks: Count = 20_000
+    """Chunks retrieved for a sentence (the paper: 20,000)."""
+    bucket_bits: Annotated[int, Field(ge=8, le=28)] = 20
+    """Uni- and bigrams are hashed to 2 to this power buckets. N-grams in one bucket are one."""
+
+
+class CoherenceSettings(Section):
+    """The discriminative model p(y=1 | c_<, s, c_>) (§3.2.1)."""
+
+    interaction: Literal["bilinear", "additive"] = "bilinear"
+    """The last layer. `additive` is Eq. 1 as printed: it orders contexts alike for every sentence.
+    `bilinear` multiplies sentence and context, so that the order depends on the sentence."""
+    hidden: Count = 300
+    """States of each direction of the LSTM (the paper: 300). A sentence vector has twice as many."""
+    embedding: Count = 300
+    max_tokens: Count = 48
+    """Tokens of a sentence that are read."""
+    steps: Count = 2_000
+    batch: Count = 128
+    """Positions in a step. The centres of the others are the negatives of each: half of the weight
+    is on sentences of its document, half on random ones."""
+    per_document: Count = 8
+    """Positions of one document that a batch holds together."""
+    micro_batches: Count = 1
+    """Parts in which a batch is computed, to save memory."""
+    learning_rate: Positive = 1e-3
+    """Peak of Adam's rate."""
+    warmup: Fraction = 0.1
+    """Share of the steps in which the rate rises."""
+    held_out: HeldOut = 0.02
+    """Share of the documents that measure the accuracy and are not learned from."""
+    checkpoint_steps: Count = 200
+
+
+class GeneratorSettings(Section):
+    """The three conditional likelihoods (§3.2.2)."""
+
+    backend: Literal["seq2seq", "causal-lm"] = "seq2seq"
+    """`seq2seq`: encoder-decoder Transformers learned on the corpus. `causal-lm`: a pretrained
+    left-to-right language model, by the chain rule."""
+    model: str | None = None
+    """causal-lm: folder, GGUF file or hub name of the model."""
+    shared: bool = True
+    """seq2seq: one Transformer for the three directions; `false` trains three."""
+    layers: Count = 3
+    """seq2seq: layers of the encoder and of the decoder ("Transformer-large": 6)."""
+    width: Count = 256
+    """seq2seq: size of the hidden states ("Transformer-large": 1024)."""
+    heads: Count = 4
+    feedforward: Count = 1024
+    pointer: bool = True
+    """seq2seq: whether the decoder can point at tokens of the neighbours; the paper's does not."""
+    dropout: Fraction = 0.1
+    drop_neighbor: Fraction = 0.15
+    """seq2seq: share of the parts to generate that are trained without one of their neighbours."""
+    max_tokens: Count = 48
+    """Tokens of a sentence, and of each side of a context, that are read."""
+    steps: Count = 4_000
+    batch_tokens: Count = 8_192
+    """Tokens of a batch, padding included, in training and in scoring."""
+    accumulate: Count = 1
+    """Batches in a step, for more tokens than fit at once."""
+    learning_rate: Positive = 1e-3
+    """Peak of Adam's rate (the paper: 1e-4 at full size)."""
+    warmup: Count = 200
+    """Steps in which the rate rises."""
+    held_out: HeldOut = 0.02
+    """Share of the documents that measure the losses and are not learned from."""
+    checkpoint_steps: Count = 200
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.backend == "causal-lm" and self.model is None:
+            raise ValueError("backend causal-lm needs `model`: a folder, a file or a hub name")
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} is not divisible by heads {self.heads}")
+        return self
+
+
+class ContextSettings(Section):
+    """The context set C_s of a sentence (§3.3, §5.4)."""
+
+    size: Count = 64
+    """|C_s| (the paper: 500)."""
+    shortlist: Count = 128
+    """Best ranked contexts that Eq. 3 scores, at least `size`."""
+    selection: Literal["two-step", "without-coherence", "random"] = "two-step"
+    """`two-step`: TF-IDF screening, then ranking by coherence. `without-coherence`: the order of
+    screening is the ranking. `random`: positions drawn from the corpus (§5.4)."""
+    diverse: bool = True
+    """At most one context from a chunk, and preceding sentences with Jaccard < `max_jaccard`."""
+    max_jaccard: Fraction = 0.5
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.shortlist < self.size:
+            raise ValueError(f"shortlist {self.shortlist} is below size {self.size}")
+        return self
+
+
+class Weights(Section):
+    """λ1 … λ4 of Eq. 3, which the paper does not give."""
+
+    coherence: NonNegative = 1.0
+    """λ1, of log p(y=1 | s, c)."""
+    sentence: NonNegative = 1.0
+    """λ2, of log p(s | c) / |s|."""
+    left: NonNegative = 1.0
+    """λ3, of log p(c_< | s, c_>) / |c_<|."""
+    right: NonNegative = 1.0
+    """λ4, of log p(c_> | c_<, s) / |c_>|."""
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if not any((self.coherence, self.sentence, self.left, self.right)):
+            raise ValueError("all four weights are 0, and Eq. 3 needs one term")
+        return self
+
+
+Measure = Literal["cosine", "centered"]
+
+
+class FitSettings(Section):
+    """Context fits (Eq. 3) and the similarity of two vectors of them (Eq. 4)."""
+
+    weights: Weights = Weights()
+    pmi: bool = False
+    """Subtract from each log-likelihood the same one with the evidence left out."""
+    measure: Measure = "centered"
+    """`cosine` is Eq. 4 as printed. `centered` subtracts the mean of each vector first: Pearson's
+    correlation."""
+
+
+class HarvestSettings(PairSettings):
+    """Pairs of corpus sentences that Origin scores for the Surrogate (§3.4)."""
+
+    pairs: Count = 20_000
+    """Pairs that are scored (the paper: 100 million)."""
+    shard_pairs: Count = 100
+    """Pairs in one shard of the work."""
+
+
+class SurrogateSettings(Section):
+    """The model that the harvest is distilled into (§3.4, §5.6)."""
+
+    structure: Literal["siamese", "cross-encoder"] = "siamese"
+    """`siamese`: the cosine of two vectors. `cross-encoder`: both sentences in one input (§5.6)."""
+    base: str = "transformer"
+    """`transformer` (from scratch), `layers` (of the run's language model), or folder or hub name
+    of an encoder, such as roberta-base."""
+    pairs: Count | None = None
+    """Training pairs that are learned from (Table 7). By default all."""
+    calibration: Literal["none", "quantile", "zscore"] = "quantile"
+    """How scores become labels. The paper has no map: `none`."""
+    dimensions: Count = 256
+    """transformer: size of the hidden states."""
+    layers: Count = 4
+    """transformer: number of layers."""
+    max_tokens: Annotated[int, Field(ge=4)] = 128
+    """transformer: tokens that are read."""
+    epochs: Count = 2
+    batch: Count = 64
+    """Pairs in a step."""
+    micro_batches: Count = 1
+    """Parts in which a batch is computed, to save memory."""
+    learning_rate: Positive | None = None
+    """Peak of Adam's rate. By default 5e-4 from scratch, 2e-5 for a pretrained base."""
+
+
+class PaperSettings(Section):
+    """All settings of the paper's method."""
+
+    window: Count = 1
+    """Sentences on each side of a position that make its context (the paper gives no number)."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Number format of large products. `auto` is bfloat16 where the hardware multiplies it."""
+    retrieve: RetrieveSettings = RetrieveSettings()
+    coherence: CoherenceSettings = CoherenceSettings()
+    generator: GeneratorSettings = GeneratorSettings()
+    contexts: ContextSettings = ContextSettings()
+    fits: FitSettings = FitSettings()
+    harvest: HarvestSettings = HarvestSettings()
+    surrogate: SurrogateSettings = SurrogateSettings()
+
+    def number_format(self, where: "torch.device") -> "torch.dtype":
+        """Return the number format of large products on a device."""
+        import torch
+
+        from firth.encoders.transformer import has_bfloat16
+
+        half = self.precision == "bfloat16" or (self.precision == "auto" and has_bfloat16(where))
+        return torch.bfloat16 if half else torch.float32
+
+    def inputs(self, *names: str) -> dict[str, str]:
+        """Return the fingerprint of some fields and sections, as the input of a stage.
+
+        Example:
+            >>> list(PaperSettings().inputs("window", "coherence"))
+            ['paper']
+        """
+        values = self.model_dump(mode="json")
+        return {"paper": fingerprint_value({name: values[name] for name in names})}
+
+
+def preset(name: str) -> dict[str, Any]:
+    """Return the settings of a preset, section → field → value, for `Run.changed`.
+
+    `paper` has every size that the paper gives, and those of the models that it names.
+    `paper-small` has the same contexts and equations with models that two cores can train.
+
+    Raises:
+        InputError: There is no such preset.
+    """
+    if name not in PRESETS:
+        raise InputError(f"There is no preset {name!r}. The presets are {' and '.join(PRESETS)}.")
+    text = (files("firth.paper") / "data" / f"{name}.yaml").read_text(encoding="utf-8")
+    return {"paper": yaml.safe_load(text)}

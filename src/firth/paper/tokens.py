@@ -1,0 +1,164 @@
+"""Sentences as tokens: a flat table of them, and the three parts of a sentence in its context."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.corpus.corpus import Context
+from firth.run.files import write_atomically
+from firth.text.arrays import Ints
+
+Tokens = tuple[int, ...]
+Triple = tuple[Tokens, Tokens, Tokens]
+"""The tokens of c_<, s and c_>."""
+Pairs = Ints
+"""Shape (n, 2): rows of (index of a sentence, index of a context)."""
+
+_STEP = 4
+"""Padded lengths are multiples of this, because kernels are made once for each shape."""
+
+
+class Role(IntEnum):
+    """Sentence position (§3.2.2): a part of [c_<, s, c_>], and its place in a `Triple`."""
+
+    LEFT = 0
+    SENTENCE = 1
+    RIGHT = 2
+
+
+def encodable(text: str) -> str:
+    """Return a text with "?" for lone halves of surrogate pairs, which have no UTF-8 form."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+@dataclass(frozen=True)
+class TokenTable:
+    """Sentences as runs of one flat array.
+
+    Attributes:
+        tokens: Token numbers of all sentences in order; it may be memory-mapped.
+        bounds: Sentence i is `tokens[bounds[i]:bounds[i + 1]]`.
+    """
+
+    tokens: npt.NDArray[np.int32]
+    bounds: Ints
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> "TokenTable":
+        """Put sentences into a table."""
+        bounds = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64)
+        return cls(np.fromiter(chain.from_iterable(rows), np.int32), bounds)
+
+    @classmethod
+    def stored(
+        cls,
+        batches: Iterable[Sequence[str]],
+        encode: Callable[[Sequence[str]], Sequence[Sequence[int]]],
+        scratch: Path,
+    ) -> "TokenTable":
+        """Tokenize a corpus into files of a folder; files of an interrupted call are used again."""
+        scratch.mkdir(parents=True, exist_ok=True)
+        flat, ends = scratch / "tokens.i32", scratch / "bounds.npy"
+        if not ends.is_file():  # Written last.
+            counts = [np.zeros(1, np.int64)]
+            with flat.open("wb") as file:
+                for texts in batches:
+                    rows = encode(texts)
+                    counts.append(np.array([len(row) for row in rows], np.int64))
+                    np.fromiter(chain.from_iterable(rows), np.int32).tofile(file)
+            with write_atomically(ends) as partial, partial.open("wb") as file:
+                np.save(file, np.cumsum(np.concatenate(counts)))
+        empty = flat.stat().st_size == 0
+        tokens = np.zeros(0, np.int32) if empty else np.memmap(flat, np.int32, mode="r")
+        return cls(tokens, np.load(ends, mmap_mode="r"))
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    def padded(self, sentences: Ints) -> tuple[Ints, Ints]:
+        """Return tokens (n, longest), padded on the right with 0, and lengths (n,)."""
+        starts = self.bounds[sentences]
+        lengths = self.bounds[sentences + 1] - starts
+        places = np.arange(_rounded_up(int(lengths.max())))
+        real = places < lengths[:, None]
+        tokens = np.zeros(real.shape, np.int64)
+        tokens[real] = self.tokens[(starts[:, None] + places)[real]]
+        return tokens, lengths
+
+    def batches(self, sentences: Ints, budget: int) -> Iterator[Ints]:
+        """Yield places in `sentences`, longest first, in batches of `budget` padded tokens.
+
+        A sentence longer than the budget is a batch by itself.
+        """
+        lengths = self.bounds[sentences + 1] - self.bounds[sentences]
+        order, start = np.argsort(-lengths, kind="stable"), 0
+        while start < len(order):
+            longest = _rounded_up(max(1, int(lengths[order[start]])))
+            end = start + max(1, budget // longest)
+            yield order[start:end]
+            start = end
+
+
+def _rounded_up(length: int) -> int:
+    return -(-length // _STEP) * _STEP
+
+
+def cut(tokens: Sequence[int], role: Role, most: int) -> Tokens:
+    """Return at most `most` tokens: the end of a left side, the beginning of the other parts."""
+    return tuple(tokens[-most:] if role is Role.LEFT else tokens[:most])
+
+
+class PartReader(ABC):
+    """Turns sentences and the sides of contexts into tokens, which depend on no other text.
+
+    White space at both ends of a text is dropped.
+
+    Args:
+        max_tokens: Most tokens of a sentence, and of one side of a context. A left side that is
+            longer keeps its end; a sentence and a right side keep their beginning.
+    """
+
+    def __init__(self, max_tokens: int) -> None:
+        self.max_tokens = max_tokens
+
+    @abstractmethod
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the tokens of texts that are not empty."""
+
+    @abstractmethod
+    def _joined(self, sides: Sequence[Sequence[str]]) -> list[list[int]]:
+        """Return all tokens of sides of contexts."""
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return all tokens of each text; a blank text has none."""
+        clean = [encodable(text.strip()) for text in texts]
+        encoded = iter(self._encode([text for text in clean if text]))
+        return [next(encoded) if text else [] for text in clean]
+
+    def sentences(self, texts: Sequence[str]) -> list[Tokens]:
+        """Return the tokens of each sentence."""
+        return [cut(ids, Role.SENTENCE, self.max_tokens) for ids in self.tokens(texts)]
+
+    def sides(self, contexts: Sequence[Context], role: Role) -> list[Tokens]:
+        """Return the tokens of each c_< (`Role.LEFT`) or of each c_> (`Role.RIGHT`)."""
+        sides = [c.left if role is Role.LEFT else c.right for c in contexts]
+        return [cut(ids, role, self.max_tokens) for ids in self._joined(sides)]
+
+    def triples(
+        self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs
+    ) -> list[Triple]:
+        """Return the tokens of the pairs; each sentence and context is tokenized once."""
+        used_s, s = np.unique(pairs[:, 0], return_inverse=True)
+        used_c, c = np.unique(pairs[:, 1], return_inverse=True)
+        chosen = [contexts[i] for i in used_c]
+        middle = self.sentences([sentences[i] for i in used_s])
+        lefts, rights = self.sides(chosen, Role.LEFT), self.sides(chosen, Role.RIGHT)
+        return [
+            (lefts[j], middle[i], rights[j]) for i, j in zip(s.tolist(), c.tolist(), strict=True)
+        ]

@@ -1,0 +1,386 @@
+"""The coherence stage: learn the model, then cache the vectors of all sentences (§3.2.1, §3.3)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from firth.corpus.corpus import Corpus
+from firth.corpus.tokenizer import TOKENIZER, open_tokenizer
+from firth.paper.coherence import (
+    BATCH_TOKENS,
+    COHERENCE,
+    VECTORS,
+    WEIGHTS,
+    CoherenceModel,
+    SentenceEncoder,
+    Shape,
+    context_vectors,
+    encode,
+    load_model,
+    neighbors,
+    save_model,
+    seeded,
+    token_rows,
+)
+from firth.encoders.transformer import device
+from firth.paper.settings import PaperSettings
+from firth.paper.tokens import TokenTable
+from firth.run.console import note, progress
+from firth.run.errors import InputError
+from firth.run.files import read_json, write_json
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import SCRATCH, Outcome
+from firth.text.arrays import Ints
+from firth.train.loop import History, Schedule, in_parts, train
+
+HISTORY = "history.json"
+ADDITIVE = (
+    "paper.coherence.interaction is additive, Eq. 1 as printed. It orders contexts alike for every "
+    "sentence, and its accuracy stays at chance. bilinear does not have this limit."
+)
+BLOCK = 16_384
+"""Sentences that are encoded between two marks to resume at."""
+_REPORTS = 20
+"""Entries of the history, at most."""
+_TESTED = 2_000
+"""Held-out positions, at most, on which accuracy is measured."""
+
+Mask = npt.NDArray[np.bool_]
+Encode = Callable[[Ints], Tensor]
+"""Sentence numbers (n,) to vectors (n, size)."""
+
+
+def train_coherence(run: Run) -> Outcome:
+    """Learn p(y=1 | c_<, s, c_>) on the corpus of a run, as its settings `paper.coherence` say.
+
+    The summary holds the last training loss and the figures of `HeldOut.measure`.
+
+    Raises:
+        MissingStageError: The run has no tokenizer.
+        InputError: The corpus has too few sentences to learn from.
+    """
+    settings, corpus = run.wing("paper", PaperSettings), Corpus.open(run)
+
+    def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
+        return _fill(run, corpus, settings, workspace)
+
+    inputs = settings.inputs("window", "precision", "coherence")
+    inputs["corpus"] = corpus.digest
+    return run.build(COHERENCE, fill, reads=[TOKENIZER], settings=["seed"], inputs=inputs)
+
+
+def _fill(
+    run: Run, corpus: Corpus, settings: PaperSettings, workspace: Path
+) -> Mapping[str, Any]:
+    config, scratch, tokenizer = settings.coherence, workspace / SCRATCH, open_tokenizer(run)
+    table = TokenTable.stored(
+        corpus.batches(), lambda texts: token_rows(texts, tokenizer, config.max_tokens), scratch
+    )
+    if not (workspace / WEIGHTS).is_file():
+        shape = Shape(
+            vocabulary=tokenizer.get_vocab_size(),
+            embedding=config.embedding,
+            hidden=config.hidden,
+            interaction=config.interaction,
+            max_tokens=config.max_tokens,
+            window=settings.window,
+        )
+        if config.interaction == "additive":
+            note(ADDITIVE)
+        seed = derive_seed(run.settings.seed, "coherence")
+        model, history = _learn(corpus, table, shape, settings, seed, scratch)
+        write_json(workspace / HISTORY, history)
+        save_model(workspace, model, shape)
+    model, _ = load_model(workspace)
+    encode_corpus(model.to(device()).encoder, table, workspace / VECTORS, scratch)
+    last = read_json(workspace / HISTORY)[-1]
+    return {"sentences": len(corpus), "positions": len(corpus.positions()), **last}
+
+
+def _learn(
+    corpus: Corpus,
+    table: TokenTable,
+    shape: Shape,
+    settings: PaperSettings,
+    seed: int,
+    scratch: Path,
+) -> tuple[CoherenceModel, History]:
+    config, where, bounds = settings.coherence, device(), corpus.document_bounds
+    sentences = corpus.positions()
+    positions = Positions(sentences, corpus.document_of(sentences), shape.window)
+    learned, tested = split(positions, config.held_out, derive_seed(seed, "held out"))
+    with seeded(derive_seed(seed, "weights")):
+        model = CoherenceModel(shape).to(where)
+    held_out = HeldOut(tested, bounds, derive_seed(seed, "held out", "examples"))
+
+    def read(sentences: Ints) -> Tensor:
+        return encode(model.encoder, table, sentences)
+
+    def read_in_parts(sentences: Ints) -> Tensor:
+        parts = config.micro_batches
+        return in_parts(lambda some: read(sentences[some]), len(sentences), parts)
+
+    schedule = Schedule(
+        steps=config.steps,
+        rate=config.learning_rate,
+        warmup=int(config.steps * config.warmup),
+        checkpoint_steps=config.checkpoint_steps,
+        seed=derive_seed(seed, "steps"),
+        report_steps=-(-config.steps // _REPORTS),
+        bfloat16=settings.number_format(where) is torch.bfloat16,
+        micro_batches=config.micro_batches,
+    )
+    history = train(
+        model,
+        BatchSource(learned, config.batch, config.per_document, derive_seed(seed, "batches")),
+        lambda batch: batch_loss(model, read_in_parts, batch, bounds, shape.window),
+        schedule,
+        scratch,
+        "Training coherence",
+        lambda _: held_out.measure(model, read),
+    )
+    return model, history
+
+
+def encode_corpus(
+    encoder: SentenceEncoder, table: TokenTable, path: Path, scratch: Path
+) -> None:
+    """Write the vectors of all sentences to `path`, float16 .npy of shape (n, 2 · hidden).
+
+    An interrupted call continues with the block that it was in.
+    """
+    mark, size = scratch / "encoded.json", 2 * encoder.rightward.hidden_size
+    where = encoder.tokens.weight.device
+    start = read_json(mark) if mark.is_file() and path.is_file() else 0
+    vectors = np.lib.format.open_memmap(
+        path, mode="r+" if start else "w+", dtype=np.float16, shape=(len(table), size)
+    )
+    with progress(len(table), "Encoding sentences") as bar, torch.inference_mode():
+        bar.advance(start)
+        for first in range(start, len(table), BLOCK):
+            block = np.arange(first, min(first + BLOCK, len(table)))
+            for batch in table.batches(block, BATCH_TOKENS):
+                padded = (torch.from_numpy(p).to(where) for p in table.padded(block[batch]))
+                vectors[block[batch]] = encoder(*padded).half().cpu().numpy()
+            vectors.flush()
+            write_json(mark, int(block[-1]) + 1)
+            bar.advance(len(block))
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Positions in the corpus to learn from, or to measure on.
+
+    A replacement for the centre of a position is itself the centre of one of them. A sentence is
+    therefore as often a negative centre as a positive one, and nothing can be learned from a
+    sentence without its context. The neighbours of a position never replace its centre.
+
+    Attributes:
+        sentences: Sentence numbers, (n,), ascending.
+        documents: The document of each.
+        window: Sentences on each side of a position that make its context.
+    """
+
+    sentences: Ints
+    documents: Ints
+    window: int
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __getitem__(self, part: Mask) -> "Positions":
+        """Return the positions of a mask of shape (n,)."""
+        return Positions(self.sentences[part], self.documents[part], self.window)
+
+    def replacements(self, chosen: Ints, same_document: bool, seed: int) -> Ints:
+        """Draw a replacement for the centre of each position of the indices `chosen`, (k,).
+
+        It comes from the position's own document, or from any other one; -1 where there is none.
+        """
+        documents, centers = self.documents[chosen], self.sentences[chosen]
+        first = np.searchsorted(self.documents, documents)
+        last = np.searchsorted(self.documents, documents, side="right")
+        near = np.maximum(first, np.searchsorted(self.sentences, centers - self.window))
+        far = np.minimum(last, np.searchsorted(self.sentences, centers + self.window, side="right"))
+        # An interval of indices to draw from, and a hole in it.
+        start = first if same_document else np.zeros_like(first)
+        end = last if same_document else np.full_like(last, len(self))
+        hole, hole_end = (near, far) if same_document else (first, last)
+        choices = (end - start) - (hole_end - hole)
+        rng = np.random.default_rng(seed)
+        drawn = start + rng.integers(0, np.maximum(choices, 1))
+        drawn += np.where(drawn >= hole, hole_end - hole, 0)
+        some = choices > 0
+        return np.where(some, self.sentences[np.where(some, drawn, 0)], -1)
+
+
+def split(positions: Positions, held_out: float, seed: int) -> tuple[Positions, Positions]:
+    """Divide positions by document: those to learn from, and a share that is held out.
+
+    At least one document is held out (two of ten or more), unless there is only one.
+
+    Raises:
+        InputError: The rest offers no negative example.
+    """
+    documents = np.unique(positions.documents)
+    at_least = min(len(documents) // 2, 2 if len(documents) >= 10 else 1)
+    wanted = max(round(held_out * len(documents)), at_least)
+    chosen = np.random.default_rng(seed).permutation(documents)[:wanted]
+    held = np.isin(positions.documents, chosen)
+    learned, tested = positions[~held], positions[held]
+    alone = not len(learned) or learned.documents[0] == learned.documents[-1]
+    if alone and (not len(learned) or np.ptp(learned.sentences) <= positions.window):
+        raise InputError(
+            f"The corpus has {len(positions)} positions in {len(documents)} documents, too few to "
+            "learn coherence from. A position is a sentence of corpus.min_words to "
+            "corpus.max_words words with a neighbour on each side. Add longer documents."
+        )
+    return learned, tested
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The positions of one training step. Every centre is tried at every position.
+
+    Attributes:
+        positions: Sentence numbers, (n,).
+        same_document: (n, n), where centre i is a negative for position j from j's own document.
+        elsewhere: (n, n), where centre i is a negative for position j from another document.
+    """
+
+    positions: Ints
+    same_document: Mask
+    elsewhere: Mask
+
+
+class BatchSource:
+    """Returns the batch of each training step, a function of seed and step alone.
+
+    A batch of `size`, rounded up to whole groups, holds groups of `group` positions from one
+    document each. A pass deals all positions in a new random order.
+    """
+
+    def __init__(self, positions: Positions, size: int, group: int, seed: int) -> None:
+        self._positions, self._seed = positions, seed
+        self._group = min(group, len(positions))
+        self._groups = -(-size // self._group)
+        self._dealt = lru_cache(maxsize=2)(self._deal)
+
+    def __call__(self, step: int) -> Batch:
+        """Return the batch of a step, counted from 0."""
+        per_pass = len(self._positions) // self._group
+        numbers = step * self._groups + np.arange(self._groups)
+        rows = [self._dealt(int(number // per_pass))[number % per_pass] for number in numbers]
+        chosen = np.concatenate(rows)
+        sentences = self._positions.sentences[chosen]
+        documents = self._positions.documents[chosen]
+        together = documents[:, None] == documents
+        near = np.abs(sentences[:, None] - sentences) <= self._positions.window
+        return Batch(sentences, together & ~near, ~together)
+
+    def _deal(self, number: int) -> Ints:
+        """Return the groups of one pass, (groups, group); the few left over wait for the next."""
+        n = len(self._positions)
+        rng = np.random.default_rng(derive_seed(self._seed, "pass", number))
+        shuffled = np.lexsort((rng.random(n), self._positions.documents))
+        # A random start, so that other groups straddle two documents in each pass.
+        shuffled = np.roll(shuffled, int(rng.integers(n)))[: n // self._group * self._group]
+        return rng.permutation(shuffled.reshape(-1, self._group))
+
+
+class _Read:
+    """The vectors of all sentences that some examples need, each read once.
+
+    Sentence numbers come in arrays of any shape; -1 marks none.
+    """
+
+    def __init__(self, encode: Encode, *sentences: Ints) -> None:
+        numbers = np.unique(np.concatenate([part.ravel() for part in sentences]))
+        self._numbers = numbers[numbers >= 0]
+        self._table = encode(self._numbers)
+
+    def _rows(self, sentences: Ints) -> Ints:
+        return np.where(sentences < 0, -1, np.searchsorted(self._numbers, sentences))
+
+    def vectors(self, sentences: Ints) -> Tensor:
+        return self._table[torch.from_numpy(self._rows(sentences)).to(self._table.device)]
+
+    def contexts(self, around: Ints) -> Tensor:
+        return context_vectors(self._table, self._rows(around))
+
+
+def batch_loss(
+    model: CoherenceModel, encode: Encode, batch: Batch, document_bounds: Ints, window: int
+) -> Tensor:
+    """Return the binary cross-entropy of a batch in nats; positives weigh as much as negatives.
+
+    The negatives of a position are all other centres of the batch. Those from its own document and
+    those from others have half of the weight each. The mean over random draws of one negative a
+    position is the same, and its variance is far larger.
+    """
+    around = neighbors(batch.positions, document_bounds, window)
+    read, where = _Read(encode, batch.positions, around), model.device
+    with torch.autocast(where.type, enabled=False):
+        query, constant = model.query(read.vectors(batch.positions))
+        logits = query @ read.contexts(around).T + constant[:, None]
+        positive = softplus(-logits.diagonal()).mean()
+        kinds = [kind for kind in (batch.same_document, batch.elsewhere) if kind.any()]
+        wrong = softplus(logits)
+        negatives = [wrong[torch.from_numpy(kind).to(where)].mean() for kind in kinds]
+        if not negatives:
+            return positive / 2
+        return (positive + torch.stack(negatives).mean()) / 2
+
+
+class HeldOut:
+    """Measures accuracy at held-out positions, at most `_TESTED` of them.
+
+    The seed decides positions and replacements, so that every call measures the same examples.
+    """
+
+    def __init__(self, positions: Positions, document_bounds: Ints, seed: int) -> None:
+        rng = np.random.default_rng(derive_seed(seed, "slots"))
+        chosen = np.sort(rng.permutation(len(positions))[:_TESTED])
+        self._centers = positions.sentences[chosen]
+        self._around = neighbors(self._centers, document_bounds, positions.window)
+        self._replacements = {
+            "same_document": positions.replacements(chosen, True, derive_seed(seed, "same")),
+            "random": positions.replacements(chosen, False, derive_seed(seed, "random")),
+        }
+
+    def measure(self, model: CoherenceModel, encode: Encode) -> dict[str, float]:
+        """Return accuracies in [0, 1] at p = 1/2, and binary cross-entropy in nats.
+
+        `accuracy_same_document` and `accuracy_random` are over equal numbers of positives and of
+        negatives of that kind; `accuracy` and `held_out_loss` are the means of both kinds. Chance
+        is 0.5 and 0.693. The result is empty where there is nothing to measure on.
+        """
+        accuracy: dict[str, float] = {}
+        loss: list[float] = []
+        if not len(self._centers):
+            return accuracy
+        with torch.inference_mode():
+            read = _Read(encode, self._centers, self._around, *self._replacements.values())
+            for kind, replacements in self._replacements.items():
+                some = np.flatnonzero(replacements >= 0)
+                if not len(some):
+                    continue
+                contexts = read.contexts(self._around[some])
+                positive = model.logits(read.vectors(self._centers[some]), contexts)
+                negative = model.logits(read.vectors(replacements[some]), contexts)
+                right = (positive > 0).float().mean() + (negative <= 0).float().mean()
+                accuracy[f"accuracy_{kind}"] = right.item() / 2
+                loss.append((softplus(-positive).mean() + softplus(negative).mean()).item() / 2)
+        if not accuracy:
+            return {}
+        mean = sum(accuracy.values()) / len(accuracy)
+        return {"accuracy": mean, **accuracy, "held_out_loss": sum(loss) / len(loss)}

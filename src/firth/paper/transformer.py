@@ -1,0 +1,407 @@
+"""The encoder-decoder Transformer of §3.2.2, over packed sentences.
+
+Word, sentence-position and token-position embeddings are added (§3.2.2). The encoder reads each
+given sentence by itself, and the decoder generates the missing part, attending to all of them. A
+sentence is thus encoded once for all contexts, and a side of a context once for all sentences. The
+one-token text `<mask>` in the place of the missing part is always given too: the decoder attends to
+it where every neighbour is left out.
+
+A word of the missing part often occurs in its neighbours, which a small model learns last. The
+output is therefore a pointer sentinel mixture (Merity et al. 2017): one more attention over the
+given parts, whose weight on a token is the probability of generating that token again. Its weight
+on `<mask>` is the share of the softmax over the vocabulary:
+
+    p(w) = share · softmax(W h + b)[w] + copied(w)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from firth.paper.tokens import Role, Tokens
+
+_SENTINEL = 6.0
+"""With 50 tokens to point at, pointing starts with a share of a tenth."""
+_LOSS_ROWS = 512
+_VOCABULARY_STEP, _ROW_STEP = 2048, 256
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Sentences one after another, without padding, for layers that treat tokens one by one.
+
+    Attributes:
+        tokens: Token ids, (t,).
+        roles: Sentence position of each token, (t,).
+        positions: Position of each token in its sentence, (t,).
+        lengths: Tokens of each sentence, (n,), at least 1.
+    """
+
+    tokens: Tensor
+    roles: Tensor
+    positions: Tensor
+    lengths: Tensor
+
+    @classmethod
+    def of(
+        cls, sentences: Sequence[Tokens], roles: Sequence[Role], device: torch.device
+    ) -> "Packed":
+        """Pack sentences that are not empty, each with its sentence position."""
+        tokens = torch.tensor([t for sentence in sentences for t in sentence], device=device)
+        lengths = torch.tensor([len(sentence) for sentence in sentences], device=device)
+        starts = (lengths.cumsum(0) - lengths).repeat_interleave(lengths)
+        numbers = torch.tensor([int(role) for role in roles], device=device)
+        positions = torch.arange(len(tokens), device=device) - starts
+        return cls(tokens, numbers.repeat_interleave(lengths), positions, lengths)
+
+    @cached_property
+    def longest(self) -> int:
+        """Tokens of the longest sentence."""
+        return int(self.lengths.max())
+
+    @cached_property
+    def places(self) -> Tensor:
+        """Place of each token in the padded array, (t,)."""
+        rows = torch.arange(len(self.lengths), device=self.lengths.device)
+        return rows.repeat_interleave(self.lengths) * self.longest + self.positions
+
+    @property
+    def real(self) -> Tensor:
+        """Mask of the places that hold a token, (n, longest)."""
+        return torch.arange(self.longest, device=self.lengths.device) < self.lengths[:, None]
+
+    def spread(self, x: Tensor) -> Tensor:
+        """Pad rows (t, …), one for each token, with zeros to (n, longest, …)."""
+        n, longest = len(self.lengths), self.longest
+        padded = x.new_zeros(n * longest, *x.shape[1:]).index_copy_(0, self.places, x)
+        return padded.view(n, longest, *x.shape[1:])
+
+    def collect(self, padded: Tensor) -> Tensor:
+        """Reverse `spread`: (n · longest, …) to (t, …)."""
+        return padded.index_select(0, self.places)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of the Transformer; without `pointer` its output is the softmax alone."""
+
+    vocabulary: int
+    width: int
+    layers: int
+    heads: int
+    feedforward: int
+    max_tokens: int
+    pointer: bool = True
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The given parts that the decoder attends to, one row for each sentence to generate.
+
+    Attributes:
+        layers: For each decoder layer keys and values, (n, m, 2 · width). The last entry of a shape
+            with a pointer is its keys, (n, m, width / heads).
+        tokens: The tokens, (n, m); the first of each row is `<mask>`.
+        real: Mask of the entries that are no padding, (n, m).
+    """
+
+    layers: Sequence[Tensor]
+    tokens: Tensor
+    real: Tensor
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The distribution of the next token at t places.
+
+    Attributes:
+        states: (t, width), to be multiplied with the output embedding.
+        log_share: Log of the share of the softmax over the vocabulary, float32 of shape (t,).
+        copied: Probability of the true next token by pointing at it, float32 of shape (t,).
+    """
+
+    states: Tensor
+    log_share: Tensor
+    copied: Tensor
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, heads: int) -> Tensor:
+    """Return (n · queries, width) from q (n, queries, width), k and v (n, keys, width)."""
+    # Written out: on a processor the fused kernel takes three times as long for texts this short.
+    n, queries, width = q.shape
+    keys, size = k.shape[1], width // heads
+
+    def by_head(x: Tensor, length: int) -> Tensor:
+        return x.reshape(n, length, heads, size).transpose(1, 2).reshape(n * heads, length, size)
+
+    scores = torch.bmm(by_head(q, queries), by_head(k, keys).transpose(1, 2)) * size**-0.5
+    scores = scores.float().view(n, heads, queries, keys).masked_fill(~mask, float("-inf"))
+    weights = scores.softmax(-1).to(v.dtype).view(n * heads, queries, keys)
+    mixed = torch.bmm(weights, by_head(v, keys)).view(n, heads, queries, size)
+    return mixed.transpose(1, 2).reshape(n * queries, width)
+
+
+class _Attention(nn.Module):
+    """Self-attention; with `crosses`, attention to keys and values that are given."""
+
+    def __init__(self, shape: Shape, crosses: bool) -> None:
+        super().__init__()
+        self.heads = shape.heads
+        self.norm = nn.LayerNorm(shape.width)
+        self.inner = nn.Linear(shape.width, shape.width if crosses else 3 * shape.width)
+        self.outer = nn.Linear(shape.width, shape.width)
+
+    def forward(
+        self, x: Tensor, packed: Packed, mask: Tensor, memory: Tensor | None = None
+    ) -> Tensor:
+        inner = packed.spread(self.inner(self.norm(x)))
+        q, k, v = inner.chunk(3, -1) if memory is None else (inner, *memory.chunk(2, -1))
+        out: Tensor = self.outer(packed.collect(_attend(q, k, v, mask, self.heads)))
+        return out
+
+
+class _Feedforward(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(shape.width)
+        self.inner = nn.Linear(shape.width, shape.feedforward)
+        self.outer = nn.Linear(shape.feedforward, shape.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.outer(functional.gelu(self.inner(self.norm(x)), approximate="tanh"))
+        return out
+
+
+class _Layer(nn.Module):
+    """A layer of the encoder; with `crosses`, of the decoder."""
+
+    def __init__(self, shape: Shape, dropout: float, crosses: bool) -> None:
+        super().__init__()
+        self.attention = _Attention(shape, crosses=False)
+        self.cross = _Attention(shape, crosses=True) if crosses else None
+        self.feedforward = _Feedforward(shape)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        packed: Packed,
+        mask: Tensor,
+        memory: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        x = x + self.dropout(self.attention(x, packed, mask))
+        if self.cross is not None:
+            x = x + self.dropout(self.cross(x, packed, memory_mask, memory))
+        return x + self.dropout(self.feedforward(x))  # type: ignore[no-any-return]
+
+
+class ContextTransformer(nn.Module):
+    """Generates a missing part from the parts around it; input and output embeddings are tied.
+
+    Args:
+        shape: Sizes.
+        dropout: Of embeddings and of every residual branch.
+    """
+
+    def __init__(self, shape: Shape, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.shape = shape
+        width, small = shape.width, shape.width // shape.heads
+        self.word = nn.Embedding(shape.vocabulary, width)
+        self.sentence_position = nn.Embedding(len(Role), width)
+        self.token_position = nn.Embedding(shape.max_tokens, width)
+        layers = range(shape.layers)
+        self.encoder = nn.ModuleList(_Layer(shape, dropout, crosses=False) for _ in layers)
+        self.decoder = nn.ModuleList(_Layer(shape, dropout, crosses=True) for _ in layers)
+        self.keys_values = nn.ModuleList(nn.Linear(width, 2 * width) for _ in layers)
+        if shape.pointer:
+            self.pointer_query = nn.Linear(width, small, bias=False)
+            self.pointer_key = nn.Linear(width, small, bias=False)
+            self.sentinel = nn.Parameter(torch.tensor(_SENTINEL))
+        self.bias = nn.Parameter(torch.zeros(shape.vocabulary))
+        self.encoder_norm = nn.LayerNorm(width)
+        self.decoder_norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+            elif isinstance(module, nn.Embedding):
+                nn.init.normal_(module.weight, std=width**-0.5)
+        if shape.pointer:
+            nn.init.zeros_(self.pointer_query.weight)
+
+    def _embed(self, packed: Packed) -> Tensor:
+        word = self.word(packed.tokens)
+        place = self.token_position(packed.positions) + self.sentence_position(packed.roles)
+        embedded: Tensor = self.dropout(word * self.shape.width**0.5 + place)
+        return embedded
+
+    def read(self, packed: Packed) -> list[Tensor]:
+        """Read sentences, each by itself, for `Memory.layers`: (t, …) each."""
+        x, mask = self._embed(packed), packed.real[:, None, None, :]
+        for layer in self.encoder:
+            x = layer(x, packed, mask)
+        x = self.encoder_norm(x)
+        known = [project(x) for project in self.keys_values]
+        return [*known, self.pointer_key(x)] if self.shape.pointer else known
+
+    def decode(self, given: Packed, memory: Memory, targets: Tensor) -> Prediction:
+        """Predict the next tokens.
+
+        Args:
+            given: Decoder inputs: `<s>` and all tokens but the last, with the sentence position of
+                the part to generate.
+            memory: The given parts.
+            targets: The true next tokens, (t,).
+        """
+        x, longest = self._embed(given), given.longest
+        causal = torch.ones(longest, longest, dtype=torch.bool, device=x.device).tril()
+        mask = memory.real[:, None, None, :]
+        for layer, known in zip(self.decoder, memory.layers, strict=False):
+            x = layer(x, given, causal, known, mask)
+        x = self.decoder_norm(x)
+        if not self.shape.pointer:
+            nothing = torch.zeros(len(targets), device=x.device)
+            return Prediction(x, nothing, nothing)
+
+        keys = memory.layers[-1]
+        query = given.spread(self.pointer_query(x))
+        scores = torch.bmm(query, keys.transpose(1, 2)).float() * keys.shape[-1] ** -0.5
+        scores = scores.masked_fill(~memory.real[:, None], float("-inf"))
+        first = torch.arange(keys.shape[1], device=x.device) == 0
+        weights = (scores + self.sentinel.float() * first).log_softmax(-1)
+        again = (memory.tokens[:, None] == given.spread(targets)[..., None]) & ~first
+        copied = torch.where(again, weights, float("-inf")).exp().sum(-1).view(-1)
+        share = given.collect(weights[..., 0].reshape(-1))
+        return Prediction(x, share, given.collect(copied))
+
+    def start_from(self, counts: Tensor) -> None:
+        """Start the softmax as the frequencies of tokens, from counts (vocabulary,)."""
+        with torch.no_grad():
+            self.bias.copy_(((counts + 0.1) / (counts + 0.1).sum()).log())
+
+    def cast(self, dtype: torch.dtype, device: torch.device) -> "ContextTransformer":
+        """Move, and change the number format of all but the output bias, which stays float32."""
+        bias = self.bias.data
+        self.to(dtype=dtype, device=device)
+        self.bias.data = bias.to(device)
+        return self
+
+
+# Probabilities of next tokens, without the logits of a whole batch
+
+
+def next_token_scores(
+    states: Tensor,
+    targets: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    rows: Tensor | None = None,
+) -> Tensor:
+    """Return log softmax(W h + b) at each target, float32 of shape (m,).
+
+    The vocabulary is passed in slices that stay in the cache of the processor. Sums are float32 in
+    any number format.
+
+    Args:
+        states: h, (t, d).
+        targets: Ids of the next tokens, (m,).
+        weight: W, (vocabulary, d).
+        bias: b, (vocabulary,).
+        rows: The state before each target, (m,); by default each its own.
+    """
+    if not len(targets):
+        return states.new_zeros(0, dtype=torch.float32)
+    totals = torch.cat([_log_totals(part, weight, bias) for part in states.split(_ROW_STEP)])
+    if rows is not None:
+        states, totals = states[rows], totals[rows]
+    chosen = (states.float() * weight[targets].float()).sum(-1)
+    if bias is not None:
+        chosen = chosen + bias[targets].float()
+    return chosen.sub_(totals).clamp_(max=0)
+
+
+def _log_totals(states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Return log Σ exp(W h + b), float32 of shape (t,)."""
+    slices = []
+    for begin in range(0, len(weight), _VOCABULARY_STEP):
+        logits = functional.linear(states, weight[begin : begin + _VOCABULARY_STEP]).float()
+        if bias is not None:
+            logits.add_(bias[begin : begin + _VOCABULARY_STEP])
+        top = logits.amax(-1, keepdim=True)
+        slices.append(logits.sub_(top).exp_().sum(-1).log_().add_(top[:, 0]))
+    return torch.stack(slices).logsumexp(0)
+
+
+def mixture_scores(model: ContextTransformer, prediction: Prediction, targets: Tensor) -> Tensor:
+    """Return log p of each target, float32 of shape (t,)."""
+    own = next_token_scores(prediction.states, targets, model.word.weight, model.bias)
+    return torch.logaddexp(own + prediction.log_share, prediction.copied.log()).clamp_(max=0)
+
+
+class _MixtureLoss(torch.autograd.Function):
+    """Mean −log p. The forward pass computes the gradients too, slice by slice."""
+
+    @staticmethod
+    def forward(  # type: ignore[no-untyped-def]
+        ctx, states, weight, bias, log_share, copied, targets, dtype
+    ) -> Tensor:
+        h, w, share = states.to(dtype), weight.to(dtype), log_share.exp()
+        total = states.new_zeros((), dtype=torch.float32)
+        for_states = torch.empty_like(states, dtype=torch.float32)
+        for_weight = torch.zeros_like(weight, dtype=torch.float32)
+        for_bias, for_share = torch.zeros_like(bias), torch.empty_like(share)
+        for_copied = torch.empty_like(copied)
+        for first in range(0, len(h), _LOSS_ROWS):
+            now = slice(first, first + _LOSS_ROWS)
+            rows, wanted = h[now], targets[now, None]
+            logits = functional.linear(rows, w).float().add_(bias)
+            shifted = logits.sub_(logits.logsumexp(-1, keepdim=True))
+            own = shifted.gather(1, wanted)[:, 0].exp_() * share[now]
+            whole = own + copied[now]
+            total -= whole.log().sum()
+            # The gradient by the logits is that of −log softmax, times the vocabulary's share in
+            # the probability.
+            part = (own / whole)[:, None]
+            error = shifted.exp_().mul_(part).scatter_add_(1, wanted, -part)
+            for_bias += error.sum(0)
+            rounded = error.to(dtype)
+            for_states[now] = rounded @ w
+            for_weight += rounded.T @ rows
+            for_share[now] = -part[:, 0]
+            for_copied[now] = -whole.reciprocal()
+        ctx.save_for_backward(for_states, for_weight, for_bias, for_share, for_copied)
+        ctx.types = states.dtype, weight.dtype
+        mean: Tensor = total / len(targets)
+        return mean
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
+        states, weight, *others = ctx.saved_tensors
+        scale, (of_states, of_weight) = grad / len(states), ctx.types
+        scaled = ((states * scale).to(of_states), (weight * scale).to(of_weight))
+        return (*scaled, *(each * scale for each in others), None, None)
+
+
+def mixture_loss(model: ContextTransformer, prediction: Prediction, targets: Tensor) -> Tensor:
+    """Return the mean of −log p over the targets, for training.
+
+    The logits of a batch, a hundred times larger than all else, are never held at once. Products
+    are bfloat16 under autocast, else in the number format of the states.
+    """
+    kind, dtype = targets.device.type, prediction.states.dtype
+    if torch.is_autocast_enabled(kind):
+        dtype = torch.get_autocast_dtype(kind)
+    parts = (prediction.states, model.word.weight, model.bias, prediction.log_share)
+    with torch.autocast(kind, enabled=False):
+        loss: Tensor = _MixtureLoss.apply(  # type: ignore[no-untyped-call]
+            *parts, prediction.copied, targets, dtype
+        )
+    return loss

@@ -1,0 +1,131 @@
+"""A tiny corpus, and runs of the paper's method over it that are built once."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from firth.corpus.build import build_corpus
+from firth.corpus.corpus import Context, Corpus
+from firth.corpus.tokenizer import build_tokenizer
+from firth.paper.generator import Likelihoods
+from firth.paper.retrieve import build_index
+from firth.paper.tokens import Pairs
+from firth.paper.train_coherence import train_coherence
+from firth.paper.train_generator import train_generator
+from firth.run.run import Run
+from firth.run.settings import parse_settings
+
+TOPICS = {
+    "sea": "ship harbour wave sailor storm sail captain anchor island tide".split(),
+    "farm": "farmer field wheat plough cow barn harvest tractor seed meadow".split(),
+    "court": "judge lawyer trial jury witness verdict appeal court law crime".split(),
+    "music": "singer song violin concert piano melody orchestra choir drum stage".split(),
+}
+VERBS = "saw met left found watched reached followed praised feared remembered".split()
+SMALL: dict[str, Any] = {
+    "precision": "float32",
+    "retrieve": {"chunks": 50, "bucket_bits": 12, "chunk_sentences": 2},
+    "coherence": {
+        "hidden": 12, "embedding": 10, "batch": 24, "steps": 12, "checkpoint_steps": 4,
+        "held_out": 0.2, "max_tokens": 24,
+    },
+    "generator": {
+        "layers": 2, "width": 32, "heads": 2, "feedforward": 64, "steps": 60, "batch_tokens": 600,
+        "max_tokens": 24, "warmup": 5, "learning_rate": 0.01, "held_out": 0.2,
+        "checkpoint_steps": 20,
+    },
+    "contexts": {"size": 4, "shortlist": 8},
+    "harvest": {"pairs": 60, "shard_pairs": 12},
+    "surrogate": {"dimensions": 32, "layers": 1, "max_tokens": 32, "epochs": 1, "batch": 8},
+}  # fmt: skip
+
+SENTENCES = [
+    "The sailor saw the ship near the harbour.",
+    "The judge praised the lawyer near the court.",
+    "A wave!",
+    "The sailor saw the ship near the harbour.",
+    "The farmer followed the cow, the tractor, the seed and the plough into the meadow.",
+]
+CONTEXTS = [
+    Context(("The captain left the island.",), ("The storm reached the anchor.",)),
+    Context(("The jury found the witness.", "The trial met the law."), ("The verdict.",)),
+    Context(("The storm reached the anchor.",), ("The captain left the island.",)),
+    Context(("The captain left the island.",), ("The storm reached the anchor.",)),
+    Context((), ("The cow met the farmer.",)),
+    Context(("The cow met the farmer.",), ()),
+]
+
+
+def tiny_documents(count: int = 40) -> list[dict[str, str]]:
+    """Return documents of four topics, with three paragraphs of three to five sentences."""
+    rng = random.Random(5)
+    documents = []
+    for number in range(count):
+        topic = list(TOPICS)[number % len(TOPICS)]
+        paragraphs = []
+        for _ in range(3):
+            sentences = []
+            for _ in range(rng.randint(3, 5)):
+                one, two, three = rng.sample(TOPICS[topic], 3)
+                sentences.append(f"The {one} {rng.choice(VERBS)} the {two} near the {three}.")
+            paragraphs.append(" ".join(sentences))
+        documents.append({"id": f"{topic}-{number}", "text": "\n\n".join(paragraphs)})
+    return documents
+
+
+def make_run(folder: Path, documents: Any = None, **sections: Any) -> Run:
+    """Return a run with a corpus and a tokenizer; `sections` change those of `SMALL`."""
+    paper = dict(SMALL)
+    for name, value in sections.items():
+        paper[name] = {**paper[name], **value} if isinstance(value, dict) else value
+    run = Run.create(folder, parse_settings({"paper": paper}, "test"))
+    build_corpus(run, tiny_documents() if documents is None else documents)
+    build_tokenizer(run)
+    return run
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of each file in a folder."""
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def all_pairs(sentences: int = len(SENTENCES), contexts: int = len(CONTEXTS)) -> Pairs:
+    """Return every sentence with every context."""
+    return np.array([(s, c) for s in range(sentences) for c in range(contexts)], np.int64)
+
+
+def stacked(logs: Likelihoods) -> npt.NDArray[np.float32]:
+    """Return the terms sentence, left and right, (3, n)."""
+    return np.stack([logs.sentence, logs.left, logs.right])
+
+
+@pytest.fixture(scope="session")
+def base_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run with a corpus and a tokenizer. Do not change it."""
+    return make_run(tmp_path_factory.mktemp("base") / "run")
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run with all that Origin reads. Do not change it."""
+    run = make_run(tmp_path_factory.mktemp("built") / "run")
+    for build in (build_index, train_coherence, train_generator):
+        build(run)
+    return run
+
+
+@pytest.fixture(scope="session")
+def corpus(built: Run) -> Corpus:
+    """The corpus of `built`."""
+    return Corpus.open(built)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Callable[..., Run]:
+    """Makes runs in a new folder."""
+    return lambda name="run", **sections: make_run(tmp_path / name, **sections)

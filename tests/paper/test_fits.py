@@ -1,0 +1,93 @@
+"""Eqs. 3 and 4: a weighted sum, and a similarity that is symmetric and in range."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from firth.paper.fits import Terms, compare, contributions, influences
+from firth.paper.settings import Measure, Weights
+from firth.text.arrays import Floats
+
+FITS = st.floats(-50, 0, allow_nan=False).map(lambda x: round(x, 6))
+PAIR = st.integers(2, 40).flatmap(
+    lambda n: st.tuples(
+        hnp.arrays(np.float64, n, elements=FITS), hnp.arrays(np.float64, n, elements=FITS)
+    )
+)
+Both = tuple[Floats, Floats]
+MEASURES = pytest.mark.parametrize("measure", ["cosine", "centered"])
+
+
+def some_terms(n: int = 6) -> Terms:
+    return Terms(*-np.random.default_rng(0).random((4, n)).astype(np.float32))
+
+
+def test_fit_is_the_weighted_sum() -> None:
+    """S(s, c) is linear in the weights, and cutting and joining terms changes nothing."""
+    terms = some_terms()
+    full = terms.fit(Weights(coherence=1, sentence=2, left=3, right=4))
+    expected = terms.coherence + 2.0 * terms.sentence + 3.0 * terms.left + 4.0 * terms.right
+    assert full == pytest.approx(expected, rel=1e-6)
+    assert terms.fit(Weights(coherence=0, sentence=0, right=0)) == pytest.approx(terms.left)
+    joined = Terms.concatenate([terms[:2], terms[np.arange(2, 6)]])
+    assert joined.fit(Weights()).tolist() == terms.fit(Weights()).tolist()
+    assert terms[:0].fit(Weights()).shape == (0,)
+
+
+@MEASURES
+@given(pair=PAIR)
+def test_symmetric_in_range_and_independent_of_order(measure: Measure, pair: Both) -> None:
+    """sim(a, b) = sim(b, a) in [-1, 1], exactly, and any order of the contexts gives the same."""
+    v1, v2 = pair
+    score = compare(v1, v2, measure)
+    assert -1 <= score <= 1
+    assert compare(v2, v1, measure) == score
+    assert compare(v1[::-1], v2[::-1], measure) == score
+    assert compare(v1, v1, measure) == 1
+    assert math.fsum(contributions(v1, v2, measure)) == pytest.approx(score, abs=1e-9)
+
+
+@given(pair=PAIR, shift=st.floats(-20, 0), scale=st.floats(0.1, 10))
+def test_centered_is_pearson(pair: Both, shift: float, scale: float) -> None:
+    """It equals NumPy's correlation, and ignores level and scale."""
+    v1, v2 = pair
+    assume(v1.std() > 1e-3 and v2.std() > 1e-3)
+    score = compare(v1, v2, "centered")
+    assert score == pytest.approx(np.corrcoef(v1, v2)[0, 1], abs=1e-9)
+    assert compare(v1 * scale + shift, v2, "centered") == pytest.approx(score, abs=1e-6)
+
+
+def test_raw_cosines_are_near_one() -> None:
+    """The trap of Eq. 4: opposite profiles have a cosine near 1, and centred similarity -1."""
+    v1 = -4 + 0.5 * np.random.default_rng(0).standard_normal(200)
+    assert compare(v1, -8 - v1, "cosine") > 0.95
+    assert compare(v1, -8 - v1, "centered") == pytest.approx(-1)
+
+
+def test_vectors_without_information() -> None:
+    """No variation gives 0, not a division by zero."""
+    flat, other = np.full(5, -3.3), np.array([-1.0, -2, -3, -4, -5])
+    assert compare(flat, other, "centered") == 0
+    assert compare(np.zeros(5), other, "cosine") == 0
+    assert contributions(flat, other, "centered").tolist() == [0] * 5
+    assert contributions(flat, flat, "centered").sum() == pytest.approx(1)
+
+
+@MEASURES
+@given(pair=PAIR, data=st.data())
+def test_influence_is_leave_one_out(measure: Measure, pair: Both, data: st.DataObject) -> None:
+    """Each entry is the score minus the score without any column of that context."""
+    v1, v2 = pair
+    drawn = data.draw(st.lists(st.integers(0, 5), min_size=len(v1), max_size=len(v1)))
+    names, groups = np.unique(drawn, return_inverse=True)
+    moved = influences(v1, v2, measure, groups)
+    whole = compare(v1, v2, measure)
+    assert moved.shape == names.shape
+    for group in range(len(names)):
+        kept = np.flatnonzero(groups != group)
+        rest = compare(v1[kept], v2[kept], measure) if len(names) > 1 else 0.0
+        assert moved[group] == pytest.approx(whole - rest, abs=1e-12)

@@ -1,0 +1,264 @@
+"""*Origin* over stand-in models whose fits are known: the procedure of §3.3, step by step."""
+
+import math
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from firth.corpus.build import add_documents
+from firth.corpus.corpus import Context, Corpus
+from firth.paper.generator import ALL_TERMS, Likelihoods, Term
+from firth.paper.origin import Origin
+from firth.paper.retrieve import Screened, chunk_bounds, chunk_texts
+from firth.paper.settings import PaperSettings
+from firth.paper.tokens import Pairs
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.text.arrays import Ints, Singles
+from firth.text.words import jaccard, words
+
+from .conftest import make_run
+
+A, B, C = (
+    "The ship reached the harbour near the island.",
+    "The sailor feared the storm near the tide.",
+    "The judge praised the lawyer near the court.",
+)
+
+
+def overlap(one: str, two: str) -> float:
+    return jaccard(frozenset(words(one)), frozenset(words(two)))
+
+
+@dataclass
+class WordIndex:
+    """Screens chunks by the words that they share with the sentence."""
+
+    corpus: Corpus
+
+    def __post_init__(self) -> None:
+        self.bounds = chunk_bounds(self.corpus, 2)
+        self.texts = chunk_texts(self.corpus, self.bounds)
+
+    def chunk_of(self, sentences: Ints) -> Ints:
+        return np.searchsorted(self.bounds, sentences, side="right") - 1
+
+    def screen(self, sentences: Sequence[str], n: int) -> list[Screened]:
+        screened = []
+        for sentence in sentences:
+            scores = np.array([overlap(sentence, text) for text in self.texts], np.float32)
+            order = np.argsort(-scores, kind="stable")[:n]
+            order = order[scores[order] > 0].astype(np.int64)
+            screened.append(Screened(order, scores[order]))
+        return screened
+
+
+@dataclass
+class WordCoherence:
+    """A position is as coherent with a sentence as its neighbours' words are shared with it."""
+
+    corpus: Corpus
+
+    def encode(self, sentences: Sequence[str]) -> Singles:
+        self.sentences = list(sentences)
+        return np.arange(len(sentences), dtype=np.float32)[:, None]
+
+    def rank_scores(self, vectors: Singles, positions: Ints) -> Singles:
+        rows = [[self._score(self.sentences[int(v[0])], p) for p in positions] for v in vectors]
+        return np.array(rows, dtype=np.float32)
+
+    def log_probabilities_at(
+        self, sentences: Sequence[str], positions: Ints, pairs: Pairs
+    ) -> Singles:
+        scores = [self._score(sentences[s], int(positions[c])) for s, c in pairs]
+        return np.array(scores, dtype=np.float32) - 1
+
+    def _score(self, sentence: str, position: int) -> float:
+        context = self.corpus.context(int(position), 1)
+        return overlap(sentence, " ".join((*context.left, *context.right)))
+
+
+@dataclass
+class WordGenerator:
+    """Likelihoods that are functions of the shared words, and a record of what was asked."""
+
+    asked: list[Set[Term]] = field(default_factory=list)
+
+    def likelihoods(
+        self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs,
+        terms: Set[Term] = ALL_TERMS,
+    ) -> Likelihoods:  # fmt: skip
+        self.asked += [terms] * len(pairs)
+        left = [overlap(sentences[s], " ".join(contexts[c].left)) - 3 for s, c in pairs]
+        right = [overlap(sentences[s], " ".join(contexts[c].right)) - 3 for s, c in pairs]
+        return Likelihoods(*np.array([np.add(left, right), left, right], dtype=np.float32))
+
+    def baseline(
+        self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs,
+        terms: Set[Term] = ALL_TERMS,
+    ) -> Likelihoods:  # fmt: skip
+        flat = np.full(len(pairs), -3, dtype=np.float32)
+        return Likelihoods(flat, flat, flat)
+
+
+def origin_over(corpus: Corpus, fits: Any = None, **contexts: Any) -> Origin:
+    values = {"contexts": {"size": 4, "shortlist": 15} | contexts, "fits": fits or {}}
+    settings = PaperSettings.model_validate(values)
+    models: Any = WordIndex(corpus), WordCoherence(corpus), WordGenerator()
+    return Origin(corpus, *models, settings, seed=1)
+
+
+def generator_of(origin: Origin) -> WordGenerator:
+    generator: Any = origin.context_fit._generator
+    return generator  # type: ignore[no-any-return]
+
+
+def test_context_sets_obey_the_paper(corpus: Corpus) -> None:
+    """|C_s| positions, best fit first, one a chunk, preceding sentences different enough."""
+    origin = origin_over(corpus)
+    (chosen,) = origin.context_sets([A])
+    assert len(chosen.positions) == 4
+    fits = chosen.terms.fit(origin.settings.fits.weights)
+    assert fits.tolist() == sorted(fits, reverse=True)
+    assert len(set(origin.index.chunk_of(chosen.positions).tolist())) == 4
+    before = [frozenset(words(corpus.text(p - 1))) for p in chosen.positions.tolist()]
+    assert all(jaccard(x, y) < 0.5 for i, x in enumerate(before) for y in before[:i])
+
+
+def test_the_strategies_of_section_5_4(corpus: Corpus) -> None:
+    """Two-step contexts fit better than random ones; without diversity they fit best."""
+    fits = {}
+    for name, change in {
+        "two-step": {}, "greedy": {"diverse": False}, "random": {"selection": "random"}
+    }.items():  # fmt: skip
+        origin = origin_over(corpus, **change)
+        (chosen,) = origin.context_sets(["The cow left the barn near the field."])
+        assert len(chosen.positions) == 4
+        fits[name] = chosen.terms.fit(origin.settings.fits.weights).mean()
+        chunks = origin.index.chunk_of(chosen.positions).tolist()
+        if name == "greedy":
+            assert len(set(chunks)) < 4, "premise: the tiny corpus offers similar contexts"
+    assert fits["greedy"] >= fits["two-step"] > fits["random"] + 0.1
+
+
+def test_selection_without_coherence_keeps_the_order_of_screening(corpus: Corpus) -> None:
+    origin = origin_over(corpus, selection="without-coherence")
+    (shortlist,) = origin.candidates.shortlists([A])
+    nearest = origin.index.screen([A], 20)[0].chunks.tolist()
+    places = [nearest.index(chunk) for chunk in origin.index.chunk_of(shortlist).tolist()]
+    assert places == sorted(places)
+
+
+def test_unknown_words_get_random_contexts(corpus: Corpus) -> None:
+    """A sentence that shares no word with the corpus has a full context set, always the same."""
+    origin = origin_over(corpus)
+    assert not len(origin.index.screen(["zzz qqq"], 20)[0].chunks), "premise"
+    one, two = origin.context_sets(["zzz qqq", A])[0], origin.context_sets(["zzz qqq"])[0]
+    assert one.positions.tolist() == two.positions.tolist()
+    assert len(one.positions) > 0
+
+
+def test_scores_do_not_depend_on_other_pairs_or_the_order(corpus: Corpus) -> None:
+    """sim(a, b) = sim(b, a) to the last bit, sim(a, a) = 1, and many pairs equal one by one."""
+    origin = origin_over(corpus)
+    pairs = [(A, B), (B, C), (A, C), (C, C), (B, A)]
+    together = origin.similarities(pairs)
+    assert together.tolist() == [origin.similarity(a, b) for a, b in pairs]
+    assert together[0] == together[4]
+    assert together[3] == 1.0
+    assert origin.similarities([]).shape == (0,)
+
+
+def test_each_fit_is_asked_once_and_only_where_it_weighs(corpus: Corpus) -> None:
+    """A pair costs two shortlists and two crossings; a term of weight 0 costs nothing."""
+    origin = origin_over(corpus)
+    origin.similarities([(A, B), (A, C)])
+    assert 0 < len(generator_of(origin).asked) <= 3 * 15 + 4 * 4
+    origin = origin_over(corpus, {"weights": {"left": 0, "right": 0}})
+    origin.similarity(A, B)
+    assert set(generator_of(origin).asked) == {frozenset({Term.SENTENCE})}
+    origin = origin_over(corpus, {"weights": {"sentence": 0, "left": 0, "right": 0}})
+    assert -1 <= origin.similarity(A, B) <= 1
+    assert not generator_of(origin).asked
+
+
+def test_the_vectors_are_those_of_eq_4(corpus: Corpus) -> None:
+    """v_{s1} and v_{s2} computed by hand over C_{s1} + C_{s2} give the same similarity."""
+    origin = origin_over(corpus)
+    (profile,) = origin.profiles([(A, B)])
+    places, weights = profile.positions.tolist(), origin.settings.fits.weights
+    terms = origin.context_fit.terms([(sentence, place) for sentence in (A, B) for place in places])
+    v1, v2 = np.split(terms.fit(weights), 2)
+    assert v1 == pytest.approx(profile.vectors(weights)[0])
+    assert np.corrcoef(v1, v2)[0, 1] == pytest.approx(origin.similarity(A, B))
+
+
+def test_pmi_terms_are_differences(corpus: Corpus) -> None:
+    """Every likelihood loses its baseline; the coherence term stays."""
+    asked = [(A, place) for place in corpus.positions()[:2].tolist()]
+    raw = origin_over(corpus).context_fit.terms(asked)
+    corrected = origin_over(corpus, {"pmi": True}).context_fit.terms(asked)
+    assert corrected.left == pytest.approx(raw.left + 3)
+    assert corrected.coherence == pytest.approx(raw.coherence)
+
+
+def test_explanations_add_nothing_and_lose_nothing(corpus: Corpus) -> None:
+    """Every context of both sets is there with the fits behind the score, in the user's order."""
+    origin, near = origin_over(corpus), A.replace(".", " again.")
+    explanation = origin.explain(near, A)
+    assert (explanation.text1, explanation.text2) == (near, A)
+    assert explanation.score == origin.similarity(A, near)
+    assert math.fsum(row.contribution for row in explanation.rows) == pytest.approx(
+        explanation.score, abs=1e-12
+    )
+    (profile,) = origin.profiles([(near, A)])
+    places = profile.positions.tolist()
+    assert {share.details["position"] for share in explanation.contexts} == set(places)
+    shared = [share for share in explanation.contexts if share.details["chosen_for"] == 3]
+    assert shared, "premise"
+    assert len(explanation.contexts) == len(places) - len(shared)
+    times = [places.count(int(share.details["position"])) for share in explanation.contexts]
+    v1 = np.repeat([share.fit1 for share in explanation.contexts], times)
+    v2 = np.repeat([share.fit2 for share in explanation.contexts], times)
+    assert np.corrcoef(v1, v2)[0, 1] == pytest.approx(explanation.score)
+    mirrored = {s.details["position"]: s for s in origin.explain(A, near).contexts}
+    for share in explanation.contexts:
+        other = mirrored[share.details["position"]]
+        assert (share.fit1, share.fit2) == (other.fit2, other.fit1)
+        assert share.contribution == pytest.approx(other.contribution, abs=1e-12)
+        assert share.details["influence"] == pytest.approx(other.details["influence"], abs=1e-12)
+
+
+def test_a_corpus_without_contexts_is_named(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Single lines have no neighbours: the error says what to build the corpus from."""
+    monkeypatch.setattr(Corpus, "positions", lambda *_: np.empty(0, dtype=np.int64))
+    with pytest.raises(InputError, match="no context"):
+        origin_over(corpus).similarity(A, B)
+
+
+def test_a_run_opens_as_a_scorer(built: Run) -> None:
+    """The trained models of a run give finite, symmetric scores, and a name for tables."""
+    origin = Origin.open(built.path)
+    assert origin.name == "Origin, 4 contexts, centered"
+    scores = origin.similarities([(A, B), (B, A), (A, C)])
+    assert np.isfinite(scores).all()
+    assert scores[0] == scores[1]
+
+
+def test_a_changed_corpus_is_noticed(tmp_path: Any, built: Run) -> None:
+    """Positions are numbers of sentences, and mean others when documents were added."""
+    from firth.paper.retrieve import build_index
+
+    run = make_run(tmp_path / "run")
+    build_index(run)
+    for stage in ("coherence", "generator"):
+        (run.path / "paper" / stage).symlink_to(built.path / "paper" / stage)
+    Origin.open(run)
+    add_documents(run, [{"id": "new", "text": "A new day began. It was cold. We left."}])
+    with pytest.raises(InputError, match="corpus has changed"):
+        Origin.open(run)

@@ -1,0 +1,148 @@
+"""The encoder-decoder as a generator: exact probabilities, independent of how they are batched."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.corpus.corpus import Context
+from firth.corpus.tokenizer import open_tokenizer
+from firth.paper.generator import ROLE_OF
+from firth.paper.seq2seq import Job, Seq2Seq, batches
+from firth.paper.tokens import Role
+from firth.paper.train_generator import open_generator
+from firth.paper.transformer import (
+    ContextTransformer,
+    Memory,
+    Packed,
+    Prediction,
+    Shape,
+    mixture_loss,
+    mixture_scores,
+)
+from firth.run.run import Run
+
+from .conftest import CONTEXTS, SENTENCES, all_pairs, stacked
+
+
+@pytest.fixture(scope="module")
+def seq2seq(built: Run) -> Seq2Seq:
+    generator = open_generator(built)
+    assert isinstance(generator, Seq2Seq)
+    return generator
+
+
+def one_by_one(generator: Seq2Seq, job: Job) -> float:
+    """Return log p(target | given), token by token, with the mixture written out."""
+    model, total = generator.models[job.role], 0.0
+    where = torch.device("cpu")
+    given = ((job.role, (generator.missing,)), *job.given)
+    read = [model.read(Packed.of([tokens], [role], where)) for role, tokens in given]
+    layers = [torch.cat(parts)[None] for parts in zip(*read, strict=True)]
+    tokens = torch.tensor([[t for _, part in given for t in part]])
+    memory = Memory(layers, tokens, torch.ones_like(tokens, dtype=torch.bool))
+    for i, target in enumerate(job.target):
+        prefix = Packed.of([(generator.start, *job.target[:i])], [job.role], where)
+        with torch.inference_mode():
+            prediction = model.decode(prefix, memory, torch.tensor(job.target[: i + 1]))
+            logits = prediction.states[-1] @ model.word.weight.T + model.bias
+            own = logits.softmax(-1)[target] * prediction.log_share[-1].exp()
+            total += float((own + prediction.copied[-1]).log())
+    return total
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_equals_a_plain_loop(seq2seq: Seq2Seq, whole: bool) -> None:
+    """Packing, sharing and batches change no term by more than 1e-3, the promised bound."""
+    pairs = all_pairs()
+    method = seq2seq.likelihoods if whole else seq2seq.baseline
+    logs = stacked(method(SENTENCES, CONTEXTS, pairs))
+    assert logs.std(axis=1).min() > 0.1, "premise: terms differ between pairs"
+    for n, triple in enumerate(seq2seq.reader.triples(SENTENCES, CONTEXTS, pairs)):
+        for row, role in enumerate(ROLE_OF.values()):
+            if not triple[role]:
+                assert logs[row, n] == 0
+                continue
+            job = Job.of(triple, role, whole=whole)
+            mean = one_by_one(seq2seq, job) / len(job.target)
+            assert logs[row, n] == pytest.approx(mean, abs=1e-3)
+
+
+def test_probabilities_of_all_next_tokens_sum_to_one(seq2seq: Seq2Seq) -> None:
+    """Vocabulary and pointer together are one distribution, after any beginning."""
+    vocabulary = seq2seq.models[Role.SENTENCE].shape.vocabulary
+    given = ((Role.LEFT, (30, 31, 30)), (Role.RIGHT, (50,)))
+    first = [Job((token,), Role.SENTENCE, given) for token in range(vocabulary)]
+    assert np.exp(seq2seq.score(first, Role.SENTENCE)).sum() == pytest.approx(1, abs=1e-4)
+    start = np.exp(seq2seq.score([Job((40,), Role.SENTENCE, given)], Role.SENTENCE))[0]
+    second = [Job((40, token), Role.SENTENCE, given) for token in range(vocabulary)]
+    total = np.exp(seq2seq.score(second, Role.SENTENCE)).sum() / start
+    assert total == pytest.approx(1, abs=1e-4)
+
+
+def test_words_that_are_given_are_likelier(seq2seq: Seq2Seq) -> None:
+    """The pointer: a word of the neighbour is generated more easily than another word."""
+    near, far = (
+        Context(("The captain left the island.",), (text,))
+        for text in ("The anchor met the tide.", "The cow met the field.")
+    )
+    pairs = np.array([[0, 0], [0, 1]])
+    logs = seq2seq.likelihoods(["The anchor saw the tide."], [near, far], pairs).sentence
+    assert logs[0] > logs[1]
+
+
+def test_spreading_and_collecting_are_inverse() -> None:
+    packed = Packed.of([(1,), (2, 3, 4), (5, 6)], [Role.LEFT] * 3, torch.device("cpu"))
+    x = torch.randn(6, 2)
+    assert packed.spread(x).shape == (3, 3, 2)
+    assert torch.equal(packed.collect(packed.spread(x).view(9, 2)), x)
+
+
+def test_loss_and_gradients_are_those_of_the_plain_mixture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The sliced loss equals −log of the mixture written out, and so do all its gradients."""
+    monkeypatch.setattr("firth.paper.transformer._LOSS_ROWS", 3)
+    torch.manual_seed(0)
+    model = ContextTransformer(Shape(11, 8, 1, 2, 8, 6))
+    torch.nn.init.normal_(model.bias)
+    targets = torch.tensor([3, 1, 3, 10, 0, 7, 7])
+    states = torch.randn(7, 8)
+    log_share = torch.randn(7).sigmoid().log()
+    copied = torch.rand(7) * (1 - log_share.exp())
+
+    def gradients(plain: bool) -> list[torch.Tensor]:
+        s, a, c = (x.clone().requires_grad_() for x in (states, log_share, copied))
+        prediction = Prediction(s, a, c)
+        if plain:
+            own = (s @ model.word.weight.T + model.bias).softmax(-1)[torch.arange(7), targets]
+            loss = -(own * a.exp() + c).log().mean()
+        else:
+            loss = mixture_loss(model, prediction, targets)
+            scores = mixture_scores(model, prediction, targets)
+            torch.testing.assert_close(loss, -scores.mean())
+        wanted = [s, a, c, model.word.weight, model.bias]
+        return [loss, *torch.autograd.grad(3 * loss, wanted)]
+
+    for got, expected in zip(gradients(False), gradients(True), strict=True):
+        torch.testing.assert_close(got, expected)
+
+
+def test_sentence_position_decides_what_is_generated(built: Run, seq2seq: Seq2Seq) -> None:
+    """The same tokens from the same evidence have another probability as another part."""
+    tokens = tuple(open_tokenizer(built).encode("The ship met the tide.").ids)
+    scores = [seq2seq.score([Job(tokens, role, ())], role)[0] for role in Role]
+    assert len({round(float(score), 4) for score in scores}) == 3
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 20)), max_size=40), st.integers(1, 90))
+def test_batches_hold_each_row_once_within_the_budget(
+    sizes: list[tuple[int, int]], budget: int
+) -> None:
+    """Padded to its longest row, no batch of several exceeds the budget."""
+    chosen = list(batches(sizes, budget))
+    assert sorted(i for batch in chosen for i in batch) == list(range(len(sizes)))
+    for batch in chosen:
+        width = max(sizes[i][0] for i in batch) + max(sizes[i][1] for i in batch)
+        assert len(batch) == 1 or len(batch) * width <= budget

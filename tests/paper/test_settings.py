@@ -1,0 +1,59 @@
+"""Settings and presets: what belongs together is checked together."""
+
+import pytest
+
+from firth.paper.settings import PRESETS, PaperSettings, preset
+from firth.run.errors import ConfigError, InputError
+from firth.run.run import Run
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_settings(name: str, empty_run: Run) -> None:
+    """Each preset is valid as it is, with the contexts and the measure of the paper."""
+    settings = empty_run.changed(preset(name)).wing("paper", PaperSettings)
+    assert (settings.contexts.size, settings.retrieve.chunks) == (500, 20_000)
+    assert settings.fits.measure == "cosine"
+    assert settings.contexts.diverse
+
+
+def test_the_preset_of_the_paper_has_its_sizes(empty_run: Run) -> None:
+    """Transformer-large, three of them, without a pointer; Eq. 1; 100 million pairs; RoBERTa."""
+    settings = empty_run.changed(preset("paper")).wing("paper", PaperSettings)
+    generator = settings.generator
+    assert (generator.width, generator.layers, generator.learning_rate) == (1024, 6, 1e-4)
+    assert not generator.shared
+    assert not generator.pointer
+    assert settings.coherence.interaction == "additive"
+    assert settings.coherence.hidden == 300
+    assert settings.harvest.pairs == 10**8
+    assert settings.surrogate.calibration == "none"
+
+
+def test_an_unknown_preset_is_named() -> None:
+    with pytest.raises(InputError, match="paper-small"):
+        preset("large")
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"contexts": {"size": 9, "shortlist": 8}}, "shortlist 8 is below size 9"),
+        ({"generator": {"backend": "causal-lm"}}, "needs `model`"),
+        ({"generator": {"width": 10, "heads": 4}}, "not divisible"),
+        ({"fits": {"weights": dict.fromkeys(("coherence", "sentence", "left", "right"), 0)}},
+         "Eq. 3 needs one term"),
+        ({"fit": {}}, "no such setting"),
+    ],
+)  # fmt: skip
+def test_contradictions_are_refused(changes: object, problem: str, empty_run: Run) -> None:
+    run = empty_run.changed({"paper": changes})
+    with pytest.raises(ConfigError, match=problem):
+        run.wing("paper", PaperSettings)
+
+
+def test_a_fingerprint_follows_its_section_alone() -> None:
+    """A stage is built again where a setting that it reads has changed, and nowhere else."""
+    one = PaperSettings()
+    two = PaperSettings.model_validate({"harvest": {"pairs": 70}, "coherence": {"steps": 7}})
+    assert one.inputs("generator") == two.inputs("generator")
+    assert one.inputs("coherence") != two.inputs("coherence")

@@ -1,0 +1,197 @@
+"""Training of coherence: draws depend on seed and step, and a stopped training resumes exactly."""
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firth.corpus.corpus import Corpus
+from firth.paper import train_coherence as module
+from firth.paper.coherence import COHERENCE, VECTORS, Coherence
+from firth.paper.train_coherence import (
+    HISTORY,
+    BatchSource,
+    Positions,
+    split,
+    train_coherence,
+)
+from firth.run.errors import InputError
+from firth.run.files import write_json
+from firth.run.run import Run
+from firth.train import loop
+
+from .conftest import make_run
+
+
+def positions_of(lengths: list[int], window: int = 1) -> Positions:
+    """Return all inner sentences of documents of these lengths."""
+    bounds = np.concatenate(([0], np.cumsum(lengths)))
+    parts = [np.arange(a + 1, b - 1) for a, b in pairwise(bounds)]
+    documents = np.repeat(np.arange(len(lengths)), [len(part) for part in parts])
+    return Positions(np.concatenate(parts).astype(np.int64), documents, window)
+
+
+LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=6)
+
+
+@given(lengths=LENGTHS, window=st.integers(1, 3), seed=st.integers(0, 99), same=st.booleans())
+def test_replacements(lengths: list[int], window: int, seed: int, same: bool) -> None:
+    """From the right document, never the centre or a neighbour, and -1 only where none exists."""
+    positions = positions_of(lengths, window)
+    drawn = positions.replacements(np.arange(len(positions)), same, seed)
+    for centre, document, got in zip(positions.sentences, positions.documents, drawn, strict=True):
+        inside = positions.documents == document
+        allowed = inside & (np.abs(positions.sentences - centre) > window) if same else ~inside
+        choices = positions.sentences[allowed]
+        assert got in choices if len(choices) else got == -1
+
+
+def test_replacements_are_drawn_evenly() -> None:
+    positions = positions_of([10, 12, 9])
+    chosen = np.full(12_000, 3)
+    for same, expected in ((True, 5), (False, 17)):
+        drawn, counts = np.unique(positions.replacements(chosen, same, 1), return_counts=True)
+        assert len(drawn) == expected
+        assert np.abs(counts / 12_000 * expected - 1).max() < 0.2
+
+
+@given(lengths=LENGTHS, step=st.integers(0, 20), size=st.integers(1, 20))
+@settings(max_examples=60)
+def test_batches_depend_on_seed_and_step_alone(lengths: list[int], step: int, size: int) -> None:
+    """Asked in any order, by any source with the same seed: the same batch."""
+    positions = positions_of(lengths)
+    if not len(positions):
+        return
+    used, fresh = BatchSource(positions, size, 8, 5), BatchSource(positions, size, 8, 5)
+    batch = [used(other) for other in (step + 3, 0, step)][-1]
+    assert batch.positions.tolist() == fresh(step).positions.tolist()
+    assert (batch.same_document == fresh(step).same_document).all()
+    assert len(batch.positions) >= size
+
+
+def test_a_pass_deals_every_position_once() -> None:
+    """In random order, without repetition; another seed deals another order."""
+    positions = positions_of([34] * 8)
+    dealt = [
+        np.concatenate([BatchSource(positions, 64, 8, seed)(s).positions for s in range(4)])
+        for seed in (3, 4)
+    ]
+    for order in dealt:
+        assert sorted(order) == positions.sentences.tolist()
+        assert order.tolist() != sorted(order)
+    assert dealt[0].tolist() != dealt[1].tolist()
+
+
+def test_negatives_of_a_batch() -> None:
+    """Centres of the position's document and of others are negatives; its neighbours are none."""
+    batch = BatchSource(positions_of([30, 40, 50, 60]), 64, 8, 3)(0)
+    document = np.searchsorted(np.cumsum([0, 30, 40, 50, 60]), batch.positions, side="right")
+    together = document[:, None] == document
+    near = np.abs(batch.positions[:, None] - batch.positions) <= 1
+    assert (batch.elsewhere == ~together).all()
+    assert (batch.same_document == (together & ~near)).all()
+    assert batch.same_document.any(axis=0).all(), "premise"
+
+
+@given(count=st.integers(2, 60), fraction=st.floats(0.01, 0.49), seed=st.integers(0, 9))
+@settings(max_examples=60)
+def test_split_by_document(count: int, fraction: float, seed: int) -> None:
+    """No document is on both sides, none is lost, and both sides have some."""
+    positions = positions_of([9] * count)
+    learned, tested = split(positions, fraction, seed)
+    assert not set(learned.documents) & set(tested.documents)
+    both = np.concatenate((learned.sentences, tested.sentences))
+    assert sorted(both) == positions.sentences.tolist()
+    assert len(learned) >= len(tested) > 0
+
+
+@pytest.mark.parametrize("lengths", [[2, 2], [3], [4]])
+def test_too_little_text(lengths: list[int]) -> None:
+    """Without two positions that can exchange their centres there is nothing to learn from."""
+    with pytest.raises(InputError, match="too few to learn coherence"):
+        split(positions_of(lengths), 0.1, 1)
+
+
+def test_killed_and_resumed_equals_uninterrupted(
+    built: Run, fresh: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped after the second checkpoint, training continues from it, to the same bytes."""
+    run, save, left = fresh(), loop.save_checkpoint, [2]
+
+    def stopped(*arguments: object) -> None:
+        save(*arguments)  # type: ignore[arg-type]
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "save_checkpoint", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        train_coherence(run)
+    monkeypatch.setattr(loop, "save_checkpoint", save)
+    outcome = train_coherence(run)
+    assert outcome.manifest.outputs == built.manifest(COHERENCE).outputs
+    assert outcome.manifest.summary == built.manifest(COHERENCE).summary
+    assert train_coherence(run).reused
+    other = train_coherence(run.changed({"seed": 14})).manifest
+    assert other.outputs["model.safetensors"] != outcome.manifest.outputs["model.safetensors"]
+
+
+def test_stopped_while_encoding(
+    built: Run, fresh: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped in the middle of the cache: nothing is trained again, encoded blocks are kept."""
+    monkeypatch.setattr(module, "BLOCK", 100)
+    run, marks = fresh(), []
+
+    def stop_at_second(path: Path, value: int) -> None:
+        if path.name == "encoded.json":
+            if marks:
+                raise KeyboardInterrupt
+            marks.append(value)
+        write_json(path, value)
+
+    monkeypatch.setattr(module, "write_json", stop_at_second)
+    with pytest.raises(KeyboardInterrupt):
+        train_coherence(run)
+    assert marks == [100], "premise"
+    monkeypatch.setattr(module, "write_json", write_json)
+    monkeypatch.setattr(module, "train", None)
+    train_coherence(run)
+    stored, expected = (np.load(each.folder(COHERENCE) / VECTORS) for each in (run, built))
+    np.testing.assert_allclose(stored, expected, atol=2e-3)
+    assert stored.dtype == np.float16
+    corpus = Corpus.open(run)
+    read = Coherence.open(run).encode(corpus.texts(np.arange(len(corpus))))
+    np.testing.assert_allclose(stored, read, atol=2e-3)
+
+
+def test_it_learns(fresh: Callable[..., Run]) -> None:
+    """Documents have one topic each: centres from elsewhere are recognised on new documents.
+
+    Chance is 0.5, and the standard error of 300 examples 0.03.
+    """
+    accuracies = []
+    for seed in (13, 14):
+        changes = {"steps": 160, "learning_rate": 0.003, "hidden": 32, "embedding": 32}
+        run = fresh(f"{seed}", coherence=changes).changed({"seed": seed})
+        summary = train_coherence(run).manifest.summary
+        accuracies.append(summary["accuracy_random"])
+        history = json.loads((run.folder(COHERENCE) / HISTORY).read_text())
+        assert history[-1]["loss"] < history[0]["loss"] - 0.05
+        both = summary["accuracy_random"] + summary["accuracy_same_document"]
+        assert summary["accuracy"] == pytest.approx(both / 2)
+    assert np.mean(accuracies) > 0.57
+
+
+def test_a_corpus_of_one_document(tmp_path: Path) -> None:
+    """It trains without held-out figures, and reports none."""
+    text = " ".join(f"Sentence number {n} follows the one before." for n in range(30))
+    run = make_run(tmp_path / "run", [{"text": text}])
+    summary = train_coherence(run).manifest.summary
+    assert summary["loss"] > 0
+    assert "accuracy" not in summary
