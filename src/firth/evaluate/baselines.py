@@ -173,4 +173,5 @@ def _cosines(rows: "csr_matrix", left: Sequence[int], right: Sequence[int]) -> F
     products = np.asarray(rows[left].multiply(rows[right]).sum(axis=1)).ravel()
     cosines = products / np.maximum(lengths[left] * lengths[right], 1e-300)
     cosines[np.equal(left, right)] = 1.0
-    return np.clip(cosines, 0.0, 1.0)
+    clipped: Floats = np.clip(cosines, 0.0, 1.0)
+    return clipped

@@ -7,9 +7,9 @@ and no text, so that they can be compared later and published.
 
 import importlib.metadata
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,15 @@ import numpy as np
 
 from firth.evaluate.baselines import PREFIX, open_baseline
 from firth.evaluate.bootstrap import RESAMPLES, Estimate, Sample, bootstrap_seed, estimate
+from firth.evaluate.files import Row
 from firth.evaluate.leakage import find_overlap
-from firth.evaluate.metrics import Columns, Metric, metric_sample
-from firth.evaluate.sets import ALL, EvaluationSet, load_sets, rows_by_subset
+from firth.evaluate.metrics import Metric, metric_sample
+from firth.evaluate.sets import ALL, EvaluationSet, load_sets
 from firth.run.console import progress, table, wrapped
 from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.outputs import write_file
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
 from firth.text.arrays import Floats, Ints
 from firth.text.pairs import PairScorer
 
@@ -75,38 +75,21 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class ScoredSet:
-    """A set without its texts, and the scores of each model.
+    """A set and the scores of each model.
 
     Attributes:
-        id: Name and split, such as `sts-b:test`.
-        fingerprint: Digest of the rows with their texts.
-        metrics: Metrics that are reported, the usual one first.
-        gold: Human scores, (n,); empty for triplets.
-        subsets: Subset of each row, or "".
-        scores: Similarities of each model, (n,); for triplets (2 n,), the negatives last.
+        data: The set. Its rows have no texts where it was read from saved results.
+        scores: Similarities of `data.pairs` by each model.
         overlap: Numbers of the rows with a text in the corpus that a model learned from.
-        source: Where the rows came from.
     """
 
-    id: str
-    fingerprint: str
-    metrics: tuple[Metric, ...]
-    gold: Floats
-    subsets: tuple[str, ...]
+    data: EvaluationSet
     scores: Mapping[str, Floats]
     overlap: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    source: str = ""
 
-    @classmethod
-    def of(
-        cls, data: EvaluationSet, scores: Mapping[str, Floats], overlap: Mapping[str, Any]
-    ) -> "ScoredSet":
-        """Return a set with the scores of its pairs."""
-        gold = np.array([] if data.triplets else [row.score for row in data.rows], np.float64)
-        subsets = tuple(row.subset for row in data.rows)
-        return cls(
-            data.id, data.fingerprint, data.metrics, gold, subsets, scores, overlap, data.source
-        )
+    def is_called(self, name: str) -> bool:
+        """Return whether the set has a name, with or without its split."""
+        return name in (self.data.id, self.data.name)
 
     def sample(
         self,
@@ -117,75 +100,70 @@ class ScoredSet:
         rows: Ints | None = None,
     ) -> Sample:
         """Return a metric of one model, or of one minus another, on all or some rows."""
-        name, _, split = self.id.rpartition(":")
-        drawn = bootstrap_seed(seed, name, split, subset, metric.value)
-        columns = [self._columns(model, rows) for model in models]
-        return metric_sample(metric, columns, drawn, difference=len(models) > 1, name=self.id)
+        data = self.data
+        drawn = bootstrap_seed(seed, data.name, data.split, subset, metric.value)
+        columns = [data.columns(self.scores[model]) for model in models]
+        if rows is not None:
+            columns = [(x[rows], y[rows]) for x, y in columns]
+        name = data.id if subset == ALL else subset
+        return metric_sample(metric, columns, drawn, difference=len(models) > 1, name=name)
 
     def figures(self, model: str, seed: int, resamples: int) -> Iterator[Figure]:
         """Yield the figures of a model: all rows, mean over subsets, each subset, no overlap."""
-        groups: dict[str, Ints | None] = {ALL: None, **rows_by_subset(self.subsets)}
+        data, subsets = self.data, self.data.subsets
+        samples: dict[str, Callable[[Metric], Sample | list[Sample]]] = {
+            ALL: lambda metric: self.sample([model], metric, seed)
+        }
+        if subsets:
+            samples[MEAN] = lambda metric: [
+                self.sample([model], metric, seed, *subset) for subset in subsets.items()
+            ]
+        for name, rows in subsets.items():
+            samples[name] = partial(self.sample, [model], seed=seed, subset=name, rows=rows)
         if model in self.overlap:
-            kept = np.setdiff1d(np.arange(len(self.subsets)), self.overlap[model])
-            groups[NO_OVERLAP] = kept
-        for subset, rows in groups.items():
-            for metric in self.metrics:
-                whole = ALL if subset == NO_OVERLAP else subset
-                one = estimate(self.sample([model], metric, seed, whole, rows), resamples)
-                yield Figure(model, self.id, subset, metric.value, one)
-            if subset == ALL and len(groups) > 1 and rows_by_subset(self.subsets):
-                yield from self._means(model, seed, resamples)
-
-    def _means(self, model: str, seed: int, resamples: int) -> Iterator[Figure]:
-        for metric in self.metrics:
-            samples = [
-                metric_sample(
-                    metric, [self._columns(model, rows)], derive_seed(seed, "part", subset),
-                    name=subset,
-                )
-                for subset, rows in rows_by_subset(self.subsets).items()
-            ]  # fmt: skip
-            yield Figure(model, self.id, MEAN, metric.value, estimate(samples, resamples))
-
-    def _columns(self, model: str, rows: Ints | None) -> Columns:
-        scores, n = self.scores[model], len(self.subsets)
-        x, y = (self.gold, scores) if len(self.gold) else (scores[:n], scores[n:])
-        return (x, y) if rows is None else (x[rows], y[rows])
+            rest = np.setdiff1d(np.arange(len(data.rows)), self.overlap[model])
+            samples[NO_OVERLAP] = partial(self.sample, [model], seed=seed, rows=rest)
+        for name, make in samples.items():
+            for metric in data.metrics:
+                one = estimate(make(metric), resamples)
+                yield Figure(model, data.id, name, metric.value, one)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return plain values, ready for JSON, without the texts."""
+        data = self.data
         return {
-            "id": self.id,
-            "fingerprint": self.fingerprint,
-            "metrics": [metric.value for metric in self.metrics],
-            "gold": self.gold.tolist(),
-            "subsets": list(self.subsets),
+            "name": data.name,
+            "split": data.split,
+            "fingerprint": data.fingerprint,
+            "metrics": [metric.value for metric in data.metrics],
+            "source": data.source,
+            "gold": data.scores.tolist(),
+            "subsets": [row.subset for row in data.rows],
             "scores": {
                 model: [value if np.isfinite(value) else None for value in scores.tolist()]
                 for model, scores in self.scores.items()
             },
             "overlap": {model: list(rows) for model, rows in self.overlap.items()},
-            "source": self.source,
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "ScoredSet":
         """Return a set from plain values; raise `ValueError` where they do not fit each other."""
-        gold, n = np.array(values["gold"], np.float64), len(values["subsets"])
-        scores = {str(k): np.array(v, np.float64) for k, v in values["scores"].items()}
-        lengths = {len(one) for one in scores.values()}
-        if len(gold) not in (0, n) or lengths - {n if len(gold) else 2 * n}:
-            raise ValueError(f"{values['id']}: scores of other rows")
-        return cls(
-            str(values["id"]),
-            str(values["fingerprint"]),
-            tuple(map(Metric, values["metrics"])),
-            gold,
-            tuple(map(str, values["subsets"])),
-            scores,
-            {str(model): tuple(map(int, rows)) for model, rows in values["overlap"].items()},
-            str(values["source"]),
+        name, split, fingerprint, source = (
+            str(values[key]) for key in ("name", "split", "fingerprint", "source")
         )
+        rows = tuple(
+            Row((), float(score), subset=str(subset))
+            for score, subset in zip(values["gold"], values["subsets"], strict=True)
+        )
+        metrics = tuple(map(Metric, values["metrics"]))
+        data = EvaluationSet(name, split, rows, metrics, fingerprint, source)
+        scores = {str(k): np.array(v, np.float64) for k, v in values["scores"].items()}
+        n = 2 * len(rows) if data.is_triplets else len(rows)
+        if any(one.shape != (n,) for one in scores.values()):
+            raise ValueError(f"{data.id}: scores of other rows")
+        overlap = {str(k): tuple(map(int, v)) for k, v in values["overlap"].items()}
+        return cls(data, scores, overlap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,13 +210,13 @@ class Evaluation:
             InputError: There is no such figure.
         """
         for one in self.figures:
-            named = set in (one.set, one.set.rpartition(":")[0]) and metric in (None, one.metric)
-            if named and (one.model, one.subset) == (model, subset):
+            named = (one.model, one.subset) == (model, subset) and metric in (None, one.metric)
+            if named and set in (one.set, one.set.rpartition(":")[0]):
                 return one.estimate
         raise InputError(f"no figure of {model} on {set} ({subset}, {metric or 'any metric'})")
 
     def compare(self, *, against: str | None = None, mean_of: Sequence[str] = ()) -> "Comparison":
-        """Compare the models in pairs, on every set that both have.
+        """Compare the models in pairs, on every set that both have, by its usual metric.
 
         Args:
             against: Compare all other models with this one; by default all models in pairs.
@@ -254,11 +232,11 @@ class Evaluation:
         pairs = list(combinations(models, 2))
         if against is not None:
             pairs = [(model, against) for model in models if model != against]
-        groups = [(one.id, [one], one.metrics) for one in self.sets]
+        groups = [(one.data.id, [one], one.data.metrics[0]) for one in self.sets]
         means: list[Figure] = []
         if mean_of:
             label, chosen, metric = self._mean_of(mean_of)
-            groups.append((label, chosen, (metric,)))
+            groups.append((label, chosen, metric))
             for model in models:
                 if all(model in one.scores for one in chosen):
                     samples = [one.sample([model], metric, self.seed) for one in chosen]
@@ -270,9 +248,8 @@ class Evaluation:
                 estimate([one.sample(pair, metric, self.seed) for one in sets], self.resamples),
             )
             for pair in pairs
-            for label, sets, metrics in groups
+            for label, sets, metric in groups
             if all(model in one.scores for one in sets for model in pair)
-            for metric in metrics
         ]  # fmt: skip
         if not differences:
             raise InputError(f"{', '.join(models)}: expected two models that share a set")
@@ -282,14 +259,14 @@ class Evaluation:
         """Return a label of some sets, the sets, and the usual metric that they share."""
         label, chosen = f"mean of {', '.join(names)}", []
         for name in names:
-            named = [one for one in self.sets if name in (one.id, one.id.rpartition(":")[0])]
+            named = [one for one in self.sets if one.is_called(name)]
             if len(named) != 1:
-                there = ", ".join(one.id for one in self.sets)
+                there = ", ".join(one.data.id for one in self.sets)
                 problem = "several splits" if named else "no such set"
                 raise InputError(f"{name}: {problem} in these results. Choose among {there}")
             chosen += named
-        shared = [m for m in chosen[0].metrics if all(m in one.metrics for one in chosen)]
-        if len({one.id for one in chosen}) < 2 or not shared:
+        shared = [m for m in Metric if all(m in one.data.metrics for one in chosen)]
+        if len({one.data.id for one in chosen}) < 2 or not shared:
             raise InputError(f"{label}: expected two different sets or more with a common metric")
         return label, chosen, shared[0]
 
@@ -303,31 +280,26 @@ class Evaluation:
         """
         against = self.models[-1] if against is None else against
         tables = [self._table(one, against) for one in self.sets]
-        tables += [
-            _subset_table(self, one) for one in self.sets if subsets and len(set(one.subsets)) > 1
-        ]
+        if subsets:
+            tables += [_subset_table(self, one) for one in self.sets if one.data.subsets]
         remark = f"Times 100; brackets are 95 % intervals over {self.resamples:,} resamples."
         return "\n\n".join([*tables, "\n".join(map(wrapped, [remark, *self.notes]))])
 
     def _table(self, one: ScoredSet, against: str) -> str:
         """Return the figures of a set: a line for each model."""
-        first, *others = one.metrics
+        data, (first, *others) = one.data, one.data.metrics
         compared = against in one.scores and len(one.scores) > 1
-        parts = len(set(one.subsets)) > 1
-        rows = [
-            [
-                f"{one.id} ({len(one.subsets):,} rows)", first.value,
-                *([f"minus {against}"] if compared else []),
-                *(["mean of subsets"] if parts else []), *(metric.value for metric in others),
-            ]
-        ]  # fmt: skip
+        header = [f"{data.id} ({len(data.rows):,} rows)", first.value]
+        header += [f"minus {against}"] if compared else []
+        header += ["mean of subsets"] if data.subsets else []
+        rows = [[*header, *(metric.value for metric in others)]]
         for model in one.scores:
-            row = [model, str(self.find(model, one.id, first))]
+            row = [model, str(self.find(model, data.id, first))]
             if compared:
                 both = one.sample([model, against], first, self.seed)
                 row.append("" if model == against else estimate(both, self.resamples).signed)
-            more = [self.find(model, one.id, first, MEAN)] if parts else []
-            more += [self.find(model, one.id, metric) for metric in others]
+            more = [self.find(model, data.id, first, MEAN)] if data.subsets else []
+            more += [self.find(model, data.id, metric) for metric in others]
             rows.append([*row, *map(_plain, more)])
         return table(rows)
 
@@ -353,7 +325,7 @@ class Evaluation:
         Raises:
             InputError: The file cannot be written, or is there and firth did not write it.
         """
-        text = json.dumps(self.as_dict(), ensure_ascii=False, sort_keys=True, allow_nan=False)
+        text = json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False)
         write_file(Path(path), text + "\n", force)
 
     @classmethod
@@ -381,10 +353,10 @@ class Evaluation:
 
 def _subset_table(evaluation: Evaluation, one: ScoredSet) -> str:
     """Return the usual metric of each subset: a column for each model."""
-    metric = one.metrics[0]
-    rows = [[f"{one.id}, {metric}", *one.scores]]
-    for subset in rows_by_subset(one.subsets):
-        found = [evaluation.find(model, one.id, metric, subset) for model in one.scores]
+    data, metric = one.data, one.data.metrics[0]
+    rows = [[f"{data.id}, {metric}", *one.scores]]
+    for subset in data.subsets:
+        found = [evaluation.find(model, data.id, metric, subset) for model in one.scores]
         rows.append([subset, *map(_plain, found)])
     return table(rows)
 
@@ -443,7 +415,7 @@ def evaluate(
             if one.rows:
                 overlap[one.set][name] = one.rows
                 notes.append(f"{name}: {one}")
-    scored = tuple(ScoredSet.of(data, scores[data.id], overlap[data.id]) for data in sets)
+    scored = tuple(ScoredSet(data, scores[data.id], overlap[data.id]) for data in sets)
     results = Evaluation(scored, (), seed, resamples)
     notes += [
         f"{one.model} on {one.set} ({one.subset}), {one.metric}: {shown}"
@@ -509,11 +481,11 @@ def compare_results(
     for path, evaluation in zip(paths, loaded, strict=True):
         clashes = set()
         for one in evaluation.sets:
-            known = sets.setdefault(one.id, replace(one, scores={}))
-            if known.fingerprint != one.fingerprint:
+            known = sets.setdefault(one.data.id, replace(one, scores={}))
+            if known.data.fingerprint != one.data.fingerprint:
                 raise InputError(
-                    f"{path}: {one.id} has other rows than in {paths[0]}. Evaluate all models on "
-                    "the same files, and leave out the same rows"
+                    f"{path}: {one.data.id} has other rows than in {paths[0]}. Evaluate all models "
+                    "on the same files, and leave out the same rows"
                 )
             clashes |= {
                 model
@@ -522,6 +494,6 @@ def compare_results(
             }
         for one in evaluation.sets:
             named = {f"{m} ({path})" if m in clashes else m: s for m, s in one.scores.items()}
-            sets[one.id] = replace(one, scores={**sets[one.id].scores, **named})
+            sets[one.data.id] = replace(one, scores={**sets[one.data.id].scores, **named})
     merged = Evaluation(tuple(sets.values()), (), loaded[0].seed, loaded[0].resamples)
     return merged.compare(against=against, mean_of=mean_of)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +46,7 @@ class EvaluationSet:
         split: Name of the split, such as `test`.
         rows: Rows with their scores. Labels have become scores: 1 for similar texts, else 0.
         metrics: Metrics that are reported, the usual one first.
-        triplets: Whether rows are triplets, else pairs.
+        fingerprint: A digest of the rows: texts, scores and subsets.
         source: Where the rows come from, for messages.
         notes: Remarks that a reader of the results needs.
     """
@@ -53,8 +54,8 @@ class EvaluationSet:
     name: str
     split: str
     rows: tuple[Row, ...]
-    metrics: tuple[Metric, ...] = CORRELATIONS
-    triplets: bool = False
+    metrics: tuple[Metric, ...]
+    fingerprint: str = ""
     source: str = ""
     notes: tuple[str, ...] = ()
 
@@ -64,31 +65,36 @@ class EvaluationSet:
         return f"{self.name}:{self.split}"
 
     @property
+    def is_triplets(self) -> bool:
+        """Whether rows are triplets, which are measured by accuracy; else they are pairs."""
+        return self.metrics == (Metric.ACCURACY,)
+
+    @property
     def pairs(self) -> list[TextPair]:
         """The pairs to score; for triplets (anchor, positive) of all rows, then the negatives."""
         pairs = [(row.texts[0], row.texts[1]) for row in self.rows]
-        return pairs + [(row.texts[0], row.texts[2]) for row in self.rows if self.triplets]
+        return pairs + [(row.texts[0], row.texts[2]) for row in self.rows if self.is_triplets]
+
+    @property
+    def scores(self) -> Floats:
+        """The human scores, (n,)."""
+        return np.array([row.score for row in self.rows], dtype=np.float64)
+
+    @cached_property
+    def subsets(self) -> dict[str, Ints]:
+        """Row numbers of each subset, sorted by name; empty where there is only one subset."""
+        names = np.array([row.subset for row in self.rows])
+        distinct = np.unique(names).tolist()
+        if len(distinct) < 2:
+            return {}
+        return {name or "(none)": np.flatnonzero(names == name) for name in distinct}
 
     def columns(self, similarities: Floats) -> Columns:
         """Return what a metric compares, from the similarities of `pairs`."""
         n = len(self.rows)
-        if self.triplets:
+        if self.is_triplets:
             return similarities[:n], similarities[n:]
-        return np.array([row.score for row in self.rows], dtype=np.float64), similarities
-
-    @property
-    def subsets(self) -> dict[str, Ints]:
-        """Row numbers of each subset, sorted by name; empty where there is only one subset."""
-        return rows_by_subset([row.subset for row in self.rows])
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A digest of the rows: texts, scores and subsets."""
-        return _digest(sorted(_row_digest(row).hex() for row in self.rows)).hex()
-
-    def only(self, chosen: Ints) -> "EvaluationSet":
-        """Return the set with the rows of some numbers."""
-        return replace(self, rows=tuple(self.rows[i] for i in chosen.tolist()))
+        return self.scores, similarities
 
     def sampled(self, size: int, seed: int) -> "EvaluationSet":
         """Return at most `size` random rows; a smaller sample is part of a larger one."""
@@ -96,8 +102,8 @@ class EvaluationSet:
         if size >= n:
             return self
         rng = np.random.default_rng(derive_seed(seed, "reproduce", "pairs"))
-        sample = self.only(np.sort(rng.permutation(n)[:size]))
-        return replace(sample, notes=(*self.notes, f"{size:,} random rows of {n:,}, seed {seed}"))
+        chosen = [self.rows[i] for i in rng.permutation(n)[:size].tolist()]
+        return self._with(chosen, f"{size:,} random rows of {n:,}, seed {seed}")
 
     def without(self, other: "EvaluationSet") -> "EvaluationSet":
         """Return the rows whose texts, in any order, are not those of a row of another set.
@@ -108,15 +114,19 @@ class EvaluationSet:
             InputError: No row is left.
         """
         theirs = {_forms(row) for row in other.rows}
-        kept = np.array([i for i, row in enumerate(self.rows) if _forms(row) not in theirs], int)
-        removed = len(self.rows) - len(kept)
-        if not len(kept):
+        kept = [row for row in self.rows if _forms(row) not in theirs]
+        n = len(self.rows)
+        if not kept:
             raise InputError(
-                f"{self.id}: no row is left, because {other.id} has the texts of all "
-                f"{len(self.rows):,} rows. Do not evaluate this set, or exclude another one"
+                f"{self.id}: no row is left, because {other.id} has the texts of all {n:,} rows. "
+                "Do not evaluate this set, or exclude another one"
             )
-        remark = f"{removed:,} of {len(self.rows):,} rows left out, whose texts are in {other.id}"
-        return replace(self.only(kept), notes=(*self.notes, remark))
+        remark = f"{n - len(kept):,} of {n:,} rows left out, whose texts are in {other.id}"
+        return self._with(kept, remark)
+
+    def _with(self, rows: Sequence[Row], note: str) -> "EvaluationSet":
+        notes = (*self.notes, note)
+        return evaluation_set(self.name, self.split, rows, self.metrics, self.source, notes)
 
 
 def evaluation_set(
@@ -128,26 +138,15 @@ def evaluation_set(
     notes: Sequence[str] = (),
 ) -> EvaluationSet:
     """Return a set whose rows are sorted by their content."""
-    ordered = tuple(sorted(rows, key=_row_digest))
-    triplets = metrics == (Metric.ACCURACY,)
-    return EvaluationSet(name, split, ordered, metrics, triplets, source, tuple(notes))
-
-
-def rows_by_subset(names: Sequence[str]) -> dict[str, Ints]:
-    """Return the row numbers of each subset; nothing where all rows are of one subset."""
-    array = np.array(names)
-    distinct = sorted(set(names))
-    if len(distinct) < 2:
-        return {}
-    return {name or "(none)": np.flatnonzero(array == name) for name in distinct}
+    digests = [(_digest((*row.texts, repr(row.score), row.subset)), row) for row in rows]
+    digests.sort(key=itemgetter(0))
+    fingerprint = _digest(digest.hex() for digest, _ in digests).hex()
+    ordered = tuple(row for _, row in digests)
+    return EvaluationSet(name, split, ordered, metrics, fingerprint, source, tuple(notes))
 
 
 def _forms(row: Row) -> tuple[str, ...]:
     return tuple(sorted(map(normal_form, row.texts)))
-
-
-def _row_digest(row: Row) -> bytes:
-    return _digest((*row.texts, repr(row.score), row.subset))
 
 
 def _digest(fields: Iterable[str]) -> bytes:
@@ -482,9 +481,7 @@ def _csv(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise InputError(f"{path}, line {reader.line_num}: not CSV ({error})") from error
 
 
-def _sts(
-    year: int, rows: Mapping[str, int], left_out: tuple[str, ...] = (), note: str = ""
-) -> Task:
+def _sts(year: int, rows: Mapping[str, int], *left_out: str, note: str = "") -> Task:
     name = f"STS{year}"
     folders = (name, f"STS20{year}", f"{name}-en-test", f"STS/{name}-en-test")
     title = f"STS 20{year} (Agirre et al., SemEval 20{year})"
