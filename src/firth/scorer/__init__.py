@@ -1,0 +1,1 @@
+"""The scorer: similarity of two texts as a sum of explained parts."""

@@ -1,0 +1,303 @@
+"""The two similarities that a score is the weighted mean of: sentence vectors and aligned words.
+
+Each component gives similarities of pairs, similarities of all texts with each other at once, and
+the evidence that the similarity of a pair is the sum of.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from firth.encoders.encoder import Encoder, WordStates
+from firth.encoders.words import WordSpace
+from firth.scorer.stem_table import Cells, StemTable
+from firth.text.arrays import Floats, Ints, Singles, split_runs, starts, unit
+from firth.text.pairs import CosineScorer, TextPair, numbered
+
+RARITY_POWER = 1.5
+"""A word weighs its idf to this power in the alignment."""
+COSINE_POWER = 1.5
+"""A cosine of learned vectors counts to this power, because many words are slightly similar."""
+_CELLS = 1 << 22
+"""Matches of stems that a similarity matrix holds at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The terms that the similarity of a pair is the sum of.
+
+    Attributes:
+        vectors: Two vectors, (d,) each. Contexts explain their inner product.
+        learned: That product for each stem of the first text (row) with each of the second, (n, m),
+            in the order of `WordSpace.stems`. None where vectors are no sums of words.
+        words: What pairs of stems add besides, (n, m), or None.
+        matches: Degree to which stems match, (n, m), in [0, 1], or None.
+        summands: For each stem, the vectors that sum to `vectors`, (n, d) and (m, d), or None.
+    """
+
+    vectors: tuple[Floats, Floats] | None = None
+    learned: Floats | None = None
+    words: Floats | None = None
+    matches: Floats | None = None
+    summands: tuple[Floats, Floats] | None = None
+
+
+class Component(Protocol):
+    """One of the similarities of a score."""
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """Return symmetric similarities of n pairs, (n,), in [-1, 1]."""
+
+    def matrix(self, texts: Sequence[str]) -> Floats:
+        """Return the similarities of n texts with each other, (n, n)."""
+
+    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[Evidence]:
+        """Yield what the similarity of each pair is the sum of."""
+
+
+class EncodedSentences:
+    """The cosine of an encoder's sentence vectors.
+
+    Args:
+        encoder: Gives the vectors.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """Return cosines, (n,). Each distinct text is encoded once."""
+        return CosineScorer(self._encoder.name, self._encoder.encode).similarities(pairs)
+
+    def matrix(self, texts: Sequence[str]) -> Floats:
+        """Return the cosines of n texts with each other, (n, n)."""
+        vectors = unit(np.asarray(self._encoder.encode(texts), dtype=np.float64))
+        return np.clip(vectors @ vectors.T, -1.0, 1.0)
+
+    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[Evidence]:
+        """Yield the vectors of each pair; contexts explain the whole cosine."""
+        texts, left, right = numbered(pairs)
+        if not texts:
+            return
+        vectors = unit(np.asarray(self._encoder.encode(texts), dtype=np.float64))
+        for a, b in zip(left, right, strict=True):
+            yield Evidence((vectors[a], vectors[b]))
+
+
+@dataclass(frozen=True, eq=False)
+class WordProducts:
+    """Inner products of sums of words, from which cosines of any spelling weight follow.
+
+    Attributes:
+        learned: Of learned vectors, (3, n): of both texts, and of each text with itself.
+        spelled: Likewise of spelling directions.
+    """
+
+    learned: Floats
+    spelled: Floats
+
+    @classmethod
+    def of(cls, space: WordSpace, pairs: Sequence[TextPair]) -> "WordProducts":
+        """Compute the products of n pairs. Each distinct text is read once."""
+        texts, left, right = numbered(pairs)
+        table = StemTable.read(space, texts)
+        kinds = zip(table.products(left, right), table.squares(), strict=True)
+        learned, spelled = (np.stack((both, alone[left], alone[right])) for both, alone in kinds)
+        return cls(learned, spelled)
+
+    def cosines(self, spelling_weight: float | None) -> Floats:
+        """Return cosines, (n,); 0 where a text has no word.
+
+        Args:
+            spelling_weight: Length of spelling directions; None leaves learned vectors out.
+        """
+        if spelling_weight is None:
+            both, one, two = self.spelled
+        else:
+            both, one, two = self.learned + spelling_weight**2 * self.spelled
+        lengths = np.sqrt(one * two)
+        cosines: Floats = both / np.where(lengths > 0, lengths, 1.0)
+        return np.clip(cosines, -1.0, 1.0)
+
+
+class SummedWords:
+    """The cosine of sums of words: each stem's learned vector and spelling direction.
+
+    The learned part is Eq. 4 of Sun et al. with decorrelated fits into all contexts. The spelled
+    part is a tf-idf in which words that are spelled alike share something.
+
+    Args:
+        space: Vectors and rarity of words.
+        spelling_weight: Length of a spelling direction with an idf of 6; a typical learned vector
+            has length 1.
+    """
+
+    def __init__(self, space: WordSpace, spelling_weight: float) -> None:
+        self._space, self._weight = space, spelling_weight
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """Return cosines, (n,); 0 where a text has no word."""
+        return WordProducts.of(self._space, pairs).cosines(self._weight)
+
+    def matrix(self, texts: Sequence[str]) -> Floats:
+        """Return the cosines of n texts with each other, (n, n)."""
+        table = StemTable.read(self._space, texts)
+        learned, parts = table.learned, table.spelled @ table.grams
+        products = learned @ learned.T + self._weight**2 * (parts @ parts.T).toarray()
+        lengths = np.sqrt(np.diagonal(products))
+        lengths = np.where(lengths > 0, lengths, 1.0)
+        cosines: Floats = products / np.outer(lengths, lengths)
+        return np.clip(cosines, -1.0, 1.0)
+
+    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[Evidence]:
+        """Yield what contexts explain (learned vectors) and what words add by their spelling."""
+        texts, left, right = numbered(pairs)
+        table = StemTable.read(self._space, texts)
+        vectors, directions = table.squares()
+        lengths = np.sqrt(vectors + self._weight**2 * directions)
+        lengths = np.where(lengths > 0, lengths, 1.0)
+        learned, spelled = self._space.learned(table.stems), self._weight * table.rarities
+        alike = (part for cells in table.cells(left, right) for part in cells.by_pair(cells.alike))
+        for a, b, shared in zip(left, right, alike, strict=True):
+            one, two = table.by_text[a], table.by_text[b]
+            summands = learned[one] / lengths[a], learned[two] / lengths[b]
+            yield Evidence(
+                (table.learned[a] / lengths[a], table.learned[b] / lengths[b]),
+                summands[0] @ summands[1].T,
+                shared * np.outer(spelled[one] / lengths[a], spelled[two] / lengths[b]),
+                summands=summands,
+            )
+
+
+class AlignedWords:
+    """The alignment of words: the mean of each word's best match in the other text.
+
+    Two words with one stem match to a degree of 1. Others match as far as their spelling agrees, or
+    by the positive cosine of their learned vectors to the power 1.5, whichever is larger. Where an
+    encoder has a state for each word of a sentence, the cosine of these states is taken instead.
+    Every word of both texts weighs its idf to the power 1.5. (Greedy alignment with idf weights:
+    Mihalcea et al. 2006; with states: Zhang et al. 2020.)
+
+    Args:
+        space: Vectors and rarity of words.
+        states: States of words in their sentences, where the encoder has any.
+    """
+
+    def __init__(self, space: WordSpace, states: WordStates | None = None) -> None:
+        self._space, self._states = space, states
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """Return mean matches, (n,), in [0, 1]; 0 where a text has no word."""
+        table, blocks = self._match(pairs)
+        weights = table.rarities**RARITY_POWER
+        each = [_means(table, cells, matches, weights) for cells, matches in blocks]
+        means: Floats = np.concatenate([np.zeros(0), *each])
+        return np.clip(means, 0.0, 1.0)  # rounding may exceed 1
+
+    def matrix(self, texts: Sequence[str]) -> Floats:
+        """Return the mean matches of n texts with each other, (n, n), in single precision.
+
+        Every two distinct stems are compared once, or with states every two words.
+        """
+        table, n = StemTable.read(self._space, texts), len(texts)
+        held = table.weighted(table.rarities**RARITY_POWER)
+        spelled, columns = _spelling_matrix(table), len(table.stems)
+        states: Floats | None = None
+        if self._states is None:
+            known = table.space.directions(table.stems).astype(np.float32)
+            cosines = np.maximum(known @ known.T, 0.0) ** np.float32(COSINE_POWER)
+            matches = np.maximum(cosines, spelled)
+        elif n:
+            states = np.concatenate(self._states(texts)).astype(np.float32)
+            columns = len(table.numbers)
+            cells = held.data, np.arange(columns), held.indptr
+            held = sparse.csr_matrix(cells, shape=(n, columns))
+        added = np.zeros((n, n))  # by the words of the row's text, where they match the column's
+        filled = np.flatnonzero(table.counts)
+        step = max(1, _CELLS // max(1, columns * int(table.counts.max(initial=1))))
+        for start in range(0, len(filled), step):
+            chosen = filled[start : start + step]
+            first, last = table.bounds[chosen[0]], table.bounds[chosen[-1] + 1]
+            numbers = table.numbers[first:last]
+            if states is None:
+                rows = matches[numbers]
+            else:
+                rows = np.maximum(states[first:last] @ states.T, spelled[numbers][:, table.numbers])
+            best = np.maximum.reduceat(rows, table.bounds[chosen] - first)
+            added[:, chosen] = held @ best.T
+        alone = np.asarray(held.sum(axis=1)).ravel()
+        wholes = alone[:, None] + alone
+        means = (added + added.T) / np.where(wholes > 0, wholes, 1.0)
+        return np.clip(means, 0.0, 1.0)
+
+    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[Evidence]:
+        """Yield the degree to which words match, and what each adds with its best match."""
+        table, blocks = self._match(pairs)
+        weights = table.rarities**RARITY_POWER
+        for cells, flat in blocks:
+            sides = zip(cells.one.tolist(), cells.two.tolist(), cells.by_pair(flat), strict=True)
+            for a, b, matches in sides:
+                one, two = (weights[table.by_text[text]] for text in (a, b))
+                words, (n, m) = np.zeros(matches.shape), matches.shape
+                whole = float(one.sum() + two.sum())
+                if matches.size and whole:
+                    each = matches.max(axis=1) * one / whole, matches.max(axis=0) * two / whole
+                    np.add.at(words, (np.arange(n), matches.argmax(axis=1)), each[0])
+                    np.add.at(words, (matches.argmax(axis=0), np.arange(m)), each[1])
+                yield Evidence(words=words, matches=matches)
+
+    def _match(self, pairs: Sequence[TextPair]) -> tuple[StemTable, Iterator[tuple[Cells, Floats]]]:
+        """Return the stems of pairs, and blocks of the degrees to which each two match."""
+        texts, left, right = numbered(pairs)
+        table = StemTable.read(self._space, texts)
+        blocks = table.cells(left, right)
+        if self._states is not None:
+            states = self._states(texts)
+            return table, _matches(blocks, lambda some: [states[text] for text in some], 1.0)
+        learned = self._space.directions(table.stems)
+
+        def known(some: Ints) -> list[Floats]:
+            return split_runs(learned[table.of_texts(some)], table.counts[some])
+
+        return table, _matches(blocks, known, COSINE_POWER)
+
+
+def _matches(
+    blocks: Iterator[Cells], known: Callable[[Ints], list[Floats]], power: float
+) -> Iterator[tuple[Cells, Floats]]:
+    """Yield how far stems match: by cosine to a power, or by spelling where that is more."""
+    for cells in blocks:
+        sides = zip(known(cells.one), known(cells.two), strict=True)
+        cosines = np.concatenate([np.zeros(0), *((one @ two.T).ravel() for one, two in sides)])
+        yield cells, np.maximum(np.maximum(cosines, 0.0) ** power, cells.alike)
+
+
+def _means(table: StemTable, cells: Cells, matches: Floats, weights: Floats) -> Floats:
+    """Return the weighted mean of the best matches of the words of each pair, (k,)."""
+    means, kept = np.zeros(len(cells.one)), np.flatnonzero(cells.heights * cells.widths)
+    if not len(kept):
+        return means
+    n, m = cells.heights[kept], cells.widths[kept]
+    added, whole = np.zeros(len(kept)), np.zeros(len(kept))
+    for text, high, wide, rows in (
+        (cells.one, n, m, matches),
+        (cells.two, m, n, cells.transposed(matches)),
+    ):
+        each = weights[table.of_texts(text[kept])]
+        best = np.maximum.reduceat(rows, starts(np.repeat(wide, high)))
+        added += np.add.reduceat(each * best, starts(high))
+        whole += np.add.reduceat(each, starts(high))
+    means[kept] = added / np.where(whole > 0, whole, 1.0)
+    return means
+
+
+def _spelling_matrix(table: StemTable) -> Singles:
+    """Return the spelling cosines of all stems, (u, u)."""
+    cosines = np.zeros((len(table.stems), len(table.stems)), np.float32)
+    shared = (table.grams @ table.grams.T).tocoo()
+    places = shared.row, shared.col
+    cosines[places] = shared.data / np.sqrt(table.sizes[shared.row] * table.sizes[shared.col])
+    return cosines

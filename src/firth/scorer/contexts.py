@@ -1,0 +1,418 @@
+"""Contexts: sampled corpus sentences in topics, and what each adds to a product of two vectors.
+
+With the vectors of n contexts as rows of C, a sentence x fits into them as Cx. Decorrelated, its
+fits are f(x) = C G^-1/2 x with G = C'C / n, and then
+
+    f(x) · f(y) / n = x' G^-1/2 G G^-1/2 y = x · y.
+
+So Eq. 4 of Sun et al. over all contexts is the cosine of the sentence vectors, and each context
+adds its term. One context of 20,000 adds next to nothing. Their sums over topics can be read, so
+contexts are grouped by k-means, and topics are named by class-based tf-idf (Grootendorst 2022).
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firth.corpus.corpus import Corpus
+from firth.encoders.encoder import Encoder
+from firth.encoders.pretrained import PRETRAINED
+from firth.encoders.words import WORDS
+from firth.run.errors import DamagedError, InputError
+from firth.run.files import read_arrays, read_json, write_arrays, write_json, write_text
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import Outcome, Stage
+from firth.scorer.blend import open_blended_encoder
+from firth.scorer.explanation import ContextShare, TopicShare
+from firth.text.arrays import Floats, Ints, Singles
+from firth.text.marks import NEGATIONS, NUMERALS
+from firth.text.rarity import Idf, is_letter, stop_words
+from firth.text.words import stems, words
+
+CONTEXTS = Stage("contexts", version=1)
+DEFAULT_CONTEXTS, ENCODED_CONTEXTS = 20_000, 2_000
+"""Contexts by default; an encoder takes a thousand times as long for each."""
+_VECTORS, _SENTENCES, _TOPICS = "vectors.safetensors", "sentences.jsonl", "topics.json"
+_NAMES, _REPRESENTATIVES = 5, 2
+"""Words that name a topic, and sentences that represent it."""
+_ROUNDS = 30
+_SAME = 1e-5
+"""Squared distance below which two vectors are one."""
+_FLOOR = 1e-6
+"""Share of the largest eigenvalue of G below which contexts differ by rounding only."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A group of similar contexts.
+
+    Attributes:
+        words: Words that name it, the most telling first; at most five.
+        sentences: Representative sentences, of different documents; at most two.
+    """
+
+    words: tuple[str, ...]
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Contexts:
+    """Sampled corpus sentences, in topics.
+
+    Attributes:
+        texts: The n sentences.
+        documents: Id of each one's document.
+        titles: Title of each one's document, or "".
+        vectors: Their unit vectors, (n, d).
+        topics: Groups of contexts; none is empty.
+        labels: Number of each context's topic, (n,).
+    """
+
+    texts: Sequence[str]
+    documents: Sequence[str]
+    titles: Sequence[str]
+    vectors: Singles
+    topics: Sequence[Topic]
+    labels: Ints
+
+    @classmethod
+    def group(
+        cls,
+        texts: Sequence[str],
+        documents: Sequence[str],
+        titles: Sequence[str],
+        vectors: Singles,
+        idf: Idf,
+        topics: int,
+        seed: int,
+    ) -> "Contexts":
+        """Group contexts into topics of at least four contexts on average.
+
+        Args:
+            texts: n sentences, at least one.
+            documents: Ids of their documents.
+            titles: Titles of their documents.
+            vectors: Their unit vectors, (n, d).
+            idf: Rarity of words, for the names of topics.
+            topics: Number of topics, at most.
+            seed: Seed of the first centers.
+        """
+        labels = _kmeans(vectors, max(1, min(topics, len(vectors) // 4)), seed)
+        grouped = []
+        for topic, named in enumerate(_names(texts, labels, idf)):
+            members = np.flatnonzero(labels == topic)
+            closeness = vectors[members] @ vectors[members].mean(axis=0)
+            chosen: dict[str, str] = {}
+            for member in members[np.argsort(-closeness, kind="stable")].tolist():
+                chosen.setdefault(documents[member], texts[member])
+                if len(chosen) == _REPRESENTATIVES:
+                    break
+            grouped.append(Topic(named, tuple(chosen.values())))
+        return cls(texts, documents, titles, vectors, grouped, labels)
+
+    def encoded(self, encoder: Encoder, most: int, idf: Idf, topics: int, seed: int) -> "Contexts":
+        """Return evenly spaced contexts, at most `most`, with the vectors of another encoder."""
+        chosen = slice(None, None, max(1, -(-len(self.texts) // most)))
+        texts, documents, titles = self.texts[chosen], self.documents[chosen], self.titles[chosen]
+        vectors = encoder.encode(texts)
+        return Contexts.group(texts, documents, titles, vectors, idf, topics, seed)
+
+    def save(self, folder: Path) -> None:
+        """Write the contexts into a folder, each file atomically."""
+        write_arrays(folder / _VECTORS, {"vectors": self.vectors, "labels": self.labels})
+        write_json(folder / _TOPICS, [asdict(topic) for topic in self.topics])
+        rows = zip(self.texts, self.documents, self.titles, strict=True)
+        lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+        write_text(folder / _SENTENCES, "".join(f"{line}\n" for line in lines))
+
+    @classmethod
+    def load(cls, folder: Path) -> "Contexts":
+        """Read what `save` wrote.
+
+        Raises:
+            InputError: A file is missing.
+            DamagedError: A file is not as it was written.
+        """
+        arrays, _ = read_arrays(folder / _VECTORS)
+        stored = read_json(folder / _TOPICS)
+        try:
+            topics = [Topic(tuple(one["words"]), tuple(one["sentences"])) for one in stored]
+            lines = (folder / _SENTENCES).read_text(encoding="utf-8").split("\n")[:-1]
+            texts, documents, titles = zip(*map(json.loads, lines), strict=True)
+            return cls(texts, documents, titles, arrays["vectors"], topics, arrays["labels"])
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise DamagedError(f"{folder}: damaged ({error!r}). Run firth build") from error
+
+    def decorrelated(self) -> Floats:
+        """Return C G^-1/2, (n, d): its product with a sentence vector gives the sentence's fits.
+
+        Directions in which no context differs (fewer contexts than dimensions) are left out. The
+        fits then sum to the part of the cosine that contexts can see.
+        """
+        vectors = self.vectors.astype(np.float64)
+        values, directions = np.linalg.eigh(vectors.T @ vectors / len(vectors))
+        seen = values > _FLOOR * values.max()
+        scaled: Floats = (vectors @ directions[:, seen]) / np.sqrt(values[seen])
+        turned: Floats = scaled @ directions[:, seen].T
+        return turned
+
+
+def build_contexts(run: Run) -> Outcome:
+    """Sample contexts and group them into topics, or reuse what is there.
+
+    Raises:
+        MissingStageError: The run has no corpus, words, or pretrained encoder that it needs.
+        InputError: No sentence of the corpus has a usual length.
+    """
+    pretrained = run.settings.encoder.model is not None
+    return run.build(
+        CONTEXTS,
+        _fill,
+        reads=[WORDS, PRETRAINED] if pretrained else [WORDS],
+        settings=[
+            "corpus.min_words",
+            "corpus.max_words",
+            "scorer.contexts",
+            "scorer.topics",
+            "seed",
+        ],
+        inputs={"corpus": Corpus.open(run).digest},
+    )
+
+
+def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
+    settings, seed = run.settings.scorer, run.settings.seed
+    corpus, encoder = Corpus.open(run), open_blended_encoder(run)
+    usual = corpus.usual_sentences()
+    if not len(usual):
+        limits = run.settings.corpus
+        raise InputError(
+            f"{run.path}: its corpus has no sentence of {limits.min_words} to {limits.max_words} "
+            "words, so nothing can be learned. Add documents, or change corpus.min_words"
+        )
+    default = ENCODED_CONTEXTS if run.settings.encoder.model else DEFAULT_CONTEXTS
+    # The purpose of the seed is "fit" so that figures stay comparable with earlier ones.
+    rng = np.random.default_rng(derive_seed(seed, "fit", "contexts"))
+    size = min(settings.contexts or default, len(usual))
+    chosen = usual[np.sort(rng.choice(len(usual), size, replace=False))]
+    texts, homes = corpus.texts(chosen), corpus.document_of(chosen).tolist()
+    ids, titles = corpus.document_ids(), corpus.document_titles()
+    contexts = Contexts.group(
+        texts,
+        [ids[home] for home in homes],
+        [titles[home] for home in homes],
+        encoder.encode(texts),
+        Idf.load(run.folder(WORDS)),
+        settings.topics,
+        derive_seed(seed, "themes"),
+    )
+    contexts.save(workspace)
+    largest = int(np.bincount(contexts.labels).max())
+    return {"contexts": len(texts), "topics": len(contexts.topics), "largest_topic": largest}
+
+
+def _kmeans(rows: Singles, count: int, seed: int) -> Ints:
+    """Return the group of each row, (n,), by k-means from k-means++ centers; no group is empty."""
+    rng, squares = np.random.default_rng(seed), np.square(rows).sum(axis=1)
+    chosen = [int(rng.integers(len(rows)))]
+    distances = np.full(len(rows), np.inf)
+    while len(chosen) < count:
+        newest = squares + squares[chosen[-1]] - 2 * (rows @ rows[chosen[-1]])
+        distances = np.minimum(distances, np.maximum(newest, 0.0))
+        if distances.max() < _SAME:
+            break
+        cumulative = np.cumsum(distances)
+        chosen.append(int(np.searchsorted(cumulative, rng.random() * cumulative[-1], "right")))
+    centers, labels = rows[chosen], np.full(len(rows), -1)
+    for _ in range(_ROUNDS):
+        nearest = (rows @ centers.T - np.square(centers).sum(axis=1) / 2).argmax(axis=1)
+        if (nearest == labels).all():
+            break
+        labels = nearest
+        sizes = np.bincount(labels, minlength=len(centers))
+        filled, order = np.flatnonzero(sizes), np.argsort(labels, kind="stable")
+        starts = (np.cumsum(sizes) - sizes)[filled]
+        centers[filled] = np.add.reduceat(rows[order], starts, axis=0) / sizes[filled, None]
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
+
+def _names(texts: Sequence[str], labels: Ints, idf: Idf) -> list[tuple[str, ...]]:
+    """Return the most telling words of each topic, in their most frequent form.
+
+    A stem weighs the share of the topic's contexts that have it, times ln(1 + that share over its
+    share in the corpus).
+    """
+    empty = stop_words(idf) | {*stems([*NEGATIONS, *NUMERALS], idf.stemmer)}
+    forms: dict[str, Counter[str]] = {}
+    counts: list[Counter[str]] = [Counter() for _ in range(int(labels.max()) + 1)]
+    for text, topic in zip(texts, labels.tolist(), strict=True):
+        written = words(text)
+        pairs = {
+            (stem, word)
+            for stem, word in zip(stems(written, idf.stemmer), written, strict=True)
+            if not (stem in empty or is_letter(stem) or stem.isdigit())
+        }
+        for stem, word in pairs:
+            forms.setdefault(stem, Counter())[word] += 1
+        counts[topic].update({stem for stem, _ in pairs})
+
+    def weight(stem: str, count: int, size: int) -> float:
+        expected = (1 + idf.frequencies.get(stem, 0)) / (1 + idf.sentences)
+        return count / size * float(np.log1p(count / size / expected))
+
+    named = []
+    for of_topic, size in zip(counts, np.bincount(labels).tolist(), strict=True):
+        weights = {stem: weight(stem, count, size) for stem, count in of_topic.items()}
+        best = sorted(weights, key=lambda stem: (-weights[stem], stem))[:_NAMES]
+        named.append(
+            tuple(min(forms[stem].items(), key=lambda it: (-it[1], it[0]))[0] for stem in best)
+        )
+    return named
+
+
+# --- What contexts add to a score --------------------------------------------------------------
+
+MAX_TOPICS, _MAX_CONTEXTS, _MAX_ONLY = 10, 2, 2
+_AT_ONCE = 64
+"""Pairs whose fits are in memory together: 20,000 contexts of 128 texts are 20 MB."""
+_LEANING, _TIMES, _LEAST = 2.0, 3.0, 0.03
+"""A topic belongs to one text only if the text has twice the expected share of it, three times the
+share of the other text, and at least 3 % of its fits."""
+Summands = Callable[[int], tuple[Floats, Floats] | None]
+"""Number of a pair → the vectors of its words that sum to the vectors of its texts, or None."""
+
+
+@dataclass(frozen=True)
+class ProductTopics:
+    """A product of two vectors by topics.
+
+    Attributes:
+        product: The product.
+        topics: Topics in order of what they add beyond their expected share.
+        only_first: Topics that only the first text leans to.
+        only_second: Topics that only the second text leans to.
+    """
+
+    product: float
+    topics: tuple[TopicShare, ...]
+    only_first: tuple[TopicShare, ...]
+    only_second: tuple[TopicShare, ...]
+
+
+class TopicFits:
+    """Splits products of sentence vectors by topics.
+
+    Args:
+        contexts: Corpus sentences with vectors of the same encoder.
+
+    Attributes:
+        contexts: As given.
+    """
+
+    def __init__(self, contexts: Contexts) -> None:
+        order = np.argsort(contexts.labels, kind="stable")
+        self.contexts, self._order = contexts, order
+        self._rows = contexts.decorrelated()[order]
+        sizes = np.bincount(contexts.labels)
+        self._expected: Floats = sizes / len(order)
+        self._starts = np.concatenate(([0], np.cumsum(sizes)))
+
+    def explain(
+        self, ones: Floats, twos: Floats, scale: float, summands: Summands
+    ) -> Iterator[ProductTopics]:
+        """Split scale · (ones[i] · twos[i]) by topics, for each i.
+
+        Args:
+            ones: First vectors, (n, d).
+            twos: Second vectors, (n, d).
+            scale: Weight of the products in the score.
+            summands: Vectors of the words of each pair.
+        """
+        for start in range(0, len(ones), _AT_ONCE):
+            block = slice(start, start + _AT_ONCE)
+            yield from self._block(ones[block], twos[block], scale, start, summands)
+
+    def _block(
+        self, ones: Floats, twos: Floats, scale: float, first: int, summands: Summands
+    ) -> Iterator[ProductTopics]:
+        products = np.vecdot(ones, twos) * scale
+        fits1, fits2 = self._rows @ ones.T, self._rows @ twos.T
+        added = fits1 * fits2 * (scale / len(self._rows))
+        adds, squares1, squares2 = (
+            np.add.reduceat(each, self._starts[:-1], axis=0) for each in (added, fits1**2, fits2**2)
+        )
+        shares1, shares2 = (
+            each / np.maximum(each.sum(axis=0), 1e-12) for each in (squares1, squares2)
+        )
+        for i, product in enumerate(products.tolist()):
+            # A topic that both texts barely touch adds no more than its size lets expect.
+            expected = self._expected * max(0.0, float(adds[:, i].sum()))
+            beyond = np.where(adds[:, i] > 0, adds[:, i] - expected, -adds[:, i])
+            heavy = [k for k in np.argsort(-beyond, kind="stable")[:MAX_TOPICS] if beyond[k] > 0]
+            by_word = summands(first + i)
+
+            def share(k: int, detailed: bool, i: int = i, by_word: Any = by_word) -> TopicShare:
+                place = slice(*self._starts[k : k + 2])
+                return self._share(
+                    k, float(adds[k, i]), float(shares1[k, i]), float(shares2[k, i]),
+                    *((fits1[place, i], fits2[place, i], added[place, i], scale, by_word)
+                      if detailed else ()),
+                )  # fmt: skip
+
+            only = (
+                tuple(share(k, False) for k in self._only(here, there))
+                for here, there in ((shares1[:, i], shares2[:, i]), (shares2[:, i], shares1[:, i]))
+            )
+            yield ProductTopics(product, tuple(share(int(k), True) for k in heavy), *only)
+
+    def _only(self, here: Floats, there: Floats) -> list[int]:
+        leaning = (here >= _LEANING * self._expected) & (here >= _TIMES * there) & (here >= _LEAST)
+        order = np.argsort(self._expected - here, kind="stable")
+        return [int(k) for k in order if leaning[k]][:_MAX_ONLY]
+
+    def _share(
+        self,
+        k: int,
+        contribution: float,
+        share1: float,
+        share2: float,
+        fits1: Floats | None = None,
+        fits2: Floats | None = None,
+        added: Floats | None = None,
+        scale: float = 0.0,
+        by_word: tuple[Floats, Floats] | None = None,
+    ) -> TopicShare:
+        """Return a topic; with the fits of its contexts, also these contexts and its words."""
+        topic, start = self.contexts.topics[k], int(self._starts[k])
+        contexts: list[ContextShare] = []
+        amounts: list[tuple[float, ...]] = [(), ()]
+        if fits1 is not None and fits2 is not None and added is not None:
+            for c in np.argsort(-np.abs(added), kind="stable")[:_MAX_CONTEXTS].tolist():
+                number = int(self._order[start + c])
+                contexts.append(
+                    ContextShare(
+                        self.contexts.texts[number],
+                        self.contexts.documents[number],
+                        float(fits1[c]),
+                        float(fits2[c]),
+                        float(added[c]),
+                        self.contexts.titles[number],
+                    )
+                )
+            if by_word is not None:
+                # The fits of a text are the sums of the fits of its words.
+                rows, half = self._rows[start : start + len(added)], scale / (2 * len(self._rows))
+                amounts = [
+                    tuple((half * (vectors @ (fits @ rows))).tolist())
+                    for vectors, fits in zip(by_word, (fits2, fits1), strict=True)
+                ]
+        return TopicShare(
+            topic.words, topic.sentences, contribution, share1, share2, float(self._expected[k]),
+            tuple(contexts), *amounts,
+        )  # fmt: skip

@@ -1,0 +1,379 @@
+"""Explanations: a score, the parts that sum to it, and the evidence behind each part.
+
+One class serves every model that explains. The scorer fills all of it, an encoder has no part for
+words, and the paper's method lists contexts only. Text, HTML and JSON render the same rows.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from firth.scorer import render
+from firth.text.marks import Mark
+from firth.text.words import words
+
+TOPICS, WORDS, NUMBERS, CONTEXTS, EQUAL = "topics", "words", "numbers", "contexts", "equal"
+"""Names of parts: topics of the corpus, aligned words, the penalty for numbers that differ,
+contexts one by one, and the equality of texts about which nothing else is known."""
+ROUNDING = 1e-9
+"""Smaller amounts of a score are rounding errors."""
+MAX_TOPIC_WORDS = 2
+"""Words of each text that are named with a topic."""
+
+
+class Knowledge(StrEnum):
+    """The evidence that a score rests on."""
+
+    BOTH = "both"
+    """Each text has a word with a meaning that the corpus knows."""
+    SPELLING = "spelling"
+    """One text has none, but a word of it is spelled like a word of the other."""
+    NONE = "none"
+    """There is no evidence, so the score says nothing."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a score.
+
+    Attributes:
+        contribution: Amount that the part adds to the score.
+        rest: Amount of it that is not listed as evidence.
+    """
+
+    contribution: float
+    rest: float
+
+
+@dataclass(frozen=True)
+class ContextShare:
+    """A corpus sentence (or a place between sentences) as evidence.
+
+    Attributes:
+        text: The sentence.
+        document: Id of its document.
+        fit1: Fit of the first text into the context.
+        fit2: Fit of the second text.
+        contribution: Amount that it adds to the score.
+        title: Title of its document, or "".
+        details: Further values by name, such as the terms of the fits.
+    """
+
+    text: str
+    document: str
+    fit1: float
+    fit2: float
+    contribution: float
+    title: str = ""
+    details: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TopicShare:
+    """A topic of the corpus as evidence.
+
+    Attributes:
+        words: Words that name the topic, the most telling first.
+        sentences: Representative sentences.
+        contribution: Amount that the topic adds to the score.
+        share_first: Share of the first text's fits that lies in the topic, in [0, 1].
+        share_second: Share of the second text's fits.
+        expected_share: Share of all contexts that belong to the topic.
+        contexts: Corpus sentences of the topic that add most.
+        words_first: Amount that each distinct word of the first text adds in the topic. Both sides
+            sum to the contribution. Empty where sentence vectors are no sums of words.
+        words_second: The same of the second text.
+    """
+
+    words: tuple[str, ...]
+    sentences: tuple[str, ...]
+    contribution: float
+    share_first: float
+    share_second: float
+    expected_share: float
+    contexts: tuple[ContextShare, ...] = ()
+    words_first: tuple[float, ...] = ()
+    words_second: tuple[float, ...] = ()
+
+    def name(self, count: int = 3) -> str:
+        """Return the first words of the topic, such as `tax, income, rate`."""
+        return ", ".join(self.words[:count]) or "unnamed topic"
+
+
+@dataclass(frozen=True)
+class Word:
+    """A distinct word of a text.
+
+    Attributes:
+        text: The word as it is written first.
+        contribution: Amount of the score that depends on it; the amounts of both texts sum to the
+            score. None where the model cannot be split by words.
+        known: Whether the corpus has it.
+        stop_word: Whether it carries no meaning.
+        matched: Whether the other text has a word that matches it.
+        mark: Name, number or negation, or None.
+    """
+
+    text: str
+    contribution: float | None = None
+    known: bool = True
+    stop_word: bool = False
+    matched: bool = False
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True)
+class WordMatch:
+    """Two aligned words.
+
+    Attributes:
+        word1: Word of the first text, as it is written.
+        word2: Word of the second text.
+        match: Degree of the match, in [0, 1]; 1 for forms of one word.
+        contribution: Amount that the match adds to the score.
+    """
+
+    word1: str
+    word2: str
+    match: float
+    contribution: float
+
+    def __str__(self) -> str:
+        """Return `tax`, or `boat ~ ship` where the words differ."""
+        same = self.word1.lower() == self.word2.lower()
+        return self.word1 if same else f"{self.word1} ~ {self.word2}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the decomposition. The rows of an explanation sum to its score.
+
+    Attributes:
+        part: Name of the part.
+        label: Aligned words, words of a topic, or the rest of a part.
+        contribution: Amount that the line adds to the score.
+        notes: Evidence: words that add most, and corpus sentences.
+        match: Number of the word match, from 1, or None.
+    """
+
+    part: str
+    label: str
+    contribution: float
+    notes: tuple[str, ...] = ()
+    match: int | None = None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A score and where it comes from.
+
+    Attributes:
+        text1: First text.
+        text2: Second text.
+        score: Their similarity.
+        parts: Name of a part → `Part`. Contributions sum to the score (`parts_of`).
+        topics: Topics that add most beyond their expected share, the largest first.
+        only_first: Topics of the first text that the second does not share.
+        only_second: Topics of the second text that the first does not share.
+        word_matches: Aligned words, the heaviest first; stop words are left out.
+        words1: Distinct words of the first text, in order.
+        words2: Distinct words of the second text, in order.
+        contexts: Corpus sentences that add most, where the model has no topics.
+        knowledge: Evidence that the score rests on.
+    """
+
+    text1: str
+    text2: str
+    score: float
+    parts: Mapping[str, Part]
+    topics: tuple[TopicShare, ...] = ()
+    only_first: tuple[TopicShare, ...] = ()
+    only_second: tuple[TopicShare, ...] = ()
+    word_matches: tuple[WordMatch, ...] = ()
+    words1: tuple[Word, ...] = ()
+    words2: tuple[Word, ...] = ()
+    contexts: tuple[ContextShare, ...] = ()
+    knowledge: Knowledge = Knowledge.BOTH
+
+    def __str__(self) -> str:
+        """Return both texts, the explanation in sentences, and the rows."""
+        return render.lines(self)
+
+    @property
+    def text(self) -> str:
+        """The explanation in plain sentences."""
+        return render.sentences(self)
+
+    @property
+    def equation(self) -> str:
+        """The score and its parts, such as `similarity 0.3402 = +0.2090 words +0.1312 topics`."""
+        amounts = " ".join(f"{part.contribution:+.4f} {name}" for name, part in self.parts.items())
+        return f"similarity {self.score:.4f} = {amounts}"
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The decomposition: listed evidence and the rest of each part. Rows sum to the score."""
+        rows: list[Row] = []
+        for name, part in self.parts.items():
+            listed = self._listed(name)
+            rows += listed
+            if not listed:
+                label = {NUMBERS: "numbers differ", EQUAL: "equal texts"}.get(name, name)
+                rows.append(Row(name, label, part.contribution))
+            elif abs(part.rest) > ROUNDING:
+                rows.append(Row(name, f"other {name}", part.rest))
+        return tuple(rows)
+
+    @property
+    def unmatched(self) -> tuple[list[str], list[str]]:
+        """Words of each text that match no word of the other; stop words are left out."""
+        first, second = (
+            [word.text for word in side if not (word.matched or word.stop_word)]
+            for side in (self.words1, self.words2)
+        )
+        return first, second
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Words of either text that the corpus does not have, in order."""
+        return tuple(dict.fromkeys(w.text for w in (*self.words1, *self.words2) if not w.known))
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Differences that turn the meaning though they change few words."""
+        negations, numbers, names = (self._marked(mark) for mark in
+                                     (Mark.NEGATION, Mark.NUMBER, Mark.NAME))  # fmt: skip
+        cautions = [
+            f"only sentence {side} is negated ({', '.join(some)})"
+            for side, some in enumerate(negations, start=1)
+            if some
+        ]
+        penalty = self.parts[NUMBERS].contribution if NUMBERS in self.parts else None
+        cautions += _differing("numbers", numbers, penalty)
+        cautions += _differing("names", names, None)
+        said1, said2 = words(self.text1), words(self.text2)
+        if said1 != said2 and sorted(said1) == sorted(said2):
+            cautions.append("the texts have the same words in another order")
+        return tuple(cautions)
+
+    def words_of(self, topic: TopicShare) -> list[str]:
+        """Return the words of both texts that add most in a topic; stop words are left out.
+
+        At most `MAX_TOPIC_WORDS` of each text are returned, and none that adds less than a tenth.
+        """
+        chosen: dict[str, str] = {}
+        for side, amounts in ((self.words1, topic.words_first), (self.words2, topic.words_second)):
+            heavy = [
+                (-round(amount, 6), word.text)
+                for word, amount in zip(side, amounts, strict=False)
+                if not word.stop_word and amount > max(0.0, topic.contribution / 10)
+            ]
+            for _, text in sorted(heavy)[:MAX_TOPIC_WORDS]:
+                chosen.setdefault(text.lower(), text)
+        return list(chosen.values())
+
+    def top(self, count: int) -> "Explanation":
+        """Return the explanation with at most `count` topics, word matches and contexts."""
+        cut = replace(
+            self,
+            topics=self.topics[:count],
+            word_matches=self.word_matches[:count],
+            contexts=self.contexts[:count],
+        )
+        parts = dict(self.parts)
+        for name in parts:
+            removed = self._evidence(name)[count:]
+            if removed:
+                rest = parts[name].rest + math.fsum(item.contribution for item in removed)
+                parts[name] = replace(parts[name], rest=rest)
+        return replace(cut, parts=parts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, with the text, the equation, the rows and the cautions."""
+        rows = [asdict(row) for row in self.rows]
+        derived = {"text": self.text, "equation": self.equation, "cautions": list(self.cautions)}
+        return {**asdict(self), **derived, "rows": rows}
+
+    def save(self, path: str | Path, force: bool = False) -> Path:
+        """Write the explanation to a file; the extension is .html, .json or .txt.
+
+        Args:
+            path: The file.
+            force: Whether a file that firth wrote before may be replaced.
+
+        Raises:
+            InputError: The extension is another one, or the file exists.
+        """
+        return render.save([self], Path(path), force)
+
+    def _evidence(self, part: str) -> Sequence[TopicShare | WordMatch | ContextShare]:
+        listed: dict[str, Sequence[TopicShare | WordMatch | ContextShare]] = {
+            TOPICS: self.topics,
+            WORDS: self.word_matches,
+            CONTEXTS: self.contexts,
+        }
+        return listed.get(part, ())
+
+    def _listed(self, part: str) -> list[Row]:
+        rows = []
+        for number, item in enumerate(self._evidence(part), start=1):
+            match item:
+                case WordMatch():
+                    rows.append(Row(part, str(item), item.contribution, (), number))
+                case TopicShare():
+                    main = self.words_of(item)
+                    notes = [f"by {', '.join(main)}"] if main else []
+                    notes += map(_quoted, item.contexts)
+                    if not item.contexts:
+                        notes += item.sentences[:1]
+                    rows.append(Row(part, item.name(5), item.contribution, tuple(notes)))
+                case ContextShare():
+                    notes = [f"fits {item.fit1:.2f} and {item.fit2:.2f}"]
+                    rows.append(Row(part, item.text, item.contribution, (*notes, item.document)))
+        return rows
+
+    def _marked(self, mark: Mark) -> tuple[list[str], list[str]]:
+        first, second = (
+            [word.text for word in side if word.mark is mark and not word.matched]
+            for side in (self.words1, self.words2)
+        )
+        return first, second
+
+
+def parts_of(score: float, listed: Mapping[str, tuple[float, Sequence[float]]]) -> dict[str, Part]:
+    """Return parts that sum to a score.
+
+    Rounding errors go into the first part. A larger remainder becomes the part `equal`: the texts
+    are equal, and nothing else is known of them.
+
+    Args:
+        score: The score.
+        listed: Name of a part → its contribution, and the contributions of its listed evidence.
+    """
+    missing = score - math.fsum(contribution for contribution, _ in listed.values())
+    parts = {}
+    for name, (contribution, evidence) in listed.items():
+        if not parts and abs(missing) <= ROUNDING:
+            contribution += missing
+        parts[name] = Part(contribution, contribution - math.fsum(evidence))
+    if abs(missing) > ROUNDING:
+        parts[EQUAL] = Part(missing, missing)
+    return parts
+
+
+def _differing(kind: str, sides: tuple[list[str], list[str]], penalty: float | None) -> list[str]:
+    """Return what to say about numbers or names that only one text has."""
+    first, second = (", ".join(side) for side in sides)
+    versus = f"{first} vs. {second}" if first and second else first or second
+    if (first and second) or penalty is not None:
+        detail = ", ".join(filter(None, (versus, penalty and f"{penalty:.2f}")))
+        return [f"{kind} differ ({detail})"]
+    return [f"only sentence {1 if first else 2} has {kind} ({versus})"] if versus else []
+
+
+def _quoted(context: ContextShare) -> str:
+    source = context.title or context.document
+    return f"{context.text} ({source}) {context.contribution:+.3f}"

@@ -1,0 +1,209 @@
+"""Explanations as text, HTML and JSON, all from the rows of an explanation.
+
+A page is one HTML file without scripts or addresses, for light and dark screens. The report and
+the web app show the same articles with the same style sheet.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from firth.run.console import escaped
+from firth.run.errors import InputError
+from firth.run.outputs import write_file
+from firth.text.words import spans
+
+if TYPE_CHECKING:
+    from firth.scorer.explanation import Explanation, Row, Word
+
+Describe = Callable[[float], str]
+"""A function from a score to its meaning in words, such as `Calibration.describe`."""
+_PARTS = {
+    "words": "Aligned words",
+    "topics": "Shared topics",
+    "numbers": "Number penalty",
+    "contexts": "Contexts",
+    "equal": "Equal texts",
+}
+_STRONGEST = 0.6
+"""Opacity of the background of the word with the largest contribution."""
+_SMALL, _SHARE = 0.01, 0.03
+"""Evidence below these amounts, of a score and as a share of it, is left out of sentences."""
+
+
+# --- Text --------------------------------------------------------------------------------------
+
+
+def sentences(explanation: "Explanation") -> str:
+    """Return an explanation in plain sentences."""
+    e = explanation
+    said = [f"Similarity {e.score:.2f}."]
+    if e.knowledge != "both":
+        said.append(_without_knowledge(e))
+    if e.knowledge != "none":
+        least = _SHARE * abs(e.score)
+        matches = [each for each in e.word_matches if each.contribution >= least][:4]
+        if matches:
+            listed = ", ".join(f"{each} ({each.contribution:.2f})" for each in matches)
+            said.append(f"Aligned words: {listed}.")
+        exclusive = {each.words for each in (*e.only_first, *e.only_second)}
+        shared = [each for each in e.topics if each.contribution >= max(_SMALL, least)]
+        if topics := [each for each in shared if each.words not in exclusive][:3]:
+            listed = "; ".join(f"{each.name()} ({each.contribution:.2f})" for each in topics)
+            said.append(f"Shared topics: {listed}.")
+        sides = zip(e.unmatched, (e.only_first, e.only_second), strict=True)
+        for side, (left, only) in enumerate(sides, start=1):
+            topic = f"topic {only[0].name()}" if only else ""
+            words = ", ".join(left)
+            if words or topic:
+                about = f"{words} ({topic})" if words and topic else words or topic
+                said.append(f"Only in sentence {side}: {about}.")
+    if cautions := e.cautions:
+        said.append(f"Caution: {'; '.join(cautions)}.")
+    return " ".join(said)
+
+
+def _without_knowledge(e: "Explanation") -> str:
+    unknown = f" ({', '.join(e.unknown[:5])})" if e.unknown else ""
+    if e.text1 == e.text2:
+        return "The texts are equal."
+    if e.knowledge == "spelling":
+        return f"The corpus knows little of these texts{unknown}: the score compares spelling."
+    return f"A text has no content word that the corpus knows{unknown}: the score says nothing."
+
+
+def lines(explanation: "Explanation") -> str:
+    """Return an explanation as lines of text: both texts, the sentences, and one line per row."""
+    e = explanation
+    shown = [f"1: {e.text1}", f"2: {e.text2}", "", e.text, "", e.equation]
+    by_part: dict[str, list[Row]] = {}
+    for row in e.rows:
+        by_part.setdefault(row.part, []).append(row)
+    for name, rows in by_part.items():
+        whole = math.fsum(row.contribution for row in rows)
+        shown += ["", f"{_PARTS.get(name, name):<34}{whole:+.3f}"]
+        for row in rows:
+            percent = f"{100 * row.contribution / e.score:7.0f} %" if abs(e.score) > _SMALL else ""
+            shown.append(f"  {row.label[:30]:<32}{row.contribution:+.3f}{percent}")
+            shown += [f"      {note}" for note in row.notes[:2]]
+    return escaped("\n".join(shown))
+
+
+# --- HTML --------------------------------------------------------------------------------------
+
+
+def article(explanation: "Explanation", describe: Describe | None = None) -> str:
+    """Return an explanation as HTML, for a page that has the style sheet `style()`.
+
+    Args:
+        explanation: What to show.
+        describe: Gives the meaning of the score in words.
+    """
+    return _filled([explanation], None, describe)
+
+
+def page(
+    explanations: Iterable["Explanation"],
+    title: str = "Explanations",
+    describe: Describe | None = None,
+) -> str:
+    """Return an HTML page of explanations; it needs no other file."""
+    return _filled(list(explanations), title, describe)
+
+
+@cache
+def style() -> str:
+    """Return the style sheet of explanations and of pages around them."""
+    return _file("style.css")
+
+
+def _file(name: str) -> str:
+    return resources.files("firth.scorer").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> Any:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    def plain(value: object) -> object:
+        # Characters that act on a reader are spelled out; `Markup` is HTML already.
+        is_text = isinstance(value, str) and not isinstance(value, Markup)
+        return escaped(value) if is_text else value
+
+    return Environment(autoescape=True, finalize=plain).from_string(_file("explanation.html"))
+
+
+def _filled(
+    explanations: Sequence["Explanation"], title: str | None, describe: Describe | None
+) -> str:
+    html: str = _template().render(
+        explanations=explanations,
+        title=title,
+        describe=describe,
+        style=style(),
+        titles=_PARTS,
+        pieces=_pieces,
+    )
+    return html
+
+
+def _pieces(e: "Explanation", side: int) -> list[tuple[str, "Word | None", str, float]]:
+    """Cut a text into words and what is between them.
+
+    Returned is, for each piece, its text, its word or None, the numbers of its word matches, and
+    the opacity of its background.
+    """
+    text, words = (e.text1, e.words1) if side == 0 else (e.text2, e.words2)
+    known = {_plain(word.text): word for word in words}
+    largest = max((abs(w.contribution or 0.0) for w in (*e.words1, *e.words2)), default=0.0)
+    numbers: dict[str, list[str]] = {}
+    for number, match in enumerate(e.word_matches, start=1):
+        numbers.setdefault(_plain((match.word1, match.word2)[side]), []).append(str(number))
+    pieces: list[tuple[str, Word | None, str, float]] = []
+    last = 0
+    for start, end in spans(text):
+        if _plain(text[start : end + 2]).endswith("n't"):  # `spans` sees two words
+            end += 2
+        word = known.get(_plain(text[start:end]))
+        if word is not None:
+            strength = _STRONGEST * abs(word.contribution or 0.0) / largest if largest else 0.0
+            matches = ",".join(numbers.get(_plain(word.text), ()))
+            pieces.append((text[last:start], None, "", 0.0))
+            pieces.append((text[start:end], word, matches, strength))
+            last = end
+    return [*pieces, (text[last:], None, "", 0.0)]
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("\u2019", "'")
+
+
+# --- Files -------------------------------------------------------------------------------------
+
+
+def save(explanations: Sequence["Explanation"], path: Path, force: bool = False) -> Path:
+    """Write explanations to a file; its extension (.html, .json or .txt) chooses the form.
+
+    Raises:
+        InputError: The extension is another one, or the file exists.
+    """
+    match path.suffix.lower():
+        case ".html" | ".htm":
+            text = page(explanations)
+        case ".json":
+            values = [each.as_dict() for each in explanations]
+            text = json.dumps(values[0] if len(values) == 1 else values, indent=2) + "\n"
+        case ".txt":
+            text = "\n\n\n".join(map(lines, explanations)) + "\n"
+        case other:
+            raise InputError(
+                f"{path}: got the extension {other!r}; expected .html, .json or .txt, "
+                "which chooses the form of the explanation"
+            )
+    write_file(path, text, force)
+    return path
