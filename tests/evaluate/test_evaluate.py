@@ -12,7 +12,6 @@ from scipy import stats
 from firth.evaluate.baselines import Dice, TfIdf
 from firth.evaluate.evaluate import (
     MEAN,
-    NO_OVERLAP,
     RESULTS,
     Evaluation,
     compare_results,
@@ -20,7 +19,7 @@ from firth.evaluate.evaluate import (
 )
 from firth.evaluate.sets import load_set
 from firth.run.console import WIDTH
-from firth.run.errors import InputError
+from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
 from firth.text.arrays import Floats
 from firth.text.pairs import PairScorer, TextPair
@@ -86,7 +85,7 @@ def data_dir(tmp_path: Path) -> Path:
 
 
 TASKS = ["sts13", "sts-b:dev", "wiki-sections"]
-MODELS: dict[str, PairScorer] = {"dice": Dice(), "noisy": Noisy(1)}
+MODELS: dict[str, PairScorer] = {"dice": Dice(), "noisy": Noisy(1), "tfidf": TfIdf()}
 
 
 @pytest.fixture
@@ -124,21 +123,12 @@ def test_figures_are_those_of_scipy(data_dir: Path, results: Evaluation) -> None
         results.find("dice", "sts14")
 
 
-def test_baselines_are_added_unless_they_are_there(data_dir: Path) -> None:
-    models = evaluate({"dice": Dice()}, ["sts13"], data_dir, resamples=2).models
-    assert models == ["dice", "baseline:tfidf", "baseline:ngrams"]
-    own = {"baseline:tfidf": Constant()}
-    results = evaluate(own, ["sts13"], data_dir, baselines=["tfidf"], resamples=2)
-    assert results.models == ["baseline:tfidf"]
-    assert results.find("baseline:tfidf", "sts13").value is None
-
-
 def test_the_order_of_rows_in_the_file_does_not_matter(data_dir: Path) -> None:
-    before = evaluate({"tfidf": TfIdf()}, ["sts13"], data_dir, baselines=(), resamples=20)
+    before = evaluate({"tfidf": TfIdf()}, ["sts13"], data_dir, resamples=20)
     path = data_dir / "STS13" / "pairs.tsv"
     header, *lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([header, *lines[::-1]]))
-    after = evaluate({"tfidf": TfIdf()}, ["sts13"], data_dir, baselines=(), resamples=20)
+    after = evaluate({"tfidf": TfIdf()}, ["sts13"], data_dir, resamples=20)
     assert after.as_dict() == before.as_dict()
 
 
@@ -167,18 +157,22 @@ def test_wrong_arguments_are_named(data_dir: Path, empty_run: Run) -> None:
     with pytest.raises(InputError, match=r"extra: got similarities of shape \(41,\) for 40 pairs"):
         evaluate({"extra": Constant(extra=1)}, ["sts13"], data_dir)
     with pytest.raises(InputError, match="expected at least one"):
-        evaluate({}, ["sts13"], data_dir, baselines=())
-    with pytest.raises(InputError, match="learned_from: got other"):
-        evaluate(MODELS, ["sts13"], data_dir, learned_from={"other": empty_run})
+        evaluate({}, ["sts13"], data_dir)
+    with pytest.raises(InputError, match="sample: got 1; expected at least 2"):
+        evaluate(MODELS, ["sts13"], data_dir, sample=1)
+    with pytest.raises(InputError, match="exclude_overlap: got sts-b:dev; expected a list"):
+        evaluate(MODELS, ["sts13"], data_dir, exclude_overlap="sts-b:dev")
+    with pytest.raises(MissingStageError):
+        evaluate(MODELS, ["sts13"], data_dir, exclude_overlap=[empty_run])
 
 
 # Overlap.
 
 
-def test_rows_that_the_corpus_has_are_left_out_of_a_further_figure(
+def test_rows_with_texts_of_a_run_or_set_are_left_out(
     data_dir: Path, tmp_path: Path, empty_run: Run
 ) -> None:
-    """It equals the figure on a file that never had these rows; others are not touched."""
+    """The figures are those of a file that never had these rows."""
     path = data_dir / "STS13" / "pairs.tsv"
     header, *lines = path.read_text().splitlines(keepends=True)
     seen = [line for line in lines if len(line.split("\t")[0].split()) >= 6][:3]
@@ -187,19 +181,20 @@ def test_rows_that_the_corpus_has_are_left_out_of_a_further_figure(
     (tmp_path / "day.txt").write_text("\n\n".join(f"{text}." for text in texts))
     run = empty_run.changed({"corpus": {"held_out_fraction": 0.0}})
     build_corpus(run, [tmp_path / "day.txt"])
-    options = {"baselines": (), "resamples": 20}
-    results = evaluate(MODELS, ["sts13"], data_dir, learned_from={"dice": run}, **options)  # type: ignore[arg-type]
-    (overlap,) = [one.overlap["dice"] for one in results.sets]
-    assert len(overlap) >= 3
-    kept = [row.texts[0] for i, row in enumerate(load_set("sts13", data_dir).rows)
-            if i not in overlap]  # fmt: skip
-    path.write_text("".join([header, *(one for one in lines if one.split("\t")[0] in kept)]))
-    rest = evaluate(MODELS, ["sts13"], data_dir, **options)  # type: ignore[arg-type]
-    assert results.find("dice", "sts13", subset=NO_OVERLAP) == rest.find("dice", "sts13")
-    assert any("texts are in the corpus" in note for note in results.notes)
-    assert any(NO_OVERLAP in note for note in results.notes)
-    with pytest.raises(InputError, match="no figure"):
-        results.find("noisy", "sts13", subset=NO_OVERLAP)
+    other = data_dir / "held" / "pairs.tsv"
+    other.parent.mkdir()
+    other.write_text("".join([header, *lines[-2:]]))
+    results = evaluate(
+        MODELS, ["sts13"], data_dir, exclude_overlap=["held", run.path], resamples=20
+    )
+    assert len([note for note in results.notes if "rows left out" in note]) == 2
+    rest = [line for line in lines if line not in (*seen, *lines[-2:])]
+    path.write_text("".join([header, *rest]))
+    cleared = evaluate(MODELS, ["sts13"], data_dir, resamples=20)
+    assert results.sets[0].data.fingerprint == cleared.sets[0].data.fingerprint
+    assert results.figures == cleared.figures
+    with pytest.raises(InputError, match="no row is left"):
+        evaluate(MODELS, ["held"], data_dir, exclude_overlap=["held"])
 
 
 # What is printed and saved.
@@ -277,7 +272,7 @@ def test_saved_results_compare_as_fresh_ones(
 
 def test_differences_and_means_are_those_of_the_figures(results: Evaluation) -> None:
     compared = results.compare(mean_of=["sts13", "sts-b"])
-    assert len(compared.differences) == 6 * 4, "pairs of models, and sets with their mean"
+    assert len(compared.differences) == 3 * 4, "pairs of models, and sets with their mean"
     for one in compared.differences:
         if "mean" not in one.set:
             first, second = (results.find(m, one.set).value or 0 for m in (one.first, one.second))
@@ -286,8 +281,8 @@ def test_differences_and_means_are_those_of_the_figures(results: Evaluation) -> 
         each = [results.find(mean.model, name).value or 0 for name in ("sts13", "sts-b:dev")]
         assert mean.estimate.value == pytest.approx(np.mean(each))
         assert mean.estimate.n == 70
-    assert "mean of sts13, sts-b spearman: dice" in compared.text
-    assert max(map(len, compared.text.splitlines())) <= WIDTH
+    assert "mean of sts13, sts-b spearman: dice" in compared.text()
+    assert max(map(len, compared.text().splitlines())) <= WIDTH
     assert json.dumps(compared.as_dict())
 
 
@@ -302,7 +297,7 @@ def test_what_cannot_be_compared_is_named(
     ):
         with pytest.raises(InputError, match=message):
             results.compare(**options)
-    alone = evaluate({"dice": Dice()}, ["sts13"], data_dir, baselines=(), resamples=2)
+    alone = evaluate({"dice": Dice()}, ["sts13"], data_dir, resamples=2)
     with pytest.raises(InputError, match="expected two models that share a set"):
         alone.compare()
     alone.save(tmp_path / "whole.json")
@@ -318,7 +313,7 @@ def test_one_name_for_two_models_gets_the_path(data_dir: Path, tmp_path: Path) -
     """Equal scores are one model, such as a baseline of both files."""
     for seed in (1, 2):
         models: dict[str, PairScorer] = {"run": Noisy(seed), "dice": Dice()}
-        one = evaluate(models, ["sts13"], data_dir, baselines=(), resamples=5)
+        one = evaluate(models, ["sts13"], data_dir, resamples=5)
         one.save(tmp_path / f"{seed}.json")
     second = tmp_path / "2.json"
     compared = compare_results([tmp_path / "1.json", second])

@@ -54,7 +54,7 @@ def open_baseline(
         return Dice()
     idf = None
     if run is not None:
-        run = run if isinstance(run, Run) else Run.open(run)
+        run = Run.open(run)
         language = run.settings.corpus.language
         idf = idf_of_run(run)
     return (TfIdf if name == "tfidf" else NgramTfIdf)(idf, stemmer_of(language))

@@ -7,33 +7,30 @@ and no text, so that they can be compared later and published.
 
 import importlib.metadata
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from firth.evaluate.baselines import PREFIX, open_baseline
 from firth.evaluate.bootstrap import RESAMPLES, Estimate, Sample, bootstrap_seed, estimate
 from firth.evaluate.files import Row
-from firth.evaluate.leakage import find_overlap
+from firth.evaluate.leakage import find_overlap, remove_overlap
 from firth.evaluate.metrics import Metric, metric_sample
 from firth.evaluate.sets import ALL, EvaluationSet, load_sets
 from firth.run.console import progress, table, wrapped
 from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.outputs import write_file
-from firth.run.run import Run
-from firth.text.arrays import Floats, Ints
+from firth.run.run import CONFIG, Run
+from firth.text.arrays import Floats
 from firth.text.pairs import PairScorer
 
 MEAN = "mean"
 """The subset that stands for the unweighted mean over all subsets of a set."""
-NO_OVERLAP = "no overlap"
-"""The subset of the rows of which no text is in the corpus that the model learned from."""
 RESULTS = "results.json"
 SCHEMA = 3
 """Version of the JSON of results; it changes when a key changes its meaning or goes."""
@@ -46,7 +43,7 @@ class Figure:
     Attributes:
         model: Name of the model.
         set: Name and split of the set, such as `sts-b:test`.
-        subset: `all`, `mean` (over subsets), the name of a subset, or `no overlap`.
+        subset: `all`, `mean` (over subsets), or the name of a subset.
         metric: Name of the metric.
         estimate: Value and interval, times 100.
     """
@@ -80,53 +77,35 @@ class ScoredSet:
     Attributes:
         data: The set. Its rows have no texts where it was read from saved results.
         scores: Similarities of `data.pairs` by each model.
-        overlap: Numbers of the rows with a text in the corpus that a model learned from.
     """
 
     data: EvaluationSet
-    scores: Mapping[str, Floats]
-    overlap: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    scores: dict[str, Floats]
 
     def is_called(self, name: str) -> bool:
         """Return whether the set has a name, with or without its split."""
         return name in (self.data.id, self.data.name)
 
-    def sample(
-        self,
-        models: Sequence[str],
-        metric: Metric,
-        seed: int,
-        subset: str = ALL,
-        rows: Ints | None = None,
-    ) -> Sample:
-        """Return a metric of one model, or of one minus another, on all or some rows."""
+    def sample(self, models: Sequence[str], metric: Metric, seed: int, subset: str = ALL) -> Sample:
+        """Return a metric of one model, or of one minus another, on all rows or on a subset."""
         data = self.data
-        drawn = bootstrap_seed(seed, data.name, data.split, subset, metric.value)
         columns = [data.columns(self.scores[model]) for model in models]
-        if rows is not None:
+        if subset != ALL:
+            rows = data.subsets[subset]
             columns = [(x[rows], y[rows]) for x, y in columns]
+        drawn = bootstrap_seed(seed, data.name, data.split, subset, metric.value)
         name = data.id if subset == ALL else subset
         return metric_sample(metric, columns, drawn, difference=len(models) > 1, name=name)
 
     def figures(self, model: str, seed: int, resamples: int) -> Iterator[Figure]:
-        """Yield the figures of a model: all rows, mean over subsets, each subset, no overlap."""
-        data, subsets = self.data, self.data.subsets
-        samples: dict[str, Callable[[Metric], Sample | list[Sample]]] = {
-            ALL: lambda metric: self.sample([model], metric, seed)
-        }
-        if subsets:
-            samples[MEAN] = lambda metric: [
-                self.sample([model], metric, seed, *subset) for subset in subsets.items()
-            ]
-        for name, rows in subsets.items():
-            samples[name] = partial(self.sample, [model], seed=seed, subset=name, rows=rows)
-        if model in self.overlap:
-            rest = np.setdiff1d(np.arange(len(data.rows)), self.overlap[model])
-            samples[NO_OVERLAP] = partial(self.sample, [model], seed=seed, rows=rest)
-        for name, make in samples.items():
+        """Yield the figures of a model: all rows, mean over subsets, each subset."""
+        data, subsets = self.data, list(self.data.subsets)
+        groups = {ALL: [ALL], **({MEAN: subsets} if subsets else {}), **{n: [n] for n in subsets}}
+        for group, members in groups.items():
             for metric in data.metrics:
-                one = estimate(make(metric), resamples)
-                yield Figure(model, data.id, name, metric.value, one)
+                samples = [self.sample([model], metric, seed, name) for name in members]
+                one = estimate(samples, resamples)
+                yield Figure(model, data.id, group, metric.value, one)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON, without the texts."""
@@ -143,7 +122,6 @@ class ScoredSet:
                 model: [value if np.isfinite(value) else None for value in scores.tolist()]
                 for model, scores in self.scores.items()
             },
-            "overlap": {model: list(rows) for model, rows in self.overlap.items()},
         }
 
     @classmethod
@@ -162,8 +140,7 @@ class ScoredSet:
         n = 2 * len(rows) if data.is_triplets else len(rows)
         if any(one.shape != (n,) for one in scores.values()):
             raise ValueError(f"{data.id}: scores of other rows")
-        overlap = {str(k): tuple(map(int, v)) for k, v in values["overlap"].items()}
-        return cls(data, scores, overlap)
+        return cls(data, scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +181,7 @@ class Evaluation:
             model: Name of the model.
             set: Name of the set, with or without its split.
             metric: Name of the metric; by default the set's usual one.
-            subset: `all`, `mean`, the name of a subset, or `no overlap`.
+            subset: `all`, `mean`, or the name of a subset.
 
         Raises:
             InputError: There is no such figure.
@@ -215,7 +192,9 @@ class Evaluation:
                 return one.estimate
         raise InputError(f"no figure of {model} on {set} ({subset}, {metric or 'any metric'})")
 
-    def compare(self, *, against: str | None = None, mean_of: Sequence[str] = ()) -> "Comparison":
+    def compare(
+        self, *, against: str | None = None, mean_of: Sequence[str] = ()
+    ) -> "ResultComparison":
         """Compare the models in pairs, on every set that both have, by its usual metric.
 
         Args:
@@ -253,7 +232,7 @@ class Evaluation:
         ]  # fmt: skip
         if not differences:
             raise InputError(f"{', '.join(models)}: expected two models that share a set")
-        return Comparison(tuple(differences), tuple(means))
+        return ResultComparison(tuple(differences), tuple(means))
 
     def _mean_of(self, names: Sequence[str]) -> tuple[str, list[ScoredSet], Metric]:
         """Return a label of some sets, the sets, and the usual metric that they share."""
@@ -270,15 +249,14 @@ class Evaluation:
             raise InputError(f"{label}: expected two different sets or more with a common metric")
         return label, chosen, shared[0]
 
-    def text(self, *, against: str | None = None, subsets: bool = False) -> str:
+    def text(self, against: str | None = None, *, subsets: bool = False) -> str:
         """Return the figures as tables of at most 80 columns, with the notes.
 
         Args:
-            against: Model that the others are compared with; by default the last one, which is
-                a baseline where there are baselines.
+            against: Model that the others are compared with; by default the first.
             subsets: Add the figures of each subset.
         """
-        against = self.models[-1] if against is None else against
+        against = self.models[0] if against is None else against
         tables = [self._table(one, against) for one in self.sets]
         if subsets:
             tables += [_subset_table(self, one) for one in self.sets if one.data.subsets]
@@ -370,57 +348,53 @@ def evaluate(
     tasks: Sequence[str],
     data_dir: str | Path | None = None,
     *,
-    baselines: Sequence[str] = ("tfidf", "ngrams"),
-    exclude_overlap: Sequence[str] = (),
+    exclude_overlap: Sequence[str | Path | Run] = (),
     sample: int | None = None,
-    learned_from: Mapping[str, Run] | None = None,
     resamples: int = RESAMPLES,
     seed: int = 13,
 ) -> Evaluation:
     """Score every pair of some sets with models, and compare with the human scores.
 
     Args:
-        scorers: Name of each model, and the model.
+        scorers: Name of each model, and the model. Add `open_baseline("ngrams")` and
+            `open_baseline("tfidf")`: what does not exceed them has learned nothing of use.
         tasks: Sets, as `firth.evaluate.sets.load_set` names them, or files; or `all`.
         data_dir: Folder with the evaluation sets.
-        baselines: Plain baselines to add, with word counts of each set; `()` adds none.
-        exclude_overlap: Sets whose rows are left out of all sets, such as `sts-b:dev`.
+        exclude_overlap: Sets, such as `sts-b:dev`: rows that they have are left out. Runs: rows
+            with a text, or a near copy, in their corpus are left out.
         sample: Random rows of each set, at least 2; by default all rows.
-        learned_from: Runs that models learned from, by the model's name. Rows of which a text is
-            in the run's corpus are counted, and the figures without them are added.
         resamples: Number of resamples behind each interval.
         seed: Seed of random rows and resamples.
 
     Raises:
-        InputError: A set cannot be loaded, or a model does not give one number for each pair.
-        MissingStageError: A run of `learned_from` has no corpus.
+        InputError: A set cannot be loaded, no row of a set is left, or a model does not give one
+            number for each pair.
+        MissingStageError: A run of `exclude_overlap` has no corpus.
     """
-    runs = dict(learned_from or {})
-    if missing := runs.keys() - scorers.keys():
-        raise InputError(f"learned_from: got {', '.join(missing)}, which are not models")
-    sets = load_sets(tasks, data_dir, exclude_overlap=exclude_overlap, sample=sample, seed=seed)
-    language = next((run.settings.corpus.language for run in runs.values()), "en")
-    every = dict(scorers)
-    for name in baselines:
-        every.setdefault(PREFIX + name, open_baseline(name, language=language))
-    if not every:
+    if not scorers:
         raise InputError("got no model to evaluate; expected at least one")
-    scores: dict[str, dict[str, Floats]] = {data.id: {} for data in sets}
-    for data, name in progress([(data, name) for data in sets for name in every], "Evaluating"):
-        scores[data.id][name] = _scores(every[name], name, data)
+    if isinstance(exclude_overlap, str | Path | Run):
+        raise InputError(f"exclude_overlap: got {exclude_overlap}; expected a list")
+    if sample is not None and sample < 2:
+        raise InputError(f"sample: got {sample}; expected at least 2 rows")
+    is_run = [isinstance(one, Run) or (Path(one) / CONFIG).is_file() for one in exclude_overlap]
+    runs = [Run.open(one) for one, yes in zip(exclude_overlap, is_run, strict=True) if yes]
+    names = [str(one) for one, yes in zip(exclude_overlap, is_run, strict=True) if not yes]
+    sets = load_sets(tasks, data_dir, exclude_overlap=names)
+    for run in runs:
+        overlaps = find_overlap(sets, run)
+        sets = [remove_overlap(*both, run) for both in zip(sets, overlaps, strict=True)]
+    if sample is not None:
+        sets = [data.sampled(sample, seed) for data in sets]
+    scored = [ScoredSet(data, {}) for data in sets]
+    for one, name in progress([(one, name) for one in scored for name in scorers], "Evaluating"):
+        one.scores[name] = _scores(scorers[name], name, one.data)
     notes = [f"{data.id}: {note}" for data in sets for note in data.notes]
-    overlap: dict[str, dict[str, tuple[int, ...]]] = {data.id: {} for data in sets}
-    for name, run in runs.items():
-        for one in find_overlap(sets, run):
-            if one.rows:
-                overlap[one.set][name] = one.rows
-                notes.append(f"{name}: {one}")
-    scored = tuple(ScoredSet(data, scores[data.id], overlap[data.id]) for data in sets)
-    results = Evaluation(scored, (), seed, resamples)
+    results = Evaluation(tuple(scored), (), seed, resamples)
     notes += [
-        f"{one.model} on {one.set} ({one.subset}), {one.metric}: {shown}"
+        f"{one.model} on {one.set} ({one.subset}), {one.metric}: {one.estimate.reason}"
         for one in results.figures
-        if (shown := one.estimate.reason or (one.subset == NO_OVERLAP and str(one.estimate)))
+        if one.estimate.reason
     ]
     return replace(results, notes=tuple(notes))
 
@@ -437,15 +411,14 @@ def _scores(scorer: PairScorer, name: str, data: EvaluationSet) -> Floats:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ResultComparison:
     """Differences of models in pairs, and the mean of each model over some sets."""
 
     differences: tuple[Difference, ...]
     means: tuple[Figure, ...] = ()
 
-    @property
     def text(self) -> str:
-        """The means and differences, one line each, wrapped at 80 columns."""
+        """Return the means and differences, one line each, wrapped at 80 columns."""
         means = [f"{one.set} {one.metric}: {one.model} {one.estimate}" for one in self.means]
         return "\n".join(map(wrapped, [*means, *map(str, self.differences)]))
 
@@ -456,10 +429,10 @@ class Comparison:
 
 def compare_results(
     paths: str | Path | Sequence[str | Path],
-    *,
     against: str | None = None,
+    *,
     mean_of: Sequence[str] = (),
-) -> Comparison:
+) -> ResultComparison:
     """Compare the models of saved results in pairs, by a paired bootstrap of the same rows.
 
     A model name that means different scores in two files is followed by the file's name.

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from firth.corpus.corpus import Corpus
 from firth.evaluate.sets import EvaluationSet
+from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.text.sentences import split_sentences
 from firth.text.words import normal_form
@@ -166,3 +167,20 @@ def _overlap(
     copied = {text for text, some in forms.items() if not some.isdisjoint(exact | near)}
     rows = tuple(i for i, row in enumerate(data.rows) if not copied.isdisjoint(row.texts))
     return Overlap(data.id, len(wanted), len(exact), len(near), rows)
+
+
+def remove_overlap(data: EvaluationSet, overlap: Overlap, run: Run) -> EvaluationSet:
+    """Return a set without the rows that have a text in the corpus of a run.
+
+    Raises:
+        InputError: No row is left.
+    """
+    kept = [row for i, row in enumerate(data.rows) if i not in set(overlap.rows)]
+    if not kept:
+        raise InputError(f"{data.id}: no row is left without the texts of {run.path}")
+    gone = len(data.rows) - len(kept)
+    remark = (
+        f"{gone:,} of {len(data.rows):,} rows left out, with texts in {run.path} "
+        f"({overlap.exact:,} copies and {overlap.near:,} near copies)"
+    )
+    return data.with_rows(kept, remark)

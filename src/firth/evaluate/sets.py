@@ -103,7 +103,7 @@ class EvaluationSet:
             return self
         rng = np.random.default_rng(derive_seed(seed, "reproduce", "pairs"))
         chosen = [self.rows[i] for i in rng.permutation(n)[:size].tolist()]
-        return self._with(chosen, f"{size:,} random rows of {n:,}, seed {seed}")
+        return self.with_rows(chosen, f"{size:,} random rows of {n:,}, seed {seed}")
 
     def without(self, other: "EvaluationSet") -> "EvaluationSet":
         """Return the rows whose texts, in any order, are not those of a row of another set.
@@ -122,9 +122,10 @@ class EvaluationSet:
                 "Do not evaluate this set, or exclude another one"
             )
         remark = f"{n - len(kept):,} of {n:,} rows left out, whose texts are in {other.id}"
-        return self._with(kept, remark)
+        return self.with_rows(kept, remark)
 
-    def _with(self, rows: Sequence[Row], note: str) -> "EvaluationSet":
+    def with_rows(self, rows: Sequence[Row], note: str) -> "EvaluationSet":
+        """Return the set with some of its rows, and a further note."""
         notes = (*self.notes, note)
         return evaluation_set(self.name, self.split, rows, self.metrics, self.source, notes)
 
@@ -196,10 +197,7 @@ def load_set(name: str, data_dir: str | Path | None = None) -> EvaluationSet:
 def load_sets(
     names: Sequence[str],
     data_dir: str | Path | None = None,
-    *,
     exclude_overlap: Sequence[str] = (),
-    sample: int | None = None,
-    seed: int = 13,
 ) -> list[EvaluationSet]:
     """Load several sets.
 
@@ -207,8 +205,6 @@ def load_sets(
         names: Names as `load_set` takes them; `all` stands for the public sets in `data_dir`.
         data_dir: Folder with the evaluation sets.
         exclude_overlap: Sets whose rows are left out of all sets, such as `sts-b:dev`.
-        sample: Random rows of each set, at least 2; by default all rows.
-        seed: Seed of the random rows.
 
     Raises:
         InputError: As `load_set`; no name; no set is there; no row of a set is left.
@@ -217,8 +213,6 @@ def load_sets(
         raise InputError(f"got the sets {names!r}; expected a list of names, such as ['sts-b']")
     if isinstance(exclude_overlap, str):
         raise InputError(f"exclude_overlap: got {exclude_overlap!r}; expected a list of names")
-    if sample is not None and sample < 2:
-        raise InputError(f"sample: got {sample}; expected at least 2 rows")
     others = [load_set(name, data_dir) for name in exclude_overlap]
     sets: dict[str, EvaluationSet] = {}
     reasons = []
@@ -233,7 +227,7 @@ def load_sets(
                 continue
             for other in others:
                 data = data.without(other)
-            sets.setdefault(data.id, data if sample is None else data.sampled(sample, seed))
+            sets.setdefault(data.id, data)
     if not sets:
         raise InputError(f"{ALL}: no public set is there:{''.join(reasons)}")
     return list(sets.values())
