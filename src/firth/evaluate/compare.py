@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
 from firth.evaluate.bootstrap import (
@@ -98,7 +99,7 @@ def texts_of(questions: Sequence[Question]) -> list[str]:
     return list(dict.fromkeys(text for pair in pairs_of(questions) for text in pair))
 
 
-def answer_by_vectors(questions: Sequence[Question], vectors: Floats) -> Answers:
+def answer_by_vectors(questions: Sequence[Question], vectors: npt.NDArray[np.floating]) -> Answers:
     """Answer by the cosines of the vectors of `texts_of(questions)`, (n, d)."""
     places = {text: place for place, text in enumerate(texts_of(questions))}
     scorer = CosineScorer("vectors", lambda texts: vectors[[places[text] for text in texts]])

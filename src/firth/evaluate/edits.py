@@ -167,7 +167,7 @@ _AN = re.compile(
 
 @cache
 def _data() -> dict[str, Any]:
-    file = resources.files("firth.evaluate").joinpath("data/english_edits.json")
+    file = resources.files(__package__).joinpath("data/english_edits.json")
     data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return data
 

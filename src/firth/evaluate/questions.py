@@ -21,6 +21,7 @@ from firth.corpus.corpus import Corpus
 from firth.evaluate.edits import edits_of
 from firth.run.console import note, plural
 from firth.run.errors import DamagedError
+from firth.run.files import write_text
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.settings import Settings

@@ -167,7 +167,7 @@ def _chosen(run: Run) -> Blend:
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     space, alone = WordSpace.load(run.folder(WORDS)), stand_alone(Corpus.open(run))
     questions, seed = open_questions(run), run.settings.seed
-    default, decisions = default_blend(None, alone=alone), {}
+    default, decisions = default_blend(None, alone=alone), dict[str, str]()
     states: WordStates | None = None
     cosines: CosineScorer | None = None
     if run.settings.encoder.model is not None:
@@ -207,7 +207,7 @@ def _normalization(
 ) -> tuple[Normalization, Encode, dict[str, str]]:
     """Return the best accepted normalization, vectors of the questions, and what was decided."""
     texts = texts_of(questions)
-    raw, place = opened.raw(texts), {text: n for n, text in enumerate(texts)}
+    raw, place = opened.encoder.raw(texts), {text: n for n, text in enumerate(texts)}
     vectors = {
         kind: normalize(raw, normalized.mean, normalized.deviation)
         for kind, normalized in ((kind, opened.normalized(kind)) for kind in opened.choices)

@@ -354,7 +354,7 @@ def parts_of(score: float, listed: Mapping[str, tuple[float, Sequence[float]]]) 
         listed: Name of a part → its contribution, and the contributions of its listed evidence.
     """
     missing = score - math.fsum(contribution for contribution, _ in listed.values())
-    parts = {}
+    parts: dict[str, Part] = {}
     for name, (contribution, evidence) in listed.items():
         if not parts and abs(missing) <= ROUNDING:
             contribution += missing
@@ -369,7 +369,8 @@ def _differing(kind: str, sides: tuple[list[str], list[str]], penalty: float | N
     first, second = (", ".join(side) for side in sides)
     versus = f"{first} vs. {second}" if first and second else first or second
     if (first and second) or penalty is not None:
-        detail = ", ".join(filter(None, (versus, penalty and f"{penalty:.2f}")))
+        amount = "" if penalty is None else f"{penalty:.2f}"
+        detail = ", ".join(filter(None, (versus, amount)))
         return [f"{kind} differ ({detail})"]
     return [f"only sentence {1 if first else 2} has {kind} ({versus})"] if versus else []
 

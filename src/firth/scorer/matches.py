@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,7 @@ class WordReader:
             for j, b in enumerate(two):
                 if a.mark or b.mark:
                     found[i, j] = _marked_match(a, b, float(found[i, j]))
-        matched = found >= LEAST_MATCH
+        matched: Any = found >= LEAST_MATCH
         best = matched & (
             (found == found.max(axis=1, initial=0, keepdims=True))
             | (found == found.max(axis=0, initial=0, keepdims=True))
@@ -99,23 +100,17 @@ class WordReader:
             knowledge = Knowledge.BOTH
         elif matched.any():
             knowledge = Knowledge.SPELLING
-        sides = (one, matched.any(axis=1)), (two, matched.any(axis=0))
-        amounts: list[list[float]] | list[list[None]]
-        if learned is None:
-            amounts = [[None] * len(one), [None] * len(two)]
-        else:
-            halves = (added + learned).sum(axis=1) / 2, (added + learned).sum(axis=0) / 2
+        met1, met2 = matched.any(axis=1).tolist(), matched.any(axis=0).tolist()
+        halves: tuple[Floats, Floats] | None = None
+        if learned is not None:
+            every = added + learned
+            halves = every.sum(axis=1) / 2, every.sum(axis=0) / 2
             if penalty:
-                halves = _without_numbers(halves, sides, penalty)
-            amounts = [half.tolist() for half in halves]
-        words1, words2 = (
-            tuple(
-                Word(w.text, amount, w.known, w.stop_word, bool(meets), w.mark)
-                for w, meets, amount in zip(side, any_match, of_side, strict=True)
-            )
-            for (side, any_match), of_side in zip(sides, amounts, strict=True)
+                halves = _without_numbers(halves, (one, two), (met1, met2), penalty)
+        amounts1, amounts2 = (None, None) if halves is None else halves
+        return Alignment(
+            word_matches, _words(one, met1, amounts1), _words(two, met2, amounts2), knowledge
         )
-        return Alignment(word_matches, words1, words2, knowledge)
 
     def _read_text(self, text: str) -> tuple[_Read, ...]:
         marks, written = marks_of(text, self._names), as_written(text)
@@ -133,17 +128,27 @@ class WordReader:
         return tuple(reads[stem] for stem in self._space.stems(text))
 
 
-_Side = tuple[tuple[_Read, ...], np.ndarray[tuple[int], np.dtype[np.bool_]]]
+def _words(
+    reads: tuple[_Read, ...], matched: list[bool], amounts: Floats | None
+) -> tuple[Word, ...]:
+    given = [None] * len(reads) if amounts is None else amounts.tolist()
+    return tuple(
+        Word(read.text, amount, read.known, read.stop_word, met, read.mark)
+        for read, met, amount in zip(reads, matched, given, strict=True)
+    )
 
 
 def _without_numbers(
-    halves: tuple[Floats, Floats], sides: tuple[_Side, _Side], penalty: float
+    halves: tuple[Floats, Floats],
+    sides: tuple[tuple[_Read, ...], tuple[_Read, ...]],
+    matched: tuple[list[bool], list[bool]],
+    penalty: float,
 ) -> tuple[Floats, Floats]:
     """Take the penalty from the numbers that only one text has, the same amount from each."""
-    numbers = [np.array([w.mark is Mark.NUMBER for w in side], bool) for side, _ in sides]
-    alone = [some & ~matched for some, (_, matched) in zip(numbers, sides, strict=True)]
+    numbers = [np.array([read.mark is Mark.NUMBER for read in side], bool) for side in sides]
+    alone = [some & ~np.array(met, bool) for some, met in zip(numbers, matched, strict=True)]
     # All may match: "B5" and "C5" against "5", or stand for another form ("threes").
-    every = [np.ones(len(side), bool) for side, _ in sides]
+    every = [np.ones(len(side), bool) for side in sides]
     chosen = next(some for some in (alone, numbers, every) if any(map(np.any, some)))
     each = penalty / sum(int(some.sum()) for some in chosen)
     one, two = (half - each * some for half, some in zip(halves, chosen, strict=True))

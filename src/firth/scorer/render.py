@@ -122,18 +122,16 @@ def style() -> str:
 
 
 def _file(name: str) -> str:
-    return resources.files("firth.scorer").joinpath(name).read_text(encoding="utf-8")
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
 def _template() -> Any:
     from jinja2 import Environment
-    from markupsafe import Markup
 
     def plain(value: object) -> object:
-        # Characters that act on a reader are spelled out; `Markup` is HTML already.
-        is_text = isinstance(value, str) and not isinstance(value, Markup)
-        return escaped(value) if is_text else value
+        # Characters that act on a reader are spelled out, except in `Markup`, which is HTML.
+        return escaped(value) if type(value) is str else value
 
     return Environment(autoescape=True, finalize=plain).from_string(_file("explanation.html"))
 

@@ -89,7 +89,10 @@ class Scorer:
         if run.settings.encoder.model is not None:
             encoder = open_run_encoder(run, blend.normalize)
             sentences, states = EncodedSentences(encoder), encoder.word_states
-        components = {SENTENCES: sentences, ALIGNED: AlignedWords(space, states)}
+        components: dict[str, Component] = {
+            SENTENCES: sentences,
+            ALIGNED: AlignedWords(space, states),
+        }
         weights = {SENTENCES: blend.sentence_weight, ALIGNED: blend.word_weight}
         penalty = run.settings.scorer.number_penalty
         return cls(components, weights, penalty, space, lambda: Contexts.load(run.folder(CONTEXTS)))
@@ -109,7 +112,10 @@ class Scorer:
             stored = Contexts.load(run.folder(CONTEXTS))
             return stored.encoded(encoder, ENCODED_CONTEXTS, space.idf, topics, seed)
 
-        components = {SENTENCES: EncodedSentences(encoder), ALIGNED: AlignedWords(space)}
+        components: dict[str, Component] = {
+            SENTENCES: EncodedSentences(encoder),
+            ALIGNED: AlignedWords(space),
+        }
         return cls(components, {SENTENCES: 1.0}, 0.0, space, contexts)
 
     @staticmethod

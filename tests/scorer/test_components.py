@@ -1,0 +1,246 @@
+"""Each similarity is what its definition says, the sum of its evidence, and symmetric."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from firth.encoders.words import BagEncoder, WordSpace
+from firth.scorer import components as module
+from firth.scorer import stem_table
+from firth.scorer.components import (
+    AlignedWords,
+    Component,
+    EncodedSentences,
+    SummedWords,
+    WordProducts,
+)
+from firth.scorer.stem_table import StemTable
+from firth.text.arrays import Floats, unit
+from firth.text.pairs import TextPair
+from firth.text.subwords import ngrams, spelling_cosines
+
+A = "The ship reached the harbour near the island."
+B = "A sailor left the harbours in a storm."
+C = "The judge praised the lawyer near the court."
+EMPTY, UNKNOWN, MORE = "", "Xyzzy plugh!", "The xyzzys met a ship 1984."
+PAIRS = [(A, B), (A, C), (B, C), (A, A), (A, EMPTY), (UNKNOWN, B), (EMPTY, UNKNOWN),
+         (UNKNOWN, MORE)]  # fmt: skip
+NAMES = ["summed words", "aligned words", "encoded sentences", "aligned states"]
+WORDS = "the ship ships harbour judge courts piano xyzzy 1984 4 Über".split()
+TEXTS = st.lists(st.lists(st.sampled_from([*WORDS, ""]), max_size=9).map(" ".join), max_size=6)
+CHECKED = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+
+
+@pytest.fixture(scope="module")
+def components(space: WordSpace) -> dict[str, Component]:
+    rng = np.random.default_rng(8)
+    directions: dict[str, Floats] = {}
+
+    def states(texts: Sequence[str]) -> list[Floats]:
+        """States that depend on the word and a little on the sentence."""
+        found = []
+        for text in texts:
+            each = [directions.setdefault(stem, rng.standard_normal(7)) + 0.1 * len(text) / 50
+                    for stem in space.stems(text)]  # fmt: skip
+            found.append(unit(np.array(each).reshape(-1, 7)))
+        return found
+
+    return {
+        "summed words": SummedWords(space, 0.8),
+        "aligned words": AlignedWords(space),
+        "encoded sentences": EncodedSentences(BagEncoder(space)),
+        "aligned states": AlignedWords(space, states),
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_evidence_sums_to_the_similarity(components: dict[str, Component], name: str) -> None:
+    """The explanation of a score is complete, and adds nothing."""
+    scores = components[name].similarities(PAIRS).tolist()
+    for score, evidence in zip(scores, components[name].evidence(PAIRS), strict=True):
+        product = 0.0
+        if evidence.vectors is not None:
+            product = float(evidence.vectors[0] @ evidence.vectors[1])
+        words = 0.0 if evidence.words is None else float(evidence.words.sum())
+        assert product + words == pytest.approx(score, abs=1e-6)
+        if evidence.learned is not None:
+            assert evidence.learned.sum() == pytest.approx(product, abs=1e-9)
+        if evidence.summands is not None and evidence.vectors is not None:
+            for summands, vector in zip(evidence.summands, evidence.vectors, strict=True):
+                np.testing.assert_allclose(summands.sum(axis=0), vector, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_similarities_are_finite_and_in_range(
+    components: dict[str, Component], name: str
+) -> None:
+    """Also of empty and unknown texts. Equal texts have 1, empty ones 0 with others."""
+    scores = components[name].similarities(PAIRS)
+    assert np.isfinite(scores).all()
+    assert (np.abs(scores) <= 1).all()
+    assert scores[3] == pytest.approx(1.0, abs=1e-6)
+    assert scores[4] == scores[6] == 0.0
+    turned = components[name].similarities([(b, a) for a, b in PAIRS])
+    np.testing.assert_allclose(scores, turned, atol=1e-6)
+    assert components[name].similarities([]).shape == (0,)
+    assert list(components[name].evidence([])) == []
+
+
+@pytest.mark.parametrize("name", NAMES[:2])
+def test_other_pairs_change_no_bit(components: dict[str, Component], name: str) -> None:
+    """A batch gives what its pairs give one by one, in any order."""
+    whole = components[name].similarities(PAIRS)
+    alone = [components[name].similarities([pair])[0] for pair in PAIRS]
+    assert whole.tolist() == alone
+    assert components[name].similarities(PAIRS[::-1]).tolist() == alone[::-1]
+
+
+@given(texts=TEXTS)
+@CHECKED
+def test_a_matrix_has_the_similarities_of_all_pairs(
+    components: dict[str, Component], texts: list[str]
+) -> None:
+    """For empty, equal and unknown texts too, and however few matches are held at a time."""
+    pairs = [(one, two) for one in texts for two in texts]
+    for name, component in components.items():
+        expected = component.similarities(pairs).reshape(len(texts), len(texts))
+        for cells in (1, 1 << 22):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(module, "_CELLS", cells)
+                found = component.matrix(texts)
+            assert found == pytest.approx(expected, abs=2e-6), name
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.4, 2.0, None])
+def test_summed_words_are_cosines_of_dense_vectors(
+    space: WordSpace, weight: float | None
+) -> None:
+    """With one dimension for each n-gram after the learned ones, written out."""
+    texts = [A, B, C, UNKNOWN, MORE]
+    grams = sorted({gram for text in texts for stem in space.stems(text) for gram in ngrams(stem)})
+    dense = []
+    for text in texts:
+        vector = np.zeros(space.dimensions + len(grams))
+        for stem in space.stems(text):
+            direction = np.array([float(gram in ngrams(stem)) for gram in grams])
+            direction *= (1.0 if weight is None else weight) * space.idf.weight(stem) / 6
+            direction /= math.sqrt(len(ngrams(stem)))
+            learned = space.learned([stem])[0] * (weight is not None)
+            vector += np.concatenate((learned, direction))
+        dense.append(vector)
+    pairs = [(one, two) for one in texts for two in texts]
+    expected = [one @ two / (np.linalg.norm(one) * np.linalg.norm(two) or 1.0)
+                for one in dense for two in dense]  # fmt: skip
+    cosines = WordProducts.of(space, pairs).cosines(weight)
+    np.testing.assert_allclose(cosines, expected, atol=1e-9)
+
+
+def test_summed_words_are_symmetric_to_the_last_bit(space: WordSpace) -> None:
+    """And exactly 1 for texts of the same words."""
+    turned = [(b, a) for a, b in PAIRS]
+    one, two = (WordProducts.of(space, pairs).cosines(0.8).tolist() for pairs in (PAIRS, turned))
+    assert one == two
+    assert WordProducts.of(space, [(A, A.upper())]).cosines(0.8) == [1.0]
+
+
+def matched(space: WordSpace, one: str, two: str) -> float:
+    """How far two stems match, by the definition."""
+    if one == two:
+        return 1.0
+    spelled = float(spelling_cosines([one], [two])[0, 0])
+    if one not in space.vocabulary or two not in space.vocabulary:
+        return spelled
+    a, b = (space.vectors[space.vocabulary.index(stem)].astype(float) for stem in (one, two))
+    trust = math.sqrt(space.trusted(one) * space.trusted(two))
+    cosine = trust * float(a @ b) / float(np.linalg.norm(a) * np.linalg.norm(b))
+    return max(spelled, max(cosine, 0.0) ** 1.5)
+
+
+@pytest.mark.parametrize("pair", [(A, B), (A, C), (UNKNOWN, MORE), (B, MORE)])
+def test_words_are_aligned_as_defined(
+    components: dict[str, Component], space: WordSpace, pair: TextPair
+) -> None:
+    """The mean of best matches over the words of both texts, weighted by idf^1.5, by loops."""
+    one, two = (space.stems(text) for text in pair)
+    added = whole = 0.0
+    for own, others in ((one, two), (two, one)):
+        for stem in own:
+            weight = (space.idf.weight(stem) / 6) ** 1.5
+            added += weight * max(matched(space, stem, other) for other in others)
+            whole += weight
+    score = components["aligned words"].similarities([pair])[0]
+    assert score == pytest.approx(added / whole, rel=1e-6)
+
+
+def test_unknown_words_count(components: dict[str, Component]) -> None:
+    """Texts that share a name that the corpus does not have are more similar than others."""
+    others = ("xyzzyan", "xyzzyans", "xyzzyanid", "plugh")
+    pairs = [("the ship met xyzzyan", f"{other} left the barn") for other in others]
+    for name in NAMES[:2]:
+        same, stem, spelling, none = components[name].similarities(pairs)
+        assert same == stem > spelling > none
+
+
+# --- The table of stems ------------------------------------------------------------------------
+
+
+@given(st.lists(st.lists(st.floats(1e-6, 1e4), max_size=300), max_size=4))
+@settings(deadline=None)
+def test_sums_are_exactly_rounded(rows: list[list[float]]) -> None:
+    """In whatever order the parts come; a row may be empty."""
+    bounds = np.cumsum([0, *map(len, rows)])
+    parts = [part for row in rows for part in row]
+    table = sparse.csr_matrix((parts, np.arange(len(parts)), bounds), (len(rows), len(parts)))
+    assert stem_table._sums(table).tolist() == [math.fsum(row) for row in rows]
+
+
+@given(texts=TEXTS, block=st.sampled_from([1, 4, 1 << 8]))
+@CHECKED
+def test_pairs_are_compared_as_by_loops(space: WordSpace, texts: list[str], block: int) -> None:
+    """Sums of words, and the spelling of every two stems, however many pairs at a time."""
+    left = [i for i in range(len(texts)) for _ in texts]
+    right = [*range(len(texts))] * len(texts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stem_table, "_PAIRS", block)
+        patch.setattr(stem_table, "_CELLS", 16 * block)
+        table = StemTable.read(space, texts)
+        learned, spelled = table.products(left, right)
+        squares = table.squares()
+        cells = [(part, turned.T) for each in table.cells(left, right)
+                 for part, turned in zip(each.by_pair(each.alike), transposed(each), strict=True)]  # fmt: skip
+    stems = [space.stems(text) for text in texts]
+    sums = [space.learned(each).sum(axis=0) for each in stems]
+    grams = [spelling_sum(space, each) for each in stems]
+    pairs = list(zip(left, right, strict=True))
+    assert learned.tolist() == [float(np.vecdot(sums[a], sums[b])) for a, b in pairs]
+    expected = [math.fsum(grams[a][g] * grams[b].get(g, 0.0) for g in grams[a]) for a, b in pairs]
+    assert spelled.tolist() == pytest.approx(expected, rel=1e-15)
+    same = [a == b for a, b in pairs]
+    assert [each.tolist() for each in squares] == [learned[same].tolist(), spelled[same].tolist()]
+    assert len(cells) == len(pairs)
+    for (a, b), (found, turned) in zip(pairs, cells, strict=True):
+        assert np.array_equal(found, spelling_cosines(stems[a], stems[b]))
+        assert np.array_equal(found, turned)
+
+
+def transposed(cells: stem_table.Cells) -> list[Floats]:
+    turned, parts, start = cells.transposed(cells.alike), [], 0
+    for high, wide in zip(cells.heights.tolist(), cells.widths.tolist(), strict=True):
+        parts.append(turned[start : start + high * wide].reshape(wide, high))
+        start += high * wide
+    return parts
+
+
+def spelling_sum(space: WordSpace, stems: list[str]) -> dict[str, float]:
+    """N-gram → its amount in the sum of spelling directions."""
+    amounts: dict[str, float] = {}
+    for stem in stems:
+        for gram in ngrams(stem):
+            part = space.rarity(stem) / math.sqrt(len(ngrams(stem)))
+            amounts[gram] = amounts.get(gram, 0.0) + part
+    return amounts

@@ -1,0 +1,152 @@
+"""Contexts: their fits sum to a cosine, each is in one topic, and topics have telling names."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from firth.encoders.words import BagEncoder, WordSpace
+from firth.run.errors import DamagedError
+from firth.scorer.contexts import Contexts, TopicFits, _kmeans
+from firth.text.arrays import Singles, unit
+from firth.text.rarity import fit_idf
+
+from .conftest import TOPICS
+
+
+def contexts_of(rows: np.ndarray, topics: int = 1) -> Contexts:
+    names = [f"sentence {number}" for number in range(len(rows))]
+    vectors = unit(rows).astype(np.float32)
+    return Contexts.group(names, names, names, vectors, fit_idf(names, "porter"), topics, 1)
+
+
+@given(st.integers(0, 10_000), st.integers(6, 40))
+def test_fits_sum_to_the_cosine(seed: int, count: int) -> None:
+    """Eq. 4 over all decorrelated contexts is x · y; over plain ones it is not."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((count, 5)) * [9, 3, 1, 0.5, 0.2] + [4, 0, 0, 0, 0]
+    contexts = contexts_of(rows)
+    spread = np.linalg.eigvalsh(contexts.vectors.T.astype(float) @ contexts.vectors)
+    assume(spread[0] > 1e-5 * spread[-1])  # no direction is left out
+    one, two = unit(rng.standard_normal((2, 5)))
+    fits = contexts.decorrelated()
+    assert np.isclose((fits @ one) @ (fits @ two) / count, one @ two, atol=1e-4)
+    plain = contexts.vectors.astype(float)
+    assert count < 30 or not np.isclose((plain @ one) @ (plain @ two) / count, one @ two, atol=1e-4)
+
+
+def test_fewer_contexts_than_dimensions_explain_what_they_can_see() -> None:
+    """Directions that no context has are left out, and nothing becomes infinite."""
+    fits = contexts_of(np.eye(6)[:3]).decorrelated()
+    assert np.isfinite(fits).all()
+    seen, unseen = np.eye(6)[1], np.eye(6)[5]
+    assert np.isclose((fits @ seen) @ (fits @ seen) / 3, 1.0)
+    assert np.allclose(fits @ unseen, 0.0)
+
+
+def test_topics_are_what_the_corpus_is_about(contexts: Contexts) -> None:
+    """Of four subjects, each topic has one; its words are of that subject, and no stop words."""
+    assert 4 <= len(contexts.topics) <= 8
+    subjects = [name.split("-")[0] for name in contexts.documents]
+    for number, topic in enumerate(contexts.topics):
+        own = {s for s, label in zip(subjects, contexts.labels, strict=True) if label == number}
+        assert len(own) == 1
+        nouns = set(TOPICS[own.pop()])
+        assert len(nouns & set(topic.words)) >= 3
+        assert not {"the", "near"} & set(topic.words)
+        assert 1 <= len(topic.sentences) <= 2
+        homes = [contexts.documents[contexts.texts.index(text)] for text in topic.sentences]
+        assert len(set(homes)) == len(homes)
+
+
+@given(
+    rows=st.integers(1, 60), dimensions=st.integers(1, 6), count=st.integers(1, 12),
+    distinct=st.integers(1, 60), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_kmeans_leaves_no_group_empty(
+    rows: int, dimensions: int, count: int, distinct: int, seed: int
+) -> None:
+    """There are never more groups than distinct rows; equal rows share a group."""
+    rng = np.random.default_rng(seed)
+    made: Singles = unit(rng.standard_normal((distinct, dimensions))).astype(np.float32)
+    which = rng.integers(0, distinct, rows)
+    labels = _kmeans(made[which], count, seed)
+    groups = set(labels.tolist())
+    assert groups == set(range(len(groups)))
+    assert len(groups) <= min(count, len(np.unique(made[which], axis=0)))
+    for each in np.unique(which):
+        assert len(set(labels[which == each].tolist())) == 1
+    assert labels.tolist() == _kmeans(made[which], count, seed).tolist()
+
+
+def test_kmeans_finds_groups_that_are_there() -> None:
+    """Far from each other, and of different sizes."""
+    rng = np.random.default_rng(4)
+    truth = np.repeat(np.arange(5), [5, 10, 20, 40, 80])
+    rows = unit(np.eye(8)[truth] + 0.05 * rng.standard_normal((len(truth), 8)))
+    labels = _kmeans(rows.astype(np.float32), 5, 7)
+    assert len({*zip(truth.tolist(), labels.tolist(), strict=True)}) == 5
+
+
+def test_one_context_is_one_topic() -> None:
+    """And four contexts are needed for each topic on average."""
+    assert contexts_of(np.eye(3)[:1], topics=100).labels.tolist() == [0]
+    assert len(contexts_of(np.random.default_rng(0).standard_normal((40, 5)), 100).topics) <= 10
+
+
+def test_contexts_come_back_from_disk(contexts: Contexts, tmp_path: Path) -> None:
+    """With their texts, documents and titles; a damaged file is named."""
+    contexts.save(tmp_path)
+    again = Contexts.load(tmp_path)
+    assert list(again.texts) == list(contexts.texts)
+    assert list(again.documents) == list(contexts.documents)
+    assert list(again.titles) == list(contexts.titles)
+    assert list(again.topics) == list(contexts.topics)
+    assert again.vectors.tobytes() == contexts.vectors.tobytes()
+    assert again.labels.tolist() == contexts.labels.tolist()
+    (tmp_path / "sentences.jsonl").write_text("[1]\n")
+    with pytest.raises(DamagedError, match="firth build"):
+        Contexts.load(tmp_path)
+
+
+def test_another_encoder_reads_some_of_them(contexts: Contexts, space: WordSpace) -> None:
+    """Evenly spaced ones, at most so many, grouped again."""
+    again = contexts.encoded(BagEncoder(space.unlearned()), 30, space.idf, 5, 1)
+    assert 15 <= len(again.texts) <= 30
+    assert set(again.texts) <= set(contexts.texts)
+    assert len(again.topics) <= 5
+
+
+def test_topics_sum_to_the_product(contexts: Contexts, space: WordSpace) -> None:
+    """All topics together, for any scale; shares sum to 1; blocks of pairs change nothing."""
+    fits, encoder = TopicFits(contexts), BagEncoder(space)
+    texts = contexts.texts[:70]
+    ones = encoder.encode(texts).astype(float)
+    found = list(fits.explain(ones, ones[::-1], 0.7, lambda i: None))
+    assert len(found) == 70
+    for i, product in enumerate(found):
+        assert product.product == pytest.approx(0.7 * ones[i] @ ones[-1 - i], abs=1e-9)
+        if len(product.topics) == len(contexts.topics):
+            added = sum(topic.contribution for topic in product.topics)
+            assert added == pytest.approx(product.product, abs=1e-4)
+        for topic in product.topics:
+            assert 0 <= topic.share_first <= 1
+            assert 0 < topic.expected_share < 1
+            assert topic.contexts
+            assert not topic.words_first
+    (alone,) = fits.explain(ones[65:66], ones[4:5], 0.7, lambda i: None)
+    assert [topic.words for topic in alone.topics] == [topic.words for topic in found[65].topics]
+
+
+def test_topics_of_one_text_only(contexts: Contexts, space: WordSpace) -> None:
+    """Each text leans to the topics of its own subject, which the other does not share."""
+    encoder = BagEncoder(space)
+    one, two = encoder.encode(["The ship met a sailor in a storm.", "A judge praised the jury."])
+    (found,) = TopicFits(contexts).explain(one[None].astype(float), two[None].astype(float), 1.0,
+                                           lambda i: None)  # fmt: skip
+    assert found.only_first
+    assert found.only_second
+    assert {*found.only_first[0].words} & {*TOPICS["sea"]}
+    assert {*found.only_second[0].words} & {*TOPICS["court"]}

@@ -1,0 +1,262 @@
+"""Explanations: rows sum to the score, cautions name what differs, and all forms show the same."""
+
+import json
+import math
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.run.errors import InputError
+from firth.scorer import render
+from firth.scorer.explanation import (
+    CONTEXTS,
+    EQUAL,
+    NUMBERS,
+    TOPICS,
+    WORDS,
+    ContextShare,
+    Explanation,
+    Knowledge,
+    Part,
+    TopicShare,
+    Word,
+    WordMatch,
+    parts_of,
+)
+from firth.text.marks import Mark
+
+amounts = st.lists(st.floats(-1, 1), max_size=4)
+
+
+def example() -> Explanation:
+    """A pair with everything in it."""
+    tax = TopicShare(
+        ("tax", "cut", "pay"), ("Taxes rose.",), 0.02, 0.2, 0.3, 0.1,
+        (ContextShare("Taxes were cut again.", "d1", 1.0, 2.0, 0.01, "Budget"),),
+        (0.009, 0.0, 0.001), (0.01, 0.0),
+    )  # fmt: skip
+    rate = replace(tax, words=("tax", "rate"), contribution=0.012, contexts=(), words_first=())
+    family = TopicShare(("family", "future"), ("A family's future.",), 0.0, 0.3, 0.01, 0.02)
+    matches = (WordMatch("taxes", "Taxes", 1.0, 0.1), WordMatch("working", "work", 0.8, 0.09))
+    listed = {
+        WORDS: (0.2, [0.1, 0.09]), TOPICS: (0.09, [0.02, 0.012]), NUMBERS: (-0.04, [-0.04])
+    }  # fmt: skip
+    return Explanation(
+        "Cut taxes for working families with two children on Monday.",
+        "Taxes didn't help 3 people who work.",
+        0.25,
+        parts_of(0.25, listed),
+        (tax, rate),
+        (family,),
+        (),
+        matches,
+        (
+            Word("taxes", 0.1, matched=True), Word("families", 0.01), Word("for", 0.0, stop_word=True),
+            Word("two", -0.01, mark=Mark.NUMBER), Word("Monday", 0.0, mark=Mark.NAME),
+        ),
+        (
+            Word("Taxes", 0.1, matched=True), Word("didn't", 0.0, mark=Mark.NEGATION),
+            Word("3", -0.01, mark=Mark.NUMBER), Word("people", 0.01, known=False),
+        ),
+    )  # fmt: skip
+
+
+@given(words=amounts, topics=amounts, rest=st.floats(-0.2, 0.2), penalty=st.floats(0, 0.3))
+def test_parts_and_rows_sum_to_the_score(
+    words: list[float], topics: list[float], rest: float, penalty: float
+) -> None:
+    """Whatever is listed; `top` moves what it removes into the rest of its part."""
+    contributions = {WORDS: math.fsum(words) + rest, TOPICS: math.fsum(topics)}
+    score = math.fsum(contributions.values()) - penalty + 1e-13  # a rounding error
+    listed = {WORDS: (contributions[WORDS], words), TOPICS: (contributions[TOPICS], topics)}
+    if penalty:
+        listed[NUMBERS] = (-penalty, [-penalty])
+    explanation = Explanation(
+        "a", "b", score, parts_of(score, listed),
+        tuple(TopicShare((str(n),), (), x, 0.1, 0.1, 0.1) for n, x in enumerate(topics)),
+        word_matches=tuple(WordMatch("a", "b", 0.5, x) for x in words),
+    )  # fmt: skip
+    assert EQUAL not in explanation.parts
+    for each in (explanation, explanation.top(2), explanation.top(0)):
+        assert math.fsum(p.contribution for p in each.parts.values()) == pytest.approx(
+            score, abs=1e-15
+        )
+        assert math.fsum(r.contribution for r in each.rows) == pytest.approx(score, abs=1e-8)
+        assert each.parts.keys() == explanation.parts.keys()
+    assert len(explanation.top(2).topics) == min(2, len(topics))
+
+
+def test_equal_texts_have_their_own_part() -> None:
+    """Where words and topics know nothing of them; no other texts have it."""
+    parts = parts_of(1.0, {WORDS: (0.0, []), TOPICS: (0.0, [])})
+    assert parts[EQUAL] == Part(1.0, 1.0)
+    assert EQUAL not in parts_of(0.0, {WORDS: (0.0, [])})
+
+
+def test_contexts_are_evidence_too() -> None:
+    """As the paper's method lists them: without topics and words."""
+    shares = tuple(ContextShare(f"[…] {n}", "d", 0.1, 0.2, 0.01 * n) for n in (3, 2, 1))
+    parts = {CONTEXTS: Part(0.5, 0.44)}
+    explanation = Explanation("a", "b", 0.5, parts, contexts=shares)
+    assert [row.contribution for row in explanation.rows] == [0.03, 0.02, 0.01, 0.44]
+    assert explanation.top(1).parts[CONTEXTS].rest == pytest.approx(0.47)
+    assert "contexts" in explanation.equation
+    assert "[…] 3" in str(explanation)
+
+
+def test_the_text_says_what_is_shared_and_what_is_not() -> None:
+    """In the order: aligned words, shared topics, each sentence alone, cautions."""
+    assert example().text == (
+        "Similarity 0.25. Aligned words: taxes (0.10), working ~ work (0.09). "
+        "Shared topics: tax, cut, pay (0.02); tax, rate (0.01). "
+        "Only in sentence 1: families, two, Monday (topic family, future). "
+        "Only in sentence 2: didn't, 3, people. "
+        "Caution: only sentence 2 is negated (didn't); numbers differ (two vs. 3, -0.04); "
+        "only sentence 1 has names (Monday)."
+    )
+    assert example().equation == "similarity 0.2500 = +0.2000 words +0.0900 topics -0.0400 numbers"
+    assert example().unknown == ("people",)
+    topic = example().topics[0]
+    assert example().words_of(topic) == ["taxes"], "each word once, and none that adds little"
+
+
+@pytest.mark.parametrize(
+    ("marks1", "marks2", "penalty", "caution"),
+    [
+        ({"3": Mark.NUMBER}, {}, 0.0, "only sentence 1 has numbers (3)"),
+        ({}, {"3": Mark.NUMBER, "4": Mark.NUMBER}, 0.0, "only sentence 2 has numbers (3, 4)"),
+        ({"3": Mark.NUMBER}, {"4": Mark.NUMBER}, 0.1, "numbers differ (3 vs. 4, -0.10)"),
+        ({}, {}, 0.1, "numbers differ (-0.10)"),
+        ({"Bath": Mark.NAME}, {"Rome": Mark.NAME}, 0.0, "names differ (Bath vs. Rome)"),
+        ({"not": Mark.NEGATION}, {}, 0.0, "only sentence 1 is negated (not)"),
+    ],
+)
+def test_cautions(
+    marks1: dict[str, Mark], marks2: dict[str, Mark], penalty: float, caution: str
+) -> None:
+    """They name what only one text has; the penalty is added where there is one."""
+    parts = {WORDS: Part(0.3, 0.3)} | ({NUMBERS: Part(-penalty, 0.0)} if penalty else {})
+    sides = [tuple(Word(text, mark=mark) for text, mark in marks.items())
+             for marks in (marks1, marks2)]  # fmt: skip
+    explanation = Explanation("a", "b", 0.3, parts, words1=sides[0], words2=sides[1])
+    assert explanation.cautions == (caution,)
+    matched = tuple(replace(word, matched=True) for word in sides[0])
+    if not penalty and not marks2:
+        assert replace(explanation, words1=matched).cautions == ()
+
+
+def test_the_same_words_in_another_order_are_a_caution() -> None:
+    """Only if they are the same words, each as often, and the order is not the same."""
+    parts = {WORDS: Part(1.0, 1.0)}
+
+    def cautions(one: str, two: str) -> tuple[str, ...]:
+        return Explanation(one, two, 1.0, parts).cautions
+
+    (caution,) = cautions("The man bit the dog.", "The dog bit the man!")
+    assert "another order" in caution
+    assert not cautions("The man bit the dog.", "the man bit, the dog")
+    assert not cautions("The man bit the dog.", "The man bit a dog.")
+    assert not cautions("no no yes", "no yes yes")
+
+
+def test_without_knowledge_nothing_is_claimed() -> None:
+    """The text says so, and names the unknown words."""
+    parts = {WORDS: Part(0.1, 0.1)}
+    words = (Word("xqzzy", known=False),)
+    none = Explanation("xqzzy", "b", 0.1, parts, words1=words, knowledge=Knowledge.NONE)
+    assert "(xqzzy): the score says nothing" in none.text
+    assert "compares spelling" in replace(none, knowledge=Knowledge.SPELLING).text
+    assert "texts are equal" in replace(none, text2="xqzzy").text
+
+
+# --- Forms -------------------------------------------------------------------------------------
+
+
+class Tags(HTMLParser):
+    """The tags and the text of a page; each tag must be closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(html)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        assert not any(name in ("src", "href") or name.startswith("on") for name, _ in attrs)
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_all_forms_show_the_same_rows() -> None:
+    """Each row's label and amount is in the text, the HTML and the JSON."""
+    explanation = example()
+    values = json.loads(json.dumps(explanation.as_dict()))
+    html, text = Tags(render.article(explanation)).text, str(explanation)
+    rows = [(row.label, row.contribution) for row in explanation.rows]
+    assert [(row["label"], row["contribution"]) for row in values["rows"]] == rows
+    for label, amount in rows:
+        assert label in text
+        assert label in html
+        assert f"{amount:+.3f}" in text
+        assert f"{amount:+.3f}" in html
+    for form in (html, text, values["text"]):
+        assert "numbers differ (two vs. 3, -0.04)" in form
+    assert values["cautions"] == list(explanation.cautions)
+    assert values["topics"][0]["contexts"][0]["document"] == "d1"
+
+
+def test_the_page_is_whole_and_escaped() -> None:
+    """No text is run or acts on the reader, and no file or address is needed."""
+    hostile = '<script>alert(1)</script> & \x1b[2J taxes \u202e "<b> didn’t {{ 7 * 7 }}'
+    topic = replace(example().topics[0], words=(hostile,), sentences=(hostile,))
+    context = ContextShare(hostile, hostile, 1.0, 1.0, 0.01, hostile)
+    explanation = replace(
+        example(), text1=hostile, text2=hostile, topics=(replace(topic, contexts=(context,)),),
+        only_first=(topic,), word_matches=(WordMatch(hostile, "b", 0.5, 0.1),),
+    )  # fmt: skip
+    page = render.page([explanation, example()], hostile, lambda score: hostile)
+    parsed = Tags(page)
+    assert not {"script", "b"} & set(parsed.tags)
+    assert not {"\x1b", "\u202e"} & set(page)
+    assert "{{ 7 * 7 }}" in parsed.text
+    assert parsed.tags.count("article") == 2
+    assert "prefers-color-scheme: dark" in page
+    assert not re.search(r"url\(|@import|https?:", page)
+
+
+def test_words_are_marked_in_the_page() -> None:
+    """With the number of their match, by their contribution, contractions as one word."""
+    html = render.article(example())
+    assert re.search(r'<mark class="[^"]*" title="\+0.100"[^>]*>taxes<sup>1</sup></mark>', html)
+    assert ">didn&#39;t</mark>" in html
+    assert 'class="alone unknown"' in html
+    assert Tags(html).text.count("Cut taxes1 for working families with two children") == 1
+
+
+@pytest.mark.parametrize("extension", ["html", "json", "txt"])
+def test_saved_as_the_extension_says(tmp_path: Path, extension: str) -> None:
+    """A file that exists is replaced only by force."""
+    path = tmp_path / f"why.{extension}"
+    assert example().save(path) == path
+    text = path.read_text()
+    assert {"html": "<!doctype", "json": '{\n  "text1"', "txt": "1: Cut"}[extension] in text
+    with pytest.raises(InputError, match="exists"):
+        example().save(path)
+    example().save(path, force=True)
+    render.save([example(), example()], tmp_path / f"two.{extension}")
+    with pytest.raises(InputError, match="expected .html, .json or .txt"):
+        example().save(tmp_path / "why.pdf")

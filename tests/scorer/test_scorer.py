@@ -1,0 +1,252 @@
+"""The scorer: a weighted mean minus a penalty, symmetric, and explained by what sums to it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firth.encoders.words import BagEncoder, WordSpace
+from firth.run.errors import InputError
+from firth.scorer.blend import Blend
+from firth.scorer.components import AlignedWords, EncodedSentences
+from firth.scorer.contexts import Contexts
+from firth.scorer.explanation import EQUAL, NUMBERS, TOPICS, WORDS, Explanation, Knowledge
+from firth.scorer.scorer import Scorer
+from firth.text.marks import Mark
+
+from .conftest import TOPICS as SUBJECTS
+from .conftest import scorer_of
+
+A = "The ship reached the harbour near the island."
+B = "A sailor left the harbour in a storm."
+PAIRS = [
+    (A, B), (B, A), (A, A), ("", A), ("", ""), ("Xqzzy ships!", B), (B, "Xqzzy ships!"),
+    ("zzz qqq", "zzz qqq"), ("!", "!"), ("The", "the"),
+    ("The judge met 3 ships.", "The judge didn't meet 4 ships."),
+]  # fmt: skip
+WORD = st.sampled_from([*SUBJECTS["sea"], *SUBJECTS["court"], "the", "not", "Xqzzy", "12",
+                        "threes three", "4s", "!", "didn't"])  # fmt: skip
+TEXT = st.lists(WORD, max_size=8).map(" ".join)
+
+
+@pytest.fixture(scope="module")
+def of_encoder(space: WordSpace, contexts: Contexts) -> Scorer:
+    """Cosines of an encoder, as `Scorer.of_encoder` makes them."""
+    components = {
+        "sentences": EncodedSentences(BagEncoder(space)), "words": AlignedWords(space)
+    }  # fmt: skip
+    return Scorer(components, {"sentences": 1.0}, 0.0, space, lambda: contexts)
+
+
+def sums(found: Explanation) -> None:
+    """Everything sums to the score."""
+    assert sum(p.contribution for p in found.parts.values()) == pytest.approx(
+        found.score, abs=1e-12
+    )
+    assert sum(row.contribution for row in found.rows) == pytest.approx(found.score, abs=1e-8)
+    for name, listed in ((TOPICS, found.topics), (WORDS, found.word_matches)):
+        if name in found.parts:
+            part = found.parts[name]
+            whole = sum(item.contribution for item in listed) + part.rest
+            assert whole == pytest.approx(part.contribution, abs=1e-9)
+
+
+def test_the_score_is_the_weighted_mean(space: WordSpace, contexts: Contexts) -> None:
+    """Weights are divided by their sum; a weight of 0 leaves a component out."""
+    scorer = scorer_of(space, contexts, Blend(1.0, 3.0))
+    parts = {name: each.similarities(PAIRS[:2]) for name, each in scorer.components.items()}
+    expected = (parts["sentences"] + 3 * parts["words"]) / 4
+    np.testing.assert_allclose(scorer.similarities(PAIRS[:2]), expected, atol=1e-12)
+    assert "0.25 sentences + 0.75 words" in scorer.name
+    only = scorer_of(space, contexts, Blend(0.0, 0.3))
+    np.testing.assert_allclose(only.similarities(PAIRS[:1]), parts["words"][:1], atol=1e-12)
+    assert only.weights == {"words": 1.0}
+    assert only.explain(A, B).parts[TOPICS].contribution == pytest.approx(0, abs=1e-12)
+    sums(only.explain(A, B))
+
+
+def test_numbers_that_differ_take_a_share(space: WordSpace, contexts: Contexts) -> None:
+    """In proportion to the setting; nothing where one text has none, nor of a score below 0."""
+    four = "4 ships left the harbour."
+    pairs = [(four, "23 ships left the harbour."), (four, "4 ships and 23 boats left."),
+             (four, "Ships left."), (A, B)]  # fmt: skip
+    plain = scorer_of(space, contexts, penalty=0.0)
+    scores = plain.similarities(pairs)
+    assert scores.min() > 0
+    assert "numbers" not in plain.name
+    for share in (0.25, 1.0):
+        found = scorer_of(space, contexts, penalty=share).similarities(pairs)
+        np.testing.assert_allclose(found, scores * (1 - share * np.array([1, 0.5, 0, 0])))
+
+
+def test_it_is_symmetric_and_equal_texts_score_one(scorer: Scorer, of_encoder: Scorer) -> None:
+    """To the last bit; empty texts are no exception."""
+    for each in (scorer, of_encoder):
+        scores = each.similarities(PAIRS).tolist()
+        assert scores[0] == scores[1]
+        assert scores[2] == scores[4] == 1.0
+        assert scores[5] == scores[6]
+        assert -1 <= scores[0] < 1
+
+
+def test_other_pairs_change_no_bit(scorer: Scorer) -> None:
+    """A batch gives what its pairs give one by one."""
+    assert scorer.similarities(PAIRS).tolist() == [scorer.similarity(*pair) for pair in PAIRS]
+    assert scorer.similarities([]).shape == (0,)
+
+
+@given(texts=st.lists(TEXT, max_size=6))
+@settings(max_examples=40)
+def test_a_matrix_has_the_scores_of_all_pairs(scorer: Scorer, texts: list[str]) -> None:
+    """Numbers and equal texts included; and so have the matrices of its components."""
+    pairs = [(one, two) for one in texts for two in texts]
+    shape = len(texts), len(texts)
+    expected = scorer.similarities(pairs).reshape(shape)
+    assert scorer.similarity_matrix(texts) == pytest.approx(expected, abs=2e-6)
+    matrices, parts = scorer.component_matrices(texts), scorer.component_similarities(pairs)
+    for name, matrix in matrices.items():
+        assert matrix == pytest.approx(parts[name].reshape(shape), abs=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "most"),
+    [
+        ("!!!", "???", 0.0),
+        ("", A, 0.0),
+        ("Xqzzy blorped.", "Wuffle grommed.", 0.0),
+        ("The xqzzy blorped.", "The wuffle grommed.", 0.2),
+    ],
+)
+def test_nothing_shared_is_not_the_same(scorer: Scorer, one: str, two: str, most: float) -> None:
+    """Texts that differ in words that the corpus does not have are not equal for that."""
+    assert 0.0 <= scorer.similarity(one, two) <= most
+
+
+def test_unknown_words_are_named(scorer: Scorer) -> None:
+    """Each once, in order, in lower case."""
+    assert scorer.unknown("The Xqzzy ships blorped, xqzzy!") == ["xqzzy", "blorped"]
+    assert scorer.unknown(A) == []
+
+
+def test_what_is_no_pair_of_texts_is_refused(scorer: Scorer) -> None:
+    """A string is no list of pairs, and its letters are no texts."""
+    for wrong in ("ab cd", [(A,)], [(A, B, A)], [(A, None)], [A]):
+        with pytest.raises(InputError, match="expected two texts"):
+            scorer.similarities(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="pair 1"):
+        scorer.similarities([(A, B), (A, 5)])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="expected two texts"):
+        scorer.explain(A, 3)  # type: ignore[arg-type]
+
+
+# --- Explanations ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["words", "encoder"])
+def test_everything_sums_to_the_score(scorer: Scorer, of_encoder: Scorer, kind: str) -> None:
+    """Parts, rows and listed evidence; and contributions of words where vectors are their sums."""
+    each = scorer if kind == "words" else of_encoder
+    for found, score in zip(
+        each.explanations(PAIRS), each.similarities(PAIRS).tolist(), strict=True
+    ):
+        assert found.score == score
+        sums(found)
+        words = (*found.words1, *found.words2)
+        assert (WORDS in found.parts) is (kind == "words")
+        if kind == "encoder":
+            assert all(word.contribution is None for word in words)
+            assert not any(topic.words_first for topic in found.topics)
+        elif EQUAL not in found.parts:
+            assert sum(word.contribution or 0 for word in words) == pytest.approx(score, abs=1e-6)
+
+
+def test_words_sum_to_topics(scorer: Scorer) -> None:
+    """The amounts of both texts' words in a topic sum to it; those that add most are named."""
+    named = 0
+    for found in scorer.explanations(PAIRS):
+        content = {word.text for word in (*found.words1, *found.words2) if not word.stop_word}
+        for topic in found.topics:
+            sides = len(topic.words_first), len(topic.words_second)
+            assert sides == (len(found.words1), len(found.words2))
+            whole = sum(topic.words_first) + sum(topic.words_second)
+            assert whole == pytest.approx(topic.contribution, abs=1e-5)
+            assert content >= set(found.words_of(topic))
+            named += len(found.words_of(topic))
+    assert named
+
+
+@settings(max_examples=40)
+@given(one=TEXT, two=TEXT)
+def test_whatever_is_asked(scorer: Scorer, one: str, two: str) -> None:
+    """Sums hold, no stop word is evidence, and the turned pair has the mirrored explanation."""
+    found, turned = scorer.explanations([(one, two), (two, one)])
+    sums(found)
+    said = {word.lower() for match in found.word_matches for word in (match.word1, match.word2)}
+    assert not said & {"the", "a", "of"}
+    assert found.score == turned.score
+    assert [word.text for word in found.words1] == [word.text for word in turned.words2]
+    mirrored = {(m.word2, m.word1): pytest.approx(m.contribution, abs=1e-9)
+                for m in turned.word_matches}  # fmt: skip
+    assert {(m.word1, m.word2): m.contribution for m in found.word_matches} == mirrored
+    assert found.unmatched == turned.unmatched[::-1]
+    assert found.knowledge is turned.knowledge
+    for name, part in found.parts.items():
+        assert turned.parts[name].contribution == pytest.approx(part.contribution, abs=1e-9)
+
+
+def test_many_are_explained_as_one_by_one(scorer: Scorer) -> None:
+    """Of 70 pairs, more than are in memory together, each has the explanation that it has alone."""
+    pairs = (PAIRS * 8)[:70]
+    together = list(scorer.explanations(pairs))
+    assert len(together) == 70
+    for found, pair in list(zip(together, pairs, strict=True))[60:70]:
+        alone = scorer.explain(*pair)
+        assert found.text == alone.text
+        assert found.score == alone.score
+    assert list(scorer.explanations([])) == []
+
+
+def test_what_turns_the_meaning_is_a_caution(scorer: Scorer) -> None:
+    """Numbers that differ and a negation are unmatched; the penalty lies on the numbers."""
+    found = scorer.explain(*PAIRS[-1])
+    marks = {word.text: word.mark for word in found.words2 if word.mark}
+    assert marks == {"didn't": Mark.NEGATION, "4": Mark.NUMBER}
+    penalty = found.parts[NUMBERS].contribution
+    assert penalty < -0.01
+    assert f"numbers differ (3 vs. 4, {penalty:.2f})" in found.text
+    assert "only sentence 2 is negated (didn't)" in found.text
+    assert sum(w.contribution or 0 for w in found.words1 if w.mark is Mark.NUMBER) < 0
+    assert NUMBERS not in scorer.explain(A, B).parts
+    assert not scorer.explain("No ship left.", "The ship never left.").cautions, "both are negated"
+    (caution,) = scorer.explain("The ship met the sailor.", "The sailor met the ship.").cautions
+    assert "another order" in caution
+
+
+def test_names_match_by_spelling_only(scorer: Scorer) -> None:
+    """One stem or similar spelling; never because they occur in the same contexts."""
+    near = scorer.explain("They met Israel there.", "They met Israelis there.")
+    far = scorer.explain("They met Bath there.", "They met Rome there.")
+    assert ("Israel", "Israelis") in [(m.word1, m.word2) for m in near.word_matches]
+    assert far.cautions == ("names differ (Bath vs. Rome)",)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "knowledge"),
+    [
+        ("!!!", "???", Knowledge.NONE),
+        ("The xqzzy blorped.", "The wuffle grommed.", Knowledge.NONE),
+        ("the of and", "the to in", Knowledge.NONE),
+        ("Xqzzy!", "The xqzzyan harbour", Knowledge.SPELLING),
+        (A, B, Knowledge.BOTH),
+    ],
+)
+def test_nothing_is_claimed_where_nothing_is_known(
+    scorer: Scorer, one: str, two: str, knowledge: Knowledge
+) -> None:
+    """The text says so, and no words are called aligned."""
+    found = scorer.explain(one, two)
+    assert found.knowledge is knowledge
+    if knowledge is Knowledge.NONE:
+        assert "says nothing" in found.text
+        assert not found.word_matches
+    assert scorer.explain("!!!", "!!!").parts[EQUAL].contribution == 1.0
