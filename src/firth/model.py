@@ -209,7 +209,7 @@ class Model:
 
     def report(self, path: str | Path, force: bool = False) -> Path:
         """Write a page of HTML about the run: what was read, how good it is, and examples."""
-        from firth.serve.report import write_report
+        from firth.report.report import write_report
 
         return write_report(self.run, Path(path), force)
 

@@ -1,0 +1,179 @@
+"""The report of a run: one file of HTML that needs no script, no network and no other file."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from firth.corpus.corpus import Corpus
+from firth.evaluation.compare import Comparison
+from firth.pipeline import compare_with_baseline, examples, status, verdict
+from firth.run.console import escaped
+from firth.run.errors import InputError
+from firth.run.outputs import claim_output, write_file
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.scorer import render
+from firth.scorer.explanation import Explanation
+from firth.scorer.scorer import Scorer
+from firth.search.calibration import Calibration
+from firth.search.search import Hit, Search
+
+_RATES = (0.01, 0.001, 0.0001)
+_PAIRS, _EXPLAINED, _HITS = 200, 3, 3
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A figure with its interval, and their places on an axis that all bars share.
+
+    Attributes:
+        name: Name of the model.
+        text: The figure with its interval.
+        at: Places of the value and of the interval's ends, in percent of the axis.
+    """
+
+    name: str
+    text: str
+    at: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that the page shows; an empty part is left out.
+
+    Attributes:
+        title: Title of the page.
+        verdict: How good the scorer is on held-out documents.
+        bars: Accuracy of the models on held-out questions.
+        facts: Name → figure of the corpus.
+        thresholds: Rate of false matches → cosine.
+        query: An example of a search.
+        hits: Its hits.
+        explanations: Explanations of pairs of corpus sentences.
+        stages: Name of each stage → its state.
+        settings: Settings that differ from the defaults.
+    """
+
+    title: str
+    verdict: str
+    bars: Sequence[Bar]
+    facts: Mapping[str, str]
+    thresholds: Mapping[str, str]
+    query: str
+    hits: Sequence[Hit]
+    explanations: Sequence[Explanation]
+    stages: Mapping[str, str]
+    settings: str
+
+
+def write_report(run: Run, path: Path, force: bool = False) -> Path:
+    """Write the report of a run to a file, and return the file.
+
+    Raises:
+        InputError: The file exists, and firth did not write it or `force` is not given.
+        MissingStageError: The run is not built.
+    """
+    claim_output(path, force)
+    write_file(path, page(gather(run)), force)
+    return path
+
+
+def gather(run: Run) -> Report:
+    """Collect what the page shows."""
+    corpus, whole = Corpus.open(run), Corpus.open(run, "all")
+    comparison = compare_with_baseline(run)
+    query = next(iter(examples(corpus)), "")
+    hits = Search.open(run).search(query, top=_HITS + 1) if query else []
+    return Report(
+        title=f"Report of {run.path.name}",
+        verdict=verdict(comparison),
+        bars=_bars(comparison) if comparison else (),
+        facts={
+            "documents": f"{whole.n_documents:,}",
+            "sentences": f"{len(whole):,}",
+            "words": f"{int(whole.word_counts.sum()):,}",
+            "held-out documents": f"{whole.n_documents - corpus.n_documents:,}",
+        },
+        thresholds=_thresholds(run),
+        query=query,
+        hits=[hit for hit in hits if hit.text != query][:_HITS],
+        explanations=_explanations(run, corpus),
+        stages=status(run).stages,
+        settings=_changed_settings(run),
+    )
+
+
+def page(report: Report) -> str:
+    """Return the page. Texts are escaped, and so are characters that change the reading order."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    def visible(value: object) -> object:
+        return escaped(value) if isinstance(value, str) and type(value) is str else value
+
+    template = resources.files("firth.report").joinpath("page.html").read_text(encoding="utf-8")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=visible
+    )
+    return environment.from_string(template).render(
+        report=report,
+        style=Markup(render.style()),
+        article=lambda explanation: Markup(render.article(explanation)),
+    )
+
+
+def _bars(comparison: Comparison) -> list[Bar]:
+    kind = next(iter(comparison.questions))
+    values = {name: one[kind] for name, one in comparison.accuracies.items()}
+    known = {name: value for name, value in values.items() if value.value is not None}
+    ends = [end for value in known.values() for end in (value.low, value.value, value.high)]
+    numbers = [end for end in ends if end is not None]
+    if not numbers:
+        return []
+    low, high = min(numbers) - 1, max(numbers) + 1
+
+    def place(end: float | None, value: float) -> float:
+        return round(100 * ((value if end is None else end) - low) / (high - low), 1)
+
+    bars = []
+    for name, value in known.items():
+        assert value.value is not None
+        at = {"value": place(value.value, value.value), "low": place(value.low, value.value)}
+        bars.append(Bar(name, str(value), at | {"high": place(value.high, value.value)}))
+    return bars
+
+
+def _thresholds(run: Run) -> dict[str, str]:
+    calibration, found = Calibration.current(run), {}
+    for rate in _RATES if calibration else ():
+        assert calibration is not None
+        with suppress(InputError):  # too few pairs for so small a rate
+            found[f"{rate:.2%}"] = f"{calibration.threshold(rate):.2f}"
+    return found
+
+
+def _explanations(run: Run, corpus: Corpus) -> list[Explanation]:
+    """Return explanations of the most similar of some random pairs, of different documents."""
+    import numpy as np
+
+    usual = corpus.usual_sentences()
+    if len(usual) < 2:
+        return []
+    rng = np.random.default_rng(derive_seed(run.settings.seed, "report"))
+    sides = rng.choice(usual, (2, min(_PAIRS, len(usual))))
+    apart = corpus.document_of(sides[0]) != corpus.document_of(sides[1])
+    texts = [corpus.texts(side[apart]) for side in sides]
+    pairs = [(a, b) for a, b in zip(*texts, strict=True) if a != b]
+    scorer = Scorer.open(run)
+    best = np.argsort(-scorer.similarities(pairs), kind="stable")[:_EXPLAINED]
+    return [each.top(5) for each in scorer.explanations([pairs[i] for i in best])]
+
+
+def _changed_settings(run: Run) -> str:
+    import yaml
+
+    changed: dict[str, Any] = run.settings.model_dump(mode="json", exclude_defaults=True)
+    return yaml.safe_dump(changed, sort_keys=False, allow_unicode=True) if changed else ""
