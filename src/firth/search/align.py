@@ -1,0 +1,316 @@
+"""Alignment of two documents: which of their sentences say the same, and which words are copied.
+
+A *match* pairs a run of sentences of one document with a run of the other. One of the two is a
+single sentence (Gale & Church 1993), and no sentence can be left out without loss of similarity. A
+match gains (similarity - threshold) x words on both sides. An alignment is a set of matches of
+which no two share a sentence, and the best has the largest gain. Where both documents keep the same
+order, dynamic programming computes it, as in Vecalign (Thompson & Koehn 2019). Where sentences may
+move, matches are taken in order of their gain.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.search.bm25 import hash_of
+from firth.text.arrays import Floats, Ints, Singles
+from firth.text.words import normal_form
+
+LONGEST = 3
+"""Most sentences that one sentence can match."""
+SHAPES = (
+    (1, 1),
+    *((1, n) for n in range(2, LONGEST + 1)),
+    *((n, 1) for n in range(2, LONGEST + 1)),
+)
+RUN = 6
+"""Words of the shortest copied run; any two texts of some length share shorter ones."""
+Windows = dict[tuple[int, int], Floats]
+"""(m, n) of `SHAPES` -> similarities of m sentences from i on with n of the other document from j
+on, (len(a) - m + 1, len(b) - n + 1), at least (0, 0)."""
+Hashes = npt.NDArray[np.uint64]
+_BASE = 0x9E3779B97F4A7C15
+_INVERSE = pow(_BASE, -1, 1 << 64)
+
+
+@dataclass(frozen=True)
+class Match:
+    """Sentences of two documents that say the same.
+
+    Attributes:
+        a, b: First and one-past-last sentence in each document, from 0.
+        score: Similarity, in [threshold, 1].
+    """
+
+    a: tuple[int, int]
+    b: tuple[int, int]
+    score: float
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What two documents have in common.
+
+    Attributes:
+        matches: In the order of the first document.
+        score: Mean similarity over the words of both documents; words without a match count 0.
+        coverage: Share of the words of each document that are matched or copied, in [0, 1].
+        copied: Share of the words of each document in copied runs, in [0, 1].
+    """
+
+    matches: list[Match]
+    score: float
+    coverage: tuple[float, float]
+    copied: tuple[float, float]
+
+
+class Side:
+    """A document as it is aligned: what is computed once, however many others it is compared with.
+
+    Args:
+        sentences: Its sentences.
+        vectors: Unit vectors of the sentences, (n, d); a zero vector is similar to nothing. None
+            where a scorer compares texts instead.
+
+    Attributes:
+        sentences: As given.
+        words: Words of the document in normal form.
+        owners: int64: the sentence of each word.
+        masses: float64, (n,): words of each sentence, at least 1.
+    """
+
+    def __init__(self, sentences: Sequence[str], vectors: Singles | None = None) -> None:
+        self.sentences = tuple(sentences)
+        by_sentence = [normal_form(sentence).split() for sentence in sentences]
+        self.words = [word for some in by_sentence for word in some]
+        counts = np.array([len(some) for some in by_sentence], np.int64)
+        self.owners: Ints = np.repeat(np.arange(len(counts)), counts)
+        self.masses: Floats = np.maximum(counts, 1).astype(np.float64)
+        self._bounds = np.concatenate([[0], np.cumsum(counts)])
+        self._vectors = vectors
+
+    @cached_property
+    def _sums(self) -> tuple[Hashes, Hashes]:
+        """Sums of hash x base^k over the words before each place, and the inverse of base^place."""
+        n = len(self.words)
+        powers, inverses = np.empty(n + 1, np.uint64), np.empty(n + 1, np.uint64)
+        powers[0] = inverses[0] = 1
+        for steps, factor in ((powers, _BASE), (inverses, _INVERSE)):
+            steps[1:] = factor
+            np.multiply.accumulate(steps, out=steps)
+        hashes = np.fromiter(map(hash_of, self.words), np.uint64, n)
+        return np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes * powers[:-1])]), inverses
+
+    def hashes(self, first: Ints, end: Ints) -> Hashes:
+        """Return a hash of each run of words; equal runs of any two documents have equal ones."""
+        sums, inverses = self._sums
+        lengths = (end - first).astype(np.uint64)
+        return (sums[end] - sums[first]) * inverses[first] + lengths * np.uint64(_INVERSE)
+
+    @cached_property
+    def runs(self) -> Hashes:
+        """Hashes of all runs of `RUN` words, in order."""
+        first = np.arange(max(len(self.words) - RUN + 1, 0))
+        return self.hashes(first, first + RUN)
+
+    @cached_property
+    def forms(self) -> tuple[Hashes, ...]:
+        """Hashes of the words of all runs of 1, 2, ... sentences."""
+        n = len(self.masses)
+        firsts = [np.arange(max(n - size + 1, 0)) for size in range(1, LONGEST + 1)]
+        return tuple(
+            self.hashes(self._bounds[first], self._bounds[first + size])
+            for size, first in enumerate(firsts, start=1)
+        )
+
+    @cached_property
+    def vectors(self) -> tuple[Singles, ...]:
+        """Unit vectors of all runs of 1, 2, ... sentences.
+
+        The vector of a run is the sum of its sentences', each times its number of words, so that
+        no run has to be encoded.
+        """
+        assert self._vectors is not None
+        heavy = self._vectors * self.masses[:, None].astype(np.float32)
+        return tuple(_summed(heavy, size) for size in range(1, LONGEST + 1))
+
+    def joined(self, size: int) -> list[str]:
+        """Return each run of `size` sentences as one text."""
+        starts = range(len(self.sentences) - size + 1)
+        return [" ".join(self.sentences[at : at + size]) for at in starts]
+
+
+def _summed(heavy: Singles, size: int) -> Singles:
+    count = max(len(heavy) - size + 1, 0)
+    total = np.zeros((count, heavy.shape[1]), np.float32)
+    for start in range(size):
+        total += heavy[start : start + count]
+    lengths = np.linalg.norm(total, axis=1, keepdims=True)
+    unit: Singles = total / np.maximum(lengths, 1e-12)
+    return unit
+
+
+def cosines(a: Side, b: Side) -> Windows:
+    """Return the cosines of all runs of sentences of two documents."""
+    return {(m, n): (a.vectors[m - 1] @ b.vectors[n - 1].T).astype(float) for m, n in SHAPES}
+
+
+def align(
+    a: Side, b: Side, similarities: Windows, threshold: float, monotone: bool = False
+) -> Alignment:
+    """Align two documents.
+
+    Args:
+        a, b: The documents.
+        similarities: Similarities of their runs of sentences. Equal words have similarity 1,
+            whatever is given, and the others are cut to [0, 1].
+        threshold: Least similarity of a match.
+        monotone: Requires that what comes later in one document comes later in the other.
+    """
+    windows = {shape: np.clip(scores, 0.0, 1.0) for shape, scores in similarities.items()}
+    common = np.intersect1d(np.concatenate(a.forms), np.concatenate(b.forms))
+    if len(common):
+        for (m, n), scores in windows.items():
+            i = np.flatnonzero(np.isin(a.forms[m - 1], common))
+            if len(i):
+                scores[i] = np.where(a.forms[m - 1][i, None] == b.forms[n - 1], 1.0, scores[i])
+    matches = _align(windows, a.masses, b.masses, threshold, monotone)
+    copied = _covered(a, b), _covered(b, a)
+    covered = copied[0].copy(), copied[1].copy()
+    total = 0.0
+    for match in matches:
+        for side, mask, (start, stop) in zip((a, b), covered, (match.a, match.b), strict=True):
+            mask |= (side.owners >= start) & (side.owners < stop)
+            total += match.score * float(side.masses[start:stop].sum())
+    whole = float(a.masses.sum() + b.masses.sum())
+    score = min(1.0, total / whole) if whole else 0.0
+    shares = [(_share(one), _share(two)) for one, two in (covered, copied)]
+    return Alignment(matches, score, *shares)
+
+
+def _share(mask: npt.NDArray[np.bool_]) -> float:
+    return float(mask.mean()) if len(mask) else 0.0
+
+
+def _covered(side: Side, other: Side) -> npt.NDArray[np.bool_]:
+    """Return which words of a document stand in a run of `RUN` words that the other has, too."""
+    there = np.isin(side.runs, other.runs)
+    changes = np.zeros(len(side.words) + 1, np.int64)
+    changes[: len(there)] += there
+    changes[RUN : RUN + len(there)] -= there
+    covered: npt.NDArray[np.bool_] = np.cumsum(changes)[:-1] > 0
+    return covered
+
+
+def copied_runs(a: Side, b: Side) -> list[tuple[int, int, int]]:
+    """Return the longest common runs of words as (place in a, place in b, length).
+
+    They have at least `RUN` words, come in the order of `a`, and do not overlap there. At each
+    place the longest run of `b` is taken, the first of equals.
+    """
+    places: dict[int, list[int]] = {}
+    for at, key in enumerate(b.runs.tolist()):
+        places.setdefault(key, []).append(at)
+    keys, found, at = a.runs.tolist(), [], 0
+    while at < len(keys):
+        longest, where = 0, 0
+        for start in places.get(keys[at], ()):
+            length = RUN
+            while (
+                at + length < len(a.words)
+                and start + length < len(b.words)
+                and a.words[at + length] == b.words[start + length]
+            ):
+                length += 1
+            if length > longest:
+                longest, where = length, start
+        if longest:
+            found.append((at, where, longest))
+        at += longest or 1
+    return found
+
+
+def _align(
+    windows: Windows, a_masses: Floats, b_masses: Floats, threshold: float, monotone: bool
+) -> list[Match]:
+    heads = [np.concatenate([[0], np.cumsum(masses)]) for masses in (a_masses, b_masses)]
+    gains: Windows = {}
+    for (m, n), scores in windows.items():
+        ones, twos = heads[0][m:] - heads[0][:-m], heads[1][n:] - heads[1][:-n]
+        gain = (scores - threshold) * (ones[:, None] + twos[None, :])
+        gains[m, n] = np.where(_needed(windows, m, n), gain, -np.inf)
+    chosen = _in_order(gains, len(a_masses), len(b_masses)) if monotone else _free(gains)
+    matches = [
+        Match((i, i + m), (j, j + n), min(1.0, float(windows[m, n][i, j]))) for i, j, m, n in chosen
+    ]
+    return sorted(matches, key=lambda match: match.a)
+
+
+def _needed(windows: Windows, m: int, n: int) -> npt.NDArray[np.bool_]:
+    """Return where several sentences are more similar to the single one than without the first
+    or the last of them."""
+    scores = windows[m, n]
+    if n > 1:
+        fewer = windows[m, n - 1]
+        return (scores > fewer[:, :-1]) & (scores > fewer[:, 1:])
+    if m > 1:
+        fewer = windows[m - 1, n]
+        return (scores > fewer[:-1]) & (scores > fewer[1:])
+    return np.ones(scores.shape, bool)
+
+
+def _free(gains: Mapping[tuple[int, int], Floats]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield matches by falling gain; ties by fewer sentences, then by place."""
+    columns = []
+    for (m, n), gain in gains.items():
+        i, j = np.nonzero(gain >= 0)
+        shape = np.full((2, len(i)), [[m], [n]])
+        columns.append(np.vstack([-gain[i, j], shape.sum(axis=0), i, j, shape]))
+    every = np.concatenate(columns, axis=1)
+    a_taken: set[int] = set()
+    b_taken: set[int] = set()
+    for row in every[:, np.lexsort(every[3::-1])].T[:, 2:].astype(int).tolist():
+        i, j, m, n = row
+        a, b = range(i, i + m), range(j, j + n)
+        if a_taken.isdisjoint(a) and b_taken.isdisjoint(b):
+            a_taken.update(a)
+            b_taken.update(b)
+            yield i, j, m, n
+
+
+def _in_order(
+    gains: Mapping[tuple[int, int], Floats], rows: int, columns: int
+) -> list[tuple[int, int, int, int]]:
+    """Return the monotone alignment of the largest gain."""
+    best = np.zeros((rows + 1, columns + 1))
+    # How each place was reached: 0 leaves out a sentence of a, 1 of b; then come the `SHAPES`.
+    steps = np.zeros((rows + 1, columns + 1), dtype=np.int8)
+    for i in range(rows + 1):
+        # All that ends in row i from another row, then a running maximum along the row.
+        row = best[i - 1].copy() if i else np.zeros(columns + 1)
+        for number, (m, n) in enumerate(SHAPES, start=2):
+            gain = gains[m, n]
+            if i < m or not gain.shape[1]:
+                continue
+            reached = np.full(columns + 1, -np.inf)
+            reached[n:] = best[i - m, : columns + 1 - n] + gain[i - m]
+            better = (reached >= row) & np.concatenate([np.zeros(n, bool), gain[i - m] >= 0])
+            row[better] = reached[better]
+            steps[i, better] = number
+        along = np.maximum.accumulate(row)
+        steps[i, along > row] = 1
+        best[i] = along
+    chosen = []
+    i, j = rows, columns
+    while i and j:
+        step = int(steps[i, j])
+        if step < 2:
+            i, j = i - (step == 0), j - (step == 1)
+            continue
+        m, n = SHAPES[step - 2]
+        i, j = i - m, j - n
+        chosen.append((i, j, m, n))
+    return chosen

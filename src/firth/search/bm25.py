@@ -1,0 +1,249 @@
+"""BM25 of sentences and of whole documents, from one inverted index of stems.
+
+The index counts how often each sentence, and each title, has each stem. Counts and lengths of a
+document are the sums over its sentences and its title, so that one index serves both. Inverse
+document frequencies and mean lengths are computed when a query is scored. Documents can therefore
+be added in a second part, or removed, and scores are those of an index that was built at once.
+"""
+
+import hashlib
+from array import array
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.run.files import create_mapped, open_mapped
+from firth.text.arrays import Ints, Singles, places
+from firth.text.rarity import Idf, is_letter, stop_words
+from firth.text.words import spans, stems, words
+
+K1, B = 1.5, 0.75
+"""Saturation of counts and weight of lengths (Robertson & Zaragoza 2009; bm25s has the same)."""
+FILES = ("terms.npy", "term_bounds.npy", "term_rows.npy", "term_counts.npy", "word_counts.npy")
+_FREQUENT = 0.3
+"""A stem in a larger share of the sentences is a stop word of a query, in any language."""
+_FEW = 200
+"""In fewer sentences, shares of sentences say nothing of how frequent a stem is."""
+_BLOCK = 1 << 20
+"""Stems that are sorted at once."""
+_MOST = 255
+"""A count is stored in a byte."""
+
+
+@dataclass(frozen=True)
+class Postings:
+    """How often each of n rows (sentences or titles) has each of t stems.
+
+    Attributes:
+        terms: uint64, (t,): hashes of the stems, ascending.
+        bounds: int64, (t+1,): `rows[bounds[i]:bounds[i+1]]` have stem i.
+        rows: uint32: ascending for each stem.
+        counts: uint8: how often each of these rows has the stem, at most 255.
+        lengths: uint32, (n,): words of each row.
+    """
+
+    terms: npt.NDArray[np.uint64]
+    bounds: Ints
+    rows: npt.NDArray[np.uint32]
+    counts: npt.NDArray[np.uint8]
+    lengths: npt.NDArray[np.uint32]
+
+    @classmethod
+    def open(cls, folder: Path) -> "Postings":
+        """Open what `write_postings` wrote; arrays are memory-mapped."""
+        return cls(*(open_mapped(folder / name) for name in FILES))
+
+    def of(self, term: int) -> tuple[Ints, npt.NDArray[np.uint8]]:
+        """Return the rows that have a stem, given by its hash, and their counts."""
+        place = int(np.searchsorted(self.terms, np.uint64(term)))
+        if place == len(self.terms) or int(self.terms[place]) != term:
+            return np.empty(0, np.int64), np.empty(0, np.uint8)
+        found = slice(int(self.bounds[place]), int(self.bounds[place + 1]))
+        return self.rows[found].astype(np.int64), self.counts[found]
+
+
+def write_postings(folder: Path, scratch: Path, texts: Iterable[str], stemmer: str) -> None:
+    """Write the postings of some texts.
+
+    Memory holds the distinct stems and one block; the blocks pass through files in `scratch`.
+
+    Args:
+        folder: Where the files go.
+        scratch: An existing folder for temporary files, which are removed.
+        texts: One text for each row; read once.
+        stemmer: Name of the stemmer (`firth.text.words.stems`).
+    """
+    numbers: dict[str, int] = {}
+    lengths = array("I")
+    blocks: list[Path] = []
+    for lengths_of, stems_of in _blocks(texts, stemmer, numbers):
+        rows = np.repeat(np.arange(len(lengths), len(lengths) + len(lengths_of)), lengths_of)
+        keys, counts = np.unique((stems_of << np.int64(32)) | rows, return_counts=True)
+        block = scratch / f"postings-{len(blocks)}.npy"
+        np.save(block, np.stack([keys >> 32, keys & 0xFFFFFFFF, np.minimum(counts, _MOST)]))
+        blocks.append(block)
+        lengths.extend(lengths_of)
+    hashes = np.fromiter(map(hash_of, numbers), np.uint64, len(numbers))
+    numbers.clear()
+    order = np.argsort(hashes)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    frequencies = np.zeros(len(order), np.int64)
+    for block in blocks:
+        frequencies += np.bincount(place[np.load(block)[0]], minlength=len(order))
+    bounds = np.concatenate(([0], np.cumsum(frequencies))).astype(np.int64)
+    written = (
+        hashes[order],
+        bounds,
+        create_mapped(folder / FILES[2], np.uint32, (int(bounds[-1]),)),
+        create_mapped(folder / FILES[3], np.uint8, (int(bounds[-1]),)),
+        np.frombuffer(lengths, np.uint32) if lengths else np.empty(0, np.uint32),
+    )
+    free = bounds[:-1].copy()
+    for block in blocks:
+        stems_of, rows, counts = np.load(block)
+        stems_of = place[stems_of]
+        to = free[stems_of] + places(stems_of)
+        written[2][to], written[3][to] = rows, counts
+        free += np.bincount(stems_of, minlength=len(free))
+        block.unlink()
+    for number in (0, 1, 4):
+        np.save(folder / FILES[number], written[number])
+    for mapped in written[2:4]:
+        if isinstance(mapped, np.memmap):
+            mapped.flush()
+
+
+def _blocks(
+    texts: Iterable[str], stemmer: str, numbers: dict[str, int]
+) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the words of each text of a block, and the numbers of all their stems in order."""
+    lengths, stems_of = array("q"), array("q")
+    for text in texts:
+        found = stems(words(text), stemmer)
+        lengths.append(len(found))
+        stems_of.extend([numbers.setdefault(stem, len(numbers)) for stem in found])
+        if len(stems_of) >= _BLOCK:
+            yield np.frombuffer(lengths, np.int64), np.frombuffer(stems_of, np.int64)
+            lengths, stems_of = array("q"), array("q")
+    if lengths:
+        whole = np.frombuffer(stems_of, np.int64) if stems_of else np.empty(0, np.int64)
+        yield np.frombuffer(lengths, np.int64), whole
+
+
+@lru_cache(1 << 16)
+def hash_of(stem: str) -> int:
+    """Return the 64-bit hash by which a stem, or a word, is known on disk."""
+    digest = hashlib.blake2b(stem.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+class Bm25:
+    """BM25 of a query with all sentences and all documents of an index.
+
+    Args:
+        parts: Postings of the parts of the index.
+        sentences: For each part, the sentence of each row; -1 for a title and for what is removed.
+        documents: For each part, the document of each row; -1 for what is removed.
+        counts: Number of sentences, and of documents.
+        stemmer: Name of the stemmer of the postings.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Postings],
+        sentences: Sequence[Ints],
+        documents: Sequence[Ints],
+        counts: tuple[int, int],
+        stemmer: str,
+    ) -> None:
+        self.stemmer = stemmer
+        self._parts, self._sentences, self._documents = parts, sentences, documents
+        self._sentence_lengths = _lengths(parts, sentences, counts[0])
+        self._document_lengths = _lengths(parts, documents, counts[1])
+        self._stop_words = stop_words(Idf({}, 0, stemmer))
+
+    def terms(self, query: str) -> Counter[str]:
+        """Count the stems of a query that are searched for.
+
+        Stop words are left out, unless the query has nothing else.
+        """
+        found = Counter(stems(words(query), self.stemmer))
+        kept = {s: n for s, n in found.items() if s not in self._stop_words and not is_letter(s)}
+        rare = {s: n for s, n in kept.items() if self.frequency(s) <= self._frequent}
+        return Counter(rare or kept or found)
+
+    def frequency(self, stem: str) -> int:
+        """Return how many rows of the index have a stem; what is removed counts, too."""
+        return sum(len(part.of(hash_of(stem))[0]) for part in self._parts)
+
+    @property
+    def _frequent(self) -> float:
+        return max(_FREQUENT * len(self._sentence_lengths), _FEW)
+
+    def scores(self, query: str) -> tuple[Singles, Singles]:
+        """Return the BM25 of a query with n sentences, (n,), and with m documents, (m,).
+
+        All are at least 0, and 0 where no stem of the query occurs.
+        """
+        of_sentences = np.zeros(len(self._sentence_lengths), np.float32)
+        of_documents = np.zeros(len(self._document_lengths), np.float32)
+        for stem, times in self.terms(query).items():
+            found = [part.of(hash_of(stem)) for part in self._parts]
+            for scores, owners, lengths in (
+                (of_sentences, self._sentences, self._sentence_lengths),
+                (of_documents, self._documents, self._document_lengths),
+            ):
+                who = [owner[rows] for owner, (rows, _) in zip(owners, found, strict=True)]
+                all_of = np.concatenate(who)
+                counts = np.concatenate([counts for _, counts in found])
+                kept = all_of >= 0
+                _add(scores, all_of[kept], counts[kept], lengths, times)
+        return of_sentences, of_documents
+
+    def unknown(self, query: str) -> list[str]:
+        """Return the distinct words of a query whose stems no sentence and no title has."""
+        distinct = list(dict.fromkeys(words(query)))
+        roots = stems(distinct, self.stemmer)
+        return [w for w, stem in zip(distinct, roots, strict=True) if not self.frequency(stem)]
+
+    def matched(self, terms: Container[str], text: str) -> tuple[tuple[int, int], ...]:
+        """Return the spans of the words of a text whose stems are among `terms`.
+
+        A span is the first and the one-past-last character of a word.
+        """
+        places = spans(text)
+        roots = stems([text[start:end].lower() for start, end in places], self.stemmer)
+        return tuple(span for span, stem in zip(places, roots, strict=True) if stem in terms)
+
+
+def _lengths(parts: Sequence[Postings], owners: Sequence[Ints], n: int) -> Singles:
+    """Add up the words of the rows of each of n sentences, or documents."""
+    total = np.zeros(n)
+    for part, owner in zip(parts, owners, strict=True):
+        kept = owner >= 0
+        total += np.bincount(owner[kept], part.lengths[kept], n)
+    return total.astype(np.float32)
+
+
+def _add(
+    scores: Singles, who: Ints, counts: npt.NDArray[np.uint8], lengths: Singles, times: int
+) -> None:
+    """Add the part of one stem to the scores of those who have it."""
+    if not len(who):
+        return
+    if np.all(who[1:] > who[:-1]):  # as sentences of one part
+        having, total = who, counts.astype(np.float32)
+    else:
+        sums = np.bincount(who, counts, len(scores))
+        having = np.flatnonzero(sums)
+        total = sums[having].astype(np.float32)
+    n = len(scores)
+    idf = np.float32(times * np.log1p((n - len(having) + 0.5) / (len(having) + 0.5)))
+    mean = max(float(lengths.mean()), 1e-9)
+    scores[having] += idf * total / (total + K1 * (1 - B + B * lengths[having] / mean))

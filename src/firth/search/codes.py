@@ -1,0 +1,123 @@
+"""Codes of one bit a dimension: they select the vectors that are worth an exact comparison.
+
+Vectors are centred and rotated at random, so that every bit carries as much as any other. Of two
+vectors at an angle θ a share θ/π of the bits differ (Charikar, STOC 2002, §3). Codes need no
+training and grow by appending, and equal vectors give equal bytes.
+"""
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.text.arrays import Ints, Singles
+
+Codes = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.uint16]
+_WORD = 64
+_FIRST = 2
+"""Words of 64 bits that are counted of every code; more would overflow counts of one byte."""
+_BLOCK = 1 << 15
+"""Codes that are compared at once, so that they and their counts fit into the processor's cache."""
+_SHARE = 1 << 18
+"""Codes that a thread compares before it takes the next."""
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """A centre and a rotation; the signs of a centred, rotated vector are its code.
+
+    Attributes:
+        mean: float32, (d,).
+        matrix: float32, (d, d), orthogonal.
+    """
+
+    mean: Singles
+    matrix: Singles
+
+    @classmethod
+    def fit(cls, sample: Singles, seed: int) -> "Rotation":
+        """Centre on the mean of a sample (n, d), and draw a rotation."""
+        d = sample.shape[1]
+        matrix, upper = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))
+        matrix *= np.sign(np.diag(upper))  # Without it the signs depend on the linear algebra used.
+        mean = sample.mean(axis=0) if len(sample) else np.zeros(d)
+        return cls(mean.astype(np.float32), matrix.astype(np.float32))
+
+    def codes(self, vectors: npt.NDArray[Any]) -> Codes:
+        """Return the codes of vectors (n, d), 64 signs to a number, (n, ceil(d / 64))."""
+        return _packed((np.asarray(vectors, np.float32) - self.mean) @ self.matrix > 0)
+
+    def code(self, vector: Singles) -> Codes:
+        """Return the code of one vector, (ceil(d / 64),).
+
+        It starts no threads. Those that a matrix product leaves waiting would occupy the cores that
+        `candidates` needs.
+        """
+        rotated: Singles = np.einsum("d,de->e", vector - self.mean, self.matrix)
+        code: Codes = _packed(rotated[None] > 0)[0]
+        return code
+
+
+def _packed(signs: npt.NDArray[np.bool_]) -> Codes:
+    bits = np.zeros((len(signs), -(-signs.shape[1] // _WORD) * _WORD), bool)
+    bits[:, : signs.shape[1]] = signs
+    return np.packbits(bits, axis=1, bitorder="little").view("<u8")
+
+
+def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Ints:
+    """Return the ascending numbers of the codes that differ least from one.
+
+    128 bits are counted of every code, half of all bits (or 256) of the best quarter, and all bits
+    of the best thirty-second. Each share of the codes keeps at least `most`.
+
+    Args:
+        codes: Codes by column, (words, n); each row is contiguous.
+        wanted: One code, (words,).
+        most: Number that is wanted. Codes that differ as much as the last of them come, too.
+        threads: Does the work.
+    """
+    starts = range(0, max(1, codes.shape[1]), _SHARE)
+    shares = [*threads.map(lambda at: _closest(codes[:, at : at + _SHARE], wanted, most), starts)]
+    numbers = np.concatenate([at + rows for at, (rows, _) in zip(starts, shares, strict=True)])
+    differing = np.concatenate([counts for _, counts in shares])
+    return numbers[_least(differing, most)]
+
+
+def _closest(codes: Codes, wanted: Codes, most: int) -> tuple[Ints, Counts]:
+    """Return the rows that may be among those that differ least, and the number of their bits
+    that differ."""
+    words, size = codes.shape
+    differing = _differing(codes[:_FIRST], wanted[:_FIRST])
+    middle = min(words, max(2 * _FIRST, words // 2))
+    rows = np.arange(size)
+    for start, end, part in ((_FIRST, middle, 4), (middle, words, 32)):
+        if start < end:
+            kept = _least(differing, max(most, size // part))
+            rows, differing = rows[kept], differing[kept]
+            for column, word in zip(codes[start:end], wanted[start:end], strict=True):
+                differing += np.bitwise_count(column[rows] ^ word)
+    return rows, differing
+
+
+def _differing(codes: Codes, wanted: Codes) -> Counts:
+    """Count the bits in which the first few words of all codes differ from one."""
+    size = codes.shape[1]
+    differing = np.empty(size, np.uint8)
+    mixed, counted = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint8)
+    for start in range(0, size, _BLOCK):
+        total = differing[start : start + _BLOCK]
+        total[:] = 0
+        for column, word in zip(codes[:, start : start + _BLOCK], wanted, strict=True):
+            np.bitwise_xor(column, word, out=mixed[: len(total)])
+            total += np.bitwise_count(mixed[: len(total)], out=counted[: len(total)])
+    return differing.astype(np.uint16)
+
+
+def _least(counts: Counts, most: int) -> Ints:
+    """Return the places of the `most` least counts, and of those that equal the last of them."""
+    if len(counts) <= most:
+        return np.arange(len(counts))
+    return np.flatnonzero(counts <= np.partition(counts, most - 1)[most - 1])

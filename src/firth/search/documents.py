@@ -1,0 +1,507 @@
+"""Documents that share text: two of them in detail, or all pairs of a run."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from textwrap import fill, shorten
+from typing import Any
+
+import numpy as np
+
+from firth.corpus.corpus import Corpus
+from firth.corpus.document import Document
+from firth.corpus.read import read_documents
+from firth.run.console import WIDTH, progress
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.search.align import SHAPES, Side, Windows, align, copied_runs, cosines
+from firth.search.calibration import Calibration, Levels, PairKind, draw_pairs
+from firth.search.index import Index
+from firth.search.near import Kind, Pairs, differences, kind_of, similar_pairs
+from firth.text.arrays import Floats, Ints, ranges
+from firth.text.pairs import PairScorer
+from firth.text.sentences import split_paragraphs
+from firth.text.words import normal_form
+
+RATE = 0.001
+"""Share of the pairs of sentences of one document that may be taken for a match."""
+DEFAULT = 0.6
+"""Least similarity of matching sentences where the corpus cannot set one."""
+CANDIDATES = 10
+"""Documents that each is aligned with: those whose sentences have most in common with its own."""
+_CHANCE_PAIRS = 2_000
+_REMEMBERED = 4_096
+"""Documents that are kept as they are compared."""
+Given = str | Path | Document | Sequence[str]
+"""The id of a document of the run, a file, a document, or sentences."""
+
+
+@dataclass(frozen=True)
+class SentenceMatch:
+    """Sentences of two documents that say the same.
+
+    Attributes:
+        a, b: Their places in each document, from 1, ascending; one side is a single sentence.
+        a_text, b_text: The sentences.
+        score: Similarity, in [threshold, 1].
+        kind: How near they are, by their words.
+        differ: What they differ in: numbers, negation, names.
+    """
+
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    a_text: str
+    b_text: str
+    score: float
+    kind: Kind
+    differ: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CopiedRun:
+    """A run of words that two documents share: the words in normal form, and the sentences of each
+    document, from 1, in which it begins."""
+
+    text: str
+    a: int
+    b: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two documents have in common.
+
+    Attributes:
+        a, b: Names of the documents.
+        score: Mean similarity over all words of both documents, where words without a match count
+            0; in [0, 1], the same whichever document comes first.
+        coverage_a, coverage_b: Share of the words of each document that are matched or copied.
+        copied_a, copied_b: Share of the words of each document in copied runs.
+        sentences_a, sentences_b: Number of sentences.
+        matches: Matching sentences, in the order of `a`.
+        copied: Copied runs of at least 6 words, in the order of `a`.
+        threshold: Least similarity of a match.
+        model: Name of the model that compared sentences.
+        notes: What else a reader must know.
+    """
+
+    a: str
+    b: str
+    score: float
+    coverage_a: float
+    coverage_b: float
+    copied_a: float
+    copied_b: float
+    sentences_a: int
+    sentences_b: int
+    matches: tuple[SentenceMatch, ...]
+    copied: tuple[CopiedRun, ...]
+    threshold: float
+    model: str
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return asdict(self)
+
+    @property
+    def text(self) -> str:
+        """The comparison as text, at most 80 columns wide."""
+        return "\n".join(self._lines())
+
+    def __str__(self) -> str:
+        """Return `text`."""
+        return self.text
+
+    def _lines(self) -> Iterator[str]:
+        for side, name, size in (("A", self.a, self.sentences_a), ("B", self.b, self.sentences_b)):
+            yield (
+                shorten(f"{side}: {name}", WIDTH - 18, placeholder=" …") + f" ({size:,} sentences)"
+            )
+        yield f"Of A, {self.coverage_a:.0%} is in B ({self.copied_a:.0%} word for word)"
+        yield f"Of B, {self.coverage_b:.0%} is in A ({self.copied_b:.0%} word for word)"
+        least = f"similarity of at least {self.threshold:.2f}"
+        yield f"Score {self.score:.2f}, {len(self.matches)} matches with a {least}"
+        yield from (fill(line, WIDTH) for line in self.notes)
+        if self.matches:
+            yield "\n    A     B  score"
+        for match in self.matches:
+            differ = f", {' and '.join(match.differ)} differ" if match.differ else ""
+            places = f"{_places(match.a):>5} {_places(match.b):>5}"
+            yield f"{places}  {match.score:5.2f}  {match.kind}{differ}"
+            for side, text in (("A", match.a_text), ("B", match.b_text)):
+                yield f"      {side} " + shorten(text, WIDTH - 8, placeholder=" …")
+        for side, size in (("A", self.sentences_a), ("B", self.sentences_b)):
+            met = {number for match in self.matches for number in getattr(match, side.lower())}
+            if alone := [number for number in range(1, size + 1) if number not in met]:
+                line = f"Without a match in {side}: {_ranges(alone)}"
+                yield "\n" * (side == "A") + shorten(line, WIDTH, placeholder=" …")
+
+
+@dataclass(frozen=True)
+class DocumentPair:
+    """Two documents of a run that share text.
+
+    Attributes:
+        a, b: Ids of the documents.
+        a_title, b_title: Their titles, or "".
+        coverage: Share of the words of both together that are matched or copied, in [0, 1].
+        coverage_a, coverage_b: The same share of each.
+        copied_a, copied_b: Share of the words of each in copied runs.
+        score: Mean similarity over all words of both, in [0, 1].
+        numbers: Numbers of the documents in the corpus.
+    """
+
+    a: str
+    b: str
+    a_title: str
+    b_title: str
+    coverage: float
+    coverage_a: float
+    coverage_b: float
+    copied_a: float
+    copied_b: float
+    score: float
+    numbers: tuple[int, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {name: value for name, value in asdict(self).items() if name != "numbers"}
+
+
+@dataclass(frozen=True)
+class Reuse(Sequence[DocumentPair]):
+    """The pairs of documents that share text, those with the largest coverage first.
+
+    Attributes:
+        pairs: All pairs that were aligned.
+        documents: Number of documents that were looked at.
+        threshold: Least similarity of matching sentences.
+        model: Name of the model that compared sentences.
+        notes: What else a reader must know.
+    """
+
+    pairs: tuple[DocumentPair, ...]
+    documents: int
+    threshold: float
+    model: str
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.pairs)
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return a pair, or some."""
+        return self.pairs[place]
+
+    def as_dict(self, top: int | None = None) -> dict[str, Any]:
+        """Return plain values, for JSON; of the first `top` pairs only, if given."""
+        return {
+            "documents": self.documents,
+            "threshold": self.threshold,
+            "model": self.model,
+            "notes": list(self.notes),
+            "count": len(self.pairs),
+            "pairs": [pair.as_dict() for pair in self.pairs[:top]],
+        }
+
+    def text(self, top: int = 20) -> str:
+        """Return the first `top` pairs as text, at most 80 columns wide."""
+        return "\n".join(self._lines(top))
+
+    def __str__(self) -> str:
+        """Return `text()`."""
+        return self.text()
+
+    def _lines(self, top: int) -> Iterator[str]:
+        yield f"{len(self.pairs):,} pairs of {self.documents:,} documents share text"
+        yield f"matching sentences: similarity of at least {self.threshold:.2f}"
+        yield from (fill(line, WIDTH) for line in self.notes)
+        if self.pairs:
+            yield "\n both  A in B  B in A  score  documents"
+        for pair in self.pairs[:top]:
+            shares = f"{pair.coverage:5.0%}  {pair.coverage_a:6.0%}  {pair.coverage_b:6.0%}"
+            left = f"{shares}  {pair.score:5.2f}  "
+            yield left + shorten(pair.a, WIDTH - len(left), placeholder=" …")
+            yield " " * len(left) + shorten(pair.b, WIDTH - len(left), placeholder=" …")
+
+
+def compare_documents(
+    run: str | Path | Run,
+    a: Given,
+    b: Given,
+    *,
+    scorer: PairScorer | None = None,
+    threshold: float | None = None,
+    monotone: bool = False,
+) -> Comparison:
+    """Align the sentences of two documents, and say how much of each is in the other.
+
+    Args:
+        run: Its encoder compares sentences, and its sentences say what scores chance gives.
+        a, b: The documents: ids of the run, files with one document each, documents, or sentences.
+        scorer: Compares sentences in place of the encoder.
+        threshold: Least similarity of matching sentences, in (0, 1). By default one that a
+            thousandth of the pairs of sentences of one document reach.
+        monotone: Requires that matching sentences have the same order in both documents.
+
+    Raises:
+        InputError: A document cannot be read, or the threshold is out of range.
+        MissingStageError: The run has no index.
+    """
+    run = Run.open(run)
+    check_threshold(threshold)
+    index = Index.open(run)
+    (a_name, one), (b_name, two) = (_side(given, run, index, scorer is None) for given in (a, b))
+    notes: tuple[str, ...] = ()
+    if threshold is None:
+        threshold, notes = _threshold(run, index, scorer)
+    windows = cosines(one, two) if scorer is None else _scored(one, two, scorer)
+    aligned = align(one, two, windows, threshold, monotone)
+    matches = []
+    for match in aligned.matches:
+        texts = [
+            " ".join(side.sentences[slice(*places)])
+            for side, places in ((one, match.a), (two, match.b))
+        ]
+        numbers = [tuple(range(first + 1, end + 1)) for first, end in (match.a, match.b)]
+        matches.append(
+            SentenceMatch(
+                numbers[0], numbers[1], texts[0], texts[1], match.score,
+                kind_of(texts[0], texts[1]), differences(texts[0], texts[1]),
+            )
+        )  # fmt: skip
+    runs = [
+        CopiedRun(" ".join(one.words[i : i + n]), int(one.owners[i]) + 1, int(two.owners[j]) + 1)
+        for i, j, n in copied_runs(one, two)
+    ]
+    return Comparison(
+        a=a_name,
+        b=b_name,
+        score=aligned.score,
+        coverage_a=aligned.coverage[0],
+        coverage_b=aligned.coverage[1],
+        copied_a=aligned.copied[0],
+        copied_b=aligned.copied[1],
+        sentences_a=len(one.sentences),
+        sentences_b=len(two.sentences),
+        matches=tuple(matches),
+        copied=tuple(runs),
+        threshold=threshold,
+        model="encoder" if scorer is None else scorer.name,
+        notes=notes,
+    )
+
+
+def find_reuse(
+    run: str | Path | Run,
+    *,
+    threshold: float | None = None,
+    monotone: bool = False,
+    candidates: int = CANDIDATES,
+    where: str | None = None,
+) -> Reuse:
+    """Return the pairs of documents of a run that share text, or retell one another.
+
+    Similar sentences bring documents together. These are aligned as `compare_documents` does, and
+    ordered by the share of both that is in the other.
+
+    Args:
+        run: All its documents are compared, unless `where` selects some.
+        threshold: Least similarity of matching sentences, as in `compare_documents`.
+        monotone: Requires that matching sentences have the same order in both documents.
+        candidates: Documents that each is aligned with, at most. Others may choose it, too.
+        where: Filter of documents (`Corpus.documents_where`).
+
+    Raises:
+        InputError: The threshold is out of range, or no document matches the filter.
+        MissingStageError: The run has no index.
+    """
+    run = Run.open(run)
+    check_threshold(threshold)
+    index = Index.open(run)
+    corpus = index.corpus
+    documents = selected(corpus, where)
+    notes: tuple[str, ...] = ()
+    if threshold is None:
+        threshold, notes = _threshold(run, index, None)
+    firsts = corpus.document_bounds[documents]
+    sentences = ranges(firsts, corpus.document_bounds[documents + 1] - firsts)
+    similar = similar_pairs(SomeVectors(index, sentences), threshold, run.settings.seed)
+    chosen = _candidates(corpus, similar.renumbered(sentences), candidates)
+    sides = lru_cache(_REMEMBERED)(lambda number: _side_of(index, number))
+    ids, titles = corpus.document_ids(), corpus.document_titles()
+    pairs = []
+    for i, j in progress(chosen.tolist(), "Aligning documents"):
+        one, two = sides(i), sides(j)
+        aligned = align(one, two, cosines(one, two), threshold, monotone)
+        words = [one.masses.sum(), two.masses.sum()]
+        pairs.append(
+            DocumentPair(
+                a=ids[i],
+                b=ids[j],
+                a_title=titles[i],
+                b_title=titles[j],
+                coverage=float(np.average(aligned.coverage, weights=words)),
+                coverage_a=aligned.coverage[0],
+                coverage_b=aligned.coverage[1],
+                copied_a=aligned.copied[0],
+                copied_b=aligned.copied[1],
+                score=aligned.score,
+                numbers=(i, j),
+            )
+        )
+    pairs.sort(key=lambda pair: (-pair.coverage, -pair.score, pair.numbers))
+    return Reuse(tuple(pairs), len(documents), threshold, "encoder", notes)
+
+
+class SomeVectors:
+    """The vectors of some sentences of an index, which stay on disk; `len` and `[rows]`."""
+
+    def __init__(self, index: Index, sentences: Ints) -> None:
+        self._index, self._sentences = index, sentences
+
+    def __len__(self) -> int:
+        """Return the number of sentences."""
+        return len(self._sentences)
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return the vectors of some of these sentences."""
+        return self._index.vectors(self._sentences[rows])
+
+
+def selected(corpus: Corpus, where: str | None) -> Ints:
+    """Return the ascending numbers of the documents that a filter selects.
+
+    Raises:
+        InputError: The filter is invalid or matches no document.
+    """
+    if where is None:
+        return np.arange(corpus.n_documents)
+    documents = np.sort(corpus.documents_where(where))
+    if not len(documents):
+        raise InputError(f"no document matches the filter {where!r}")
+    return documents
+
+
+def check_threshold(threshold: float | None) -> None:
+    """Raise `InputError` unless a least similarity is in (0, 1)."""
+    if threshold is not None and not 0 < threshold < 1:
+        raise InputError(f"threshold: got {threshold:g}; expected a number between 0 and 1")
+
+
+def _threshold(run: Run, index: Index, scorer: PairScorer | None) -> tuple[float, tuple[str, ...]]:
+    """Return the least similarity of matching sentences, and a note where it is a default."""
+    threshold = None
+    if scorer is None:
+        calibration = Calibration.current(run)
+        threshold = calibration.threshold_within(RATE) if calibration else None
+    else:
+        seed = derive_seed(run.settings.seed, "compare-documents")
+        kind, bounds = PairKind.SAME_DOCUMENT, index.corpus.document_bounds
+        texts = [index.corpus.texts(side) for side in draw_pairs(bounds, kind, _CHANCE_PAIRS, seed)]
+        pairs = [
+            (one, two)
+            for one, two in zip(*texts, strict=True)
+            if normal_form(one) != normal_form(two)
+        ]
+        if pairs:
+            calibration = Calibration({kind: Levels.of(scorer.similarities(pairs))})
+            threshold = calibration.threshold_within(RATE)
+    if threshold is not None and threshold > 0:
+        return threshold, ()
+    note = (
+        f"The corpus cannot say which scores chance gives (too few pairs of sentences of one "
+        f"document, or documents that repeat themselves), so the threshold is {DEFAULT}."
+    )
+    return DEFAULT, (note,)
+
+
+def _scored(a: Side, b: Side, scorer: PairScorer) -> Windows:
+    """Return the scores of all runs of sentences of two documents; a run is one text."""
+    windows = {}
+    for m, n in SHAPES:
+        ones, twos = a.joined(m), b.joined(n)
+        scores = scorer.similarities([(one, two) for one in ones for two in twos])
+        windows[m, n] = np.asarray(scores, np.float64).reshape(len(ones), len(twos))
+    return windows
+
+
+def _side_of(index: Index, document: int) -> Side:
+    numbers = np.arange(*index.corpus.document_bounds[document : document + 2].tolist())
+    return Side(index.corpus.texts(numbers), index.vectors(numbers))
+
+
+def _side(given: Given, run: Run, index: Index, encoded: bool) -> tuple[str, Side]:
+    """Return the name of a document and its sentences, with vectors where they are needed."""
+    if isinstance(given, str | Path):
+        ids = index.corpus.document_ids()
+        if isinstance(given, str) and given in ids:
+            return given, _side_of(index, ids.index(given))
+        if not Path(given).is_file():
+            some = f", such as {ids[0]!r}" if len(ids) else ""
+            raise InputError(f"{given}: neither a document of the run{some}, nor a file")
+        given = _read(Path(given), run)
+    if isinstance(given, Document):
+        name = given.id
+        sentences = [sentence for some in split_paragraphs(given.text) for sentence in some]
+    else:
+        name, sentences = "sentences", list(given)
+    return name, Side(sentences, index.encoder.encode(sentences) if encoded else None)
+
+
+def _read(path: Path, run: Run) -> Document:
+    documents = [
+        item
+        for item in read_documents([str(path)], run.settings.corpus)
+        if isinstance(item, Document)
+    ]
+    if len(documents) != 1:
+        raise InputError(
+            f"{path}: has {len(documents)} documents; expected one. Build a run of a file of many, "
+            "and name two of its documents by their ids"
+        )
+    return documents[0]
+
+
+def _candidates(corpus: Corpus, similar: Pairs, most: int) -> Ints:
+    """Return pairs of documents, (n, 2), whose sentences have most in common."""
+    ends = [corpus.document_of(side) for side in (similar.left, similar.right)]
+    across = ends[0] != ends[1]
+    one, two = (end[across] for end in ends)
+    counts = corpus.word_counts
+    mass = np.minimum(counts[similar.left], counts[similar.right]) * similar.scores
+    n = corpus.n_documents
+    keys, inverse = np.unique(np.minimum(one, two) * n + np.maximum(one, two), return_inverse=True)
+    # Rounded, because the last bits differ by processor.
+    common: Floats = np.bincount(inverse, mass[across], len(keys)).astype(np.float64).round(3)
+    firsts, seconds = np.divmod(keys, max(n, 1))
+    kept = np.zeros(len(keys), bool)
+    owners, places = np.concatenate([firsts, seconds]), np.tile(np.arange(len(keys)), 2)
+    best = np.lexsort((places, -common[places], owners))
+    rank = np.arange(len(best)) - np.searchsorted(owners[best], owners[best])
+    kept[places[best][rank < most]] = True
+    return np.column_stack([firsts[kept], seconds[kept]])
+
+
+def _places(numbers: Sequence[int]) -> str:
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers in words.
+
+    Example:
+        >>> _ranges([1, 3, 4, 5])
+        '1, 3-5'
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(map(_places, runs))

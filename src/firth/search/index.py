@@ -1,0 +1,485 @@
+"""The index of a run: unit vectors of all sentences, and BM25 of sentences and documents.
+
+Each row of the index belongs to a document's key in the store and a place in that document. What
+the store no longer has is masked by its key, so that removing documents builds nothing. Documents
+that came later have rows in a second, small stage.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, pairwise
+from os import cpu_count
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.corpus.corpus import Corpus
+from firth.encoders.encoder import Encoder
+from firth.encoders.folder import PretrainedFiles
+from firth.encoders.pretrained import open_encoder
+from firth.run.console import Progress, progress
+from firth.run.errors import DamagedError, InputError
+from firth.run.executor import Executor, Local
+from firth.run.files import (
+    create_mapped,
+    fingerprint_value,
+    open_mapped,
+    read_arrays,
+    read_json,
+    write_arrays,
+    write_json,
+)
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import SCRATCH, Manifest, Outcome, Stage
+from firth.search.bm25 import Bm25, Postings, write_postings
+from firth.search.codes import Codes, Rotation, candidates
+from firth.text.arrays import Ints, Singles, ranges
+from firth.text.words import stemmer_of
+
+INDEX = Stage("index", 1)
+ADDED = Stage("index-added", 1)
+"""Rows of the documents that came after the index was built."""
+ENCODER = Stage("encoder", 1)
+EXACT = 40_000
+"""Rows up to which every vector is compared. Beyond, comparing codes first is faster."""
+COMPARED = 1_000
+"""Vectors whose codes are nearest to a query's, which are compared exactly then."""
+SHARD = 16_384
+"""Sentences that are encoded together; an interrupted call continues with the next shard."""
+_INFO, _DOCUMENTS, _ROTATION = "index.json", "documents.npy", "rotation.safetensors"
+_VECTORS, _CODES, _DONE = "vectors.npy", "codes.npy", "rows.json"
+_SAMPLE = 50_000
+_QUERIES = 1_024
+_MOST_ROWS = 1 << 32
+Halves = npt.NDArray[np.float16]
+
+
+# --- Building ----------------------------------------------------------------------------------
+
+
+def build_index(run: Run, executor: Executor | None = None) -> Outcome:
+    """Index all documents of a run, those held out from learning included.
+
+    An interrupted call continues with the shard it was at.
+
+    Args:
+        run: A run with a corpus, and with an encoder unless `search.encoder` names one.
+        executor: Encodes the sentences; by default this process.
+
+    Raises:
+        MissingStageError: The run has no encoder.
+        InputError: The named encoder cannot be opened, or there are too many sentences.
+    """
+    corpus = Corpus.open(run, "all")
+    if len(corpus) + corpus.n_documents >= _MOST_ROWS:
+        raise InputError(
+            f"{run.path}: has {len(corpus):,} sentences; an index holds {_MOST_ROWS:,} at most. "
+            "Build several runs, each of a part of the documents"
+        )
+    inputs = {"corpus": corpus.digest, **_named_encoder(run)}
+    encoder = run.settings.search.encoder or str(run.path / ENCODER.name)
+    stemmer = stemmer_of(run.settings.corpus.language)
+    seed = derive_seed(run.settings.seed, "index", "codes")
+
+    def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
+        writer = _Writer(workspace, corpus, np.arange(corpus.n_documents), stemmer)
+        writer.write_vectors(_Encoding(encoder), executor or Local())
+        vectors = open_mapped(workspace / _VECTORS)
+        chosen = np.linspace(0, len(vectors) - 1, min(_SAMPLE, len(vectors))).astype(np.int64)
+        rotation = Rotation.fit(vectors[chosen].astype(np.float32), seed)
+        write_arrays(workspace / _ROTATION, {"mean": rotation.mean, "matrix": rotation.matrix})
+        writer.write_rest(rotation)
+        info = {"encoder": run.settings.search.encoder, "stemmer": stemmer}
+        write_json(workspace / _INFO, info)
+        return {"documents": corpus.n_documents, "sentences": len(corpus)}
+
+    settings = ["seed", "search.encoder", "corpus.language"]
+    return run.build(INDEX, fill, reads=_reads(run), settings=settings, inputs=inputs)
+
+
+def build_added(run: Run, executor: Executor | None = None) -> Outcome | None:
+    """Index the documents of the store that the index lacks; return None where it lacks none.
+
+    Vectors that an earlier call computed for some of them are kept.
+
+    Raises:
+        MissingStageError: The run has no index.
+        DamagedError: The index has vectors of another encoder than the run's.
+    """
+    check_index(run)
+    corpus, base = Corpus.open(run, "all"), run.folder(INDEX)
+    known = open_mapped(base / _DOCUMENTS)[:, 0]
+    documents = np.flatnonzero(~np.isin(corpus.keys, known))
+    if not len(documents):
+        return None
+    earlier = _earlier(run)
+    info = read_json(base / _INFO)
+
+    def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        writer = _Writer(workspace, corpus, documents, info["stemmer"])
+        encoder = info["encoder"] or str(handed.path / ENCODER.name)
+        writer.write_vectors(_Encoding(encoder), executor or Local(), earlier)
+        writer.write_rest(_rotation(base))
+        return {"documents": len(documents), "sentences": int(writer.sizes.sum())}
+
+    inputs = {"documents": fingerprint_value(corpus.keys[documents].tolist())}
+    return run.build(ADDED, fill, reads=[INDEX, *_reads(run)], inputs=inputs)
+
+
+def check_index(run: Run) -> None:
+    """Check that the index of a run has the vectors of the encoder that the run would use.
+
+    Raises:
+        MissingStageError: The run has no index, or no encoder.
+        DamagedError: The encoder has changed.
+    """
+    known = run.manifest(INDEX).inputs
+    now = {**run.inputs(*_reads(run)), **_named_encoder(run)}
+    if any(known.get(name) != digest for name, digest in now.items()):
+        raise DamagedError(
+            f"{run.path / INDEX.name}: has vectors of another encoder than the run's. Build it "
+            f"again: {INDEX.command} --run {run.path}"
+        )
+
+
+def _reads(run: Run) -> list[Stage]:
+    return [] if run.settings.search.encoder else [ENCODER]
+
+
+def _named_encoder(run: Run) -> dict[str, str]:
+    """Return the fingerprint of the encoder that the settings name, if they name one."""
+    name = run.settings.search.encoder
+    return {"search.encoder": PretrainedFiles.find(name).fingerprint} if name else {}
+
+
+def _earlier(run: Run) -> "tuple[Ints, Halves] | None":
+    """Return documents and vectors of the added segment, if they are whole and of this index."""
+    manifest = Manifest.read(run.path / ADDED.name) if run.has(ADDED) else None
+    folder = run.path / ADDED.name
+    if manifest is None or manifest.inputs.get(INDEX.name) != run.manifest(INDEX).digest:
+        return None
+    if manifest.damage(folder, bytes_too=True):
+        return None
+    return np.load(folder / _DOCUMENTS), open_mapped(folder / _VECTORS)
+
+
+def _rotation(folder: Path) -> Rotation:
+    arrays, _ = read_arrays(folder / _ROTATION)
+    return Rotation(arrays["mean"], arrays["matrix"])
+
+
+@dataclass(frozen=True)
+class _Encoding:
+    """Work for an executor: texts in, vectors of two bytes a number out."""
+
+    encoder: str
+
+    def open(self) -> Callable[[Sequence[str]], Halves]:
+        encoder = open_encoder(self.encoder)
+        return lambda texts: encoder.encode(texts).astype(np.float16)
+
+
+class _Writer:
+    """Writes the rows of some documents: vectors, codes, postings.
+
+    Args:
+        folder: Where the files go.
+        corpus: The sentences.
+        documents: Numbers of the documents, ascending.
+        stemmer: Name of the stemmer.
+    """
+
+    def __init__(self, folder: Path, corpus: Corpus, documents: Ints, stemmer: str) -> None:
+        self._folder, self._corpus, self._documents = folder, corpus, documents
+        self._scratch = folder / SCRATCH
+        self._scratch.mkdir(exist_ok=True)
+        firsts = corpus.document_bounds[documents]
+        self.sizes: Ints = corpus.document_bounds[documents + 1] - firsts
+        self._sentences = ranges(firsts, self.sizes)
+        self._keys, self._stemmer = corpus.keys[documents], stemmer
+
+    def write_vectors(
+        self, work: _Encoding, executor: Executor, earlier: tuple[Ints, Halves] | None = None
+    ) -> None:
+        """Encode the sentences, shard by shard; continue what an interrupted call has begun.
+
+        Args:
+            work: Encodes.
+            executor: Does the work.
+            earlier: Documents (key, size) and vectors that need not be computed.
+        """
+        path, done = self._folder / _VECTORS, self._scratch / _DONE
+        count = len(self._sentences)
+        if not count:
+            np.save(path, np.empty((0, open_encoder(work.encoder).dimensions), np.float16))
+            return
+        vectors = np.load(path, mmap_mode="r+") if done.is_file() and path.is_file() else None
+        first = 0 if vectors is None else int(read_json(done))
+        known = earlier[1] if earlier else np.empty((0, 0), np.float16)
+        source = self._sources(earlier[0]) if earlier else np.full(count, -1)
+        shards = [np.arange(at, min(at + SHARD, count)) for at in range(first, count, SHARD)]
+        texts = (self._corpus.texts(self._sentences[rows[source[rows] < 0]]) for rows in shards)
+        bar: Progress[None] = progress(count, "Index: vectors")
+        with bar:
+            bar.advance(first)
+            for rows, encoded in zip(shards, executor.map(work, texts), strict=True):
+                if vectors is None:
+                    done.unlink(missing_ok=True)
+                    vectors = create_mapped(path, np.float16, (count, encoded.shape[1]))
+                is_new = source[rows] < 0
+                vectors[rows[is_new]] = encoded
+                vectors[rows[~is_new]] = known[source[rows[~is_new]]]
+                cast(np.memmap, vectors).flush()
+                write_json(done, int(rows[-1]) + 1)
+                bar.advance(len(rows))
+
+    def _sources(self, documents: Ints) -> Ints:
+        """Return the row that each sentence has among those of known documents; -1 for none."""
+        firsts = np.cumsum(documents[:, 1]) - documents[:, 1]
+        known = dict(zip(documents[:, 0].tolist(), firsts.tolist(), strict=True))
+        first = np.array([known.get(key, -1) for key in self._keys.tolist()], np.int64)
+        source = ranges(np.maximum(first, 0), self.sizes)
+        return np.where(np.repeat(first, self.sizes) < 0, -1, source)
+
+    def write_rest(self, rotation: Rotation) -> None:
+        """Write the codes of the vectors, the postings, and what the rows belong to."""
+        vectors = open_mapped(self._folder / _VECTORS)
+        words = -(-vectors.shape[1] // 64)
+        codes = create_mapped(self._folder / _CODES, np.uint64, (words, len(vectors)))
+        for at in range(0, len(vectors), SHARD):
+            codes[:, at : at + SHARD] = rotation.codes(vectors[at : at + SHARD]).T
+        if isinstance(codes, np.memmap):
+            codes.flush()
+        bar: Progress[None] = progress(len(vectors), "Index: words")
+        with bar:
+            texts = chain(self._texts(bar), self._titles())
+            write_postings(self._folder, self._scratch, texts, self._stemmer)
+        np.save(self._folder / _DOCUMENTS, np.stack([self._keys, self.sizes], axis=1))
+
+    def _texts(self, bar: Progress[Any]) -> Iterator[str]:
+        for at in range(0, len(self._sentences), SHARD):
+            yield from self._corpus.texts(self._sentences[at : at + SHARD])
+            bar.advance(min(SHARD, len(self._sentences) - at))
+
+    def _titles(self) -> Iterator[str]:
+        titles = self._corpus.document_titles()
+        return (titles[document] for document in self._documents.tolist())
+
+
+# --- Reading -----------------------------------------------------------------------------------
+
+
+class _Part:
+    """The rows of one stage, and what they belong to now.
+
+    Attributes:
+        vectors: float16, (n, d).
+        codes: uint64, by column.
+        postings: Of n sentences, then of the titles of their documents.
+        sentences: int64: sentence of each row of `postings`; -1 for titles and what is removed.
+        documents: int64: document of each row of `postings`; -1 for what is removed.
+        count: Number of documents that are not removed.
+    """
+
+    def __init__(self, folder: Path, corpus: Corpus) -> None:
+        self.vectors: Halves = open_mapped(folder / _VECTORS)
+        self.codes: Codes = open_mapped(folder / _CODES)
+        self.postings = Postings.open(folder)
+        keys, sizes = open_mapped(folder / _DOCUMENTS).T
+        documents = _numbers(corpus.keys, keys)
+        owners = np.repeat(documents, sizes)
+        sentences = ranges(corpus.document_bounds[documents], sizes)
+        titles = np.full(len(documents), -1)
+        self.sentences: Ints = np.append(np.where(owners < 0, -1, sentences), titles)
+        self.documents: Ints = np.append(owners, documents)
+        self.count = int((documents >= 0).sum())
+
+
+class Index:
+    """Unit vectors and BM25 of all sentences of a run, by their numbers in `corpus`.
+
+    Use `Index.open`. Arrays are memory-mapped.
+
+    Attributes:
+        corpus: All documents of the run.
+        bm25: Scores sentences and documents by words.
+        unindexed: Number of documents that the store has and the index lacks.
+        dimensions: Length of a vector.
+    """
+
+    def __init__(self, corpus: Corpus, folders: Sequence[Path], encoder: str, stemmer: str) -> None:
+        self.corpus, self._encoder = corpus, encoder
+        self._rotation = _rotation(folders[0])
+        self._parts = parts = [_Part(folder, corpus) for folder in folders]
+        self.dimensions = int(parts[0].vectors.shape[1])
+        self.unindexed = corpus.n_documents - sum(part.count for part in parts)
+        self._starts = np.cumsum([0, *(len(part.vectors) for part in parts)]).tolist()
+        self._sentence_of = np.concatenate([p.sentences[: len(p.vectors)] for p in parts])
+        self._alive = np.flatnonzero(self._sentence_of >= 0)
+        self._row_of = np.full(len(corpus), -1)
+        self._row_of[self._sentence_of[self._alive]] = self._alive
+        self.bm25 = Bm25(
+            [part.postings for part in parts],
+            [part.sentences for part in parts],
+            [part.documents for part in parts],
+            (len(corpus), corpus.n_documents),
+            stemmer,
+        )
+
+    @classmethod
+    def open(cls, run: str | Path | Run) -> "Index":
+        """Open the index of a run.
+
+        Raises:
+            MissingStageError: The run has no index, or no encoder.
+            DamagedError: The run's encoder is no longer that of the index.
+        """
+        run = Run.open(run)
+        check_index(run)
+        folders = [run.folder(INDEX)]
+        info = read_json(folders[0] / _INFO)
+        if run.has(ADDED) and run.manifest(ADDED).inputs[INDEX.name] == run.manifest(INDEX).digest:
+            folders.append(run.folder(ADDED))
+        encoder = info["encoder"] or str(run.folder(ENCODER))
+        return cls(Corpus.open(run, "all"), folders, encoder, info["stemmer"])
+
+    def __repr__(self) -> str:
+        """Return the number of vectors and their length."""
+        return f"Index({len(self):,} vectors of {self.dimensions} dimensions)"
+
+    def __len__(self) -> int:
+        """Return the number of sentences of the corpus."""
+        return len(self.corpus)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder of the vectors; opened when it is first used."""
+        return open_encoder(self._encoder)
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(cpu_count())
+
+    @cached_property
+    def _all(self) -> Singles | None:
+        """All vectors in memory where they are few: converting them takes longer than comparing."""
+        if self._starts[-1] > EXACT:
+            return None
+        return np.concatenate([part.vectors for part in self._parts]).astype(np.float32)
+
+    def vectors(self, sentences: npt.ArrayLike) -> Singles:
+        """Return unit vectors of sentences, float32, (n, d); zero for one that is not indexed."""
+        rows = self._row_of[np.asarray(sentences, np.int64)]
+        stored = np.zeros((len(rows), self.dimensions), np.float32)
+        there = np.flatnonzero(rows >= 0)
+        stored[there] = self._stored(rows[there])
+        return stored
+
+    def cosines(self, vector: npt.ArrayLike, sentences: npt.ArrayLike) -> Singles:
+        """Return the cosines of one unit vector with those of sentences, (n,), in [-1, 1]."""
+        # Not a product of matrices, which leaves waiting threads behind (`Rotation.code`).
+        scores: Singles = np.einsum(
+            "nd,d->n", self.vectors(sentences), np.asarray(vector, np.float32)
+        )
+        return np.clip(scores, -1.0, 1.0)
+
+    def nearest(
+        self,
+        vectors: npt.ArrayLike,
+        k: int,
+        *,
+        within: Ints | None = None,
+        exact: bool | None = None,
+    ) -> tuple[Ints, Singles]:
+        """Return the sentences nearest to each of q queries, (q, k), and their cosines, (q, k).
+
+        The nearest comes first. There are fewer than k where there are fewer sentences.
+
+        Args:
+            vectors: Unit vectors, (q, d).
+            k: At least 1.
+            within: Ascending numbers of the only sentences to compare.
+            exact: Compares every vector. By default it does up to `EXACT` vectors, and beyond
+                compares those exactly whose codes are nearest.
+        """
+        wanted = np.array(vectors, np.float32, ndmin=2)
+        rows = self._rows(within)
+        k = min(k, len(rows))
+        exact = len(rows) <= EXACT if exact is None else exact
+        if exact:
+            blocks = range(0, max(1, len(wanted)), _QUERIES)
+            pieces = [self._compare(wanted[at : at + _QUERIES], rows, k) for at in blocks]
+        else:
+            pieces = [self._select(vector, rows, k) for vector in wanted]
+        numbers = np.concatenate([piece[0] for piece in pieces]).reshape(len(wanted), k)
+        scores = np.concatenate([piece[1] for piece in pieces]).reshape(len(wanted), k)
+        return numbers, scores
+
+    def _rows(self, within: Ints | None) -> Ints:
+        """Return the ascending rows of some sentences, or of all that the store has."""
+        if within is None:
+            return self._alive
+        rows = self._row_of[within]
+        return np.sort(rows[rows >= 0])
+
+    def _stored(self, rows: Ints) -> npt.NDArray[Any]:
+        """Return the vectors of rows, (n, d)."""
+        if self._all is not None:
+            return self._all[rows]
+        stored = np.empty((len(rows), self.dimensions), np.float16)
+        part_of = np.searchsorted(self._starts, rows, side="right") - 1
+        for number, part in enumerate(self._parts):
+            at = np.flatnonzero(part_of == number)
+            stored[at] = part.vectors[rows[at] - self._starts[number]]
+        return stored
+
+    def _compare(self, wanted: Singles, rows: Ints, k: int) -> tuple[Ints, Singles]:
+        """Compare block by block; of equal scores the sentence with the lower number is first."""
+        numbers = np.empty((len(wanted), 0), np.int64)
+        scores = np.empty((len(wanted), 0), np.float32)
+        for at in range(0, len(rows), SHARD):
+            block = rows[at : at + SHARD]
+            cosines = wanted @ self._stored(block).astype(np.float32, copy=False).T
+            here = np.broadcast_to(self._sentence_of[block], cosines.shape)
+            numbers = np.hstack([numbers, here])
+            scores = np.hstack([scores, np.clip(cosines, -1.0, 1.0)])
+            if scores.shape[1] > k:
+                best = np.argpartition(-scores, k - 1, axis=1)[:, :k]
+                numbers = np.take_along_axis(numbers, best, 1)
+                scores = np.take_along_axis(scores, best, 1)
+        order = np.lexsort((numbers, -scores))
+        return np.take_along_axis(numbers, order, 1), np.take_along_axis(scores, order, 1)
+
+    def _select(self, vector: Singles, rows: Ints, k: int) -> tuple[Ints, Singles]:
+        """Compare the vectors whose codes are nearest to that of one query."""
+        code = self._rotation.code(vector)
+        most = max(COMPARED, 10 * k)
+        selected = []
+        for part, (start, end) in zip(self._parts, pairwise(self._starts), strict=True):
+            chosen = rows[slice(*np.searchsorted(rows, [start, end]).tolist())]
+            masked = end - start - len(chosen)
+            if masked <= most:  # Looking at a few too many is faster than copying all others.
+                near = candidates(part.codes, code, most + masked, self._threads) + start
+                selected.append(np.intersect1d(near, chosen) if masked else near)
+            else:
+                near = candidates(part.codes[:, chosen - start], code, most, self._threads)
+                selected.append(chosen[near])
+        best = np.concatenate(selected)
+        scores = np.einsum("nd,d->n", self._stored(best).astype(np.float32), vector)
+        numbers = self._sentence_of[best]
+        order = np.lexsort((numbers, -scores))[:k]
+        return numbers[order], np.clip(scores[order], -1.0, 1.0)
+
+
+def _numbers(keys: Ints, wanted: Ints) -> Ints:
+    """Return the place of each wanted key among `keys`, or -1."""
+    order = np.argsort(keys)
+    at = np.minimum(np.searchsorted(keys, wanted, sorter=order), max(len(keys) - 1, 0))
+    if not len(keys):
+        return np.full(len(wanted), -1)
+    return np.where(keys[order[at]] == wanted, order[at], -1)

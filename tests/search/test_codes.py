@@ -1,0 +1,57 @@
+"""`firth.search.codes`: codes select what an exact comparison would find."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from firth.search import codes as module
+from firth.search.codes import Rotation, candidates
+
+
+def vectors(n: int, d: int, seed: int) -> np.ndarray:
+    """Draw unit vectors around a few centers."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((20, d))[rng.integers(20, size=n)] + rng.standard_normal((n, d))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.mark.parametrize("d", [3, 64, 200])
+def test_a_code_is_that_of_many(d: int) -> None:
+    """One vector at a time or all at once give the same codes, of d bits."""
+    rows = vectors(50, d, 1)
+    rotation = Rotation.fit(rows, seed=13)
+    np.testing.assert_allclose(rotation.matrix @ rotation.matrix.T, np.eye(d), atol=1e-5)
+    codes = rotation.codes(rows)
+    assert codes.shape == (50, -(-d // 64))
+    assert all((rotation.code(row) == code).all() for row, code in zip(rows, codes, strict=True))
+    assert np.bitwise_count(codes).sum(axis=1).max() <= d
+    again = Rotation.fit(rows, seed=13)
+    assert again.matrix.tobytes() == rotation.matrix.tobytes()
+
+
+@pytest.mark.parametrize("share", [1 << 18, 700])
+def test_the_nearest_are_among_the_candidates(share: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the ten nearest of 3,000 vectors nearly all are among 150 candidates."""
+    monkeypatch.setattr(module, "_SHARE", share)
+    rows = vectors(3_000, 512, 2)
+    rotation = Rotation.fit(rows, seed=13)
+    codes = np.ascontiguousarray(rotation.codes(rows).T)
+    found = 0
+    with ThreadPoolExecutor(2) as threads:
+        for query in (rows[:20] + vectors(20, 512, 3)) / np.float32(np.sqrt(2)):
+            best = np.argsort(-(rows @ query))[:10]
+            chosen = candidates(codes, rotation.code(query), 150, threads)
+            assert 150 <= len(chosen) < 400
+            assert (np.diff(chosen) > 0).all()
+            found += np.isin(best, chosen).sum()
+    assert found >= 190
+
+
+def test_few_vectors_are_all_candidates() -> None:
+    """Nothing is lost where as many are wanted as there are."""
+    rows = vectors(30, 64, 4)
+    codes = np.ascontiguousarray(Rotation.fit(rows, 1).codes(rows).T)
+    with ThreadPoolExecutor(1) as threads:
+        assert candidates(codes, codes[:, 0], 30, threads).tolist() == [*range(30)]
+        assert candidates(codes[:, :0], codes[:, 0], 5, threads).tolist() == []
