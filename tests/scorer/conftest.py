@@ -14,12 +14,67 @@ from firth.text.rarity import fit_idf
 from firth.text.words import stems
 
 TOPICS = {
-    "sea": "ship harbour wave sailor storm sail captain anchor island tide".split(),
-    "farm": "farmer field wheat plough cow barn harvest tractor seed meadow".split(),
-    "court": "judge lawyer trial jury witness verdict appeal court law crime".split(),
-    "music": "singer song violin concert piano melody orchestra choir drum stage".split(),
+    "sea": [
+        "ship",
+        "harbour",
+        "wave",
+        "sailor",
+        "storm",
+        "sail",
+        "captain",
+        "anchor",
+        "island",
+        "tide",
+    ],
+    "farm": [
+        "farmer",
+        "field",
+        "wheat",
+        "plough",
+        "cow",
+        "barn",
+        "harvest",
+        "tractor",
+        "seed",
+        "meadow",
+    ],
+    "court": [
+        "judge",
+        "lawyer",
+        "trial",
+        "jury",
+        "witness",
+        "verdict",
+        "appeal",
+        "court",
+        "law",
+        "crime",
+    ],
+    "music": [
+        "singer",
+        "song",
+        "violin",
+        "concert",
+        "piano",
+        "melody",
+        "orchestra",
+        "choir",
+        "drum",
+        "stage",
+    ],
 }
-VERBS = "saw met left found watched reached followed praised feared remembered".split()
+VERBS = [
+    "saw",
+    "met",
+    "left",
+    "found",
+    "watched",
+    "reached",
+    "followed",
+    "praised",
+    "feared",
+    "remembered",
+]
 
 
 def sentences(count: int = 200, seed: int = 5) -> list[tuple[str, str]]:
