@@ -4,9 +4,9 @@ The pairs come from the corpus alone: a sentence and the next one, two spans of 
 title and a sentence of its document.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 import torch
@@ -23,19 +23,17 @@ from firth.train.loop import History, Schedule, in_parts, train
 PairKind = Literal["neighbors", "crops", "titles"]
 Texts = tuple[list[str], list[str]]
 """First and second texts of the pairs of a batch."""
-
 _OVERSAMPLE = 4
 """Pairs that are drawn for each pair of a batch, so that pairs of different documents suffice."""
-_WARMUP = 20
-_CHECKPOINT_STEPS = 25
+_WARMUP, _CHECKPOINT_STEPS = 20, 25
 _CROP_WORDS = (8, 256)
 """A paragraph with fewer words gives no crops; the words after the last one are ignored."""
 _CROP_SHARES = (0.1, 0.5)
 """Smallest and largest share of a paragraph's words that a crop has."""
-_MISSING = {
-    "neighbors": "pairs of neighboring sentences. Use running text, not single lines",
-    "crops": f"paragraphs of {_CROP_WORDS[0]} words or more. Use running text",
-    "titles": "sentences of documents with a title. Use records with a field `title`",
+_NEEDED = {
+    "neighbors": "pairs of neighboring sentences; use running text, not single lines",
+    "crops": f"paragraphs of {_CROP_WORDS[0]} words or more; use running text",
+    "titles": "sentences of documents with a title; use records with a field `title`",
 }
 
 
@@ -49,41 +47,40 @@ class TextPairs:
 
     Args:
         corpus: The corpus.
-        kind: Which texts form a pair.
-        batch: Pairs in a batch.
+        settings: Which texts form a pair, and pairs in a batch.
         seed: Decides every draw.
 
     Raises:
         InputError: The corpus has fewer than two pairs.
     """
 
-    def __init__(self, corpus: Corpus, kind: PairKind, batch: int, seed: int) -> None:
-        self._corpus, self._kind, self._seed = corpus, kind, seed
+    def __init__(self, corpus: Corpus, settings: AdaptSettings, seed: int) -> None:
+        self._corpus, self._seed = corpus, seed
+        self._kind = pair_kind(settings, corpus)
         self._bounds = np.asarray(corpus.paragraph_bounds)
-        self._titles = corpus.document_titles() if kind == "titles" else []
+        self._titles = corpus.document_titles() if self._kind == "titles" else []
         places = self._places()
         if len(places) < 2:
             raise InputError(
-                f"The corpus has {len(places)} {_MISSING[kind]}, or set adapt.steps to 0. "
-                "Tuning needs two pairs at least."
+                f"tuning needs two pairs, and the corpus has {len(places)} "
+                f"{_NEEDED[self._kind]}. Or set adapt.steps to 0"
             )
-        self._size = min(batch, len(places))
+        self._size = min(settings.batch, len(places))
         self._groups = self._grouped(places)
 
     def __call__(self, step: int) -> Texts:
         """Return the texts of a step's pairs."""
-        chosen = self.chosen(step)
+        chosen, corpus = self.chosen(step), self._corpus
         if self._kind == "neighbors":
-            return self._corpus.texts(chosen), self._corpus.texts(chosen + 1)
+            return list(corpus.texts(chosen)), list(corpus.texts(chosen + 1))
         if self._kind == "titles":
-            titles = [self._titles[d] for d in self._corpus.document_of(chosen).tolist()]
-            return titles, self._corpus.texts(chosen)
+            titles = [self._titles[d] for d in corpus.document_of(chosen).tolist()]
+            return titles, list(corpus.texts(chosen))
         rng = np.random.default_rng(derive_seed(self._seed, "crops", step))
         spans: Texts = ([], [])
         for start in chosen.tolist():
             end = int(self._bounds[np.searchsorted(self._bounds, start, side="right")])
-            text = " ".join(self._corpus.texts(np.arange(start, end)))
-            words = text.split()[: _CROP_WORDS[1]]
+            words = " ".join(corpus.texts(np.arange(start, end))).split()[: _CROP_WORDS[1]]
             for side in spans:
                 side.append(_crop(words, rng))
         return spans
@@ -101,19 +98,18 @@ class TextPairs:
 
     def _places(self) -> Ints:
         """Return the sentences that represent a pair each, in ascending order."""
-        corpus = self._corpus
+        corpus, places = self._corpus, np.asarray(self._corpus.usual_sentences())
         if self._kind == "crops":
             words = np.concatenate([[0], np.cumsum(corpus.word_counts, dtype=np.int64)])
             long = words[self._bounds[1:]] - words[self._bounds[:-1]] >= _CROP_WORDS[0]
-            firsts: Ints = self._bounds[:-1][long].astype(np.int64)
-            return firsts
-        usual = corpus.usual_sentences()
-        if self._kind == "titles":
+            places = self._bounds[:-1][long]
+        elif self._kind == "titles":
             titled = np.array([bool(title) for title in self._titles], dtype=bool)
-            return usual[titled[corpus.document_of(usual)]]
-        follows = np.diff(usual) == 1
-        same = np.diff(corpus.document_of(usual)) == 0
-        return usual[:-1][follows & same]
+            places = places[titled[corpus.document_of(places)]]
+        else:
+            homes = corpus.document_of(places)
+            places = places[:-1][(np.diff(places) == 1) & (np.diff(homes) == 0)]
+        return places.astype(np.int64)
 
     def _grouped(self, places: Ints) -> list[Ints]:
         """Return the pairs of each source file; small files are merged."""
@@ -127,11 +123,12 @@ class TextPairs:
         return [*large, *([pooled] if len(pooled) else [])]
 
 
-class Tunable(Protocol):
-    """An encoder through which gradients flow."""
-
-    def vectors(self, texts: Sequence[str], max_tokens: int) -> Tensor:
-        """Return unit vectors, (n, d), of texts cut at `max_tokens` tokens."""
+def _crop(words: Sequence[str], rng: np.random.Generator) -> str:
+    """Return a random run of a tenth to a half of the words, at least four of them."""
+    low, high = (max(4, round(share * len(words))) for share in _CROP_SHARES)
+    size = min(int(rng.integers(low, high + 1)), len(words))
+    start = int(rng.integers(len(words) - size + 1))
+    return " ".join(words[start : start + size])
 
 
 def pair_kind(settings: AdaptSettings, corpus: Corpus) -> PairKind:
@@ -142,54 +139,42 @@ def pair_kind(settings: AdaptSettings, corpus: Corpus) -> PairKind:
 
 
 def trained_types(kind: PairKind, steps: int) -> set[str]:
-    """Return the types of label-free questions that tuning optimises, and so cannot justify it.
+    """Return the types of label-free questions that tuning optimizes, and so cannot justify it.
 
     `next-sentence` is always among them: tuning raises it while agreement with human ratings falls.
     """
     return {"next-sentence", "same-paragraph"} if steps and kind == "crops" else {"next-sentence"}
 
 
-def contrast(firsts: Tensor, seconds: Tensor, temperature: float) -> Tensor:
-    """Return the mean cross-entropy of finding each first text's second among all; (n, d) units."""
-    logits = firsts @ seconds.T / temperature
-    return functional.cross_entropy(logits, torch.arange(len(firsts)))
-
-
 def tune(
-    encoder: Tunable,
+    vectors: Callable[[Sequence[str], int], Tensor],
     trained: nn.Module,
     batches: TextPairs,
     settings: AdaptSettings,
     rate: float,
     seed: int,
     scratch: Path,
-    title: str,
 ) -> History:
-    """Tune a part of an encoder in place, and freeze it again.
+    """Tune a part of a frozen encoder in place, and freeze it again.
 
     Args:
-        encoder: All of it is frozen.
+        vectors: Returns unit vectors with gradients, (n, d), of texts cut at so many tokens.
         trained: The part that learns.
         batches: Pairs to learn from.
         settings: Steps, temperature, tokens of a text, micro-batches.
         rate: Peak of Adam's rate.
         seed: Seeds dropout.
         scratch: Folder of the checkpoint.
-        title: Shown with the progress bar.
     """
     trained.requires_grad_(True)
 
     def loss(batch: Texts) -> Tensor:
-        firsts, seconds = batch
-        texts = [*firsts, *seconds]
-        found = in_parts(
-            lambda rows: encoder.vectors(texts[rows], settings.max_tokens),
-            len(texts),
-            settings.micro_batches,
-        )
-        one, two = found[: len(firsts)], found[len(firsts) :]
-        there = contrast(one, two, settings.temperature)
-        return (there + contrast(two, one, settings.temperature)) / 2
+        texts = [*batch[0], *batch[1]]
+        parts = settings.micro_batches
+        found = in_parts(lambda rows: vectors(texts[rows], settings.max_tokens), len(texts), parts)
+        one, two = found[: len(batch[0])], found[len(batch[0]) :]
+        logits, own = one @ two.T / settings.temperature, torch.arange(len(one))
+        return (functional.cross_entropy(logits, own) + functional.cross_entropy(logits.T, own)) / 2
 
     schedule = Schedule(
         steps=settings.steps,
@@ -200,14 +185,6 @@ def tune(
         report_steps=-(-settings.steps // 10),
         micro_batches=settings.micro_batches,
     )
-    history = train(trained, batches, loss, schedule, scratch, title)
+    history = train(trained, batches, loss, schedule, scratch, "Tuning the encoder")
     trained.requires_grad_(False)
     return history
-
-
-def _crop(words: Sequence[str], rng: np.random.Generator) -> str:
-    """Return a random run of a tenth to a half of the words, at least four of them."""
-    low, high = (max(4, round(share * len(words))) for share in _CROP_SHARES)
-    size = min(int(rng.integers(low, high + 1)), len(words))
-    start = int(rng.integers(len(words) - size + 1))
-    return " ".join(words[start : start + size])

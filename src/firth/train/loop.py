@@ -5,8 +5,8 @@ step, which one safetensors file holds. A training that resumes ends with the by
 uninterrupted one.
 
 Processes that `torchrun` or `accelerate launch` started share each step by
-DistributedDataParallel. They share its batches (`Schedule.accumulate`) or the parts of its one
-batch (`in_parts`).
+DistributedDataParallel: its batches (`Schedule.accumulate`), or the parts of its one batch
+(`in_parts`).
 """
 
 import ctypes
@@ -14,8 +14,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,9 +26,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from firth.encoders.transformer import device
 from firth.run.console import Progress, note, progress
 from firth.run.errors import DamagedError, InputError
-from firth.run.executor import DEVICE, WORKER
 from firth.run.files import write_atomically
 from firth.run.seeds import derive_seed
 
@@ -37,7 +36,7 @@ Batch = TypeVar("Batch")
 T = TypeVar("T")
 History = list[dict[str, float]]
 """An entry each `report_steps`: `step`, mean `loss` since the last entry, figures of `evaluate`."""
-
+_BROKEN = (SafetensorError, KeyError, TypeError, ValueError)
 _TRIM_STEPS = 3
 """Steps between two returns of freed memory. After each step, a training takes a tenth longer."""
 
@@ -115,26 +114,26 @@ def train(
     parameters = [parameter for _, parameter in learning(model)]
     # Fused: one pass over weights and moments instead of some twenty.
     optimizer = torch.optim.Adam(parameters, lr=schedule.rate, fused=True)
-    scratch.mkdir(parents=True, exist_ok=True)
     path = agreed(scratch / "checkpoint.safetensors")
     start, history, running = resume(path, model, optimizer)
     where = next(model.parameters()).device
-    step_loss = _shared(_Loss(model, loss_of), where) if processes() > 1 else _Loss(model, loss_of)
+    shared: Any = _Loss(model, loss_of)
+    if processes() > 1:
+        shared = _group().prepare_model(shared.to(where))
 
     def learned(step: int) -> float:
         """Return the loss of a step, whose gradients are then there."""
-        numbers = [step * schedule.accumulate + batch for batch in share]
         total = torch.zeros((), device=where)
-        for number in numbers:
+        for number in (step * schedule.accumulate + batch for batch in share):
             torch.manual_seed(derive_seed(schedule.seed, "step", number))
-            with ExitStack() as stack:
-                if processes() > 1 and number != numbers[-1]:
-                    stack.enter_context(step_loss.no_sync())  # type: ignore[operator]
-                with torch.autocast(where.type, torch.bfloat16, enabled=schedule.bfloat16):
-                    loss = step_loss(batch_of_step(number)) / len(numbers)
-                torch.autograd.backward(loss)
+            if processes() > 1:  # Gradients are exchanged with those of the last batch.
+                last = number == step * schedule.accumulate + share[-1]
+                shared.require_backward_grad_sync = last
+            with torch.autocast(where.type, torch.bfloat16, enabled=schedule.bfloat16):
+                loss = shared(batch_of_step(number)) / len(share)
+            torch.autograd.backward(loss)
             total += loss.detach()
-        return mean_of_processes(total).item()
+        return float(total if processes() == 1 else _group().reduce(total, "mean"))
 
     bar: Progress[int] = progress(schedule.steps, title)
     with bar:
@@ -147,7 +146,7 @@ def train(
             if not math.isfinite(loss):
                 raise InputError(
                     f"{title}: the loss became infinite in step {done}. Lower the learning rate, "
-                    f"which is {schedule.rate:g}."
+                    f"which is {schedule.rate:g}"
                 )
             for group in optimizer.param_groups:
                 group["lr"] = schedule.rate_at(step)
@@ -173,11 +172,6 @@ def train(
                 break
     model.eval()
     return history
-
-
-def learning(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    """Return names and parameters that require a gradient."""
-    return [named for named in model.named_parameters() if named[1].requires_grad]
 
 
 def in_parts(encode: Callable[[slice], Tensor], rows: int, parts: int) -> Tensor:
@@ -208,47 +202,24 @@ def in_parts(encode: Callable[[slice], Tensor], rows: int, parts: int) -> Tensor
     }
     torch.manual_seed(after)
     if processes() > 1:
-        vectors = _gathered(vectors)
+        from accelerate.utils import gather_object
+
+        for (
+            own
+        ) in vectors.values():  # Gradients are averaged, and each process has a share of them.
+            own.register_hook(lambda slope: slope * processes())
+        own = next(iter(vectors.values()))
+        every = gather_object([(part, one.detach().cpu()) for part, one in vectors.items()])
+        vectors = {part: one.to(own.device) for part, one in every} | vectors
     return torch.cat([vectors[part] for part in range(parts)])
 
 
-def device() -> torch.device:
-    """Return where to compute: a GPU where the machine has one, else the processor.
-
-    The variable FIRTH_DEVICE (`cpu`, `cuda`, `mps`) overrides it. Each of several processes, or
-    workers of an executor, takes another GPU.
-
-    Raises:
-        InputError: FIRTH_DEVICE has another value, or names a device that is missing.
-    """
-    there = {
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
-    asked = os.environ.get(DEVICE, "auto")
-    if asked == "auto":
-        asked = next(kind for kind, usable in there.items() if usable)
-    if not there.get(asked):
-        usable = ", ".join(kind for kind in there if there[kind])
-        raise InputError(
-            f"FIRTH_DEVICE is {asked}, and torch {torch.__version__} can use {usable} here. Set "
-            "FIRTH_DEVICE to one of these, or to auto."
-        )
-    number = os.environ.get("LOCAL_RANK", os.environ.get(WORKER))
-    if asked != "cuda" or number is None:
-        return torch.device(asked)
-    return torch.device(asked, int(number) % torch.cuda.device_count())
+# --- Weights in files ---------------------------------------------------------------------------
 
 
-def has_bfloat16(where: torch.device) -> bool:
-    """Return whether a device multiplies bfloat16 in hardware."""
-    if where.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if where.type == "mps":
-        return False  # It can, and no gain was measured.
-    able = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-    return any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
+def learning(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    """Return names and parameters that require a gradient."""
+    return [named for named in model.named_parameters() if named[1].requires_grad]
 
 
 def save_checkpoint(
@@ -259,33 +230,28 @@ def save_checkpoint(
     history: History,
     running: list[float],
 ) -> None:
-    """Write what continues a training: weights, moments, history and the losses since its last
-    entry."""
+    """Write weights, moments, history, and the losses since its last entry."""
     tensors = {}
     for name, parameter in learning(model):
-        tensors[f"weight/{name}"] = parameter.detach().contiguous()
+        tensors[f"weight/{name}"] = parameter
         # A parameter that no loss has reached has no moments.
         for moment in {"exp_avg", "exp_avg_sq"} & set(optimizer.state[parameter]):
-            tensors[f"{moment}/{name}"] = optimizer.state[parameter][moment].contiguous()
-    state = json.dumps({"step": step, "history": history, "running": running})
-    with write_atomically(path) as partial:
-        save_file(tensors, partial, metadata={"state": state})
+            tensors[f"{moment}/{name}"] = optimizer.state[parameter][moment]
+    write_tensors(path, tensors, {"step": step, "history": history, "running": running})
 
 
 def resume(
     path: Path, model: nn.Module, optimizer: torch.optim.Optimizer
 ) -> tuple[int, History, list[float]]:
-    """Load a checkpoint, and return its step, history and the losses since the last entry.
+    """Load a checkpoint; return its step, history and losses since the last entry.
 
     Nothing is loaded where there is no checkpoint, or a damaged one.
     """
     if not path.is_file():
         return 0, [], []
     try:
-        with safe_open(path, framework="pt") as stored:
-            state = json.loads(stored.metadata()["state"])
-            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, TypeError, ValueError):
+        state, tensors = read_state(path), load_file(path)
+    except _BROKEN:
         note(f"{path} is damaged. The training starts from its first step.")
         return 0, [], []
     with torch.no_grad():
@@ -299,6 +265,19 @@ def resume(
                     "exp_avg_sq": tensors[f"exp_avg_sq/{name}"].to(parameter),
                 }
     return state["step"], state["history"], state["running"]
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], state: object = None) -> None:
+    """Write tensors, and a value that JSON can hold, as safetensors."""
+    plain = {name: each.detach().cpu().contiguous() for name, each in tensors.items()}
+    with write_atomically(path) as partial:
+        save_file(plain, partial, metadata={"format": "pt", "state": json.dumps(state)})
+
+
+def read_state(path: Path) -> Any:
+    """Return the value that `write_tensors` wrote."""
+    with safe_open(path, framework="pt") as stored:
+        return json.loads(stored.metadata()["state"])
 
 
 class Best:
@@ -328,18 +307,16 @@ class Best:
         self.step, self._value = 0, -math.inf
         if self._file.is_file():
             try:
-                with safe_open(self._file, framework="pt") as stored:
-                    known = json.loads(stored.metadata()["state"])
-            except (SafetensorError, KeyError, TypeError, ValueError) as error:
+                self.step, self._value = read_state(self._file)
+            except _BROKEN as error:
                 raise DamagedError(
                     f"{self._file} is damaged, and held the best weights so far. Remove {scratch}; "
-                    "the training then starts from its first step."
+                    "the training then starts from its first step"
                 ) from error
-            self.step, self._value = known["step"], known["figure"]
         self.start = self.look(0).get(name)
 
     def look(self, step: int) -> dict[str, float]:
-        """Take the figure, and keep the weights where it is the highest; see `train(evaluate)`."""
+        """Take the figure, and keep the weights where it is the highest (`train(evaluate=...)`)."""
         value = self._figure()
         if (value is not None and value > self._value) or not self._file.is_file():
             self.keep(step, value)
@@ -348,33 +325,20 @@ class Best:
     def keep(self, step: int, value: float | None = None) -> None:
         """Keep the weights as the best ones."""
         self.step, self._value = step, -math.inf if value is None else value
-        state = json.dumps({"step": step, "figure": self._value})
-        write_weights(self._model, self._file, {"state": state})
+        write_tensors(self._file, self._model.state_dict(), (self.step, self._value))
 
     def restore(self) -> None:
         """Give the model its best weights."""
         self._model.load_state_dict(load_file(self._file))
 
-    def stalled(self, history: History, patience: int | None) -> bool:
-        """Return whether the last `patience` entries were no better than what was before them."""
-        looks = [self.start, *(entry.get(self._name) for entry in history)]
-        known = [-math.inf if value is None else value for value in looks]
-        return patience is not None and len(known) - 1 - known.index(max(known)) >= patience
-
-    def looks(self, history: History) -> list[dict[str, float | None]]:
-        """Return `step` and figure of the start and of each entry."""
-        seen = [{"step": entry["step"], self._name: entry.get(self._name)} for entry in history]
-        return [{"step": 0.0, self._name: self.start}, *seen]
+    def stalled(self, history: History, patience: int) -> bool:
+        """Return whether the last `patience` entries were no better than those before them."""
+        figures = [self.start, *(entry.get(self._name) for entry in history)]
+        known = [-math.inf if value is None else value for value in figures]
+        return len(known) - 1 - known.index(max(known)) >= patience
 
 
-def write_weights(model: nn.Module, path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write the weights of a model as safetensors."""
-    weights = {
-        name: tensor.detach().to("cpu", copy=True).contiguous()
-        for name, tensor in model.state_dict().items()
-    }
-    with write_atomically(path) as partial:
-        save_file(weights, partial, metadata=metadata)
+# --- Several processes --------------------------------------------------------------------------
 
 
 def processes() -> int:
@@ -398,11 +362,6 @@ def agreed(value: T) -> T:
     return first  # type: ignore[no-any-return]
 
 
-def mean_of_processes(value: Tensor) -> Tensor:
-    """Return the mean of a tensor over all processes."""
-    return value if processes() == 1 else _group().reduce(value, "mean")
-
-
 class _Loss(nn.Module):
     """The loss as a module, because DistributedDataParallel wraps what is called."""
 
@@ -419,44 +378,21 @@ def _group() -> Any:
     from accelerate import Accelerator
     from accelerate.utils import DistributedDataParallelKwargs
 
-    return Accelerator(
-        cpu=device().type == "cpu",
-        kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
-    )
-
-
-def _shared(loss: _Loss, where: torch.device) -> nn.Module:
-    return _group().prepare_model(loss.to(where))  # type: ignore[no-any-return]
+    unused = DistributedDataParallelKwargs(find_unused_parameters=True)
+    return Accelerator(cpu=device().type == "cpu", kwargs_handlers=[unused])
 
 
 def _share(schedule: Schedule, title: str) -> range:
     """Return which batches of a step this process computes."""
-    count, all_batches = processes(), range(schedule.accumulate)
+    count, batches = processes(), range(schedule.accumulate)
     if schedule.micro_batches % count == 0:
-        return all_batches
+        return batches
     if schedule.accumulate % count == 0:
-        return all_batches[rank() :: count]
+        return batches[rank() :: count]
     raise InputError(
         f"{title}: {count} processes cannot share a step evenly. It has {schedule.accumulate} "
-        f"batches and {schedule.micro_batches} micro-batches. Set one of these to {count}."
+        f"batches and {schedule.micro_batches} micro-batches. Set one of these to {count}"
     )
-
-
-def _gathered(own: dict[int, Tensor]) -> dict[int, Tensor]:
-    """Return the vectors of all processes. Gradients pass through this process's vectors only."""
-    from accelerate.utils import gather_object
-
-    # DistributedDataParallel takes the mean of the gradients, and each process has a share of them.
-    own = {part: _scaled(vectors, processes()) for part, vectors in own.items()}
-    there = gather_object([(part, vectors.detach().cpu()) for part, vectors in own.items()])
-    where = next(iter(own.values())).device
-    return {part: vectors.to(where) for part, vectors in there} | own
-
-
-def _scaled(vectors: Tensor, factor: int) -> Tensor:
-    """Return the vectors. Their gradient is larger by a factor."""
-    vectors.register_hook(lambda slope: slope * factor)  # type: ignore[no-untyped-call]
-    return vectors
 
 
 def _trim_memory() -> None:

@@ -1,10 +1,9 @@
 """What a student learns of its teacher: all similarities within a batch, or scores of pairs."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,65 +16,58 @@ from firth.run.seeds import derive_seed
 from firth.text.arrays import Floats, Ints, Singles, unit
 from firth.text.pairs import TextPair
 from firth.train.loop import in_parts
-from firth.train.pairs import ScoredPairs, rank_correlation, read_pairs
+from firth.train.pairs import rank_correlation, read_pairs
+from firth.train.students import BiEncoder, PairEncoder
 from firth.train.teacher import Teacher
 
 HELD_OUT = ("dev", "test")
 ALL, NEAR, RANDOM = "all", "near", "random"
+Figures = dict[str, dict[str, dict[str, Any]]]
+"""Split → kind of pair → `n`, `spearman` and, of scored pairs, `l2` and `constant_l2`."""
 TEMPERATURE = 0.05
 """Of the softmax over the other sentences of a batch."""
-DEVIATION = 0.1
+_DEVIATION = 0.1
 """The standard deviation that the teacher's similarities are given before the softmax."""
-VECTOR_WEIGHT = 5.0
+_VECTOR_WEIGHT = 5.0
 """Weight of the loss of vectors; that of similarities has 1."""
-GROUP = 8
-"""Sentences of a batch that the teacher finds similar."""
-_NEAREST = 48
-_CHOICE = 3
-"""Times the size of a group: among so many near sentences those of similar length are taken."""
-_BLOCK = 65_536
-"""Sentences that are compared with each other, so that the work is linear in their number."""
-_ROWS = 512
-_SORTED = 64
-"""Batches whose sentences are sorted by length together, so that little of a batch is padding."""
-_FITTED = 4_000
-"""Sentences that fit a linear map into the teacher's space."""
-_RIDGE = 1e-3
+_GROUP = 8
+"""Sentences of a batch that are similar."""
+_NEAREST, _BLOCK, _ROWS = 48, 65_536, 512
+_FITTED, _RIDGE = 4_000, 1e-3
+"""Sentences that fit a linear map into the teacher's space, and how far it is shrunk."""
 _HELD_NEAREST = 10
 _KNOTS = 1_001
 """Points of the quantile function: no label is wrong by more than 1 / 1,000."""
 _SCALE_PAIRS = 10_000
 
-Batch = TypeVar("Batch")
-Figures = dict[str, dict[str, dict[str, Any]]]
-"""Split, kind of pair, then `n`, `spearman` and, for pairs, `l2` and `constant_l2`."""
+
+class Batches:
+    """Rows of each step, a function of the step; each epoch has another order.
+
+    Args:
+        groups: Rows that stay in one batch, (g, s). What an epoch leaves over is dropped.
+        size: Rows in a batch; it has at least one group.
+        seed: Decides the order.
+    """
+
+    def __init__(self, groups: Ints, size: int, seed: int) -> None:
+        self._groups, self._seed = groups, seed
+        self._size = min(max(size // groups.shape[1], 1), len(groups))
+        self.epoch_steps = len(groups) // self._size
+        self._order = lru_cache(maxsize=1)(self._shuffled)
+
+    def __call__(self, step: int) -> Ints:
+        """Return the rows of a step."""
+        epoch, place = divmod(step, self.epoch_steps)
+        chosen = self._order(epoch)[place * self._size : (place + 1) * self._size]
+        rows: Ints = self._groups[chosen].ravel()
+        return rows
+
+    def _shuffled(self, epoch: int) -> Ints:
+        return np.random.default_rng(derive_seed(self._seed, epoch)).permutation(len(self._groups))
 
 
-class VectorStudent(Protocol):
-    """A student that gives a text a vector."""
-
-    module: nn.Module
-
-    def encode(self, texts: Sequence[str]) -> Singles:
-        """Return vectors of texts, (n, d), of any length."""
-
-    def vectors(self, texts: Sequence[str]) -> Tensor:
-        """Return the same with gradients."""
-
-
-class PairStudent(Protocol):
-    """A student that scores pairs."""
-
-    module: nn.Module
-
-    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
-        """Return the scores of n pairs, (n,)."""
-
-    def scores(self, pairs: Sequence[TextPair]) -> Tensor:
-        """Return the same with gradients."""
-
-
-# The similarities of a batch.
+# --- The similarities of a batch ----------------------------------------------------------------
 
 
 class SimilarityMatrix:
@@ -91,113 +83,93 @@ class SimilarityMatrix:
         batch: Sentences in a batch.
         micro_batches: Parts in which a batch is computed.
         seed: Decides groups and order.
+
+    Attributes:
+        module: What is trained.
+        batches: Numbers of the sentences of each step.
+        sizes: Sentences of each split.
     """
 
     def __init__(
-        self, student: VectorStudent, teacher: Teacher, batch: int, micro_batches: int, seed: int
+        self, student: BiEncoder, teacher: Teacher, batch: int, micro_batches: int, seed: int
     ) -> None:
-        self._student, self._teacher, self._parts = student, teacher, micro_batches
-        self.teacher = teacher.name
-        numbers = teacher.parts()
-        self._held = {
-            split: _HeldOut.of(teacher, numbers[split], derive_seed(seed, split))
-            for split in HELD_OUT
-        }
-        train = numbers["train"]
-        texts = [teacher.texts[n] for n in train.tolist()]
-        lengths = np.array([len(text.split()) for text in texts])
-        groups = near_groups(
-            teacher.space(train, student),
-            lengths,
-            min(GROUP, len(train)),
-            derive_seed(seed, "near"),
-        )
-        self.batches = Batches(
-            train[groups], lengths[groups].max(axis=1), batch, derive_seed(seed, "order")
-        )
+        self._student, self._source, self._parts = student, teacher, micro_batches
+        self.teacher, numbers = teacher.name, teacher.parts()
         self.sizes = {split: len(some) for split, some in numbers.items()}
-        self._head: nn.Module | None = None
-        if teacher.vectors is not None:
+        self._held = {
+            split: HeldOut(teacher, numbers[split], derive_seed(seed, split)) for split in HELD_OUT
+        }
+        train, known = numbers["train"], teacher.vectors
+        if known is None:
+            read = student.encode([teacher.texts[n] for n in train.tolist()])
+            space = unit(read.astype(np.float64)).astype(np.float32)
+        else:
+            space = known[train]
+        groups = near_groups(space, min(_GROUP, len(train)), derive_seed(seed, "near"))
+        self.batches = Batches(train[groups], batch, derive_seed(seed, "order"))
+        self._head: nn.Module = nn.Identity()
+        if known is not None:
             some = train[:_FITTED]
             states = student.encode([teacher.texts[n] for n in some.tolist()])
-            wanted = teacher.vectors[some]
-            same = states.shape[1] == wanted.shape[1]
-            self._head = nn.Identity() if same else linear_fit(states, wanted)
-        self.module = nn.ModuleList([student.module, *([self._head] if self._head else [])])
+            if states.shape[1] != known[some].shape[1]:
+                self._head = linear_fit(states, known[some])
+        self.module = nn.ModuleList([student.module, self._head])
 
     def loss(self, chosen: Ints) -> Tensor:
         """Return the loss of a batch of sentence numbers."""
-        teacher, (mean, deviation) = self._teacher, self._held["dev"].usual
+        teacher, dev = self._source, self._held["dev"]
         texts = [teacher.texts[n] for n in chosen.tolist()]
         vectors = in_parts(lambda rows: self._student.vectors(texts[rows]), len(texts), self._parts)
-        similar = DEVIATION * (teacher.similarities(texts) - mean) / deviation
-        loss = listwise(vectors, torch.from_numpy(similar.astype(np.float32)).to(vectors.device))
-        if self._head is not None and teacher.vectors is not None:
+        similar = _DEVIATION * (teacher.similarities(texts) - dev.mean) / dev.deviation
+        loss = listwise(vectors, torch.from_numpy(similar).float().to(vectors.device))
+        if teacher.vectors is not None:
             wanted = torch.from_numpy(teacher.vectors[chosen]).to(vectors.device)
             cosines = functional.cosine_similarity(self._head(vectors).float(), wanted, dim=1)
-            loss = loss + VECTOR_WEIGHT * (1 - cosines.mean())
+            loss = loss + _VECTOR_WEIGHT * (1 - cosines.mean())
         return loss
 
     def agreement(self) -> float | None:
         """Return the rank correlation with the teacher on dev."""
-        dev = self._held["dev"]
-        found: float | None = dev.figures(self._student.encode(dev.texts))[ALL]["spearman"]
-        return found
+        return self._held["dev"].figures(self._student)[ALL]["spearman"]  # type: ignore[no-any-return]
 
     def figures(self) -> Figures:
         """Return the agreement with the teacher on dev and test."""
-        return {
-            split: one.figures(self._student.encode(one.texts)) for split, one in self._held.items()
-        }
+        return {split: one.figures(self._student) for split, one in self._held.items()}
 
 
-def _units(student: VectorStudent, texts: Sequence[str]) -> Singles:
-    return unit(student.encode(texts).astype(np.float64)).astype(np.float32)
-
-
-@dataclass(frozen=True, eq=False)
-class _HeldOut:
-    """Held-out sentences, and pairs of them.
+class HeldOut:
+    """Pairs of held-out sentences: each with its ten nearest by the teacher, and as many random.
 
     Attributes:
-        texts: n sentences.
-        rows: Both sentences of each pair, (2, m), the `near` ones first.
-        near: Number of pairs of a sentence and one of its ten nearest by the teacher.
-        scores: The teacher's, (m,).
-        usual: Mean and deviation of the teacher's similarities of any two.
+        mean: Mean of the teacher's similarities of any two sentences.
+        deviation: Their standard deviation, above 0.
     """
 
-    texts: list[str]
-    rows: Ints
-    near: int
-    scores: Floats
-    usual: tuple[float, float]
-
-    @classmethod
-    def of(cls, teacher: Teacher, numbers: Ints, seed: int) -> "_HeldOut":
+    def __init__(self, teacher: Teacher, numbers: Ints, seed: int) -> None:
         texts = [teacher.texts[n] for n in numbers.tolist()]
-        similar = teacher.similarities(texts)
-        n = len(texts)
+        similar, n = teacher.similarities(texts), len(texts)
         others = similar - 9.0 * np.eye(n)  # Below all similarities.
         nearest = np.argsort(-others, axis=1, kind="stable")[:, : min(_HELD_NEAREST, n - 1)]
-        pairs = np.stack((np.repeat(np.arange(n), nearest.shape[1]), nearest.ravel()))
-        near = np.unique(np.sort(pairs, axis=0), axis=1)
-        upper = np.stack(np.triu_indices(n, 1))
+        both = np.stack((np.repeat(np.arange(n), nearest.shape[1]), nearest.ravel()))
+        near, upper = np.unique(np.sort(both, axis=0), axis=1), np.stack(np.triu_indices(n, 1))
         size = min(near.shape[1], upper.shape[1])
         some = np.random.default_rng(seed).choice(upper.shape[1], size, replace=False)
-        rows = np.concatenate((near, upper[:, np.sort(some)]), axis=1)
-        every = similar[upper[0], upper[1]]
-        usual = float(every.mean()), max(float(every.std()), 1e-9)
-        return cls(texts, rows, near.shape[1], similar[rows[0], rows[1]], usual)
+        one, two = np.concatenate((near, upper[:, np.sort(some)]), axis=1)
+        every, self._near = similar[tuple(upper)], near.shape[1]
+        self.mean, self.deviation = float(every.mean()), max(float(every.std()), 1e-9)
+        self._scores = similar[one, two]
+        self._pairs = [
+            (texts[a], texts[b]) for a, b in zip(one.tolist(), two.tolist(), strict=True)
+        ]
 
-    def figures(self, vectors: Singles) -> dict[str, dict[str, Any]]:
-        units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        cosines = np.einsum("nd,nd->n", *units[self.rows].astype(np.float64))
-        kinds = {ALL: slice(None), NEAR: slice(self.near), RANDOM: slice(self.near, None)}
+    def figures(self, student: BiEncoder) -> dict[str, dict[str, Any]]:
+        """Return kind of pair → `n` and `spearman`."""
+        cosines = student.similarities(self._pairs)
+        kinds = {ALL: slice(None), NEAR: slice(self._near), RANDOM: slice(self._near, None)}
         return {
             kind: {
-                "n": len(self.scores[some]),
-                "spearman": rank_correlation(cosines[some], self.scores[some]),
+                "n": len(self._scores[some]),
+                "spearman": rank_correlation(cosines[some], self._scores[some]),
             }
             for kind, some in kinds.items()
         }
@@ -220,51 +192,37 @@ def listwise(vectors: Tensor, similarities: Tensor) -> Tensor:
         return functional.kl_div(student, teacher, log_target=True, reduction="batchmean")
 
 
-def near_groups(vectors: Singles, lengths: Ints, size: int, seed: int) -> Ints:
-    """Return groups of similar sentences, each sentence in at most one; (groups, `size`).
+def near_groups(vectors: Singles, size: int, seed: int) -> Ints:
+    """Return groups of similar sentences, each sentence in at most one, (groups, `size`).
 
     Among random sentences hardly two are similar, and a student that orders these learns nothing of
-    the differences between sentences that nearly agree. In random order each free sentence takes,
-    of its nearest free ones, those of the most similar length. Sentences that find too few are
-    grouped by length.
+    the differences between sentences that nearly agree. In random order each free sentence takes
+    its nearest free ones. Sentences that find too few are grouped at the end.
 
     Args:
-        vectors: Unit vectors, (n, d).
-        lengths: Lengths of the sentences, (n,).
+        vectors: Unit vectors, (n, d); blocks of 65,536 are compared with each other.
         size: Sentences in a group, at most n.
         seed: Decides the order.
     """
-    rng = np.random.default_rng(seed)
-    blocks = []
+    rng, groups = np.random.default_rng(seed), []
     for start in range(0, len(vectors) - size + 1, _BLOCK):
-        some = slice(start, start + _BLOCK)
-        blocks.append(start + _grouped(vectors[some], lengths[some], size, rng))
-    return np.concatenate(blocks)
-
-
-def _grouped(vectors: Singles, lengths: Ints, size: int, rng: np.random.Generator) -> Ints:
-    table = torch.from_numpy(np.ascontiguousarray(vectors, np.float32))
-    count = min(_NEAREST, len(table))
-    parts = torch.split(table, _ROWS)
-    nearest = torch.cat([(rows @ table.T).topk(count, dim=1).indices for rows in parts]).numpy()
-    free = np.ones(len(vectors), bool)
-    groups: list[list[int]] = []
-    alone: list[int] = []
-    for first in rng.permutation(len(vectors)).tolist():
-        if not free[first]:
-            continue
-        free[first] = False
-        others = nearest[first][free[nearest[first]]][: _CHOICE * size]
-        gaps = np.abs(lengths[others] - lengths[first])
-        group = [first, *others[np.argsort(gaps, kind="stable")][: size - 1].tolist()]
-        free[group] = False
-        if len(group) == size:
-            groups.append(group)
-        else:
-            alone += group
-    rest = np.array(alone, np.int64)
-    rest = rest[np.argsort(lengths[rest], kind="stable")][: len(rest) // size * size]
-    return np.concatenate((np.array(groups, np.int64).reshape(-1, size), rest.reshape(-1, size)))
+        table = torch.from_numpy(np.ascontiguousarray(vectors[start : start + _BLOCK]))
+        count = min(_NEAREST, len(table))
+        found = [(rows @ table.T).topk(count, dim=1).indices for rows in torch.split(table, _ROWS)]
+        nearest, free = torch.cat(found).numpy(), np.ones(len(table), bool)
+        alone: list[int] = []
+        for first in rng.permutation(len(table)).tolist():
+            if free[first]:
+                free[first] = False
+                group = [first, *nearest[first][free[nearest[first]]][: size - 1].tolist()]
+                free[group] = False
+                if len(group) == size:
+                    groups.append([start + row for row in group])
+                else:
+                    alone += group
+        whole = len(alone) // size * size
+        groups += (start + np.array(alone[:whole], np.int64).reshape(-1, size)).tolist()
+    return np.array(groups, np.int64)
 
 
 def linear_fit(states: Singles, wanted: Singles) -> nn.Linear:
@@ -281,39 +239,7 @@ def linear_fit(states: Singles, wanted: Singles) -> nn.Linear:
     return fitted
 
 
-class Batches:
-    """Rows of each step, a function of the step; each epoch has another order.
-
-    Args:
-        groups: Rows that stay in one batch, (g, s). What an epoch leaves over is dropped.
-        lengths: Length of each group. The groups of a batch have similar lengths.
-        size: Rows in a batch, at least one group.
-        seed: Decides the order.
-    """
-
-    def __init__(self, groups: Ints, lengths: Ints, size: int, seed: int) -> None:
-        self._groups, self._lengths, self._seed = groups, lengths, seed
-        self._size = min(max(size // groups.shape[1], 1), len(groups))
-        self.epoch_steps = len(groups) // self._size
-        self._order = lru_cache(maxsize=1)(self._shuffled)
-
-    def __call__(self, step: int) -> Ints:
-        """Return the rows of a step."""
-        epoch, place = divmod(step, self.epoch_steps)
-        chosen: Ints = self._groups[self._order(epoch)[place]].ravel()
-        return chosen
-
-    def _shuffled(self, epoch: int) -> Ints:
-        rng = np.random.default_rng(derive_seed(self._seed, epoch))
-        places = rng.permutation(len(self._groups))[: self.epoch_steps * self._size]
-        block = _SORTED * self._size
-        for start in range(0, len(places), block):
-            some = places[start : start + block]
-            places[start : start + block] = some[np.argsort(self._lengths[some], kind="stable")]
-        return rng.permutation(places.reshape(self.epoch_steps, self._size))
-
-
-# Scores of pairs.
+# --- Scores of pairs ----------------------------------------------------------------------------
 
 
 class PairLabels:
@@ -326,65 +252,63 @@ class PairLabels:
         batch: Pairs in a batch.
         micro_batches: Parts in which a batch is computed.
         seed: Decides the order.
+
+    Attributes:
+        module: What is trained.
+        batches: Numbers of the pairs of each step.
+        sizes: Pairs of each split.
     """
+
+    teacher = "the scores of pairs"
 
     def __init__(
         self,
-        student: PairStudent,
+        student: BiEncoder | PairEncoder,
         folder: Path,
         calibration: str,
         batch: int,
         micro_batches: int,
         seed: int,
     ) -> None:
-        self._student, self._parts = student, micro_batches
-        self.teacher = "the scores of pairs"
-        self._train = read_pairs(folder, "train")
-        self._held = {split: read_pairs(folder, split) for split in HELD_OUT}
-        scale = (
-            student.similarities(self._train.pairs[:_SCALE_PAIRS])
-            if calibration == "match"
-            else None
-        )
-        self._label = label_map(self._train.scores, calibration, scale)
-        self._labels = self._label(self._train.scores)
-        count = len(self._train)
-        self.batches = Batches(
-            np.arange(count)[:, None], np.zeros(count, np.int64), batch, derive_seed(seed, "order")
-        )
-        self.sizes = {"train": count} | {split: len(some) for split, some in self._held.items()}
-        self.module = student.module
+        self._student, self._parts, self.module = student, micro_batches, student.module
+        self._splits = {split: read_pairs(folder, split) for split in ("train", *HELD_OUT)}
+        self.sizes = {split: len(some.pairs) for split, some in self._splits.items()}
+        train = self._splits["train"]
+        first: list[TextPair] = train.pairs[: _SCALE_PAIRS if calibration == "match" else 0]
+        self._label = label_map(train.scores, calibration, student.similarities(first))
+        self._labels = self._label(train.scores)
+        rows = np.arange(len(train.pairs))[:, None]
+        self.batches = Batches(rows, batch, derive_seed(seed, "order"))
 
     def loss(self, rows: Ints) -> Tensor:
         """Return the loss of a batch of pairs."""
-        pairs = [self._train.pairs[row] for row in rows.tolist()]
+        pairs = [self._splits["train"].pairs[row] for row in rows.tolist()]
         scores = in_parts(lambda some: self._student.scores(pairs[some]), len(pairs), self._parts)
-        labels = torch.from_numpy(self._labels[rows].astype(np.float32))
-        return functional.mse_loss(scores.float().view(-1), labels.to(scores.device))
+        labels = torch.from_numpy(self._labels[rows]).float()
+        return functional.mse_loss(scores.float(), labels.to(scores.device))
 
     def agreement(self) -> float | None:
         """Return the rank correlation with the teacher on dev."""
-        dev = self._held["dev"]
+        dev = self._splits["dev"]
         return rank_correlation(self._student.similarities(dev.pairs), dev.scores)
 
     def figures(self) -> Figures:
         """Return the agreement with the teacher on dev and test."""
-        return {split: self._measured(some) for split, some in self._held.items()}
+        return {split: self._measured(split) for split in HELD_OUT}
 
-    def _measured(self, held: ScoredPairs) -> dict[str, dict[str, Any]]:
+    def _measured(self, split: str) -> dict[str, dict[str, Any]]:
+        held, constant = self._splits[split], float(self._labels.mean())
         answers, labels = self._student.similarities(held.pairs), self._label(held.scores)
-        constant = float(self._labels.mean())
-        kinds = np.array(held.kinds)
-        rows = {ALL: np.ones(len(held), bool)} | {kind: kinds == kind for kind in np.unique(kinds)}
-        return {
-            str(kind): {
+        kinds, figures = np.array(held.kinds), {}
+        for kind in (ALL, *sorted(set(held.kinds))):
+            some = (kinds == kind) | (kind == ALL)
+            figures[kind] = {
                 "n": int(some.sum()),
                 "spearman": rank_correlation(answers[some], held.scores[some]),
                 "l2": float(f"{np.mean((answers - labels)[some] ** 2):.6g}"),
                 "constant_l2": float(f"{np.mean((constant - labels)[some] ** 2):.6g}"),
             }
-            for kind, some in rows.items()
-        }
+        return figures
 
 
 def label_map(scores: Floats, calibration: str, cosines: Floats) -> Callable[[Floats], Floats]:
@@ -403,23 +327,23 @@ def label_map(scores: Floats, calibration: str, cosines: Floats) -> Callable[[Fl
     Raises:
         InputError: Scores are not finite, or all equal; or `cosines` are, for `match`.
     """
-    if bad := int(np.count_nonzero(~np.isfinite(scores))):
-        raise InputError(f"{bad} of {len(scores)} training scores are not finite numbers.")
-    if not len(scores) or np.ptp(scores) == 0:
-        raise InputError(f"All {len(scores)} training scores are equal, so nothing can be learned.")
     mean, deviation = float(scores.mean()), float(scores.std())
+    if not np.isfinite(deviation) or not np.ptp(scores):
+        raise InputError(
+            f"the scores of {len(scores)} training pairs are all equal, or not finite; nothing can "
+            "be learned from them"
+        )
     if calibration == "none":
         return lambda values: np.clip(values, 0.0, 1.0)
     if calibration == "zscore":
         return lambda values: np.asarray(ndtr((values - mean) / deviation))
     if calibration == "match":
-        spread = float(cosines.std()) if len(cosines) else 0.0
-        if not np.isfinite(spread) or spread == 0:
+        if not len(cosines) or not np.ptp(cosines):
             raise InputError(
-                "distill.calibration is match, and the student's first cosines are all equal. Set "
-                "it to quantile, zscore or none."
+                "distill.calibration is match, and the student's first cosines are all equal; "
+                "expected quantile, zscore or none"
             )
-        center = float(cosines.mean())
+        center, spread = float(cosines.mean()), float(cosines.std())
         return lambda values: np.clip(center + spread * (values - mean) / deviation, -1.0, 1.0)
     distinct, counts = np.unique(scores, return_counts=True)
     ranks = (np.cumsum(counts) - counts / 2) / len(scores)

@@ -1,9 +1,8 @@
 """Pairs of corpus sentences that a scorer has scored, for students that learn from pairs.
 
 The work is cut into shards. Each shard has sentences that no other shard has, and belongs wholly to
-`train`, `dev` or `test`. So no pair is scored twice, no sentence is in two splits, and a shard's
-pairs depend on its sentences and number alone. Half of the pairs resemble each other in words, and
-half are random.
+`train`, `dev` or `test`. So no pair is scored twice, no sentence is in two splits, and the pairs of
+a shard depend on its sentences and number alone.
 """
 
 import hashlib
@@ -20,10 +19,10 @@ from scipy import sparse
 from scipy.stats import rankdata
 
 from firth.corpus.corpus import Corpus
-from firth.run.console import note, progress
+from firth.run.console import Progress, note, progress
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
-from firth.run.files import fingerprint_file, write_json, write_text
+from firth.run.files import fingerprint_file, write_text
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.settings import PairSettings
@@ -31,33 +30,28 @@ from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.scorer.scorer import Scorer
 from firth.text.arrays import Floats, Ints
 from firth.text.pairs import PairScorer, TextPair
-from firth.text.words import jaccard, normal_form, stemmer_of, stems, words
+from firth.text.words import normal_form, stemmer_of, stems, words
 
-PAIRS = Stage("pairs", 1)
-"""Scored pairs of the run's own scorer."""
+PAIRS = Stage("pairs", 1, command="firth train distill")
 SPLITS = ("train", "dev", "test")
-REPORT = "report.json"
-HELD_OUT = 0.01
+_HELD_OUT = 0.01
 """Share of the pairs in each of dev and test."""
-FEWEST = 30
-
-_EVALUATION = Path(__file__).with_name("data") / "evaluation_sentences.npy"
-_FEWEST_EXCLUDED_WORDS = 3
-"""Shorter texts of evaluation sets (`Yes.`) are too common to be excluded."""
+_FEWEST = 30
 _FEWEST_SENTENCES = 40
 """Sentences of a held-out split, where the corpus has enough."""
-_LARGEST_POOL = 20_000
-"""Sentences of a shard among which similar ones are sought."""
+_POOL = 20_000
+"""Sentences of a shard, at most, among which similar ones are looked for."""
 _NEIGHBORS = 4
 _COMMON = 0.05
 """Words in a larger share of a shard's sentences do not make two of them similar."""
-_ROWS = 512
-_BATCH = 1 << 14
-_SAMPLE = 20_000
-_NEAR_COPY = 0.7
+_ROWS, _BATCH = 512, 1 << 14
+_EVALUATION = Path(__file__).with_name("data") / "evaluation_sentences.npy"
+_FEWEST_EXCLUDED_WORDS = 3
+"""Shorter texts of evaluation sets (`Yes.`) are too common to be excluded."""
+
 Hashes = npt.NDArray[np.uint64]
-ScorerOpener = Callable[[Run], PairScorer]
-"""A function at the top of a module: workers of other processes import it."""
+Planned = tuple[str, str, str]
+"""Two texts and the kind of the pair."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,16 +60,13 @@ class ScoredPairs:
 
     Attributes:
         pairs: n pairs of texts.
-        scores: The teacher's scores, (n,).
-        kinds: Why each pair was drawn: `near` or `random`, n.
+        scores: Scores of the teacher, (n,).
+        kinds: Kind of each pair, such as `near` or `random`.
     """
 
     pairs: list[TextPair]
     scores: Floats
     kinds: list[str]
-
-    def __len__(self) -> int:
-        return len(self.pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +85,9 @@ class Shard:
     size: int
     sentences: Ints
 
-    @property
-    def file(self) -> str:
-        """Name of the file that holds its pairs."""
-        return f"shard-{self.number:06}.jsonl"
+
+ScorerOpener = Callable[[Run], PairScorer]
+Planner = Callable[[Shard], Sequence[Planned]]
 
 
 def score_pairs(
@@ -109,20 +99,23 @@ def score_pairs(
     settings: Sequence[str] | None = None,
     inputs: Mapping[str, str] | None = None,
     pairs: PairSettings | None = None,
+    open_planner: "Callable[[Run, PairSettings], Planner] | None" = None,
     executor: Executor | None = None,
 ) -> Outcome:
-    """Build the stage of scored pairs: `train.jsonl`, `dev.jsonl`, `test.jsonl` and a report.
+    """Build the stage of scored pairs: `train.jsonl`, `dev.jsonl` and `test.jsonl`.
 
-    An interrupted build continues with the first missing shard.
+    A line holds `sentence1`, `sentence2`, `score` and `kind`. An interrupted build continues with
+    the first missing shard.
 
     Args:
         run: A run with a corpus, and what the scorer reads.
-        open_scorer: Opens the scorer of a run, once in each worker.
+        open_scorer: Opens the scorer, once in each worker: a function of a module, not a lambda.
         stage: The stage to build.
         reads: Stages that the scorer reads. By default those of the run's scorer.
         settings: Settings that the scorer reads. By default those of the run's scorer.
-        inputs: Fingerprints of what the scorer reads outside the run.
+        inputs: Fingerprints of what else decides the scores.
         pairs: How many pairs, and which. By default `run.settings.pairs`.
+        open_planner: Opens what chooses the pairs of a shard. By default `open_planner`.
         executor: Who scores shards. The bytes are the same.
 
     Raises:
@@ -130,35 +123,37 @@ def score_pairs(
         InputError: A file of `exclude` cannot be read, or the corpus is too small.
     """
     chosen = pairs or run.settings.pairs
-    corpus = Corpus.open(run)
-    outside = {f"exclude/{n}": fingerprint_file(Path(f)) for n, f in enumerate(chosen.exclude)}
     excluded = Exclusions.load(chosen.exclude)
-    own = [f"pairs.{name}" for name in PairSettings.model_fields if name != "exclude"]
-    workers = executor or Local()
+    known = {f"exclude/{n}": fingerprint_file(Path(f)) for n, f in enumerate(chosen.exclude)}
+    known |= {"corpus": Corpus.open(run).digest, **(inputs or {})}
+    paths = ["seed", "corpus", *(Scorer.settings(run) if settings is None else settings)]
+    if pairs is None:
+        paths += [f"pairs.{name}" for name in PairSettings.model_fields if name != "exclude"]
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
-        work = ScoreShards(seen, open_scorer, chosen, seen.settings.seed)
         shards = plan_shards(Corpus.open(seen), chosen, excluded, seen.settings.seed)
-        scratch = workspace / SCRATCH
-        scratch.mkdir(exist_ok=True)
-        left = [shard for shard in shards if not (scratch / shard.file).is_file()]
-        with progress(sum(shard.size for shard in shards), "Scoring pairs") as bar:
-            bar.advance(sum(shard.size for shard in shards) - sum(shard.size for shard in left))
-            for shard, lines in zip(left, workers.map(work, left), strict=True):
-                write_text(scratch / shard.file, lines)
-                bar.advance(shard.size)
-        return _write_splits(workspace, scratch, shards)
+        files = [workspace / SCRATCH / f"shard-{shard.number:06}.jsonl" for shard in shards]
+        left = [(s, file) for s, file in zip(shards, files, strict=True) if not file.is_file()]
+        work = _Scoring(seen, chosen, open_scorer, open_planner or _planner)
+        bar: Progress[int] = progress(len(shards), "Scoring pairs")
+        with bar:
+            bar.advance(len(shards) - len(left))
+            scored = (executor or Local()).map(work, (shard for shard, _ in left))
+            for (_, file), lines in zip(left, scored, strict=True):
+                write_text(file, lines)
+                bar.advance()
+        for split in SPLITS:
+            own = [f for shard, f in zip(shards, files, strict=True) if shard.split == split]
+            lines = "".join(file.read_text(encoding="utf-8") for file in own)
+            write_text(workspace / f"{split}.jsonl", lines)
+        return _summary(workspace)
 
     outcome = run.build(
         stage,
         fill,
         reads=Scorer.reads(run) if reads is None else reads,
-        settings=[
-            "seed",
-            *(own if pairs is None else ()),
-            *(Scorer.settings(run) if settings is None else settings),
-        ],
-        inputs={"corpus": corpus.digest, **outside, **(inputs or {})},
+        settings=paths,
+        inputs=known,
     )
     if not outcome.reused:
         for warning in outcome.manifest.summary["warnings"]:
@@ -177,7 +172,31 @@ def read_pairs(folder: Path, split: str) -> ScoredPairs:
     )
 
 
-# What must not be learned from.
+@dataclass(frozen=True, eq=False)
+class _Scoring:
+    """The work of an executor: shards in, lines of JSON out."""
+
+    run: Run
+    settings: PairSettings
+    open_scorer: ScorerOpener
+    open_planner: Callable[[Run, PairSettings], Planner]
+
+    def open(self) -> Callable[[Shard], str]:
+        plan, scorer = self.open_planner(self.run, self.settings), self.open_scorer(self.run)
+
+        def score(shard: Shard) -> str:
+            planned = plan(shard)
+            scores = scorer.similarities([(one, two) for one, two, _ in planned]).tolist()
+            rows = [
+                {"sentence1": one, "sentence2": two, "score": score, "kind": kind}
+                for (one, two, kind), score in zip(planned, scores, strict=True)
+            ]
+            return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+        return score
+
+
+# --- Sentences that must not be learned from ----------------------------------------------------
 
 
 class Exclusions:
@@ -201,9 +220,14 @@ class Exclusions:
             known.append(sentence_hashes(long))
         return cls(np.concatenate(known))
 
-    def has(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
-        """Return which hashes are those of excluded sentences, (n,)."""
-        return np.isin(hashes, self._hashes)
+    def distinct(self, corpus: Corpus, sentences: Ints) -> Ints:
+        """Return the sentences, in order, without excluded ones and repeated normal forms."""
+        blocks = (sentences[at : at + _BATCH] for at in range(0, len(sentences), _BATCH))
+        hashes = [sentence_hashes(corpus.texts(block)) for block in blocks]
+        every: Hashes = np.concatenate([np.empty(0, np.uint64), *hashes])
+        first = np.zeros(len(every), bool)
+        first[np.unique(every, return_index=True)[1]] = True
+        return sentences[first & ~np.isin(every, self._hashes)]
 
 
 def sentence_hashes(texts: Iterable[str]) -> Hashes:
@@ -219,33 +243,21 @@ def sentence_hashes(texts: Iterable[str]) -> Hashes:
     return np.array([int.from_bytes(digest, "big") for digest in digests], dtype=np.uint64)
 
 
-def distinct_sentences(corpus: Corpus, sentences: Ints, excluded: Exclusions) -> Ints:
-    """Return the sentences, in order, without excluded ones and repeated normal forms."""
-    blocks = (sentences[at : at + _BATCH] for at in range(0, len(sentences), _BATCH))
-    hashes = [sentence_hashes(corpus.texts(block)) for block in blocks]
-    every: Hashes = np.concatenate([np.empty(0, np.uint64), *hashes])
-    first = np.zeros(len(every), bool)
-    first[np.unique(every, return_index=True)[1]] = True
-    return sentences[first & ~excluded.has(every)]
-
-
 def _cells(file: Path) -> Iterator[str]:
     try:
         if file.exists() and not file.is_file():  # Reading a pipe would never end.
             raise OSError(None, "not an ordinary file")
         with file.open(encoding="utf-8-sig", errors="replace") as lines:
             for line in lines:
-                yield line
-                if "\t" in line:
-                    yield from line.split("\t")
+                yield from {line, *line.split("\t")}
     except OSError as error:
         raise InputError(
-            f"{file} cannot be read ({error.strerror}). The setting pairs.exclude names it as a "
-            "file of texts that must not occur in a pair."
+            f"{file}: cannot be read ({error.strerror}). The setting pairs.exclude names it as a "
+            "file of texts that must not occur in a pair"
         ) from error
 
 
-# Which pairs are scored.
+# --- Pairs that are scored ----------------------------------------------------------------------
 
 
 def plan_shards(
@@ -256,205 +268,146 @@ def plan_shards(
     A corpus that cannot give so many pairs gives fewer.
 
     Raises:
-        InputError: The corpus has too few sentences.
+        InputError: There are too few pairs.
     """
-    usable = distinct_sentences(corpus, corpus.usual_sentences(), excluded)
+    usable = excluded.distinct(corpus, corpus.usual_sentences())
     most = len(usable) * settings.max_uses // 4  # Half of what is possible, so that draws succeed.
-    pairs = min(settings.pairs, most)
-    if pairs < FEWEST:
+    count = min(settings.pairs, most)
+    if count < _FEWEST:
         raise InputError(
-            f"Got {pairs} pairs (pairs.pairs is {settings.pairs}; the corpus has {len(usable)} "
-            f"different sentences, enough for {most}). Expected {FEWEST} pairs or more."
+            f"got {count} pairs (pairs.pairs is {settings.pairs}, and {len(usable)} different "
+            f"sentences of the corpus are enough for {most}); expected {_FEWEST} or more"
         )
     order = np.random.default_rng(derive_seed(seed, "pairs")).permutation(usable)
-    held = max(FEWEST // 10, round(HELD_OUT * pairs))
-    sizes = {"train": pairs - 2 * held, "dev": held, "test": held}
-    share = max(HELD_OUT, min(0.05, _FEWEST_SENTENCES / len(order)))
-    bound = [0, *(round(part * len(order)) for part in (1 - 2 * share, 1 - share)), len(order)]
+    held = max(_FEWEST // 10, round(_HELD_OUT * count))
+    share = max(_HELD_OUT, min(0.1, _FEWEST_SENTENCES / len(order)))
+    ends = [round(part * len(order)) for part in (0.0, 1 - 2 * share, 1 - share, 1.0)]
     shards: list[Shard] = []
-    for split, (low, high) in zip(SPLITS, pairwise(bound), strict=True):
-        count = -(-sizes[split] // settings.shard_pairs)
-        for part in range(count):
-            size = sizes[split] * (part + 1) // count - sizes[split] * part // count
-            first, last = (low + (high - low) * p // count for p in (part, part + 1))
-            some = np.sort(order[first:last][:_LARGEST_POOL])
-            shards.append(Shard(len(shards), split, size, some))
+    for split, size, (low, high) in zip(
+        SPLITS, (count - 2 * held, held, held), pairwise(ends), strict=True
+    ):
+        parts = -(-size // settings.shard_pairs)
+        for part in range(parts):
+            first, last = (low + (high - low) * p // parts for p in (part, part + 1))
+            wanted = size * (part + 1) // parts - size * part // parts
+            shards.append(Shard(len(shards), split, wanted, np.sort(order[first:last][:_POOL])))
     return shards
 
 
-def plan_pairs(
-    texts: Sequence[str], shard: Shard, settings: PairSettings, language: str, seed: int
+def _planner(run: Run, settings: PairSettings) -> Planner:
+    corpus, seed, language = Corpus.open(run), run.settings.seed, run.settings.corpus.language
+
+    def plan(shard: Shard) -> list[Planned]:
+        texts = corpus.texts(shard.sentences)
+        rng = np.random.default_rng(derive_seed(seed, "pairs", shard.number))
+        chosen = draw_pairs(word_vectors(texts, language), shard.size, settings, rng)
+        return [(texts[one], texts[two], kind) for one, two, kind in chosen]
+
+    return plan
+
+
+def draw_pairs(
+    vectors: sparse.csr_matrix, size: int, settings: PairSettings, rng: np.random.Generator
 ) -> list[tuple[int, int, str]]:
-    """Return the pairs of a shard: places of both texts in `texts`, and the kind of the pair.
+    """Return at most `size` pairs of rows, each with `near` or `random`.
 
-    No pair is there twice, and no text in more than `max_uses` pairs. There are fewer than
-    `shard.size` pairs where the texts do not give more.
+    No pair is there twice, and no row in more than `max_uses` pairs.
+
+    Args:
+        vectors: Word vectors of the texts, (n, stems).
+        size: Pairs that are wanted; `settings.near` of them are near.
+        settings: Shares and limits.
+        rng: Decides the draws.
     """
-    rng = np.random.default_rng(derive_seed(seed, "pairs", shard.number))
+    n = vectors.shape[0]
     chosen: dict[tuple[int, int], str] = {}
-    uses = np.zeros(len(texts), np.int64)
+    uses = np.zeros(n, np.int64)
 
-    def add(one: int, two: int, kind: str) -> None:
+    def add(one: int, two: int, kind: str, limit: int) -> None:
         key = (min(one, two), max(one, two))
-        if one != two and key not in chosen and max(uses[[one, two]]) < settings.max_uses:
+        full = len(chosen) >= limit or max(uses[[one, two]]) >= settings.max_uses
+        if one != two and key not in chosen and not full:
             chosen[key] = kind
             uses[[one, two]] += 1
 
-    wanted = round(settings.near * shard.size)
-    vectors = word_vectors(texts, language)
-    starts = rng.permutation(len(texts))
-    for at in range(0, len(starts), _ROWS):
-        rows = starts[at : at + _ROWS]
+    near = round(settings.near * size)
+    for rows in np.array_split(rng.permutation(n), -(-n // _ROWS)):
+        if len(chosen) >= near:
+            break
         cosines = (vectors[rows] @ vectors.T).tocsr()
         for place, one in enumerate(rows.tolist()):
             row = slice(*cosines.indptr[place : place + 2])
-            columns, values = cosines.indices[row], cosines.data[row]
-            ranked = columns[np.lexsort((columns, -values))]
-            for two in ranked[ranked != one][:_NEIGHBORS].tolist():
-                if len(chosen) < wanted:
-                    add(one, two, "near")
-        if len(chosen) >= wanted:
-            break
-    for _ in range(20):
-        free = np.repeat(np.arange(len(texts)), settings.max_uses - uses)
-        drawn = rng.permutation(free)
-        for one, two in zip(drawn[::2].tolist(), drawn[1::2].tolist(), strict=False):
-            if len(chosen) < shard.size:
-                add(one, two, "random")
-        if len(chosen) >= shard.size:
-            break
+            others = cosines.indices[row][np.lexsort((cosines.indices[row], -cosines.data[row]))]
+            for two in others[others != one][:_NEIGHBORS].tolist():
+                add(one, two, "near", near)
+    for _ in range(20):  # A draw may repeat a pair.
+        drawn = rng.permutation(np.repeat(np.arange(n), settings.max_uses - uses)).tolist()
+        for one, two in zip(drawn[::2], drawn[1::2], strict=False):
+            add(one, two, "random", size)
     return [(one, two, kind) for (one, two), kind in chosen.items()]
 
 
 def word_vectors(texts: Sequence[str], language: str) -> sparse.csr_matrix:
     """Return tf-idf vectors of texts over their stems, (n, stems), of length 1 or 0.
 
-    Stems in one text, and in more than a twentieth of the texts, are left out.
+    Stems in one text, and in more than a twentieth of the texts, have no weight.
     """
-    stemmer = stemmer_of(language)
-    rows = [stems(words(text), stemmer) for text in texts]
+    rows = [stems(words(text), stemmer_of(language)) for text in texts]
     numbers: dict[str, int] = {}
     columns = [numbers.setdefault(stem, len(numbers)) for row in rows for stem in row]
     bounds = np.cumsum([0, *map(len, rows)])
-    counts = sparse.csr_matrix((np.ones(len(columns)), columns, bounds), (len(rows), len(numbers)))
+    shape = len(rows), len(numbers)
+    counts = sparse.csr_matrix((np.ones(len(columns)), columns, bounds), shape)
     counts.sum_duplicates()
     frequency = counts.getnnz(axis=0)
-    telling = (frequency > 1) & (frequency <= max(2, _COMMON * len(rows)))
-    weights = np.where(telling, np.log(len(rows) / np.maximum(frequency, 1)), 0.0)
-    weighed = counts @ sparse.diags(weights)
-    lengths = np.sqrt(weighed.multiply(weighed).sum(axis=1)).A1
-    found = sparse.csr_matrix(sparse.diags(1 / np.where(lengths > 0, lengths, 1.0)) @ weighed)
-    found.eliminate_zeros()
-    return found
+    has_weight = (frequency > 1) & (frequency <= max(2, _COMMON * len(rows)))
+    idf = np.where(has_weight, np.log(len(rows) / np.maximum(frequency, 1)), 0.0)
+    weighed = sparse.csr_matrix(counts @ sparse.diags(idf))
+    weighed.eliminate_zeros()
+    lengths = np.sqrt(np.asarray(weighed.multiply(weighed).sum(axis=1)).ravel())
+    return sparse.csr_matrix(sparse.diags(1 / np.where(lengths > 0, lengths, 1.0)) @ weighed)
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreShards:
-    """The work of an executor: shards in, lines of JSON out.
-
-    Attributes:
-        run: The run as the stage sees it.
-        open_scorer: Opens the scorer.
-        settings: Which pairs.
-        seed: Of the run.
-    """
-
-    run: Run
-    open_scorer: ScorerOpener
-    settings: PairSettings
-    seed: int
-
-    def open(self) -> Callable[[Shard], str]:
-        """Open scorer and corpus, and return what scores a shard."""
-        corpus, scorer = Corpus.open(self.run), self.open_scorer(self.run)
-        language = self.run.settings.corpus.language
-
-        def scored(shard: Shard) -> str:
-            texts = corpus.texts(shard.sentences)
-            plan = plan_pairs(texts, shard, self.settings, language, self.seed)
-            pairs = [(texts[one], texts[two]) for one, two, _ in plan]
-            scores = np.asarray(scorer.similarities(pairs), np.float64)
-            rows = zip(pairs, scores.tolist(), plan, strict=True)
-            return "".join(
-                json.dumps(
-                    {"sentence1": one, "sentence2": two, "score": score, "kind": kind},
-                    ensure_ascii=False,
-                )
-                + "\n"
-                for (one, two), score, (_, _, kind) in rows
-            )
-
-        return scored
+# --- What the scores are worth ------------------------------------------------------------------
 
 
-# From shards to splits.
-
-
-def _write_splits(folder: Path, scratch: Path, shards: Sequence[Shard]) -> Mapping[str, Any]:
-    """Join the shards of each split; return the summary of the stage."""
-    for split in SPLITS:
-        parts = [scratch / shard.file for shard in shards if shard.split == split]
-        write_text(folder / f"{split}.jsonl", "".join(p.read_text(encoding="utf-8") for p in parts))
-    found = {split: read_pairs(folder, split) for split in SPLITS}
-    sizes = {split: len(some) for split, some in found.items()}
+def _summary(folder: Path) -> dict[str, Any]:
+    splits = {split: read_pairs(folder, split) for split in SPLITS}
+    sizes = {split: len(found.pairs) for split, found in splits.items()}
     if not all(sizes.values()):
-        shown = ", ".join(f"{split} {size}" for split, size in sizes.items())
-        raise InputError(f"The corpus is too small to give each split a pair ({shown}).")
-    train = found["train"]
-    places = np.linspace(0, len(train) - 1, min(_SAMPLE, len(train))).astype(np.int64)
-    sample = [train.pairs[place] for place in places.tolist()]
-    report = {
-        "pairs": sizes,
-        "scores": {
-            kind: _distribution(train.scores[np.array(train.kinds) == kind])
-            for kind in sorted(set(train.kinds))
-        },
-    }
-    report |= label_report(sample, train.scores[places])
-    write_json(folder / REPORT, report)
-    return report
+        raise InputError(f"the corpus is too small to give each split a pair: {sizes}")
+    train = splits["train"]
+    kinds = {kind: train.kinds.count(kind) for kind in sorted(set(train.kinds))}
+    return {"pairs": sizes, "kinds": kinds, **label_report(train.pairs, train.scores)}
 
 
 def label_report(pairs: Sequence[TextPair], scores: Floats) -> dict[str, Any]:
     """Return what scores are worth as labels.
-
-    A label that is only the sentences' length teaches a model to count words. One that is only
-    tf-idf teaches what tf-idf gives without training.
 
     Args:
         pairs: n pairs, n >= 1.
         scores: Raw scores, (n,).
 
     Returns:
-        `distinct`: share of different scores; `length`: multiple rank correlation with the lengths
-        of both sentences; `tfidf`: rank correlation with tf-idf; `near_copies`: share of pairs that
-        share most pairs of consecutive words; `warnings` in words. A correlation that is undefined
-        is None.
+        `mean` and `deviation` of the scores; `distinct`: share of different scores; `length`:
+        multiple rank correlation with the lengths of both sentences, None where it is undefined;
+        `warnings` in words.
     """
     sizes = np.array([sorted(len(words(text)) for text in pair) for pair in pairs], np.float64)
     lengths = np.column_stack((sizes[:, 0], sizes.sum(axis=1), np.ptp(sizes, axis=1)))
-    vectors = word_vectors([text for pair in pairs for text in pair], "en")
-    cosines = np.asarray(vectors[::2].multiply(vectors[1::2]).sum(axis=1)).ravel()
     report: dict[str, Any] = {
+        "mean": round(float(scores.mean()), 6),
+        "deviation": round(float(scores.std()), 6),
         "distinct": round(len(np.unique(scores)) / len(scores), 4),
         "length": _explained(scores, lengths),
-        "tfidf": rank_correlation(scores, cosines),
-        "near_copies": round(float(np.mean([_near_copy(*pair) for pair in pairs])), 4),
     }
     said = []
     if report["distinct"] < 0.01:
         said.append(f"Only {report['distinct']:.2%} of the scores differ: they teach little.")
-    if report["length"] is not None and report["length"] >= 0.5:
+    if (report["length"] or 0.0) >= 0.5:
         said.append(
             f"The scores follow the sentences' length (rank correlation {report['length']:.2f}). "
             "A student of such scores partly learns to count words."
-        )
-    if report["tfidf"] is not None and report["tfidf"] >= 0.98:
-        said.append(f"The scores are those of tf-idf (rank correlation {report['tfidf']:.2f}).")
-    if report["near_copies"] > 0.1:
-        said.append(
-            f"{report['near_copies']:.0%} of the pairs are near copies, which teach little. Remove "
-            "duplicates from the documents (firth duplicates)."
         )
     return report | {"warnings": said}
 
@@ -476,13 +429,3 @@ def _explained(scores: Floats, features: Floats) -> float | None:
     wanted, known = ranks[:, 0], ranks[:, 1:]
     left = wanted - known @ np.linalg.lstsq(known, wanted, rcond=None)[0]
     return round(float(max(0.0, 1 - left @ left / (wanted @ wanted)) ** 0.5), 4)
-
-
-def _near_copy(one: str, two: str) -> bool:
-    first, second = (frozenset(pairwise(words(text))) for text in (one, two))
-    return bool(first) and jaccard(first, second) >= _NEAR_COPY
-
-
-def _distribution(scores: Floats) -> dict[str, Any]:
-    quantiles = np.quantile(scores, (0.05, 0.5, 0.95)).round(6).tolist()
-    return {"n": len(scores), "mean": round(float(scores.mean()), 6), "quantiles": quantiles}
