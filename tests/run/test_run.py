@@ -12,7 +12,7 @@ from filelock import FileLock
 from pydantic import Field
 
 from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
-from firth.run.run import CONFIG, Run, damage_of_open_stages
+from firth.run.run import CONFIG, Run, damage_of_open_stages, opened_with
 from firth.run.settings import Count, Section, Settings, parse_settings
 from firth.run.stage import Stage
 
@@ -195,6 +195,23 @@ def test_settings_edited_by_the_user_are_used(run: Run) -> None:
     assert Run.open(run.path).settings == parse_settings(
         {"seed": 4, "corpus": {"language": "de"}}, "test"
     )
+
+
+def test_a_run_is_opened_with_a_file_and_options(run: Run, tmp_path: Path) -> None:
+    """Options are laid over the file, the file over the run; other settings stay."""
+    config = tmp_path / "mine.yaml"
+    config.write_text("corpus.language: de\nseed: 2\n")
+    opened = opened_with(run.path, config, ["seed=3"])
+    assert not run.path.exists()
+    assert (opened.settings.corpus.language, opened.settings.seed) == ("de", 3)
+    build_one(run.changed({"seed": 4, "words": {"epochs": 1}}))
+    opened = opened_with(run.path, config, [])
+    assert (opened.settings.seed, opened.settings.words.epochs) == (2, 1)
+    for text, options, source in (("seed: -1", [], str(config)), ("", ["seed=-1"], "--set")):
+        config.write_text(text)
+        with pytest.raises(ConfigError) as raised:
+            opened_with(run.path, config, options)
+        assert raised.value.source == source
 
 
 def test_changes_blame_their_source(run: Run) -> None:

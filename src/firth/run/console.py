@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import zip_longest
 from time import monotonic
-from typing import Any, Generic, Self, TextIO, TypeVar
+from typing import Any, Generic, Self, TextIO, TypeVar, overload
 
 WIDTH = 80
 """Columns that everything printed fits, whatever the terminal, so that output is reproducible."""
@@ -245,9 +245,13 @@ class Progress(Generic[T]):
                 self.advance()
 
 
+@overload
+def progress(work: float | None, title: str) -> Progress[Any]: ...
+@overload
+def progress(work: Iterable[T], title: str, total: float | None = None) -> Progress[T]: ...
 def progress(
-    work: Iterable[T] | float | None, title: str, total: float | None = None
-) -> Progress[T]:
+    work: Iterable[Any] | float | None, title: str, total: float | None = None
+) -> Progress[Any]:
     """Show the progress of work: a bar in a terminal, a line now and then in a log.
 
     Args:

@@ -115,24 +115,27 @@ def write_folder(
     place.parent.mkdir(parents=True, exist_ok=True)
     wanted = Manifest.wanted(command, 1, inputs or {}, settings)
     lock = FileLock(beside(place, "lock"))
+
+    def filled(workspace: Path) -> Mapping[str, Any]:
+        try:
+            return fill(workspace)
+        except FirthError:  # The same request would be refused again.
+            shutil.rmtree(workspace, ignore_errors=True)
+            raise
+
     try:
         with lock.acquire(timeout=0), _disk_errors(out):
-            finish_rename(place)
-            if not force:
-                _refuse_other_result(out, wanted)
             try:
-                return execute(place, wanted, fill)
-            except FirthError:  # The same request would be refused again.
-                workspace = beside(place, "work")
-                if workspace.is_dir() and not Manifest.read(workspace):
-                    shutil.rmtree(workspace, ignore_errors=True)
-                raise
+                finish_rename(place)
+                if not force:
+                    _refuse_other_result(out, wanted)
+                return execute(place, wanted, filled)
             finally:
                 with suppress(OSError):
                     Path(lock.lock_file).unlink()
     except Timeout as error:
         raise InputError(
-            f"{out}: another firth process writes there. Wait until it ends"
+            f"{out}: another firth process writes there. Wait for it to end"
         ) from error
 
 

@@ -16,7 +16,9 @@ from firth.run.settings import (
     Section,
     Settings,
     change_settings,
+    load_changes,
     load_settings,
+    parse_changes,
     parse_section,
     settings_text,
     values_of,
@@ -280,6 +282,26 @@ class Run:
             raise InputError(
                 f"{path}: firth did not write it, so it is not replaced. Name another folder: --run"
             )
+
+
+def opened_with(path: str | Path, config: Path | None, options: Sequence[str]) -> Run:
+    """Open a run, or begin one, with other settings laid over its own.
+
+    Args:
+        path: Folder of the run.
+        config: A settings file, which may be partial.
+        options: Changes such as `corpus.language=de`, laid over those of `config`.
+
+    Raises:
+        ConfigError: The settings are not valid; the file or `--set` is named as the origin.
+    """
+    changes = parse_changes(options)
+    run = Run(path, Settings())
+    if (run.path / CONFIG).is_file():
+        run = Run.open(path)
+    if config is not None:
+        run = run.changed(load_changes(config), str(config))
+    return run.changed(changes, "--set")
 
 
 def damage_of_open_stages() -> DamagedError | None:

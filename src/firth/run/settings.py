@@ -254,16 +254,7 @@ def parse_settings(values: object, source: str) -> Settings:
     Raises:
         ConfigError: With every problem at once.
     """
-    if not isinstance(values, Mapping):
-        got = type(values).__name__
-        raise ConfigError(source, [f"got a {got}; expected sections or lines, as seed: 13"])
-    problems: list[str] = []
-    tree: dict[str, Any] = {}
-    for key, value in values.items():
-        _put(tree, str(key).split("."), value, problems)
-    if problems:
-        raise ConfigError(source, problems)
-    return parse_section(Settings, tree, source)
+    return parse_section(Settings, _nested(values, source), source)
 
 
 def parse_section(kind: type[S], values: Mapping[str, Any], source: str, at: str = "") -> S:
@@ -285,6 +276,15 @@ def parse_section(kind: type[S], values: Mapping[str, Any], source: str, at: str
 
 def load_settings(path: Path) -> Settings:
     """Read a settings file, which may be partial; raise `ConfigError` where it is wrong."""
+    return parse_section(Settings, load_changes(path), str(path))
+
+
+def load_changes(path: Path) -> dict[str, Any]:
+    """Read the values of a settings file, section → field → value, without checking them.
+
+    Raises:
+        ConfigError: The file cannot be read, or is no mapping in YAML.
+    """
     try:
         values = read_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -293,7 +293,7 @@ def load_settings(path: Path) -> Settings:
         raise ConfigError(str(path), [f"cannot be read ({error.strerror})"]) from error
     except ValueError as error:
         raise ConfigError(str(path), [f"not valid YAML: {error}"]) from error
-    return parse_settings({} if values is None else values, str(path))
+    return _nested({} if values is None else values, str(path))
 
 
 def parse_changes(options: Sequence[str], source: str = "--set") -> dict[str, Any]:
@@ -407,6 +407,20 @@ def read_yaml(text: str) -> Any:
     except (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError,
             AttributeError) as error:  # fmt: skip
         raise ValueError(str(error) or type(error).__name__) from error
+
+
+def _nested(values: object, source: str) -> dict[str, Any]:
+    """Return a tree in which dotted keys are sections; raise `ConfigError` where it is none."""
+    if not isinstance(values, Mapping):
+        got = type(values).__name__
+        raise ConfigError(source, [f"got a {got}; expected sections or lines, as seed: 13"])
+    problems: list[str] = []
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        _put(tree, str(key).split("."), value, problems)
+    if problems:
+        raise ConfigError(source, problems)
+    return tree
 
 
 def _put(tree: dict[str, Any], path: list[str], value: Any, problems: list[str]) -> None:

@@ -1,0 +1,328 @@
+"""Executors: several workers, in any order and killed or not, make the bytes of one process."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from time import monotonic, perf_counter, sleep
+from typing import Any
+
+import pytest
+
+from firth.run import executor as module
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.executor import Local, Processes, Ray
+
+WORK = """
+import os, signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from firth.run.errors import InputError
+
+
+@dataclass(frozen=True)
+class Roots:
+    '''Of numbers, and who computed them. -1 has none; 666 kills a worker, the first `deaths` times
+    (`folder` counts them).'''
+
+    folder: Path
+    deaths: int = 0
+
+    def open(self):
+        def root(number):
+            if number == 666 and len(list(self.folder.iterdir())) < self.deaths:
+                (self.folder / str(os.getpid())).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            if number < 0:
+                raise InputError(f"{number}: expected no negative number")
+            return number**0.5, os.getpid(), os.environ.get("FIRTH_WORKER")
+
+        return root
+"""
+"""In a module that other processes can import."""
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The class of the work."""
+    folder = tmp_path_factory.mktemp("roots")
+    (folder / "roots_of_numbers.py").write_text(WORK)
+    sys.path.insert(0, str(folder))
+    yield import_module("roots_of_numbers").Roots
+    sys.path.remove(str(folder))
+
+
+# --- This process ------------------------------------------------------------------------------
+
+
+def test_local_opens_once_and_takes_items_one_by_one() -> None:
+    """Without items nothing is opened."""
+    taken: list[int] = []
+    opened: list[int] = []
+
+    def items() -> Iterator[int]:
+        for item in range(4):
+            taken.append(item)
+            yield item
+
+    class Doubling:
+        def open(self) -> Callable[[int], int]:
+            opened.append(1)
+            return lambda item: 2 * item
+
+    assert list(Local().map(Doubling(), [])) == []
+    assert opened == []
+    results = Local().map(Doubling(), items())
+    assert (next(results), taken, opened) == (0, [0], [1])
+    assert list(results) == [2, 4, 6]
+    assert opened == [1]
+
+
+# --- Processes ---------------------------------------------------------------------------------
+
+
+def test_processes_keep_the_order_and_take_items_as_there_is_room(
+    roots: Any, tmp_path: Path
+) -> None:
+    """None of the work is done by the process that asks."""
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(20):
+            taken.append(number)
+            yield number
+
+    results = Processes(2).map(roots(tmp_path), items())
+    first = next(results)
+    assert len(taken) == 6, "three for each of two processes"
+    made = [first, *results]
+    assert [root for root, _, _ in made] == [n**0.5 for n in range(20)]
+    assert os.getpid() not in {process for _, process, _ in made}
+    assert len({(process, number) for _, process, number in made}) <= 2
+    assert {number for _, _, number in made} <= {"0", "1"}
+    assert list(Processes(2).map(roots(tmp_path), [])) == []
+
+
+def test_a_killed_process_is_replaced(
+    roots: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its items are done again, in their places; nothing is printed."""
+    numbers = [4, 666, 9, 16, 25, 36, 49, 64]
+    made = list(Processes(2).map(roots(tmp_path, deaths=2), numbers))
+    assert len(list(tmp_path.iterdir())) == 2, "the premise: two were killed"
+    assert [root for root, _, _ in made] == [n**0.5 for n in numbers]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_item_that_always_kills_ends_the_work(
+    roots: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not tried forever."""
+    monkeypatch.setattr(module, "RETRIES", 1)
+    with pytest.raises(InputError, match=r"killed 2 times.*--workers"):
+        list(Processes(1).map(roots(tmp_path, deaths=99), [666]))
+
+
+def test_errors_of_the_work_come_back_once(
+    roots: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As they were raised, in the place of the item, without a trace on the screen."""
+    made = Processes(2).map(roots(tmp_path), [4, -1, 9, -2])
+    assert next(made)[0] == 2
+    with pytest.raises(InputError, match=r"^-1: expected no negative number$"):
+        next(made)
+    assert capfd.readouterr() == ("", "")
+
+
+ASKING = """
+import os, signal
+from pathlib import Path
+from firth.run.executor import Processes
+from roots_of_numbers import Roots
+
+if __name__ == "__main__":
+    for _, process, _ in Processes(2).map(Roots(Path("."), 0), iter(range(10**9))):
+        print(process, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_processes_end_with_their_parent(roots: Any, tmp_path: Path) -> None:
+    """Also when it is killed and can say nothing."""
+    (tmp_path / "asking.py").write_text(ASKING)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "asking.py"],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+    )
+    assert done.returncode == -signal.SIGKILL
+    process, until = int(done.stdout), monotonic() + 10
+    while Path(f"/proc/{process}").exists() and monotonic() < until:
+        sleep(0.05)
+    assert not Path(f"/proc/{process}").exists()
+
+
+# --- Ray ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A Ray cluster of this machine with two workers; more machines can be added, and lost."""
+    pytest.importorskip("ray")
+    ray = module._import_ray()
+    from ray.cluster_utils import Cluster
+
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Workers lack this file.
+    head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 80 << 20}
+    machines: Any = Cluster(initialize_head=True, head_node_args=head)
+    session = ray.init(machines.address, log_to_driver=False).address_info["session_dir"]
+    yield machines
+    ray.shutdown()
+    machines.shutdown()
+    shutil.rmtree(session, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Working:
+    """Gives a number back, with the process, the machine, its GPUs and its device.
+
+    -1 is refused; 666 kills its worker, the first `deaths` times (`folder` counts them).
+    """
+
+    folder: Path
+    deaths: int = 0
+
+    def open(self) -> Callable[[int], tuple[int, int, str, str, str]]:
+        import ray
+
+        machine = ray.get_runtime_context().get_node_id()
+
+        def work(number: int) -> tuple[int, int, str, str, str]:
+            sleep(0.02)
+            if number == 666 and len(list(self.folder.iterdir())) < self.deaths:
+                (self.folder / str(os.getpid())).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            if number < 0:
+                raise InputError(f"{number}: expected no negative number")
+            gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+            return number, os.getpid(), machine, gpus, os.environ["FIRTH_DEVICE"]
+
+        return work
+
+
+def test_a_cluster_keeps_the_order(cluster: Any, tmp_path: Path) -> None:
+    """Items are taken as there is room; several workers do them, and none is this process."""
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(30):
+            taken.append(number)
+            yield number
+
+    results = Ray().map(Working(tmp_path), items())
+    first = next(results)
+    assert len(taken) == 6, "three for each of two workers"
+    made = [first, *results]
+    assert [number for number, *_ in made] == list(range(30))
+    assert os.getpid() not in {process for _, process, *_ in made}
+    assert {device for *_, device in made} == {"cpu"}
+    assert list(Ray().map(Working(tmp_path), [])) == []
+
+
+def test_a_killed_worker_of_a_cluster_is_replaced(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another does its item; an item that always kills ends the work after the ones before it."""
+    numbers = [1, 2, 666, 3, 4, 5]
+    made = list(Ray().map(Working(tmp_path, deaths=1), numbers))
+    assert len(list(tmp_path.iterdir())) == 1, "the premise: one was killed"
+    assert [number for number, *_ in made] == numbers
+    monkeypatch.setattr(module, "RETRIES", 1)
+    results = Ray().map(Working(tmp_path, deaths=99), numbers)
+    assert [next(results)[0], next(results)[0]] == [1, 2]
+    with pytest.raises(InputError, match="failed 2 times"):
+        next(results)
+
+
+def test_a_lost_machine_and_gpus(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others do the items of a lost machine; each worker has the GPUs that were asked for."""
+    monkeypatch.setenv("FIRTH_DEVICE", "cuda")
+    monkeypatch.setattr(module, "_versions", dict)  # Somebody may edit firth at this moment.
+    with pytest.raises(InputError, match=r"--gpus 1: the cluster has 0\."):
+        next(Ray(gpus=1).map(Working(tmp_path), range(3)))
+    more = cluster.add_node(num_cpus=1, num_gpus=2, object_store_memory=80 << 20)
+    made = list(Ray(gpus=1).map(Working(tmp_path), range(12)))
+    assert {gpus for *_, gpus, _ in made} <= {"0", "1"}
+    assert {device for *_, device in made} == {"cuda"}
+    made = []
+    for result in Ray().map(Working(tmp_path), range(60)):
+        made.append(result)
+        if len(made) == 20:
+            cluster.remove_node(more, allow_graceful=False)
+    assert [number for number, *_ in made] == list(range(60))
+    assert len({machine for _, _, machine, *_ in made}) == 2, "the premise: both were at work"
+    assert len({machine for _, _, machine, *_ in made[-20:]}) == 1
+
+
+def test_errors_on_a_cluster_name_the_machine(
+    cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Once, and without a trace."""
+    with pytest.raises(InputError, match=rf"^a worker on {socket.gethostname()}: -1: expected"):
+        list(Ray().map(Working(tmp_path), [4, -1, 9, -2]))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_workers_are_like_the_process_that_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other versions and missing folders are refused by name."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FIRTH_DEVICE", "cpu")
+    versions = module._versions()
+    module._Origin("key", str(tmp_path), "auto", versions).enter()
+    assert os.environ["FIRTH_DEVICE"] == "auto"
+    with pytest.raises(InputError, match=rf"numpy is {versions['numpy']}, not 1\.0\. Install"):
+        module._Origin("key", str(tmp_path), "auto", {**versions, "numpy": "1.0"}).enter()
+    with pytest.raises(InputError, match="no such folder"):
+        module._Origin("key", str(tmp_path / "elsewhere"), "auto", versions).enter()
+
+
+def test_wrong_addresses_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within seconds, before any work, with the address in the message."""
+    pytest.importorskip("ray")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    start = perf_counter()
+    for wrong in ("nowhere", "ray://here:1", "here:port", ":80"):
+        with pytest.raises(InputError, match=f"{wrong}: expected HOST:PORT"):
+            Ray(wrong)
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # It does not listen.
+        address = f"127.0.0.1:{bound.getsockname()[1]}"
+        with pytest.raises(InputError, match=f"{address}: no Ray cluster answers .*refused"):
+            Ray(address)
+        bound.listen()  # It answers nothing.
+        monkeypatch.setattr(module, "_PATIENCE", 0.2)
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        with pytest.raises(InputError, match=f"{address}: no Ray cluster answers .*timed out"):
+            Ray()
+    assert perf_counter() - start < 10
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before any work."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"firth\[ray\]"):
+        Ray()

@@ -1,0 +1,184 @@
+"""Results that a user names: nothing that firth did not write is replaced or removed."""
+
+import csv
+import errno
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from firth.run.errors import InputError
+from firth.run.outputs import claim_output, copy_folder, write_file, write_folder, write_rows
+from firth.run.run import Run
+from firth.run.settings import Settings
+from firth.run.stage import MANIFEST, Stage
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def write(out: Path, text: str = "one", force: bool = False, **settings: Any) -> bool:
+    """Write a result of some settings; return whether an earlier one was reused."""
+
+    def fill(workspace: Path) -> Mapping[str, Any]:
+        (workspace / "result.txt").write_text(text)
+        return {}
+
+    return write_folder(out, fill, command="x", settings=settings, force=force).reused
+
+
+def test_a_file_is_written_once_and_replaced_with_force(tmp_path: Path) -> None:
+    """From text, bytes or a function; folders above it are made."""
+    path = tmp_path / "new" / "result.txt"
+    claim_output(path)
+    write_file(path, "é\r\n")
+    assert path.read_bytes() == "é\r\n".encode()
+    for content in ("text", b"text", lambda partial: partial.write_text("text")):
+        with pytest.raises(InputError, match="--force"):
+            write_file(path, content)
+        write_file(path, content, force=True)
+        assert path.read_text() == "text"
+    assert names(path.parent) == ["result.txt"]
+
+
+def test_rows_are_lines_or_a_table(tmp_path: Path) -> None:
+    """By the name; nested values are JSON in a cell."""
+    rows: list[dict[str, Any]] = [{"text": 'a "b"\n,é', "score": 0.5, "members": [1, 2]},
+            {"text": "", "score": None, "members": []}]  # fmt: skip
+    write_rows(tmp_path / "d.jsonl", rows)
+    lines = (tmp_path / "d.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == rows
+    write_rows(tmp_path / "d.csv", rows)
+    with (tmp_path / "d.csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert table == [
+        {"text": 'a "b"\n,é', "score": "0.5", "members": "[1, 2]"},
+        {"text": "", "score": "", "members": "[]"},
+    ]
+    write_rows(tmp_path / "empty.csv", [])
+    write_rows(tmp_path / "empty.jsonl", [])
+    assert (tmp_path / "empty.jsonl").read_bytes() == b""
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    """Other errors of the system are not about the disk."""
+
+    def failing(number: int) -> Any:
+        def fill(path: Path) -> Mapping[str, Any]:
+            raise OSError(number, os.strerror(number))
+
+        return fill
+
+    full, missing = failing(errno.ENOSPC), failing(errno.ENOENT)
+    with pytest.raises(InputError, match=r"r\.txt: cannot be written \(No space"):
+        write_file(tmp_path / "r.txt", full)
+    with pytest.raises(InputError, match=r"results: cannot be written \(No space"):
+        write_folder(tmp_path / "results", full, command="x", settings={})
+    with pytest.raises(FileNotFoundError):
+        write_file(tmp_path / "r.txt", missing)
+
+
+def test_a_folder_is_reused_and_replaced_with_force(tmp_path: Path) -> None:
+    """Another result needs `force`, and the message says what differs."""
+    out = tmp_path / "new" / "results"
+    assert not write(out, x=1, deep={"y": 2})
+    assert write(out, "not written", x=1, deep={"y": 2})
+    with pytest.raises(InputError, match=r"another result \(deep\.y: 2 there, 3 here\).*--force"):
+        write(out, "two", x=1, deep={"y": 3})
+    assert (out / "result.txt").read_text() == "one"
+    assert not write(out, "two", force=True, x=1, deep={"y": 3})
+    assert (out / "result.txt").read_text() == "two"
+    assert names(out) == [MANIFEST, "result.txt"]
+    assert names(out.parent) == ["results"]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_files_of_the_user_are_never_replaced(tmp_path: Path, force: bool) -> None:
+    """Neither a file in the folder's place, nor files in the folder, nor a folder of others."""
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "result.txt").write_text("mine")
+    write(tmp_path / "results")
+    (tmp_path / "results" / "notes.txt").write_text("mine")
+    for name in ("file", "file/results", "mine", "results"):
+        with pytest.raises(InputError):
+            write(tmp_path / name, force=force, x=2)
+    assert (tmp_path / "file").read_text() == "mine"
+    assert (tmp_path / "mine" / "result.txt").read_text() == "mine"
+    assert (tmp_path / "results" / "notes.txt").read_text() == "mine"
+    assert names(tmp_path) == ["file", "mine", "results"]
+
+
+def test_files_in_a_workspace_are_not_removed(tmp_path: Path) -> None:
+    """Nobody knows who put them there."""
+    (tmp_path / ".out.work").mkdir()
+    (tmp_path / ".out.work" / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="did not write"):
+        write(tmp_path / "out")
+    assert (tmp_path / ".out.work" / "thesis.txt").read_text() == "mine"
+
+
+def test_stopped_work_is_continued_by_the_same_request(tmp_path: Path) -> None:
+    """Another request starts from nothing; so does one that was refused."""
+    seen: list[bool] = []
+
+    def stopped(error: BaseException) -> Any:
+        def fill(workspace: Path) -> Mapping[str, Any]:
+            seen.append((workspace / "shard").exists())
+            (workspace / "shard").touch()
+            raise error
+
+        return fill
+
+    errors = [KeyboardInterrupt(), KeyboardInterrupt(), InputError("no"), KeyboardInterrupt()]
+    for error in errors:
+        with pytest.raises(type(error)):
+            write_folder(tmp_path / "out", stopped(error), command="x", settings={"x": 1})
+    with pytest.raises(KeyboardInterrupt):
+        write_folder(tmp_path / "out", stopped(errors[0]), command="x", settings={"x": 2})
+    assert seen == [False, True, True, False, False]
+    write(tmp_path / "out", x=1)
+    assert names(tmp_path) == ["out"]
+
+
+def test_one_process_writes_a_folder(tmp_path: Path) -> None:
+    """A second one is refused."""
+    with FileLock(tmp_path / ".out.lock"), pytest.raises(InputError, match="another firth process"):
+        write(tmp_path / "out")
+    write(tmp_path / "out")
+    assert names(tmp_path) == ["out"]
+
+
+def test_the_longest_name_of_a_folder(tmp_path: Path) -> None:
+    """A long name does not fail after the work."""
+    out = tmp_path / ("é" * 127)
+    assert not write(out, x=1)
+    assert not write(out, x=2, force=True)
+    assert names(tmp_path) == [out.name]
+
+
+def test_a_stage_is_copied(tmp_path: Path) -> None:
+    """With its folders; a copy is whole, and another one replaces it with force."""
+
+    def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
+        (workspace / "deep").mkdir()
+        (workspace / "deep" / "weights").write_text(str(run.settings.seed))
+        return {"dimensions": 3}
+
+    stage = Stage("encoder", 1)
+    run = Run.create(tmp_path / "run", Settings())
+    run.build(stage, fill, settings=["seed"])
+    assert copy_folder(run.folder(stage), tmp_path / "mine") == tmp_path / "mine"
+    assert (tmp_path / "mine" / "deep" / "weights").read_text() == "13"
+    run.changed({"seed": 14}).build(stage, fill, settings=["seed"])
+    with pytest.raises(InputError, match="--force"):
+        copy_folder(run.folder(stage), tmp_path / "mine")
+    copy_folder(run.folder(stage), tmp_path / "mine", force=True)
+    assert (tmp_path / "mine" / "deep" / "weights").read_text() == "14"
+    with pytest.raises(InputError, match="not a folder that firth wrote"):
+        copy_folder(tmp_path, tmp_path / "other")
