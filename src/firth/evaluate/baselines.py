@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from firth.corpus.corpus import Corpus
+from firth.encoders.words import WORDS
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.text.arrays import Floats
@@ -61,11 +62,15 @@ def open_baseline(
 
 
 def idf_of_run(run: Run) -> Idf:
-    """Count the stems of a run's corpus, in the sentences of the usual number of words."""
-    corpus = Corpus.open(run)
-    usual, step = corpus.usual_sentences(), 50_000
-    batches = (corpus.texts(usual[start : start + step]) for start in range(0, len(usual), step))
-    return fit_idf(chain.from_iterable(batches), stemmer_of(run.settings.corpus.language))
+    """Return the word counts of a run's corpus: those of its word vectors, where they are built.
+
+    Raises:
+        MissingStageError: The run has no corpus.
+    """
+    if run.has(WORDS):
+        return Idf.load(run.folder(WORDS))
+    sentences = chain.from_iterable(Corpus.open(run).batches())
+    return fit_idf(sentences, stemmer_of(run.settings.corpus.language))
 
 
 @dataclass(frozen=True)
