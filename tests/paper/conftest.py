@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from firth.corpus.tokenizer import build_tokenizer
 
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Context, Corpus
-from firth.corpus.tokenizer import build_tokenizer
 from firth.paper.generator import Likelihoods
 from firth.paper.retrieve import build_index
 from firth.paper.tokens import Pairs
@@ -21,12 +21,67 @@ from firth.run.run import Run
 from firth.run.settings import parse_settings
 
 TOPICS = {
-    "sea": "ship harbour wave sailor storm sail captain anchor island tide".split(),
-    "farm": "farmer field wheat plough cow barn harvest tractor seed meadow".split(),
-    "court": "judge lawyer trial jury witness verdict appeal court law crime".split(),
-    "music": "singer song violin concert piano melody orchestra choir drum stage".split(),
+    "sea": [
+        "ship",
+        "harbour",
+        "wave",
+        "sailor",
+        "storm",
+        "sail",
+        "captain",
+        "anchor",
+        "island",
+        "tide",
+    ],
+    "farm": [
+        "farmer",
+        "field",
+        "wheat",
+        "plough",
+        "cow",
+        "barn",
+        "harvest",
+        "tractor",
+        "seed",
+        "meadow",
+    ],
+    "court": [
+        "judge",
+        "lawyer",
+        "trial",
+        "jury",
+        "witness",
+        "verdict",
+        "appeal",
+        "court",
+        "law",
+        "crime",
+    ],
+    "music": [
+        "singer",
+        "song",
+        "violin",
+        "concert",
+        "piano",
+        "melody",
+        "orchestra",
+        "choir",
+        "drum",
+        "stage",
+    ],
 }
-VERBS = "saw met left found watched reached followed praised feared remembered".split()
+VERBS = [
+    "saw",
+    "met",
+    "left",
+    "found",
+    "watched",
+    "reached",
+    "followed",
+    "praised",
+    "feared",
+    "remembered",
+]
 SMALL: dict[str, Any] = {
     "precision": "float32",
     "retrieve": {"chunks": 50, "bucket_bits": 12, "chunk_sentences": 2},
@@ -82,7 +137,7 @@ def make_run(folder: Path, documents: Any = None, **sections: Any) -> Run:
     """Return a run with a corpus and a tokenizer; `sections` change those of `SMALL`."""
     paper = dict(SMALL)
     for name, value in sections.items():
-        paper[name] = {**paper[name], **value} if isinstance(value, dict) else value
+        paper[name] = {**paper.get(name, {}), **value} if isinstance(value, dict) else value
     run = Run.create(folder, parse_settings({"paper": paper}, "test"))
     build_corpus(run, tiny_documents() if documents is None else documents)
     build_tokenizer(run)

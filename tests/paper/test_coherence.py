@@ -161,20 +161,18 @@ def test_cached_scores_equal_plain_ones(coherence: Coherence, corpus: Corpus) ->
     positions = [*corpus.positions()[::15].tolist(), 0, len(corpus) - 1]
     sentences = [*corpus.texts([3, 50, 90]), "The ship feared the judge."]
     pairs = all_pairs(len(sentences), len(positions))
-    cached = coherence.log_probabilities_at(sentences, np.array(positions), pairs)
+    cached = coherence.log_probabilities(sentences, np.array(positions), pairs)
     plain = read(coherence, corpus, sentences, positions)
     np.testing.assert_allclose(cached, plain, atol=FLOAT16, rtol=0)
     assert plain.std() > 10 * np.abs(cached - plain).max(), "premise: scores differ"
     assert (cached <= 0).all()
     some = np.random.default_rng(1).permutation(len(pairs))[:20]
-    part = coherence.log_probabilities_at(sentences, np.array(positions), pairs[some])
+    part = coherence.log_probabilities(sentences, np.array(positions), pairs[some])
     np.testing.assert_allclose(part, cached[some], atol=1e-6)
 
 
 @pytest.mark.parametrize("window", [1, 2])
-def test_ranking_is_the_log_probability(
-    built: Run, fresh: Callable[..., Run], window: int
-) -> None:
+def test_ranking_is_the_log_probability(built: Run, fresh: Callable[..., Run], window: int) -> None:
     """One matrix product gives the scores of pair by pair, for windows of any size."""
     run = built
     if window != 1:
@@ -185,7 +183,7 @@ def test_ranking_is_the_log_probability(
     sentences = corpus.texts([3, 50, 90])
     pairs = all_pairs(3, len(positions))
     logits = coherence.rank_scores(coherence.encode(sentences), positions)
-    singly = coherence.log_probabilities_at(sentences, positions, pairs).reshape(3, -1)
+    singly = coherence.log_probabilities(sentences, positions, pairs).reshape(3, -1)
     np.testing.assert_allclose(-np.logaddexp(0.0, -logits), singly, atol=1e-4)
 
 
@@ -233,6 +231,6 @@ def test_nothing_asked_nothing_answered(coherence: Coherence, base_run: Run) -> 
     assert coherence.encode([]).shape == (0, 24)
     assert coherence.rank_scores(coherence.encode(["a"]), none[:, 0]).shape == (1, 0)
     assert coherence.rank_scores(coherence.encode([]), np.array([1])).shape == (0, 1)
-    assert coherence.log_probabilities_at(["a"], none[:, 0], none).shape == (0,)
+    assert coherence.log_probabilities(["a"], none[:, 0], none).shape == (0,)
     with pytest.raises(MissingStageError, match="firth paper build"):
         Coherence.open(base_run)

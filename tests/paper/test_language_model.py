@@ -124,7 +124,9 @@ def test_rows_are_padded_where_several_are_read_at_once(monkeypatch: pytest.Monk
     expected = LanguageModel(model, "texts").score(forest, 64)
     monkeypatch.setattr("firth.paper.language_model._ROW_TOKENS", 12)
     monkeypatch.setattr("firth.paper.language_model._on_processor", lambda _: False)
-    np.testing.assert_allclose(LanguageModel(model, "forest").score(forest, 64), expected, atol=1e-3)
+    np.testing.assert_allclose(
+        LanguageModel(model, "forest").score(forest, 64), expected, atol=1e-3
+    )
 
 
 def test_the_probe_falls_back_where_the_forest_is_wrong() -> None:

@@ -40,7 +40,7 @@ class WordIndex:
     corpus: Corpus
 
     def __post_init__(self) -> None:
-        self.bounds = chunk_bounds(self.corpus, 2)
+        self.bounds = chunk_bounds(self.corpus, 8)
         self.texts = chunk_texts(self.corpus, self.bounds)
 
     def chunk_of(self, sentences: Ints) -> Ints:
@@ -70,9 +70,7 @@ class WordCoherence:
         rows = [[self._score(self.sentences[int(v[0])], p) for p in positions] for v in vectors]
         return np.array(rows, dtype=np.float32)
 
-    def log_probabilities_at(
-        self, sentences: Sequence[str], positions: Ints, pairs: Pairs
-    ) -> Singles:
+    def log_probabilities(self, sentences: Sequence[str], positions: Ints, pairs: Pairs) -> Singles:
         scores = [self._score(sentences[s], int(positions[c])) for s, c in pairs]
         return np.array(scores, dtype=np.float32) - 1
 

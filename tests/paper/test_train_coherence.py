@@ -17,6 +17,7 @@ from firth.paper.train_coherence import (
     HISTORY,
     BatchSource,
     Positions,
+    negatives,
     split,
     train_coherence,
 )
@@ -69,16 +70,16 @@ def test_batches_depend_on_seed_and_step_alone(lengths: list[int], step: int, si
         return
     used, fresh = BatchSource(positions, size, 8, 5), BatchSource(positions, size, 8, 5)
     batch = [used(other) for other in (step + 3, 0, step)][-1]
-    assert batch.positions.tolist() == fresh(step).positions.tolist()
-    assert (batch.same_document == fresh(step).same_document).all()
-    assert len(batch.positions) >= size
+    assert batch.sentences.tolist() == fresh(step).sentences.tolist()
+    assert batch.documents.tolist() == fresh(step).documents.tolist()
+    assert len(batch) >= size
 
 
 def test_a_pass_deals_every_position_once() -> None:
     """In random order, without repetition; another seed deals another order."""
     positions = positions_of([34] * 8)
     dealt = [
-        np.concatenate([BatchSource(positions, 64, 8, seed)(s).positions for s in range(4)])
+        np.concatenate([BatchSource(positions, 64, 8, seed)(s).sentences for s in range(4)])
         for seed in (3, 4)
     ]
     for order in dealt:
@@ -90,12 +91,13 @@ def test_a_pass_deals_every_position_once() -> None:
 def test_negatives_of_a_batch() -> None:
     """Centres of the position's document and of others are negatives; its neighbours are none."""
     batch = BatchSource(positions_of([30, 40, 50, 60]), 64, 8, 3)(0)
-    document = np.searchsorted(np.cumsum([0, 30, 40, 50, 60]), batch.positions, side="right")
+    document = np.searchsorted(np.cumsum([0, 30, 40, 50, 60]), batch.sentences, side="right")
     together = document[:, None] == document
-    near = np.abs(batch.positions[:, None] - batch.positions) <= 1
-    assert (batch.elsewhere == ~together).all()
-    assert (batch.same_document == (together & ~near)).all()
-    assert batch.same_document.any(axis=0).all(), "premise"
+    near = np.abs(batch.sentences[:, None] - batch.sentences) <= 1
+    same_document, elsewhere = negatives(batch)
+    assert (elsewhere == ~together).all()
+    assert (same_document == (together & ~near)).all()
+    assert same_document.any(axis=0).all(), "premise"
 
 
 @given(count=st.integers(2, 60), fraction=st.floats(0.01, 0.49), seed=st.integers(0, 9))

@@ -1,4 +1,4 @@
-"""The commands `firth paper ...`: the method of Sun et al. (2022), thin over its Python interface."""
+"""The commands `firth paper ...`: the method of Sun et al. (2022) as printed."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,14 +24,12 @@ from firth.cli.options import (
 )
 from firth.run.console import say, table
 from firth.run.errors import require
-from firth.run.run import Run, opened_with
-from firth.run.stage import Outcome
+from firth.run.run import opened_with
 
 app = typer.Typer(
     help="The method of Sun et al. (2022) as printed (needs firth[torch]).", no_args_is_help=True
 )
-First = Annotated[str, typer.Argument(metavar="TEXT1", show_default=False)]
-Second = Annotated[str, typer.Argument(metavar="TEXT2", show_default=False)]
+_METHOD = "The paper's method"
 
 
 @app.command()
@@ -50,7 +48,7 @@ def build(
     ] = "origin",
     preset: Annotated[
         Literal["paper", "paper-small"] | None,
-        typer.Option(help="Settings of the paper, or for two cores.", show_default=False),
+        typer.Option(help="Settings at the paper's size, or for two cores.", show_default=False),
     ] = None,
     config: Annotated[
         Path | None,
@@ -62,53 +60,42 @@ def build(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Build a run's models: index, coherence, generator; with --to, harvest and Surrogate too.
+    """Build Origin's models; with --to, also the pairs that it scores, and the Surrogate.
 
     What is up to date is not built again. An interrupted build is continued by the same command.
     """
-    _start(quiet)
+    start(quiet)
+    require("torch", "torch", _METHOD)
     from firth.corpus.build import build_corpus
-    from firth.paper import settings
     from firth.paper.origin import build_origin
-    from firth.paper.surrogate import HARVEST, SURROGATE, build_harvest, train_surrogate
+    from firth.paper.settings import preset as settings_of
+    from firth.paper.surrogate import build_harvest, train_surrogate
+    from firth.run.settings import parse_changes
 
-    opened = opened_with(run_folder(run), config, changes or [])
+    opened = opened_with(run_folder(run), config, [])
     if preset is not None:
-        opened = opened_with(opened.changed(settings.preset(preset)), config, changes or [])
+        opened = opened.changed(settings_of(preset))
+    opened = opened.changed(parse_changes(changes or []), "--set")
     executor = executor_of(workers, ray)
     if inputs:
         build_corpus(opened, inputs, executor)
     outcomes = build_origin(opened)
     if to != "origin":
-        outcomes[HARVEST.name] = build_harvest(opened, executor)
+        outcomes["paper/harvest"] = build_harvest(opened, executor)
     if to == "surrogate":
-        outcomes[SURROGATE.name] = train_surrogate(opened)
-    _show(outcomes, as_json)
-
-
-@app.command()
-def similarity(
-    text1: First,
-    text2: Second,
-    run: RunFolder = None,
-    changes: Changes = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Print Origin's similarity of two texts (Eq. 4)."""
-    from firth.paper.origin import Origin
-
-    origin = Origin.open(_opened(run, changes, quiet))
-    pair = text_argument(text1, "TEXT1"), text_argument(text2, "TEXT2")
-    score = origin.similarity(*pair)
-    # Raw cosines differ in their last digits.
-    show({"score": score, "model": origin.name}, as_json, f"similarity {score:.12g} ({origin.name})")
+        outcomes["paper/surrogate"] = train_surrogate(opened)
+    values = {name: dict(one.manifest.summary) for name, one in outcomes.items()}
+    rows = [["part", "", "summary"]]
+    for name, one in outcomes.items():
+        plain = [f"{k} {v}" for k, v in values[name].items() if isinstance(v, int | float | str)]
+        rows.append([name, "unchanged" if one.reused else "built", ", ".join(plain)])
+    show(values, as_json, table(rows))
 
 
 @app.command()
 def explain(
-    text1: First,
-    text2: Second,
+    text1: Annotated[str, typer.Argument(metavar="TEXT1", show_default=False)],
+    text2: Annotated[str, typer.Argument(metavar="TEXT2", show_default=False)],
     run: RunFolder = None,
     changes: Changes = None,
     top: Top = 5,
@@ -117,10 +104,15 @@ def explain(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Explain Origin's similarity of two texts by the contexts that add most."""
+    """Show Origin's similarity of two texts (Eq. 4), and the contexts that add most to it.
+
+    Scores of a file of pairs: firth similarity --model paper:RUN --pairs-file FILE.
+    """
+    start(quiet)
+    require("torch", "torch", _METHOD)
     from firth.paper.origin import Origin
 
-    origin = Origin.open(_opened(run, changes, quiet))
+    origin = Origin.open(opened_with(run_folder(run), None, changes or []))
     pair = text_argument(text1, "TEXT1"), text_argument(text2, "TEXT2")
     explanation = origin.explain(*pair).top(top)
     if out is not None:
@@ -138,13 +130,15 @@ def contexts(
     quiet: Quiet = False,
 ) -> None:
     """List the contexts into which a text fits best: its context set C_s (§3.3)."""
+    start(quiet)
+    require("torch", "torch", _METHOD)
     from firth.paper.origin import Origin
 
-    origin = Origin.open(_opened(run, changes, quiet))
+    origin = Origin.open(opened_with(run_folder(run), None, changes or []))
     (chosen,) = origin.context_sets([text_argument(text, "TEXT")])
     fits = chosen.terms.fit(origin.settings.fits.weights)
-    around = origin.corpus.contexts(chosen.positions[:top], origin.settings.window)
     names, documents = origin.corpus.document_ids(), origin.corpus.document_of(chosen.positions)
+    around = origin.corpus.contexts(chosen.positions[:top], origin.settings.window)
     rows = [
         {
             "fit": float(fits[i]),
@@ -160,55 +154,3 @@ def contexts(
         return
     for row in rows:
         say(f"fit {row['fit']:.3f}  {row['document']}\n  {row['left']}\n  […]\n  {row['right']}\n")
-
-
-@app.command()
-def harvest(
-    run: RunFolder = None,
-    changes: Changes = None,
-    workers: Workers = 1,
-    ray: RayAddress = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Let Origin score pairs of corpus sentences for the Surrogate (§3.4)."""
-    opened = _opened(run, changes, quiet)
-    from firth.paper.surrogate import HARVEST, build_harvest
-
-    _show({HARVEST.name: build_harvest(opened, executor_of(workers, ray))}, as_json)
-
-
-@app.command()
-def distill(
-    run: RunFolder = None,
-    changes: Changes = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Distil the harvest into a Surrogate: Siamese, or with paper.surrogate.structure another."""
-    opened = _opened(run, changes, quiet)
-    from firth.paper.surrogate import SURROGATE, train_surrogate
-
-    _show({SURROGATE.name: train_surrogate(opened)}, as_json)
-    if not as_json:
-        say(str(opened.folder(SURROGATE)))
-
-
-def _start(quiet: bool) -> None:
-    start(quiet)
-    require("torch", "torch", "The paper's method")
-
-
-def _opened(run: Path | None, changes: list[str] | None, quiet: bool) -> Run:
-    _start(quiet)
-    return opened_with(run_folder(run), None, changes or [])
-
-
-def _show(outcomes: dict[str, Outcome], as_json: bool) -> None:
-    """Print the summary of each stage."""
-    values = {name: dict(one.manifest.summary) for name, one in outcomes.items()}
-    rows = [["part", "", "summary"]]
-    for name, one in outcomes.items():
-        plain = [f"{k} {v}" for k, v in values[name].items() if isinstance(v, int | float | str)]
-        rows.append([name, "unchanged" if one.reused else "built", ", ".join(plain)])
-    show(values, as_json, table(rows))

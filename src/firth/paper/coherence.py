@@ -1,4 +1,4 @@
-"""The discriminative model p(y=1 | c_<, s, c_>): does a sentence fit between its neighbours? (§3.2.1)
+"""The discriminative model p(y=1 | c_<, s, c_>), the coherence of a sentence in a context (§3.2.1).
 
 A BiLSTM reads sentences one by one, and a last layer judges them together. That layer turns the
 sentence in the middle into a query over contexts, so that the logits of one sentence with any
@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.functional import layer_norm, logsigmoid
 
-from firth.corpus.corpus import Context, Corpus
+from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.tokens import Pairs, TokenTable, encodable
 from firth.run.files import read_json, write_atomically, write_json
@@ -203,7 +203,7 @@ def mean_rows(table: Tensor, rows: Ints) -> Tensor:
 
 def token_rows(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> list[list[int]]:
     """Return the first `max_tokens` tokens of each text; an empty text is one `</s>`."""
-    end = tokenizer.token_to_id("</s>")
+    end: int = tokenizer.token_to_id("</s>")
     clean = [encodable(text) for text in texts]
     encoded = tokenizer.encode_batch_fast(clean, add_special_tokens=False)
     return [encoding.ids[:max_tokens] or [end] for encoding in encoded]
@@ -225,8 +225,7 @@ class Coherence:
     """The trained model of a run: the first term of Eq. 3, and the ranking of contexts (§3.3).
 
     The vectors of all corpus sentences were computed when the model was trained; they are
-    memory-mapped. They are float16, so that log probabilities from them differ from those of read
-    text by up to about 0.005.
+    memory-mapped. They are float16, which changes log probabilities by up to about 0.005.
 
     Args:
         model: In evaluation mode.
@@ -238,8 +237,7 @@ class Coherence:
     Example:
         ```python
         coherence = Coherence.open(run)
-        context = Context(("It rained all night.",), ("We stayed at home.",))
-        coherence.log_probabilities(["The streets were wet."], [context], np.array([[0, 0]]))
+        coherence.log_probabilities(["The streets were wet."], np.array([12]), np.array([[0, 0]]))
         ```
     """
 
@@ -287,36 +285,30 @@ class Coherence:
             return np.zeros((len(sentence_vectors), len(positions)), np.float32)
         with torch.inference_mode():
             query, constant = self._model.query(torch.from_numpy(sentence_vectors))
-            rows, table = self._around(positions)
+            table, rows = self._around(positions)
             products = table @ torch.cat(query.chunk(2, dim=1)).T
             on_left, on_right = products.chunk(2, dim=1)
             logits = mean_rows(on_left, rows[:, 0]) + mean_rows(on_right, rows[:, 1])
             scores: Singles = (logits + constant).T.contiguous().numpy()
             return scores
 
-    def log_probabilities(
-        self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs
-    ) -> Singles:
-        """Return log p(y=1 | s, c) of each (sentence, context) in `pairs`, (n,), at most 0.
+    def log_probabilities(self, sentences: Sequence[str], positions: Ints, pairs: Pairs) -> Singles:
+        """Return log p(y=1 | s, c) of each (sentence, position) in `pairs`, (n,), at most 0.
 
-        An empty side of a context counts as the zero vector.
+        Args:
+            sentences: Each distinct sentence once.
+            positions: Each distinct position once, as a sentence number in the corpus.
+            pairs: Rows of (index of a sentence, index of a position), (n, 2).
         """
-        number: dict[str, int] = {}
-        window = max((len(s) for c in contexts for s in (c.left, c.right)), default=0)
-        rows = np.full((len(contexts), 2, max(1, window)), -1, np.int64)
-        for c, context in enumerate(contexts):
-            for side, texts in enumerate((context.left, context.right)):
-                rows[c, side, : len(texts)] = [number.setdefault(t, len(number)) for t in texts]
-        return self._scored(sentences, rows, self._encode(list(number)), pairs)
-
-    def log_probabilities_at(
-        self, sentences: Sequence[str], positions: Ints, pairs: Pairs
-    ) -> Singles:
-        """Return `log_probabilities` in the contexts of positions, from cached vectors.
-
-        `pairs` are rows of (index of a sentence, index of a position).
-        """
-        return self._scored(sentences, *self._around(positions), pairs)
+        scores = np.empty(len(pairs), np.float32)
+        with torch.inference_mode():
+            vectors, contexts = self._encode(sentences), context_vectors(*self._around(positions))
+            s, c = torch.from_numpy(np.array(pairs, np.int64).reshape(-1, 2).T.copy())
+            for start in range(0, len(s), _PAIRS_AT_ONCE):
+                now = slice(start, start + _PAIRS_AT_ONCE)
+                logits = self._model.logits(vectors[s[now]], contexts[c[now]])
+                scores[now] = logsigmoid(logits).numpy()
+        return scores
 
     def _encode(self, sentences: Sequence[str]) -> Tensor:
         if not len(sentences):
@@ -325,24 +317,10 @@ class Coherence:
         with torch.inference_mode():
             return encode(self._model.encoder, table, np.arange(len(table)))
 
-    def _around(self, positions: Ints) -> tuple[Ints, Tensor]:
-        """Return the neighbours of positions as rows of a table of the vectors that they need."""
-        positions, window = np.asarray(positions, np.int64), self._shape.window
-        rows = neighbors(positions, self._document_bounds, window)
+    def _around(self, positions: Ints) -> tuple[Tensor, Ints]:
+        """Return the vectors that positions need, and their neighbours as rows of this table."""
+        rows = neighbors(positions, self._document_bounds, self._shape.window)
         # Positions share sentences: each is read once, in the order of the file.
         needed = np.unique(rows[rows >= 0])
         table = torch.from_numpy(np.asarray(self._vectors[needed])).float()
-        return np.where(rows >= 0, np.searchsorted(needed, rows), -1), table
-
-    def _scored(
-        self, sentences: Sequence[str], rows: Ints, table: Tensor, pairs: Pairs
-    ) -> Singles:
-        vectors, contexts = self._encode(sentences), context_vectors(table, rows)
-        scores = np.empty(len(pairs), np.float32)
-        s, c = torch.from_numpy(np.array(pairs, np.int64).reshape(-1, 2).T.copy())
-        with torch.inference_mode():
-            for start in range(0, len(s), _PAIRS_AT_ONCE):
-                now = slice(start, start + _PAIRS_AT_ONCE)
-                logits = self._model.logits(vectors[s[now]], contexts[c[now]])
-                scores[now] = logsigmoid(logits).numpy()
-        return scores
+        return table, np.where(rows >= 0, np.searchsorted(needed, rows), -1)

@@ -89,7 +89,7 @@ class ContextFit:
         pairs = np.column_stack((rows, column.astype(np.int64)))
         coherence = nothing = np.zeros(len(pairs), np.float32)
         if self._weights.coherence:
-            coherence = self._coherence.log_probabilities_at(texts, positions, pairs)
+            coherence = self._coherence.log_probabilities(texts, positions, pairs)
         wanted = frozenset(term for term in Term if getattr(self._weights, term.value))
         if not wanted:
             return Terms(coherence, nothing, nothing, nothing)

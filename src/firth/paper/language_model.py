@@ -52,7 +52,7 @@ ROOT = 0
 Layout = Literal["forest", "texts"]
 """How segments are given to the model: `forest`, each once, many in a row; or `texts`, each text by
 itself."""
-_ROW_TOKENS = 1_024
+_ROW_TOKENS = 512
 """Tokens of a row. A longer one costs more in the attention than it saves in segments read twice."""
 _PROBE = ((3, 5, 7), (11, 13), (17, 19, 23), (29,))
 _TOLERANCE = {True: 1e-4, False: 0.03}
@@ -118,15 +118,17 @@ class Forest:
         while stack:  # Parents before children, each subtree without a break.
             node = stack.pop()
             stack.extend(reversed(children[node]))
+            if not self.wanted[node]:
+                continue
             missing = [n for n in self.path(node) if n not in part]
             cost = sum(len(self.tokens[n]) for n in missing)
-            if used + cost > budget and any(part.values()):
+            if part and used + cost > budget:
                 yield part
                 part, used, missing = {}, 0, self.path(node)
                 cost = sum(len(self.tokens[n]) for n in missing)
-            part |= {n: n == node and self.wanted[n] for n in missing}
+            part |= {n: n == node for n in missing}
             used += cost
-        if any(part.values()):
+        if part:
             yield part
 
 
@@ -175,7 +177,9 @@ class _Rows:
                 sees[i, begin:end, seen] = True
                 sees[i, begin:end, begin:end] |= np.tri(end - begin, dtype=bool)
                 if scored and segment:
-                    sources.extend(i * width + place for place in (seen[-1], *range(begin, end - 1)))
+                    sources.extend(
+                        i * width + place for place in (seen[-1], *range(begin, end - 1))
+                    )
                     targets.extend(segment)
                     owners.extend([node] * len(segment))
         mask = torch.zeros(sees.shape, dtype=like.dtype)
@@ -224,7 +228,11 @@ class LanguageModel:
         At most `budget` tokens are read at once.
         """
         with torch.inference_mode():
-            return self._by_forest(forest, budget) if self.layout == "forest" else self._by_text(forest)
+            return (
+                self._by_forest(forest, budget)
+                if self.layout == "forest"
+                else self._by_text(forest)
+            )
 
     def _by_forest(self, forest: Forest, budget: int) -> Floats:
         totals = torch.zeros(len(forest), dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""*Origin*: similarity by the fits of both sentences into contexts chosen for each (§3.3, Eqs. 3, 4)."""
+"""*Origin*: similarity by the fits of both sentences into contexts chosen for each (§3.3)."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from firth.paper.retrieve import RETRIEVE, ChunkIndex, build_index
 from firth.paper.settings import PaperSettings
 from firth.paper.train_coherence import train_coherence
 from firth.paper.train_generator import open_generator, train_generator
-from firth.run.console import progress
+from firth.run.console import Progress, progress
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.stage import Outcome
@@ -150,7 +150,8 @@ class Origin:
     def profiles(self, pairs: Sequence[TextPair]) -> Iterator[PairProfile]:
         """Yield the vectors of each pair, in order. C_s of each distinct sentence is built once."""
         sets: dict[str, ContextSet] = {}
-        with progress(len(pairs), "Origin") as bar:
+        bar: Progress[int] = progress(len(pairs), "Origin")
+        with bar:
             for start in range(0, len(pairs), _BLOCK):
                 block = pairs[start : start + _BLOCK]
                 # Sorted, so that swapping the sentences of a pair changes no batch, and no bit.
@@ -192,10 +193,8 @@ class Origin:
         )
         added = np.bincount(where, contributions(v1, v2, measure), minlength=len(positions))
         moved = influences(v1, v2, measure, where)
-        chosen = sum(
-            number * np.isin(positions, one.positions)
-            for number, one in ((1, profile.set1), (2, profile.set2))
-        )
+        first_set, second_set = profile.set1.positions, profile.set2.positions
+        chosen = np.isin(positions, first_set) + 2 * np.isin(positions, second_set)
         documents, names = self.corpus.document_of(positions), self.corpus.document_ids()
         around = self.corpus.contexts(positions, self.settings.window)
         shares = []

@@ -16,17 +16,16 @@ from firth.paper.contexts import choose
 from firth.paper.fits import TERMS, ContextSet, PairProfile, Terms
 from firth.paper.origin import READS, Origin
 from firth.paper.settings import ContextSettings, Measure, PaperSettings, Weights
-from firth.run.console import progress
+from firth.run.console import Progress, progress
 from firth.run.executor import Executor, Local
 from firth.run.files import fingerprint_value, read_arrays, write_arrays
 from firth.run.run import Run
-from firth.run.stage import SCRATCH, Outcome, Stage
+from firth.run.stage import Outcome, Stage
 from firth.text.arrays import Floats, Ints
 from firth.text.pairs import TextPair
 
 _SHARD_FITS = 2_048
 """Fits in a shard, about: the most that is lost when a build is stopped."""
-_FILE = "fits.safetensors"
 _SIDES = ("own1", "own2", "cross1", "cross2")
 
 
@@ -74,7 +73,10 @@ def kept_contexts(
     """Choose C_{s1} and C_{s2} of each pair from its shortlists."""
     chosen: dict[str, Ints] = {}
     for one in fits:
-        sides = ((one.sentence1, one.positions1, one.own1), (one.sentence2, one.positions2, one.own2))
+        sides = (
+            (one.sentence1, one.positions1, one.own1),
+            (one.sentence2, one.positions2, one.own2),
+        )
         for sentence, positions, terms in sides:
             if sentence not in chosen:
                 chosen[sentence] = choose(
@@ -129,20 +131,17 @@ def build_fits(
     size = max(1, _SHARD_FITS // (4 * settings.contexts.shortlist))
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
-        scratch = workspace / SCRATCH
-        scratch.mkdir(exist_ok=True)
-        shards = {scratch / f"{start:08}.safetensors": pairs[start : start + size]
+        shards = {workspace / f"{start:08}.safetensors": pairs[start : start + size]
                   for start in range(0, len(pairs), size)}  # fmt: skip
         left = {file: some for file, some in shards.items() if not file.is_file()}
         computed = (executor or Local()).map(FitPairs(whole), left.values())
-        with progress(len(pairs), f"Terms of Eq. 3 ({settings.contexts.selection})") as bar:
+        bar: Progress[int] = progress(len(pairs), "Terms of Eq. 3")
+        with bar:
             bar.advance(len(pairs) - sum(map(len, left.values())))
             for (file, some), fits in zip(left.items(), computed, strict=True):
                 write_fits(file, fits)
                 bar.advance(len(some))
-        fits = [one for file in shards for one in load_fits(file)]
-        write_fits(workspace / _FILE, fits)
-        return {"pairs": len(fits), "fits": 2 * sum(len(f.own1) + len(f.own2) for f in fits)}
+        return {"pairs": len(pairs), "shards": len(shards)}
 
     asked = {
         "pairs": fingerprint_value([list(pair) for pair in pairs]),
@@ -156,7 +155,8 @@ def build_fits(
 
 def read_fits(run: Run, name: str) -> list[PairFits]:
     """Return the fits of a stage; raise `MissingStageError` if it is not built."""
-    return load_fits(run.folder(fits_stage(name)) / _FILE)
+    files = sorted(run.folder(fits_stage(name)).glob("*.safetensors"))
+    return [one for file in files for one in load_fits(file)]
 
 
 @dataclass(frozen=True)

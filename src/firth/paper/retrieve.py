@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix, load_npz, save_npz, vstack
 
 from firth.corpus.corpus import Corpus
 from firth.paper.settings import PaperSettings
-from firth.run.console import progress
+from firth.run.console import Progress, progress
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run
 from firth.run.stage import SCRATCH, Outcome, Stage
@@ -144,11 +144,14 @@ def _fill(corpus: Corpus, bounds: Ints, bits: int, workspace: Path) -> Mapping[s
     scratch.mkdir(exist_ok=True)
     borders, paths = _blocks(corpus, bounds), []
     frequency = np.zeros(1 << bits, np.int64)
-    with progress(n_chunks, "Indexing chunks") as bar:
+    bar: Progress[int] = progress(n_chunks, "Indexing chunks")
+    with bar:
         for number, (first, last) in enumerate(pairwise(borders)):
             path = scratch / f"counts-{number:06d}.npz"
             if not path.is_file():
-                write_counts(path, count_ngrams(chunk_texts(corpus, bounds[first : last + 1]), bits))
+                write_counts(
+                    path, count_ngrams(chunk_texts(corpus, bounds[first : last + 1]), bits)
+                )
             frequency += np.bincount(load_npz(path).indices, minlength=1 << bits)
             paths.append(path)
             bar.advance(last - first)

@@ -1,8 +1,8 @@
 """The settings of the paper's method: the section `paper` of a run's settings.
 
-Sections and equations are those of Sun et al. (TACL 2022). Every ablation of the paper is a value
-here: Table 6 `contexts.size`, Table 7 `surrogate.pairs`, Table 8 `fits.weights`, §5.4
-`contexts.selection` and `contexts.diverse`, §5.6 `surrogate.structure`. Table 5 is a smaller corpus.
+Sections and equations are those of Sun et al. (TACL 2022). The ablations are values here: Table 6
+`contexts.size`, Table 7 `surrogate.pairs`, Table 8 `fits.weights`, §5.4 `contexts.selection` and
+`contexts.diverse`, §5.6 `surrogate.structure`. Table 5 needs a smaller corpus.
 """
 
 from importlib.resources import files
@@ -40,7 +40,7 @@ class CoherenceSettings(Section):
     """The last layer. `additive` is Eq. 1 as printed: it orders contexts alike for every sentence.
     `bilinear` multiplies sentence and context, so that the order depends on the sentence."""
     hidden: Count = 300
-    """States of each direction of the LSTM (the paper: 300). A sentence vector has twice as many."""
+    """States of each direction of the LSTM (the paper: 300)."""
     embedding: Count = 300
     max_tokens: Count = 48
     """Tokens of a sentence that are read."""

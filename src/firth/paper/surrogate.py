@@ -1,4 +1,4 @@
-"""The harvest and the *Surrogate*: Origin scores pairs, and a Transformer learns them (§3.4, §5.6)."""
+"""The harvest, pairs that Origin scores, and the *Surrogate*, which learns them (§3.4, §5.6)."""
 
 import shutil
 from collections.abc import Mapping

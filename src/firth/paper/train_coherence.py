@@ -14,6 +14,7 @@ from torch.nn.functional import softplus
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import TOKENIZER, open_tokenizer
+from firth.encoders.transformer import device
 from firth.paper.coherence import (
     BATCH_TOKENS,
     COHERENCE,
@@ -30,12 +31,11 @@ from firth.paper.coherence import (
     seeded,
     token_rows,
 )
-from firth.encoders.transformer import device
 from firth.paper.settings import PaperSettings
 from firth.paper.tokens import TokenTable
-from firth.run.console import note, progress
+from firth.run.console import Progress, note, progress
 from firth.run.errors import InputError
-from firth.run.files import read_json, write_json
+from firth.run.files import create_mapped, read_json, write_json
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH, Outcome
@@ -78,9 +78,7 @@ def train_coherence(run: Run) -> Outcome:
     return run.build(COHERENCE, fill, reads=[TOKENIZER], settings=["seed"], inputs=inputs)
 
 
-def _fill(
-    run: Run, corpus: Corpus, settings: PaperSettings, workspace: Path
-) -> Mapping[str, Any]:
+def _fill(run: Run, corpus: Corpus, settings: PaperSettings, workspace: Path) -> Mapping[str, Any]:
     config, scratch, tokenizer = settings.coherence, workspace / SCRATCH, open_tokenizer(run)
     table = TokenTable.stored(
         corpus.batches(), lambda texts: token_rows(texts, tokenizer, config.max_tokens), scratch
@@ -142,7 +140,7 @@ def _learn(
     history = train(
         model,
         BatchSource(learned, config.batch, config.per_document, derive_seed(seed, "batches")),
-        lambda batch: batch_loss(model, read_in_parts, batch, bounds, shape.window),
+        lambda batch: batch_loss(model, read_in_parts, batch, bounds),
         schedule,
         scratch,
         "Training coherence",
@@ -151,9 +149,7 @@ def _learn(
     return model, history
 
 
-def encode_corpus(
-    encoder: SentenceEncoder, table: TokenTable, path: Path, scratch: Path
-) -> None:
+def encode_corpus(encoder: SentenceEncoder, table: TokenTable, path: Path, scratch: Path) -> None:
     """Write the vectors of all sentences to `path`, float16 .npy of shape (n, 2 · hidden).
 
     An interrupted call continues with the block that it was in.
@@ -161,10 +157,10 @@ def encode_corpus(
     mark, size = scratch / "encoded.json", 2 * encoder.rightward.hidden_size
     where = encoder.tokens.weight.device
     start = read_json(mark) if mark.is_file() and path.is_file() else 0
-    vectors = np.lib.format.open_memmap(
-        path, mode="r+" if start else "w+", dtype=np.float16, shape=(len(table), size)
-    )
-    with progress(len(table), "Encoding sentences") as bar, torch.inference_mode():
+    shape = (len(table), size)
+    vectors = np.load(path, "r+") if start else create_mapped(path, np.float16, shape)
+    bar: Progress[int] = progress(len(table), "Encoding sentences")
+    with bar, torch.inference_mode():
         bar.advance(start)
         for first in range(start, len(table), BLOCK):
             block = np.arange(first, min(first + BLOCK, len(table)))
@@ -197,8 +193,8 @@ class Positions:
     def __len__(self) -> int:
         return len(self.sentences)
 
-    def __getitem__(self, part: Mask) -> "Positions":
-        """Return the positions of a mask of shape (n,)."""
+    def __getitem__(self, part: Mask | Ints) -> "Positions":
+        """Return the positions of a mask, or of indices."""
         return Positions(self.sentences[part], self.documents[part], self.window)
 
     def replacements(self, chosen: Ints, same_document: bool, seed: int) -> Ints:
@@ -247,21 +243,6 @@ def split(positions: Positions, held_out: float, seed: int) -> tuple[Positions, 
     return learned, tested
 
 
-@dataclass(frozen=True)
-class Batch:
-    """The positions of one training step. Every centre is tried at every position.
-
-    Attributes:
-        positions: Sentence numbers, (n,).
-        same_document: (n, n), where centre i is a negative for position j from j's own document.
-        elsewhere: (n, n), where centre i is a negative for position j from another document.
-    """
-
-    positions: Ints
-    same_document: Mask
-    elsewhere: Mask
-
-
 class BatchSource:
     """Returns the batch of each training step, a function of seed and step alone.
 
@@ -275,17 +256,12 @@ class BatchSource:
         self._groups = -(-size // self._group)
         self._dealt = lru_cache(maxsize=2)(self._deal)
 
-    def __call__(self, step: int) -> Batch:
+    def __call__(self, step: int) -> Positions:
         """Return the batch of a step, counted from 0."""
         per_pass = len(self._positions) // self._group
         numbers = step * self._groups + np.arange(self._groups)
         rows = [self._dealt(int(number // per_pass))[number % per_pass] for number in numbers]
-        chosen = np.concatenate(rows)
-        sentences = self._positions.sentences[chosen]
-        documents = self._positions.documents[chosen]
-        together = documents[:, None] == documents
-        near = np.abs(sentences[:, None] - sentences) <= self._positions.window
-        return Batch(sentences, together & ~near, ~together)
+        return self._positions[np.concatenate(rows)]
 
     def _deal(self, number: int) -> Ints:
         """Return the groups of one pass, (groups, group); the few left over wait for the next."""
@@ -297,48 +273,49 @@ class BatchSource:
         return rng.permutation(shuffled.reshape(-1, self._group))
 
 
-class _Read:
-    """The vectors of all sentences that some examples need, each read once.
-
-    Sentence numbers come in arrays of any shape; -1 marks none.
-    """
-
-    def __init__(self, encode: Encode, *sentences: Ints) -> None:
-        numbers = np.unique(np.concatenate([part.ravel() for part in sentences]))
-        self._numbers = numbers[numbers >= 0]
-        self._table = encode(self._numbers)
-
-    def _rows(self, sentences: Ints) -> Ints:
-        return np.where(sentences < 0, -1, np.searchsorted(self._numbers, sentences))
-
-    def vectors(self, sentences: Ints) -> Tensor:
-        return self._table[torch.from_numpy(self._rows(sentences)).to(self._table.device)]
-
-    def contexts(self, around: Ints) -> Tensor:
-        return context_vectors(self._table, self._rows(around))
+def negatives(batch: Positions) -> tuple[Mask, Mask]:
+    """Return where centre i is a negative for position j: from j's document, and from another."""
+    together = batch.documents[:, None] == batch.documents
+    near = np.abs(batch.sentences[:, None] - batch.sentences) <= batch.window
+    return together & ~near, ~together
 
 
 def batch_loss(
-    model: CoherenceModel, encode: Encode, batch: Batch, document_bounds: Ints, window: int
+    model: CoherenceModel, encode: Encode, batch: Positions, document_bounds: Ints
 ) -> Tensor:
     """Return the binary cross-entropy of a batch in nats; positives weigh as much as negatives.
 
-    The negatives of a position are all other centres of the batch. Those from its own document and
-    those from others have half of the weight each. The mean over random draws of one negative a
-    position is the same, and its variance is far larger.
+    Every centre is tried at every position. Negatives from the position's own document and those
+    from others have half of the weight each. The mean over random draws of one negative a position
+    is the same, and its variance is far larger.
     """
-    around = neighbors(batch.positions, document_bounds, window)
-    read, where = _Read(encode, batch.positions, around), model.device
+    around = neighbors(batch.sentences, document_bounds, batch.window)
+    read, where = _Read(encode, batch.sentences, around), model.device
     with torch.autocast(where.type, enabled=False):
-        query, constant = model.query(read.vectors(batch.positions))
+        query, constant = model.query(read.vectors(batch.sentences))
         logits = query @ read.contexts(around).T + constant[:, None]
         positive = softplus(-logits.diagonal()).mean()
-        kinds = [kind for kind in (batch.same_document, batch.elsewhere) if kind.any()]
-        wrong = softplus(logits)
-        negatives = [wrong[torch.from_numpy(kind).to(where)].mean() for kind in kinds]
-        if not negatives:
+        kinds = [torch.from_numpy(kind).to(where) for kind in negatives(batch) if kind.any()]
+        if not kinds:
             return positive / 2
-        return (positive + torch.stack(negatives).mean()) / 2
+        wrong = softplus(logits)
+        return (positive + torch.stack([wrong[kind].mean() for kind in kinds]).mean()) / 2
+
+
+class _Read:
+    """The vectors of all sentences that some examples need, each read once; -1 marks none."""
+
+    def __init__(self, encode: Encode, *sentences: Ints) -> None:
+        self._numbers = np.unique(np.concatenate([part[part >= 0] for part in sentences]))
+        self._table = encode(self._numbers)
+
+    def vectors(self, sentences: Ints) -> Tensor:
+        rows = torch.from_numpy(np.searchsorted(self._numbers, sentences))
+        return self._table[rows.to(self._table.device)]
+
+    def contexts(self, around: Ints) -> Tensor:
+        rows = np.where(around < 0, -1, np.searchsorted(self._numbers, around))
+        return context_vectors(self._table, rows)
 
 
 class HeldOut:
@@ -350,12 +327,13 @@ class HeldOut:
     def __init__(self, positions: Positions, document_bounds: Ints, seed: int) -> None:
         rng = np.random.default_rng(derive_seed(seed, "slots"))
         chosen = np.sort(rng.permutation(len(positions))[:_TESTED])
-        self._centers = positions.sentences[chosen]
-        self._around = neighbors(self._centers, document_bounds, positions.window)
-        self._replacements = {
-            "same_document": positions.replacements(chosen, True, derive_seed(seed, "same")),
-            "random": positions.replacements(chosen, False, derive_seed(seed, "random")),
-        }
+        self._examples: dict[str, tuple[Ints, Ints, Ints]] = {}
+        for kind, purpose in (("same_document", "same"), ("random", "random")):
+            drawn = positions.replacements(chosen, purpose == "same", derive_seed(seed, purpose))
+            centers, drawn = positions.sentences[chosen][drawn >= 0], drawn[drawn >= 0]
+            around = neighbors(centers, document_bounds, positions.window)
+            if len(drawn):
+                self._examples[kind] = centers, around, drawn
 
     def measure(self, model: CoherenceModel, encode: Encode) -> dict[str, float]:
         """Return accuracies in [0, 1] at p = 1/2, and binary cross-entropy in nats.
@@ -365,22 +343,18 @@ class HeldOut:
         is 0.5 and 0.693. The result is empty where there is nothing to measure on.
         """
         accuracy: dict[str, float] = {}
-        loss: list[float] = []
-        if not len(self._centers):
-            return accuracy
+        losses: list[float] = []
         with torch.inference_mode():
-            read = _Read(encode, self._centers, self._around, *self._replacements.values())
-            for kind, replacements in self._replacements.items():
-                some = np.flatnonzero(replacements >= 0)
-                if not len(some):
-                    continue
-                contexts = read.contexts(self._around[some])
-                positive = model.logits(read.vectors(self._centers[some]), contexts)
-                negative = model.logits(read.vectors(replacements[some]), contexts)
+            for kind, (centers, around, drawn) in self._examples.items():
+                read = _Read(encode, centers, around, drawn)
+                contexts = read.contexts(around)
+                positive = model.logits(read.vectors(centers), contexts)
+                negative = model.logits(read.vectors(drawn), contexts)
                 right = (positive > 0).float().mean() + (negative <= 0).float().mean()
                 accuracy[f"accuracy_{kind}"] = right.item() / 2
-                loss.append((softplus(-positive).mean() + softplus(negative).mean()).item() / 2)
+                loss = softplus(-positive).mean() + softplus(negative).mean()
+                losses.append(loss.item() / 2)
         if not accuracy:
             return {}
         mean = sum(accuracy.values()) / len(accuracy)
-        return {"accuracy": mean, **accuracy, "held_out_loss": sum(loss) / len(loss)}
+        return {"accuracy": mean, **accuracy, "held_out_loss": sum(losses) / len(losses)}

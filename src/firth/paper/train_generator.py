@@ -1,4 +1,4 @@
-"""The generator stage: learn the encoder-decoder on the corpus, or adopt a language model (§3.2.2)."""
+"""The generator stage: learn the encoder-decoder, or adopt a language model (§3.2.2)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,10 +16,10 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import TOKENIZER, open_tokenizer
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.language_model import open_causal_lm
+from firth.encoders.transformer import device
 from firth.paper.generator import GENERATOR, ROLE_OF, Generator
 from firth.paper.language_model import CausalLM
 from firth.paper.seq2seq import CorpusPartReader, Job, Seq2Seq, special_tokens
-from firth.encoders.transformer import device
 from firth.paper.settings import GeneratorSettings, PaperSettings
 from firth.paper.tokens import PartReader, Role, Tokens, TokenTable, Triple, cut
 from firth.paper.transformer import ContextTransformer, Memory, Packed, Shape, mixture_loss
@@ -33,7 +33,7 @@ from firth.text.arrays import Ints
 from firth.train.loop import History, Schedule, train
 
 CONFIG, TOKENIZER_FILE, HISTORY = "config.json", "tokenizer.json", "history.json"
-_REPORTS, _WATCHED, _REPORTED, _COUNTED = 10, 64, 1_000, 100_000
+_REPORTS, _MEASURED, _COUNTED = 10, 1_000, 100_000
 
 
 def train_generator(run: Run) -> Outcome:
@@ -80,11 +80,10 @@ def open_generator(run: Run) -> Generator:
     where = device()
     dtype = settings.number_format(where)
     if stored["backend"] == "causal-lm":
-        files = PretrainedFiles(**stored["files"])
-        files.check()
-        model, tokenizer = open_causal_lm(files.model, dtype, where)
+        files = PretrainedFiles.find(stored["model"])
+        files.check(stored["files"])
         limits = {"max_tokens": stored["max_tokens"], "batch_tokens": batch_tokens}
-        return CausalLM(model, tokenizer, **limits)
+        return CausalLM(*open_causal_lm(files, dtype, where), **limits)
     models: dict[Role, ContextTransformer] = {}
     for file, roles in stored["models"].items():
         network = ContextTransformer(Shape(**stored["shape"]))
@@ -96,20 +95,17 @@ def open_generator(run: Run) -> Generator:
     return Seq2Seq(models, tokenizer, batch_tokens=batch_tokens)
 
 
-def _adopt(
-    files: PretrainedFiles, config: GeneratorSettings, workspace: Path
-) -> Mapping[str, Any]:
-    model, tokenizer = open_causal_lm(files.model, torch.float32, torch.device("cpu"))
+def _adopt(files: PretrainedFiles, config: GeneratorSettings, workspace: Path) -> Mapping[str, Any]:
+    model, tokenizer = open_causal_lm(files, torch.float32, torch.device("cpu"))
     generator = CausalLM(model, tokenizer, max_tokens=config.max_tokens)
-    kept = {
+    stored = {"backend": "causal-lm", "model": files.model, "files": dict(files.files)}
+    write_json(workspace / CONFIG, {**stored, "max_tokens": config.max_tokens})
+    return {
         "architecture": type(model).__name__,
         "parameters": sum(p.numel() for p in model.parameters()),
         "start": tokenizer.convert_ids_to_tokens(generator.start),
         "layout": generator.layout,
-        "max_tokens": config.max_tokens,
     }
-    write_json(workspace / CONFIG, {"backend": "causal-lm", "files": asdict(files), **kept})
-    return kept
 
 
 class _Training:
@@ -151,7 +147,6 @@ class _Training:
         self.plan = BatchPlan(self.learned, longest, config.batch_tokens, seed)
         counted = sample(self.learned, _COUNTED, seed)
         self.counts = self.store.counts(counted, self.shape.vocabulary)
-        self.watched = self.store.triples(sample(self.held_out, _WATCHED, seed))
         self.start, self.missing = special_tokens(tokenizer)
 
     def run(self) -> dict[str, Any]:
@@ -169,7 +164,7 @@ class _Training:
             with write_atomically(self.workspace / f"{name}.safetensors") as partial:
                 save_file({n: t.cpu().contiguous() for n, t in model.state_dict().items()}, partial)
         generator = Seq2Seq(models, self.tokenizer, batch_tokens=self.config.batch_tokens)
-        reported = self.store.triples(sample(self.held_out, _REPORTED, self.seed))
+        measured = self.store.triples(sample(self.held_out, _MEASURED, self.seed))
         write_json(self.workspace / HISTORY, histories)
         self.tokenizer.save(str(self.workspace / TOKENIZER_FILE))
         stored = {"backend": "seq2seq", "shape": asdict(self.shape), "models": files}
@@ -179,7 +174,7 @@ class _Training:
             "train_positions": len(self.learned),
             "held_out_positions": len(self.held_out),
             "epochs": round(self.config.steps * self.config.accumulate / self.plan.batches, 3),
-            "held_out": held_out_losses(generator, reported),
+            "held_out": held_out_losses(generator, measured),
         }
 
     def _trained(self, name: str, roles: Sequence[Role]) -> tuple[ContextTransformer, History]:
@@ -196,11 +191,6 @@ class _Training:
             dropped = np.stack([drop(len(triples), config.drop_neighbor, rng) for _ in roles])
             return Example.of(triples, roles, dropped, self.start, self.missing, self.where)
 
-        def evaluate(_: int) -> dict[str, float]:
-            generator = Seq2Seq(dict.fromkeys(Role, model), self.tokenizer)
-            losses = held_out_losses(generator, self.watched, roles)
-            return {f"{term}_{kind}": v for term, kinds in losses.items() for kind, v in kinds.items()}
-
         schedule = Schedule(
             steps=config.steps,
             rate=config.learning_rate,
@@ -213,7 +203,7 @@ class _Training:
         )
         title = "Training the generator" + ("" if config.shared else f": {name}")
         scratch = self.workspace / SCRATCH / name
-        return model, train(model, batch_at, loss_of(model), schedule, scratch, title, evaluate)
+        return model, train(model, batch_at, loss_of(model), schedule, scratch, title)
 
 
 class TokenizedCorpus:
@@ -226,7 +216,7 @@ class TokenizedCorpus:
         self._table = TokenTable.stored(batches, reader.tokens, scratch)
 
     def _edges(self, positions: Ints) -> Ints:
-        """Return the first tokens of c_<, s and c_> of each position, and the end of c_>: (n, 4)."""
+        """Return the bounds of the tokens of c_<, s and c_> of each position, (n, 4)."""
         document = np.searchsorted(self._documents, positions, side="right") - 1
         low = np.maximum(self._documents[document], positions - self._window)
         high = np.minimum(self._documents[document + 1], positions + 1 + self._window)
@@ -421,21 +411,16 @@ def _memory(model: ContextTransformer, example: Example) -> Memory:
     return Memory(layers, tokens[..., 0], torch.cat(seen))
 
 
-def held_out_losses(
-    generator: Seq2Seq, triples: Sequence[Triple], roles: Sequence[Role] = tuple(Role)
-) -> dict[str, dict[str, float]]:
+def held_out_losses(generator: Seq2Seq, triples: Sequence[Triple]) -> dict[str, dict[str, float]]:
     """Return the mean negative log-likelihood of real triples, in nats a token.
 
     Each term has `loss`, with the evidence of `Generator.likelihoods`, and `baseline`, with that of
     `Generator.baseline`. Their difference is the value of the evidence.
     """
-    losses: dict[str, dict[str, float]] = {}
+    losses: dict[str, dict[str, float]] = {term.value: {} for term in ROLE_OF}
     for term, role in ROLE_OF.items():
-        if role in roles:
-            losses[term.value] = {}
-            for kind, whole in (("loss", True), ("baseline", False)):
-                jobs = [Job.of(triple, role, whole=whole) for triple in triples]
-                total = float(generator.score(jobs, role).sum())
-                mean = -total / sum(len(job.target) for job in jobs)
-                losses[term.value][kind] = round(mean, 6)
+        for kind, whole in (("loss", True), ("baseline", False)):
+            jobs = [Job.of(triple, role, whole=whole) for triple in triples]
+            total = float(generator.score(jobs, role).sum())
+            losses[term.value][kind] = round(-total / sum(len(job.target) for job in jobs), 6)
     return losses

@@ -319,7 +319,8 @@ def next_token_scores(
     """
     if not len(targets):
         return states.new_zeros(0, dtype=torch.float32)
-    totals = torch.cat([_log_totals(part, weight, bias) for part in states.split(_ROW_STEP)])
+    parts = torch.split(states, _ROW_STEP)
+    totals = torch.cat([_log_totals(part, weight, bias) for part in parts])
     if rows is not None:
         states, totals = states[rows], totals[rows]
     chosen = (states.float() * weight[targets].float()).sum(-1)
