@@ -1,0 +1,502 @@
+"""A pretrained model is first a folder of files: found, looked at, and recognized by its bytes.
+
+A folder can hold pickles, name code, or make a library read or write elsewhere, and libraries obey.
+So every model, from a folder or the hub, is looked at here before any library opens it.
+"""
+
+import json
+import math
+import os
+import re
+import socket
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from firth.run.errors import InputError, first_line
+from firth.run.files import fingerprint_file, fingerprint_value
+
+T = TypeVar("T")
+
+MODULES = "modules.json"
+"""The list of the modules of a sentence-transformers model."""
+_WEIGHTS, _INDEX, _PICKLE = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"
+_DECIDING = (".safetensors", ".json", ".model", ".txt", ".jinja")
+_OTHER_FORMATS = ("openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot", "*.pt", "*.pkl")
+_DEPTH = 4
+"""Folders below a model's folder that are looked at."""
+_NOT_LOOKED_AT = ("openvino", "checkpoints")
+_OWN = "sentence_transformers."
+_LONGEST_TEXT, _MOST_LAYERS, _LARGEST_NUMBER = 10**6, 1_000, 2**31
+_LONGEST_PATTERN = 5_000
+_MOST_GROWTH = 64
+"""Times as long as a text may become by a tokenizer's normalization."""
+_SHORT = ("max_seq_length", "query_length", "document_length")
+_UNBOUNDED = ("model_max_length",)
+"""transformers itself writes 10^30 for "no limit"."""
+_TRANSFORMER_KEYS = frozenset((
+    "max_seq_length", "do_lower_case", "transformer_task", "modality_config", "module_output_name",
+    "processing_kwargs", "unpad_inputs", "query_length", "document_length", "query_expansion",
+))  # fmt: skip
+_ARGUMENTS = frozenset((
+    "model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args",
+    "config_kwargs",
+))  # fmt: skip
+_HARMLESS_ARGUMENTS = frozenset((
+    "add_pooling_layer", "attn_implementation", "dtype", "max_length", "model_max_length",
+    "padding_side", "torch_dtype", "truncation_side",
+))  # fmt: skip
+_REACHING = frozenset((
+    "backbone", "cache_dir", "custom_generate", "key_mapping", "kernel_config", "offload_folder",
+    "use_kernels", "use_pretrained_backbone", "use_timm_backbone",
+))  # fmt: skip
+"""Settings by which transformers downloads another model, makes folders, or matches patterns."""
+_ACTIVATIONS = ("activation_function", "activation_fn", "sbert_ce_default_activation_function")
+_NESTED = re.compile(r"\((?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)[+*{]")
+"""A repeated group with a repetition inside: it may need exponential time."""
+
+LIBRARY_FAILURES = (
+    OSError, ValueError, LookupError, TypeError, RuntimeError, ImportError, AttributeError,
+    ArithmeticError, AssertionError, EOFError, struct.error,
+)  # fmt: skip
+"""The errors of libraries on files that are not what their names say."""
+_LIBRARIES = ("huggingface_hub", "onnxruntime", "pyo3_runtime", "safetensors")
+"""Modules whose errors have no such base."""
+
+
+class ModelKind(StrEnum):
+    """What a model is, by the files of its folder."""
+
+    STATIC = "static"
+    """Vectors of tokens, of which a text is the mean."""
+    ONNX = "onnx"
+    """An encoder that onnxruntime runs."""
+    SENTENCE_ENCODER = "sentence-encoder"
+    """A sentence-transformers model, which has a pooling."""
+    MASKED_LM = "masked-lm"
+    """A masked language model, or another encoder without a pooling."""
+    CAUSAL_LM = "causal-lm"
+    """A left-to-right language model."""
+    CROSS_ENCODER = "cross-encoder"
+    """It reads two texts at once and gives a score or probabilities of classes."""
+    OTHER = "other"
+    """It has no single vector for a sentence: it labels tokens, weighs words or reads images."""
+
+
+_LIBRARY_KINDS = {
+    "CrossEncoder": ModelKind.CROSS_ENCODER,
+    "SparseEncoder": ModelKind.OTHER,
+    "MultiVectorEncoder": ModelKind.OTHER,
+    "ColBERT": ModelKind.OTHER,
+}
+_PACKAGES = {
+    f"{_OWN}cross_encoder.": ModelKind.CROSS_ENCODER,
+    f"{_OWN}sparse_encoder.": ModelKind.OTHER,
+    f"{_OWN}multi_vector_encoder.": ModelKind.OTHER,
+}
+_OTHER_TASKS = re.compile(
+    "For(TokenClassification|QuestionAnswering|MultipleChoice|NextSentencePrediction"
+    "|ImageClassification|AudioClassification|CTC|ObjectDetection)$"
+)
+
+
+@dataclass(frozen=True)
+class PretrainedFiles:
+    """The files of a pretrained model, found and looked at.
+
+    Attributes:
+        model: Absolute path of a folder or file, or a name on the hub.
+        folder: The folder of its files.
+        file: The GGUF or ONNX file with the weights, relative to `folder`; None for safetensors.
+    """
+
+    model: str
+    folder: Path
+    file: str | None = None
+
+    @classmethod
+    def find(cls, name: str) -> "PretrainedFiles":
+        """Find a model and look at its files; those of the hub are downloaded if need be.
+
+        Args:
+            name: A folder; a GGUF or ONNX file; a name on the hub (`owner/name`), to which the GGUF
+                file may be added (`owner/name/file.gguf`).
+
+        Raises:
+            InputError: There is no such model, or `look` refuses it.
+        """
+        folder, file = _locate(name)
+        look(folder, file)
+        has_safe = any((folder / known).is_file() for known in (_WEIGHTS, _INDEX))
+        is_static = has_safe and _kind_of(folder, None) is ModelKind.STATIC
+        if file is None and not is_static and not (has_safe and _has_torch()):
+            file = _onnx_file(folder)
+        return cls(str(Path(name).resolve()) if os.path.exists(name) else name, folder, file)
+
+    @cached_property
+    def kind(self) -> ModelKind:
+        """What the model is; no library opens it."""
+        return _kind_of(self.folder, self.file)
+
+    @property
+    def title(self) -> str:
+        """The last part of the model's name, for tables."""
+        return Path(self.model).name
+
+    @cached_property
+    def files(self) -> Mapping[str, str]:
+        """Path inside the folder → fingerprint, of the files that decide the model's answers."""
+        deciding = {path for path in _files(self.folder) if path.suffix in _DECIDING}
+        if self.file is not None:
+            deciding = {path for path in deciding if path.suffix != ".safetensors"}
+            deciding.add(self.folder / self.file)
+        names = {path.relative_to(self.folder).as_posix(): path for path in deciding}
+        return {name: fingerprint_file(names[name]) for name in sorted(names)}
+
+    @property
+    def fingerprint(self) -> str:
+        """One fingerprint of all files; the place of the folder does not count."""
+        return fingerprint_value(dict(self.files))
+
+    def check(self, known: Mapping[str, str]) -> None:
+        """Raise `InputError` unless `files` are the `known` ones; the message names the first."""
+        for name in sorted({*known, *self.files}):
+            if known.get(name) != self.files.get(name):
+                problem = "has changed" if name in self.files else "is missing"
+                raise InputError(
+                    f"{self.folder / name} {problem}, so the model is not the one that this run "
+                    "was built with. Put the file back, or build the run again: firth build"
+                )
+
+
+def _locate(name: str) -> tuple[Path, str | None]:
+    """Return the folder of a model, and the file that the name ends with."""
+    if os.path.isdir(name):
+        return Path(name), None
+    path = Path(name)
+    if os.path.isfile(name) and path.suffix in (".gguf", ".onnx"):
+        return path.parent, path.name
+    if path.suffix == ".gguf" and len(path.parts) == 3 and not path.is_absolute():
+        return _download("/".join(path.parts[:2]), path.name), path.name
+    return _download(name, None), None
+
+
+def _download(name: str, file: str | None) -> Path:
+    """Return the folder of a model of the hub."""
+    from huggingface_hub import snapshot_download
+
+    settings = [f"*{suffix}" for suffix in _DECIDING if suffix != ".safetensors"]
+    formats = [["*.safetensors"], ["model.onnx", "onnx/model.onnx"]]
+    if file is not None:
+        formats = [[file]]
+    elif not _has_torch():
+        formats.reverse()
+    offline = not _hub_is_reachable()
+    try:
+        for wanted in formats:
+            folder = Path(
+                snapshot_download(
+                    name,
+                    allow_patterns=[*settings, *wanted],
+                    ignore_patterns=list(_OTHER_FORMATS),
+                    local_files_only=offline,
+                )
+            )
+            if any(any(folder.rglob(pattern)) for pattern in wanted):
+                break
+        return folder
+    except LIBRARY_FAILURES as error:
+        where = f" on the hub ({first_line(error)})"
+        if offline:
+            where = " in the hub's cache, and the hub cannot be reached"
+        raise InputError(
+            f"{name!r}: neither a folder nor a model{where}. Expected a folder, a GGUF or ONNX "
+            "file, or the name of a model on the hub"
+        ) from error
+
+
+def _hub_is_reachable() -> bool:
+    """Return whether the hub's name resolves, or a proxy or the offline mode is set.
+
+    Without this check, a machine without a network waits through minutes of retries.
+    """
+    from huggingface_hub import constants
+
+    if any(map(os.environ.get, ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "HF_HUB_OFFLINE"))):
+        return True
+    try:
+        socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443)
+    except OSError:
+        return False
+    return True
+
+
+def _has_torch() -> bool:
+    return find_spec("torch") is not None and find_spec("sentence_transformers") is not None
+
+
+def opened(name: str, what: str, load: Callable[[], T]) -> T:
+    """Return `load()`; the errors of libraries become one message.
+
+    Args:
+        name: Of the model, for the message.
+        what: The kind of model that was expected, as `a sentence encoder`.
+        load: Opens the model.
+
+    Raises:
+        InputError: A library cannot open it.
+    """
+    try:
+        return load()
+    except BaseException as error:  # A panic in Rust is no `Exception`.
+        home = type(error).__module__.partition(".")[0]
+        # tokenizers raises bare `Exception`s.
+        is_library = home in _LIBRARIES or type(error) is Exception
+        if not is_library and not isinstance(error, LIBRARY_FAILURES):
+            raise
+        raise InputError(
+            f"{name}: cannot be opened: {first_line(error)}. Expected {what}"
+        ) from error
+
+
+# --- Looking -----------------------------------------------------------------------------------
+
+
+def look(folder: Path, file: str | None = None) -> None:
+    """Look at the files of a model before any library does.
+
+    Args:
+        folder: The model.
+        file: The GGUF or ONNX file with the weights; None for safetensors.
+
+    Raises:
+        InputError: With everything that speaks against opening it: no weights that can be opened
+            without running code, pickles that a module would read, modules of other packages or
+            outside the folder, settings that name code or reach elsewhere, numbers and patterns
+            that no model has.
+    """
+    problems, files = [], _files(folder)
+    has_safe = any(path.suffix == ".safetensors" for path in files)
+    if file is None and not has_safe and not any(path.suffix == ".onnx" for path in files):
+        problems.append(f"it has no .safetensors file (pickles are never opened){_hint(folder)}")
+    for path in files:
+        shown = path.relative_to(folder).as_posix()
+        if path.name == "tokenizer.json":
+            problems += [f"{shown}: {problem}" for problem in _tokenizer_problems(path)]
+        elif path.suffix == ".json":
+            problems += [f"{shown}: {problem}" for problem in _settings_problems(path)]
+        elif path.name == _PICKLE and file is None and _lacks_safe_weights(path.parent):
+            problems.append(f"{shown}: a module would read this pickle; pickles are never opened")
+    if any(path.name == "adapter_config.json" for path in files):
+        problems.append("it is an adapter of a model that is elsewhere. Merge the two first")
+    if problems:
+        raise InputError(f"{folder.resolve()}: this model is not opened: {'; '.join(problems)}")
+
+
+def _hint(folder: Path) -> str:
+    names = sorted(path.name for path in folder.glob("*.gguf"))
+    return f". Name one of its GGUF files: {folder / names[0]}" if names else ""
+
+
+def _lacks_safe_weights(folder: Path) -> bool:
+    return not any((folder / name).is_file() for name in (_WEIGHTS, _INDEX, "model.onnx"))
+
+
+def _settings_problems(path: Path) -> Iterator[str]:
+    """Yield what in a JSON file would make a library run, read or make other things."""
+    value = plain_json(path)
+    if path.name == MODULES:
+        for module in value if isinstance(value, list) else [value]:
+            if isinstance(module, dict):
+                yield from _foreign_class(module.get("type"))
+                yield from _outside(module.get("path"), "module")
+            else:
+                yield "not a list of modules"
+    if path.name.endswith(".safetensors.index.json") and isinstance(value, dict):
+        shards = value.get("weight_map")
+        for shard in sorted({str(s) for s in shards.values()} if isinstance(shards, dict) else ()):
+            if not shard.endswith(".safetensors"):
+                yield f"weights in {shard!r}, which is no .safetensors file"
+            yield from _outside(shard, "weights")
+        return
+    if re.fullmatch(r"sentence_.*_config\.json", path.name) and isinstance(value, dict):
+        yield from _argument_problems(value)
+    for key, inner in _pairs(value):
+        yield from _key_problems(key, inner, path.name)
+
+
+def _argument_problems(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the settings of a Transformer module that are passed on to a library, except a few."""
+    for key in settings.keys() - _TRANSFORMER_KEYS - _ARGUMENTS:
+        yield f"unknown setting {key!r:.80}"
+    for key in settings.keys() & _ARGUMENTS:
+        inner = settings[key]
+        for name in (inner.keys() if isinstance(inner, dict) else {key}) - _HARMLESS_ARGUMENTS:
+            yield f"{key} passes {name!r:.80} on to a library"
+    methods = settings.get("modality_config")
+    for method in (value for key, value in _pairs(methods) if key == "method"):
+        if method != "forward":
+            yield f"modality_config calls {method!r:.80}"
+
+
+def _key_problems(key: str, value: Any, file: str) -> Iterator[str]:
+    """Yield what speaks against one setting, wherever it is."""
+    if key == "auto_map" or (key == "trust_remote_code" and value):
+        yield f"it names code ({key})"
+    elif key in _REACHING and value:
+        yield f"{key} {value!r:.80} reaches outside the folder"
+    elif key in _ACTIVATIONS and isinstance(value, str):
+        if "." in value and not value.startswith("torch.nn."):
+            yield f"{key} {value:.80} is not torch's own"
+    elif key in ("attn_implementation", "_attn_implementation") and "/" in str(value):
+        yield f"{key} {value!r:.80} is code of the hub"
+    elif key == "tokenizer_class" and isinstance(value, str) and "." in value:
+        yield from _foreign_class(value)
+    elif key == "types" and file in ("router_config.json", "config.json"):
+        for name, kind in value.items() if isinstance(value, dict) else ():
+            yield from _foreign_class(kind)
+            yield from _outside(name, "module")
+    if isinstance(value, int | float) and key not in _UNBOUNDED and "config" in file:
+        most = _LONGEST_TEXT if key in _SHORT else _LARGEST_NUMBER
+        most = _MOST_LAYERS if re.fullmatch(r"(num|n)_.*layers?", key) else most
+        if not math.isfinite(value) or value > most:
+            yield f"{key} is {value:g}; expected at most {most:,}"
+
+
+def _tokenizer_problems(path: Path) -> Iterator[str]:
+    """Yield patterns that may need exponential time, and normalizers that make texts far longer."""
+    value = plain_json(path)
+    if not isinstance(value, dict):
+        yield "not a tokenizer"
+        return
+    steps = {name: value.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")}
+    growth = 1
+    for key, inner in _pairs(steps):
+        if key == "Regex" and isinstance(inner, str) and len(inner) > _LONGEST_PATTERN:
+            yield f"a pattern has {len(inner):,} characters; expected at most {_LONGEST_PATTERN:,}"
+        elif key == "Regex" and isinstance(inner, str) and _NESTED.search(inner):
+            yield f"the pattern {inner!r:.80} repeats a repetition"
+    for key, inner in _pairs({"normalizer": steps["normalizer"]}):
+        if key in ("content", "prepend") and isinstance(inner, str):
+            growth *= max(1, len(inner))
+    if growth > _MOST_GROWTH:
+        yield f"its normalizer may make a text {growth:,} times as long"
+
+
+def _foreign_class(name: object) -> Iterator[str]:
+    if not (isinstance(name, str) and name.startswith(_OWN)):
+        yield f"class {name!r:.80} is not from sentence-transformers"
+
+
+def _outside(path: object, what: str) -> Iterator[str]:
+    inner = PurePosixPath(path.replace("\\", "/")) if isinstance(path, str) else None
+    if inner is None or inner.is_absolute() or ".." in inner.parts:
+        yield f"{what} in {path!r:.80}, outside the folder"
+    elif len(inner.parts) > 2 or inner.parts[:1] in {(name,) for name in _NOT_LOOKED_AT}:
+        yield f"{what} in {path!r:.80}, which is not looked at"
+
+
+def _pairs(value: object) -> Iterator[tuple[str, Any]]:
+    """Yield every key of a JSON value with what it names, at any depth."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            yield from one.items()
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+def plain_json(path: Path) -> Any:
+    """Return the value of a JSON file; None where it is not valid."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files of a model, those of its modules' folders included.
+
+    Folders that are hidden, of other formats or of checkpoints belong to no module (`_outside`).
+    """
+    files, folders = [], [folder]
+    is_model = any(folder.glob("*.json"))  # Else it may be anything, such as a whole disk.
+    for depth in range(_DEPTH + 1 if is_model else 2):
+        entries = [path for place in folders for path in sorted(place.iterdir())]
+        files += [path for path in entries if path.is_file()]
+        folders = [path for path in entries if path.is_dir() and not path.name.startswith(".")]
+        if depth == 0:
+            folders = [path for path in folders if path.name not in _NOT_LOOKED_AT]
+    return files
+
+
+# --- Kinds -------------------------------------------------------------------------------------
+
+
+def _onnx_file(folder: Path) -> str | None:
+    """Return the ONNX file of a folder without safetensors; None where it has none.
+
+    Raises:
+        InputError: It has several, and none is `model.onnx`.
+    """
+    names = sorted(p.relative_to(folder).as_posix() for p in _files(folder) if p.suffix == ".onnx")
+    for usual in ("model.onnx", "onnx/model.onnx"):
+        if usual in names:
+            return usual
+    if len(names) > 1:
+        raise InputError(f"{folder}: has several ONNX files. Name one of them: {', '.join(names)}")
+    return names[0] if names else None
+
+
+def _kind_of(folder: Path, file: str | None) -> ModelKind:
+    if file is not None:
+        return ModelKind.ONNX if file.endswith(".onnx") else ModelKind.CAUSAL_LM
+    said = json_object(folder / "config_sentence_transformers.json").get("model_type")
+    if kind := _LIBRARY_KINDS.get(str(said)):
+        return kind
+    if (folder / MODULES).is_file():
+        types = module_types(folder)
+        for package, kind in _PACKAGES.items():
+            if any(each.startswith(package) for each in types):
+                return kind
+        names = [each.rpartition(".")[2] for each in types]
+        is_static = names in (["StaticEmbedding"], ["StaticEmbedding", "Normalize"])
+        return ModelKind.STATIC if is_static else ModelKind.SENTENCE_ENCODER
+    config = json_object(folder / "config.json")
+    named = config.get("architectures")
+    architecture = str(named[0]) if isinstance(named, list) and named else ""
+    if "SequenceClassification" in architecture:
+        return ModelKind.CROSS_ENCODER
+    if _OTHER_TASKS.search(architecture):
+        return ModelKind.OTHER
+    if architecture.endswith(("ForCausalLM", "LMHeadModel")):
+        return ModelKind.CAUSAL_LM
+    if "MaskedLM" in architecture or not _has_torch():
+        return ModelKind.MASKED_LM
+    from transformers.models.auto import modeling_auto
+
+    kind_name = config.get("model_type")
+    left_to_right = kind_name in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    both_ways = kind_name in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    return ModelKind.CAUSAL_LM if left_to_right and not both_ways else ModelKind.MASKED_LM
+
+
+def module_types(folder: Path) -> list[str]:
+    """Return the classes of a sentence-transformers model's modules, in order."""
+    modules = plain_json(folder / MODULES)
+    listed = modules if isinstance(modules, list) else []
+    return [str(module.get("type")) for module in listed if isinstance(module, dict)]
+
+
+def json_object(path: Path) -> Mapping[str, Any]:
+    """Return the object of a JSON file; an empty one where it holds none."""
+    value = plain_json(path)
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,224 @@
+"""Pretrained encoders as ONNX, on onnxruntime and tokenizers alone (extra `onnx`)."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from firth.encoders.encoder import PretrainedEncoder, TokenStates, by_length
+from firth.encoders.folder import (
+    MODULES,
+    PretrainedFiles,
+    json_object,
+    module_types,
+    opened,
+    plain_json,
+)
+from firth.run.console import Progress, progress
+from firth.run.errors import InputError, require
+from firth.run.settings import EncoderSettings
+from firth.text.arrays import Floats, Ints, Singles, unit
+
+_BATCH, _BATCH_TOKENS = 64, 4_096
+_BY_BATCH = b"DynamicQuantizeLinear"
+"""An operator whose scale depends on the whole batch: with it each text is run alone."""
+_POOLED = ("sentence_embedding",)
+_STATES = ("token_embeddings", "last_hidden_state")
+_HANDLED = ("Transformer", "Pooling", "Normalize")
+_LEGACY_MODES = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
+
+Pooling = Literal["mean", "cls"]
+
+
+class OnnxEncoder(PretrainedEncoder):
+    """Encodes texts with an ONNX model whose folder has a `tokenizer.json`.
+
+    Padding is masked, and texts of similar length share a batch, so no vector depends on the other
+    texts by more than rounding (about 1e-6). A model with dynamically quantized numbers reads each
+    text alone, because its rounding would depend on the batch.
+
+    Args:
+        session: An `onnxruntime.InferenceSession`.
+        tokenizer: A `tokenizers.Tokenizer` without padding that truncates.
+        name: A name for tables.
+        pooling: How states of tokens become a vector, where the model does not pool them.
+        normalized: Whether the model's vectors have length 1.
+        prompt: Is put before each text.
+        padding: Number of the padding token.
+        alone: Whether each text is run alone.
+    """
+
+    def __init__(
+        self,
+        session: Any,
+        tokenizer: Any,
+        name: str,
+        *,
+        pooling: Pooling = "mean",
+        normalized: bool = False,
+        prompt: str = "",
+        padding: int = 0,
+        alone: bool = False,
+    ) -> None:
+        self.name = name
+        self._session, self._tokenizer = session, tokenizer
+        self._pooling, self._normalized, self._prompt = pooling, normalized, prompt
+        self._padding, self._alone = padding, alone
+        self._inputs = {each.name for each in session.get_inputs()}
+        outputs = {each.name: len(each.shape or ()) for each in session.get_outputs()}
+        states = [o for o in outputs if outputs[o] == 3]
+        pooled = [o for o in outputs if o in _POOLED and outputs[o] == 2]
+        self._states = next((o for o in states if o in _STATES), states[0] if states else None)
+        self._pooled = next(iter(pooled), None)
+        if self._states is None and self._pooled is None:
+            raise InputError(
+                f"{name}: its outputs are {', '.join(outputs)}; expected states of tokens "
+                "(3 axes) or an output named sentence_embedding"
+            )
+        self.token_states: TokenStates | None = self._token_states if self._states else None
+        self.dimensions = int(self.raw(["a"]).shape[1])
+
+    @classmethod
+    def open(cls, place: PretrainedFiles, settings: EncoderSettings) -> "OnnxEncoder":
+        """Open the ONNX file of a folder.
+
+        Raises:
+            MissingExtraError: onnxruntime is not installed.
+            InputError: The folder has no tokenizer, a pooling that ONNX files do not hold, or
+                files that cannot be opened.
+        """
+        runtime = require("onnxruntime", "onnx", "An ONNX encoder")
+        assert place.file is not None
+        file = place.folder / place.file
+        # `onnx/model.onnx` belongs to the folder above it.
+        homes = [file.parent, file.parent.parent] if file.parent.name == "onnx" else [file.parent]
+        home = next((home for home in homes if (home / "tokenizer.json").is_file()), None)
+        if home is None:
+            raise InputError(
+                f"{file}: there is no tokenizer.json beside it. Copy the model's tokenizer.json "
+                f"into {homes[-1]}"
+            )
+        session = opened(place.model, "an ONNX model", lambda: _session(runtime, file))
+        tokenizer = opened(place.model, "a tokenizer.json", lambda: _tokenizer(home, settings))
+        types = [each.rpartition(".")[2] for each in module_types(home)]
+        pooled = any(each.name in _POOLED for each in session.get_outputs())
+        if other := [each for each in types if each not in _HANDLED and not pooled]:
+            raise InputError(
+                f"{place.model}: its module {other[0]} is not in the ONNX file. Install torch: "
+                "pip install 'firth[torch]', and name the folder with its .safetensors file"
+            )
+        saved = json_object(home / "config_sentence_transformers.json")
+        prompts, default = saved.get("prompts"), saved.get("default_prompt_name")
+        prompt = prompts.get(default) if isinstance(prompts, dict) else None
+        return cls(
+            session,
+            tokenizer,
+            place.title if home == file.parent else home.resolve().name,
+            pooling=_pooling(place.model, home, settings),
+            normalized="Normalize" in types,
+            prompt=prompt if isinstance(prompt, str) else "",
+            padding=_padding(tokenizer, home),
+            alone=_BY_BATCH in file.read_bytes(),
+        )
+
+    def raw(self, texts: Sequence[str]) -> Singles:
+        """Return vectors of n texts as the model gives them, (n, d)."""
+        rows: dict[int, Singles] = {}
+        bar: Progress[None]
+        with progress(len(texts), f"Encoding with {self.name}") as bar:
+            for numbers, ids, mask in self._batches([self._prompt + text for text in texts]):
+                rows |= zip(numbers, self._vectors(ids, mask), strict=True)
+                bar.advance(len(numbers))
+        if not rows:
+            return np.zeros((0, self.dimensions), np.float32)
+        vectors = np.stack([rows[number] for number in range(len(texts))]).astype(np.float32)
+        return unit(vectors.astype(np.float64)).astype(np.float32) if self._normalized else vectors
+
+    def _vectors(self, ids: Ints, mask: Ints) -> Singles:
+        """Return the vectors of one batch, (n, d)."""
+        output = self._run(ids, mask, self._pooled or self._states)
+        if self._pooled or self._pooling == "cls":
+            return output if self._pooled else output[:, 0]
+        weights = mask[:, :, None].astype(np.float32)
+        means: Singles = (output * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
+        return means
+
+    def _token_states(self, texts: Sequence[str]) -> list[tuple[Floats, Ints]]:
+        read: dict[int, tuple[Floats, Ints]] = {}
+        offsets = [np.array(each.offsets, np.int64) for each in self._encodings(texts)]
+        for numbers, ids, mask in self._batches(texts):
+            output = self._run(ids, mask, self._states).astype(np.float64)
+            for number, rows in zip(numbers, output, strict=True):
+                read[number] = rows[: len(offsets[number])], offsets[number].reshape(-1, 2)
+        return [read[number] for number in range(len(texts))]
+
+    def _encodings(self, texts: Sequence[str]) -> list[Any]:
+        read = self._tokenizer.encode_batch
+        encodings: list[Any] = opened(self.name, "texts that it can read", lambda: read([*texts]))
+        return encodings
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Ints, Ints]]:
+        """Yield numbers of texts, their tokens, and which of these are no padding, (n, longest)."""
+        tokens = [each.ids for each in self._encodings(texts)]
+        sizes = [len(each) for each in tokens]
+        for numbers in by_length(sizes, _BATCH_TOKENS, 1 if self._alone else _BATCH):
+            longest = max(1, sizes[numbers[-1]])
+            ids = np.full((len(numbers), longest), self._padding, np.int64)
+            mask = np.zeros_like(ids)
+            for row, number in enumerate(numbers):
+                ids[row, : sizes[number]], mask[row, : sizes[number]] = tokens[number], 1
+            yield numbers, ids, mask
+
+    def _run(self, ids: Ints, mask: Ints, output: str | None) -> Any:
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        feed = {name: given[name] for name in self._inputs & given.keys()}
+        return opened(
+            self.name, "an ONNX encoder of texts", lambda: self._session.run([output], feed)[0]
+        )
+
+
+def _session(runtime: Any, file: Path) -> Any:
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3
+    return runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+
+
+def _tokenizer(home: Path, settings: EncoderSettings) -> Any:
+    """Return the tokenizer of a folder; it truncates as the model does, and does not pad."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(home / "tokenizer.json"))
+    limit = json_object(home / "sentence_bert_config.json").get("max_seq_length")
+    if not isinstance(limit, int):
+        stated = json_object(home / "tokenizer_config.json").get("model_max_length")
+        limit = min(settings.max_tokens, stated if isinstance(stated, int) else settings.max_tokens)
+    tokenizer.enable_truncation(limit)
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _padding(tokenizer: Any, home: Path) -> int:
+    """Return the number of the padding token; RoBERTa counts positions by it."""
+    stated = json_object(home / "config.json").get("pad_token_id")
+    known = [tokenizer.token_to_id(token) for token in ("[PAD]", "<pad>")]
+    numbers = [each for each in (stated, *known) if isinstance(each, int)]
+    return numbers[0] if numbers else 0
+
+
+def _pooling(name: str, home: Path, settings: EncoderSettings) -> Pooling:
+    """Return the pooling that a folder names, else that of the settings, else the mean."""
+    modules = plain_json(home / MODULES)
+    named = [m for m in modules if isinstance(m, dict)] if isinstance(modules, list) else []
+    path = next((str(m.get("path")) for m in named if str(m.get("type")).endswith("Pooling")), "")
+    config = json_object(home / (path or "1_Pooling") / "config.json")
+    mode: Any = config.get("pooling_mode")
+    if mode is None:
+        modes = [key for key, value in config.items() if key.startswith("pooling_mode") and value]
+        mode = _LEGACY_MODES.get(modes[0], modes[0]) if len(modes) == 1 else modes or None
+    mode = mode[0] if isinstance(mode, list) and len(mode) == 1 else mode
+    mode = mode or settings.pooling or "mean"
+    if mode not in ("mean", "cls"):
+        raise InputError(f"{name}: its pooling is {mode}; an ONNX encoder can do mean and cls")
+    pooling: Pooling = mode
+    return pooling

@@ -1,0 +1,229 @@
+"""Opening any encoder by name, and the pretrained encoder of a run: stage `pretrained`.
+
+The weights of a pretrained model stay where they are. The stage keeps the fingerprints of its
+files, statistics of its dimensions over sentences of the corpus, and the weights that were tuned.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from firth.corpus.corpus import Corpus
+from firth.encoders.encoder import Encoder, Normalized, PretrainedEncoder, StatesOfWords, WordStates
+from firth.encoders.folder import ModelKind, PretrainedFiles
+from firth.encoders.static import StaticEncoder
+from firth.encoders.words import WORDS, BagEncoder, WordSpace
+from firth.run.errors import InputError
+from firth.run.files import read_arrays, read_json, remove_tree, write_arrays, write_json
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.settings import EncoderSettings
+from firth.run.stage import MANIFEST, SCRATCH, Outcome, Stage, claim
+from firth.text.arrays import Floats
+from firth.text.words import stemmer_of
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from firth.encoders.language_model import LanguageModelEncoder
+
+PRETRAINED = Stage("pretrained", version=1)
+Normalization = Literal["none", "center", "standardize"]
+NORMALIZATIONS: tuple[Normalization, ...] = ("none", "center", "standardize")
+Tune = Callable[[Run, "LanguageModelEncoder", Normalized, Path], "nn.ModuleList"]
+"""A function that tunes the upper layers of a language model in place and returns them. It gets a
+run, the model, the same model standardized, and a folder for checkpoints."""
+
+_RECORD, _STATISTICS, _TUNED = "encoder.json", "statistics.safetensors", "tuned.safetensors"
+_READ = ("max_tokens", "pooling", "prompt")
+"""Settings with which the encoder is opened again."""
+
+
+def open_encoder(
+    model: str | PretrainedFiles, settings: EncoderSettings | None = None
+) -> PretrainedEncoder:
+    """Open an encoder of any kind.
+
+    Args:
+        model: A folder; a GGUF or ONNX file; a name on the hub; or the files themselves.
+        settings: Pooling of a model without one; prompt and length of a language model.
+
+    Raises:
+        MissingExtraError: The kind of the encoder needs a library that is not installed.
+        InputError: There is no such model, it is refused by `firth.encoders.folder.look`, has no
+            vectors for sentences, or cannot be opened.
+    """
+    settings = settings or EncoderSettings()
+    place = model if isinstance(model, PretrainedFiles) else PretrainedFiles.find(model)
+    if place.kind is ModelKind.STATIC:
+        return StaticEncoder.open(place)
+    if place.kind is ModelKind.ONNX:
+        from firth.encoders.onnx import OnnxEncoder
+
+        return OnnxEncoder.open(place, settings)
+    if place.kind is ModelKind.CAUSAL_LM:
+        from firth.encoders.language_model import LanguageModelEncoder
+
+        return LanguageModelEncoder.open(place, settings)
+    from firth.encoders.transformer import TransformerEncoder
+
+    return TransformerEncoder.open(place, settings.pooling)
+
+
+@dataclass(frozen=True, eq=False)
+class RunEncoder:
+    """The pretrained encoder of a run, and the normalizations of its dimensions.
+
+    Attributes:
+        encoder: The encoder before normalization, with tuned weights if there are any.
+        mean: Of each dimension over sentences of the corpus, (d,).
+        deviation: Of each dimension, (d,), above 0.
+        word_states: Reads words in their sentences; None where the model has no states of tokens.
+        choices: The normalizations to choose from: the one that is set, else `standardize` for a
+            language model and all three for another encoder.
+    """
+
+    encoder: PretrainedEncoder
+    mean: Floats
+    deviation: Floats
+    word_states: WordStates | None
+    choices: tuple[Normalization, ...]
+
+    @classmethod
+    def open(cls, run: Run) -> "RunEncoder":
+        """Open what the stage `pretrained` describes.
+
+        Raises:
+            MissingStageError: The stage is not built.
+            InputError: The model is missing, has changed, or cannot be opened.
+        """
+        folder = run.folder(PRETRAINED)
+        record, (arrays, _) = read_json(folder / _RECORD), read_arrays(folder / _STATISTICS)
+        files = PretrainedFiles.find(record["model"])
+        files.check(record["files"])
+        encoder = open_encoder(files, EncoderSettings.model_validate(record["settings"]))
+        if (folder / _TUNED).is_file():
+            tuned: Any = encoder
+            tuned.load_tuned(folder / _TUNED)
+        states = None
+        if encoder.token_states is not None:
+            states = StatesOfWords(encoder.token_states, record["stemmer"], arrays["words"])
+        choices = tuple(record["choices"])
+        return cls(encoder, arrays["mean"], arrays["deviation"], states, choices)
+
+    def normalized(self, kind: Normalization) -> Normalized:
+        """Return the encoder with a normalization. States of words are centered in any case."""
+        mean = np.zeros_like(self.mean) if kind == "none" else self.mean
+        deviation = self.deviation if kind == "standardize" else np.ones_like(self.deviation)
+        suffix = {"none": "", "center": ", centered", "standardize": ", standardized"}[kind]
+        name = f"{self.encoder.name}{suffix}"
+        return Normalized(self.encoder, mean, deviation, self.word_states, name)
+
+
+def open_run_encoder(run: Run, normalize: Normalization | None = None) -> Encoder:
+    """Open the encoder of a run: the pretrained one where it has one, else its word vectors.
+
+    Args:
+        run: Its stage `pretrained` or `words` is built.
+        normalize: What is done to each dimension. None: the first of `RunEncoder.choices`.
+
+    Raises:
+        MissingStageError: Neither stage is built.
+        InputError: The model is missing, has changed, or cannot be opened.
+    """
+    if not run.has(PRETRAINED):
+        return BagEncoder(WordSpace.load(run.folder(WORDS)))
+    opened = RunEncoder.open(run)
+    return opened.normalized(normalize or opened.choices[0])
+
+
+def build_pretrained(run: Run, tune: Tune | None = None) -> Outcome | None:
+    """Bring the stage up to date; where no model is set, remove an earlier one and return None.
+
+    Args:
+        run: Its corpus is built.
+        tune: Tunes a causal language model on the corpus (`firth.train.adapt`), if `adapt.steps` is
+            not 0.
+
+    Raises:
+        MissingStageError: The run has no corpus.
+        InputError: The model is refused or cannot be opened, or the corpus has fewer than 2
+            sentences of usual length.
+    """
+    settings = run.settings.encoder
+    if settings.model is None:
+        if run.has(PRETRAINED):
+            with run.locked():
+                claim(run.path / PRETRAINED.name)
+                remove_tree(run.path / PRETRAINED.name, last=MANIFEST)
+        return None
+    files = PretrainedFiles.find(settings.model)
+    if files.kind is not ModelKind.CAUSAL_LM or not run.settings.adapt.steps:
+        tune = None
+
+    def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+        return _fill(handed, workspace, files, tune)
+
+    read = [f"encoder.{name}" for name in (*_READ, "normalization_sentences", "normalize")]
+    inputs = {"corpus": Corpus.open(run).digest, "model": files.fingerprint}
+    return run.build(
+        PRETRAINED,
+        fill,
+        settings=["seed", "corpus", *read, *(["adapt"] if tune else [])],
+        inputs=inputs | ({"tuned": "yes"} if tune else {}),
+    )
+
+
+def _fill(
+    run: Run, workspace: Path, files: PretrainedFiles, tune: Tune | None
+) -> Mapping[str, Any]:
+    given = run.settings.encoder
+    settings = EncoderSettings.model_validate({name: getattr(given, name) for name in _READ})
+    encoder = open_encoder(files, settings)
+    texts = sample_sentences(run, given.normalization_sentences)
+    vectors = encoder.raw(texts).astype(np.float64)
+    mean, deviation = vectors.mean(axis=0), np.maximum(vectors.std(axis=0), 1e-6)
+    arrays = {"mean": mean, "deviation": deviation}
+    stemmer = stemmer_of(run.settings.corpus.language)
+    if encoder.token_states is not None:
+        arrays["words"] = StatesOfWords.fit(encoder.token_states, stemmer, texts).mean
+    if tune is not None:
+        from firth.encoders.language_model import LanguageModelEncoder, save_tuned
+
+        assert isinstance(encoder, LanguageModelEncoder)
+        standardized = Normalized(encoder, mean, deviation)
+        layers = tune(run, encoder, standardized, workspace / SCRATCH)
+        save_tuned(workspace / _TUNED, layers)
+    write_arrays(workspace / _STATISTICS, arrays)
+    usual = ("standardize",) if files.kind is ModelKind.CAUSAL_LM else NORMALIZATIONS
+    record = {
+        "model": files.model,
+        "files": dict(files.files),
+        "settings": {name: getattr(settings, name) for name in _READ},
+        "stemmer": stemmer,
+        "choices": [given.normalize] if given.normalize else list(usual),
+    }
+    write_json(workspace / _RECORD, record)
+    return {"encoder": encoder.name, "kind": str(files.kind), "sentences": len(texts)}
+
+
+def sample_sentences(run: Run, count: int) -> list[str]:
+    """Return a random sample of the corpus's sentences of usual length, in reading order.
+
+    Raises:
+        InputError: There are fewer than 2.
+    """
+    corpus = Corpus.open(run)
+    usual = corpus.usual_sentences()
+    if len(usual) < 2:
+        raise InputError(
+            f"{run.path}: its corpus has {len(usual)} sentences of usual length; an encoder is "
+            "normalized by at least 2. Add documents"
+        )
+    # The purpose of the seed keeps earlier figures comparable.
+    rng = np.random.default_rng(derive_seed(run.settings.seed, "prompt-eol"))
+    chosen = rng.choice(len(usual), min(count, len(usual)), replace=False)
+    return list(corpus.texts(usual[np.sort(chosen)]))

@@ -1,0 +1,324 @@
+"""The encoder that is taken home: a table of vectors, and a text is the mean of its tokens' rows.
+
+`SentenceTransformer(folder)` opens what `write_static` writes and gives the same vectors. Neither
+torch nor sentence-transformers is imported here.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from firth.corpus.corpus import Corpus
+from firth.corpus.tokenizer import open_tokenizer
+from firth.encoders.encoder import PretrainedEncoder
+from firth.encoders.folder import MODULES, PretrainedFiles, opened
+from firth.encoders.learning import one_thread
+from firth.encoders.words import WordSpace
+from firth.run.errors import InputError
+from firth.run.files import read_arrays, write_arrays, write_json, write_text
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.settings import DistillSettings
+from firth.text.arrays import Floats, Singles
+from firth.text.marks import numbers_in
+from firth.text.rarity import fit_idf
+from firth.text.subwords import ngrams, runs
+from firth.text.words import NO_STEMMER, stems, words
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+UNKNOWN = "<unk>"
+"""Token 0: a word that no pieces can spell. Its vector is zero."""
+CONTINUED = "##"
+"""Before a piece that is not the first of its word."""
+_TABLE, _TOKENIZER = "model.safetensors", "tokenizer.json"
+_KEYS = ("embedding.weight", "embeddings")
+_CLASS = "sentence_transformers.models.StaticEmbedding"
+_DIMENSIONS, _LEAST_SENTENCES, _AXIS_SENTENCES = 512, 2, 20_000
+_COLUMNS = 64
+"""Dimensions of random directions that are made at once."""
+_TEXTS, _KNOWN_WORDS = 4_096, 1 << 20
+_SPACED = str.maketrans(dict.fromkeys("\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u00a0", " "))
+"""Punctuation of English books: text that has no other character beyond ASCII is still plain."""
+
+
+# --- Reading -----------------------------------------------------------------------------------
+
+
+class StaticEncoder(PretrainedEncoder):
+    """Encodes a text as the mean of the vectors of its tokens.
+
+    Splitting text takes most of the time. The words of plain text are therefore found without the
+    tokenizer, and a dictionary holds the tokens of each.
+
+    Args:
+        table: A row for each token, (V, d).
+        tokenizer: Splits texts into tokens.
+        name: A name for tables.
+    """
+
+    def __init__(self, table: Singles, tokenizer: "Tokenizer", name: str) -> None:
+        self.name, self.dimensions = name, int(table.shape[1])
+        self._table, self._tokenizer = table, tokenizer
+        self._reads_words = _rules(tokenizer) == _rules(word_tokenizer([]))
+        self._tokens: dict[str, list[int]] = {}
+
+    @classmethod
+    def open(cls, model: str | Path | PretrainedFiles) -> "StaticEncoder":
+        """Open a static encoder that firth or sentence-transformers wrote.
+
+        Raises:
+            InputError: There is none, it is refused, or its parts do not belong together.
+        """
+        from tokenizers import Tokenizer
+
+        place = model if isinstance(model, PretrainedFiles) else PretrainedFiles.find(str(model))
+        files = place.folder
+        arrays, _ = read_arrays(files / _TABLE)
+        if len(arrays) != 1 or not {*arrays} <= {*_KEYS}:
+            raise InputError(
+                f"{files / _TABLE}: holds {', '.join(sorted(arrays))[:80]}; expected one table "
+                f"named {' or '.join(_KEYS)}"
+            )
+        (table,) = arrays.values()
+        tokenizer = opened(
+            place.model,
+            "a static encoder with a tokenizer.json",
+            lambda: Tokenizer.from_file(str(files / _TOKENIZER)),
+        )
+        tokenizer.no_padding()
+        most = max(tokenizer.get_vocab().values(), default=-1)
+        if table.ndim != 2 or most >= len(table):
+            raise InputError(
+                f"{place.model}: its tokenizer numbers tokens up to {most:,}, and its table has the "
+                f"shape {table.shape}: they do not belong together"
+            )
+        return cls(table.astype(np.float32, copy=False), tokenizer, place.title)
+
+    def raw(self, texts: Sequence[str]) -> Singles:
+        """Return the means of the tokens' vectors, (n, d), as sentence-transformers gives them."""
+        from scipy import sparse
+
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        for start in range(0, len(texts), _TEXTS):
+            tokens = self._split(texts[start : start + _TEXTS])
+            counts = np.array([len(each) for each in tokens], np.int64)
+            bounds = np.concatenate(([0], np.cumsum(counts)))
+            flat = np.fromiter(chain.from_iterable(tokens), np.int64, int(bounds[-1]))
+            shape = len(tokens), len(self._table)
+            table = sparse.csr_matrix((np.ones(len(flat), np.float32), flat, bounds), shape)
+            sums = table @ self._table
+            vectors[start : start + len(tokens)] = sums / np.maximum(counts, 1)[:, None]
+        return vectors
+
+    def _split(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the numbers of each text's tokens."""
+        tokens: list[list[int]] = [[] for _ in texts]
+        others = []
+        if len(self._tokens) > _KNOWN_WORDS:
+            self._tokens.clear()
+        for number, text in enumerate(texts):
+            plain = text if text.isascii() else text.translate(_SPACED)
+            if self._reads_words and plain.isascii():
+                tokens[number] = [*chain.from_iterable(map(self._of_word, words(plain)))]
+            else:
+                others.append(number)
+        if others:
+            read = opened(self.name, "a tokenizer that can read the text", lambda: (
+                self._tokenizer.encode_batch_fast([texts[n] for n in others],
+                                                  add_special_tokens=False)
+            ))  # fmt: skip
+            for number, encoding in zip(others, read, strict=True):
+                tokens[number] = encoding.ids
+        return tokens
+
+    def _of_word(self, word: str) -> list[int]:
+        tokens = self._tokens.get(word)
+        if tokens is None:
+            tokens = self._tokenizer.encode(word, add_special_tokens=False).ids
+            self._tokens[word] = tokens
+        return tokens
+
+
+def word_tokenizer(vocabulary: Sequence[str]) -> "Tokenizer":
+    """Return a tokenizer of the words of `firth.text.words`, numbered from 1.
+
+    A word that is not in the vocabulary is spelled with the longest pieces that fit; it is 0 where
+    none do.
+    """
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+    numbers = {UNKNOWN: 0} | {word: number for number, word in enumerate(vocabulary, 1)}
+    tokenizer = Tokenizer(
+        models.WordPiece(numbers, unk_token=UNKNOWN, continuing_subword_prefix=CONTINUED)
+    )
+    tokenizer.normalizer = normalizers.Lowercase()
+    pattern = Regex(r"[\p{L}\p{M}\p{N}\x{200C}\x{200D}]+")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(pattern, behavior="removed", invert=True)
+    return tokenizer
+
+
+def _rules(tokenizer: "Tokenizer") -> list[Any]:
+    """Return how a tokenizer splits text, whatever its vocabulary."""
+    stored = json.loads(tokenizer.to_str())
+    model = {key: value for key, value in stored["model"].items() if key != "vocab"}
+    return [stored["normalizer"], stored["pre_tokenizer"], stored["added_tokens"], model]
+
+
+# --- Writing -----------------------------------------------------------------------------------
+
+
+def write_static(folder: Path, vocabulary: Sequence[str], vectors: Singles) -> None:
+    """Write a static encoder that `SentenceTransformer(folder)` opens.
+
+    Args:
+        folder: Where to; each file is written atomically.
+        vocabulary: Words and pieces, V of them.
+        vectors: Their vectors, (V, d).
+    """
+    table = np.concatenate((np.zeros((1, vectors.shape[1]), np.float32), vectors))
+    write_arrays(folder / _TABLE, {_KEYS[0]: table}, {"format": "pt"})
+    write_text(folder / _TOKENIZER, word_tokenizer(vocabulary).to_str())
+    write_json(folder / MODULES, [{"idx": 0, "name": "0", "path": "", "type": _CLASS}])
+    write_json(
+        folder / "config_sentence_transformers.json",
+        {
+            "default_prompt_name": None,
+            "model_type": "SentenceTransformer",
+            "prompts": {},
+            "similarity_fn_name": "cosine",
+        },
+    )
+
+
+def build_static(
+    run: Run, space: WordSpace, spelling_weight: float, folder: Path
+) -> Mapping[str, Any]:
+    """Write the static encoder of a run into a folder, and return a summary.
+
+    It reads the corpus, its tokenizer, and the settings `seed`, `corpus` and `distill`.
+
+    Args:
+        run: The run.
+        space: Learned vectors and rarity of stems.
+        spelling_weight: Length of a direction by spelling beside a learned vector.
+        folder: Where to.
+    """
+    settings, corpus = run.settings.distill, Corpus.open(run)
+    seed = derive_seed(run.settings.seed, "surrogate", "start")
+    counts = fit_idf((text for batch in corpus.batches() for text in batch), NO_STEMMER).frequencies
+    known = frequent_words(counts, settings.vocabulary)
+    pieces = word_pieces(known, open_tokenizer(run).get_vocab())
+    with one_thread():
+        vectors = static_from_words(space, spelling_weight, known, pieces, settings, seed)
+        usual = corpus.usual_sentences()
+        rng = np.random.default_rng(derive_seed(seed, "axes"))
+        chosen = rng.choice(len(usual), min(_AXIS_SENTENCES, len(usual)), replace=False)
+        texts = list(corpus.texts(usual[np.sort(chosen)]))
+        table = np.concatenate((np.zeros_like(vectors[:1]), vectors))
+        tokenizer = word_tokenizer([*known, *pieces])
+        axes = principal_axes(StaticEncoder(table, tokenizer, "").encode(texts))
+        vectors = (vectors @ axes).astype(np.float32)
+    write_static(folder, [*known, *pieces], vectors)
+    return {"words": len(known), "pieces": len(pieces), "dimensions": vectors.shape[1]}
+
+
+def static_from_words(
+    space: WordSpace,
+    spelling_weight: float,
+    known: Sequence[str],
+    pieces: Sequence[str],
+    settings: DistillSettings,
+    seed: int,
+) -> Singles:
+    """Return vectors of words and pieces whose sums have about the scorer's cosines.
+
+    A word's vector is its stem's learned vector plus a random direction by spelling: the sum of one
+    for each character n-gram. In the cosine of two sums, random directions agree only in what both
+    texts have. Pieces have n-grams too, so an unknown word is recognized in another sentence.
+
+    Args:
+        space: Learned vectors and rarity of stems.
+        spelling_weight: Length of a direction by spelling beside a learned vector.
+        known: The words.
+        pieces: The pieces, with `##` before those that continue a word.
+        settings: Dimensions, and the weights of numbers and pieces.
+        seed: Of the random directions.
+
+    Returns:
+        float32, (len(known) + len(pieces), d).
+    """
+    dimensions = settings.dimensions or _DIMENSIONS
+    stemmed = stems(known, space.stemmer)
+    lengths = np.array([space.rarity(stem) for stem in stemmed], np.float32)
+    of_pieces = np.full(len(pieces), settings.subword_weight * lengths.max(initial=0.0), np.float32)
+    grams = [ngrams(stem) for stem in stemmed] + [runs(_framed(piece)) for piece in pieces]
+    vectors = random_directions(grams, dimensions, derive_seed(seed, "n-grams"))
+    vectors *= np.float32(spelling_weight) * np.concatenate((lengths, of_pieces))[:, None]
+    vectors[: len(known)] += _fitted(space.learned(stemmed), dimensions)
+    # The scorer lowers a score where numbers differ; in a cosine numbers can only weigh more.
+    named = [bool(numbers_in(text.removeprefix(CONTINUED))) for text in [*known, *pieces]]
+    vectors[named] *= np.float32(settings.number_weight)
+    return vectors
+
+
+def frequent_words(counts: Mapping[str, int], most: int) -> list[str]:
+    """Return the words of most sentences, at least 2 of them; equally frequent ones by alphabet."""
+    known = [word for word, count in counts.items() if count >= _LEAST_SENTENCES]
+    return sorted(known, key=lambda word: (-counts[word], word))[:most]
+
+
+def word_pieces(known: Sequence[str], tokens: Mapping[str, int]) -> list[str]:
+    """Return pieces that spell unknown words, each for the beginning of a word and continued.
+
+    They are the ASCII tokens of the corpus's tokenizer, and every character of the known words.
+    """
+    distinct = set(known)
+    usable = {token for token in tokens if token.isascii() and token.isalnum()}
+    pieces = sorted({token.lower() for token in usable} | {c for word in known for c in word})
+    return [*(p for p in pieces if p not in distinct), *(f"{CONTINUED}{p}" for p in pieces)]
+
+
+def _framed(piece: str) -> str:
+    """Return a piece as it is inside a word `<word>` whose n-grams are taken."""
+    return piece.removeprefix(CONTINUED) if piece.startswith(CONTINUED) else f"<{piece}"
+
+
+def random_directions(grams: Sequence[Sequence[str]], dimensions: int, seed: int) -> Singles:
+    """Return sums of one random direction for each n-gram, (len(grams), d), of length about 1."""
+    from scipy import sparse
+
+    numbers = {gram: n for n, gram in enumerate(sorted({gram for some in grams for gram in some}))}
+    counts = np.array([len(some) for some in grams], np.int64)
+    columns = np.array([numbers[gram] for some in grams for gram in some], np.int64)
+    parts = np.repeat(1 / np.sqrt(counts * dimensions), counts).astype(np.float32)
+    bounds = np.concatenate(([0], np.cumsum(counts)))
+    table = sparse.csr_matrix((parts, columns, bounds), shape=(len(grams), len(numbers)))
+    sums, rng = np.empty((len(grams), dimensions), np.float32), np.random.default_rng(seed)
+    for start in range(0, dimensions, _COLUMNS):
+        wide = min(_COLUMNS, dimensions - start)
+        sums[:, start : start + wide] = table @ rng.standard_normal((len(numbers), wide), "f4")
+    return sums
+
+
+def _fitted(learned: Floats, dimensions: int) -> Floats:
+    """Return vectors with `dimensions` columns: zeros are added, or the principal axes kept."""
+    if learned.shape[1] > dimensions:
+        _, axes = np.linalg.eigh(learned.T @ learned)
+        return learned @ axes[:, ::-1][:, :dimensions]
+    return np.pad(learned, ((0, 0), (0, dimensions - learned.shape[1])))
+
+
+def principal_axes(vectors: Singles) -> Floats:
+    """Return a rotation (d, d) after which leading dimensions hold most of some unit vectors.
+
+    Vectors can then be cut short (Kusupati et al. 2022).
+    """
+    exact = vectors.astype(np.float64)
+    _, axes = np.linalg.eigh(exact.T @ exact)
+    return np.ascontiguousarray(axes[:, ::-1])

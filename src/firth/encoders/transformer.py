@@ -1,0 +1,266 @@
+"""Pretrained encoders of sentence-transformers, and Transformers with a pooling (extra `torch`).
+
+Every model is looked at first (`firth.encoders.folder`), and torch is imported when one is opened.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stderr
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+
+from firth.encoders.encoder import PretrainedEncoder, TokenStates, by_length
+from firth.encoders.folder import MODULES, ModelKind, PretrainedFiles, opened, plain_json
+from firth.run.console import progress, quiet_libraries
+from firth.run.errors import InputError, require
+from firth.run.executor import DEVICE, WORKER
+from firth.text.arrays import Floats, Ints, Singles
+
+if TYPE_CHECKING:
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+T = TypeVar("T")
+Pooling = Literal["mean", "cls", "first-last"]
+
+_CHUNK = 512
+"""Texts between two steps of the progress bar."""
+_BATCH, _CHARACTERS = 64, 1 << 16
+_KINDS = (ModelKind.SENTENCE_ENCODER, ModelKind.MASKED_LM, ModelKind.STATIC)
+_UNUSED = ("pooler.",)
+"""Weights that no pooling of sentences reads; many files do not hold them."""
+_HEADS = (
+    "classifier", "cls.", "decoder.", "discriminator_", "generator_", "head.", "lm_head", "lm_loss",
+    "mlm_head", "pooler.", "pre_classifier", "predictions.", "qa_outputs", "score.", "vocab_",
+)  # fmt: skip
+"""Beginnings of weights of other tasks; an encoder does not read them."""
+
+
+class TransformerEncoder(PretrainedEncoder):
+    """Encodes texts with a sentence-transformers model, in float32.
+
+    Args:
+        model: It is frozen and put into evaluation mode.
+        name: A name for tables.
+    """
+
+    def __init__(self, model: "SentenceTransformer", name: str) -> None:
+        self.model, self.name = model.eval().requires_grad_(False), name
+        self.dimensions = int(model.get_embedding_dimension() or 0)
+        self.token_states: TokenStates | None = self._token_states if _has_states(model) else None
+
+    @classmethod
+    def open(cls, place: PretrainedFiles, pooling: Pooling | None = None) -> "TransformerEncoder":
+        """Open an encoder; errors as of `open_sentence_transformer`."""
+        return cls(open_sentence_transformer(place, pooling), place.title)
+
+    def raw(self, texts: Sequence[str]) -> Singles:
+        """Return vectors of n texts as the model gives them, (n, d)."""
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        parts = range(0, len(texts), _CHUNK)
+        for start in progress(parts, f"Encoding with {self.name}"):
+            some = list(texts[start : start + _CHUNK])
+            with quiet_libraries():
+                vectors[start : start + len(some)] = self.model.encode(
+                    some, show_progress_bar=False
+                )
+        return vectors
+
+    def _token_states(self, texts: Sequence[str]) -> list[tuple[Floats, Ints]]:
+        import torch
+
+        read: dict[int, tuple[Floats, Ints]] = {}
+        with quiet_libraries(), torch.inference_mode():
+            for numbers in by_length([len(text) for text in texts], _CHARACTERS, _BATCH):
+                states = self._states_of_batch([texts[number] for number in numbers])
+                read |= zip(numbers, states, strict=True)
+        return [read[number] for number in range(len(texts))]
+
+    def _states_of_batch(self, texts: list[str]) -> Iterator[tuple[Floats, Ints]]:
+        tokenizer: Any = self.model.tokenizer
+        longest = self.model.max_seq_length
+        tokens = tokenizer(
+            texts, truncation=longest is not None, max_length=longest, padding=True,
+            return_tensors="pt", return_offsets_mapping=True,
+        )  # fmt: skip
+        offsets = tokens.pop("offset_mapping").numpy()
+        features = {name: each.to(self.model.device) for name, each in tokens.items()}
+        states = self.model[0](features)["token_embeddings"].cpu().double().numpy()
+        yield from zip(states, offsets, strict=True)
+
+
+def open_sentence_transformer(
+    name: str | PretrainedFiles, pooling: Pooling | None = None
+) -> "SentenceTransformer":
+    """Open a sentence encoder by folder or hub name, in float32, on `device()`.
+
+    A sentence-transformers model keeps its pooling. Another encoder gets the mean of its last
+    layer's states, or the pooling that is asked for.
+
+    Raises:
+        MissingExtraError: torch is not installed.
+        InputError: It is refused by `firth.encoders.folder.look`, is no sentence encoder, lacks
+            weights, or cannot be loaded; or `pooling` is given for a model that has one.
+    """
+    place = name if isinstance(name, PretrainedFiles) else PretrainedFiles.find(name)
+    require("sentence_transformers", "torch", "A Transformer")
+    has_modules = (place.folder / MODULES).is_file()
+    if place.kind not in _KINDS:
+        raise InputError(
+            f"{place.model}: its kind is {place.kind}; expected one of {', '.join(_KINDS)}, with "
+            "weights as .safetensors"
+        )
+    if pooling is not None and has_modules:
+        raise InputError(
+            f"{place.model}: has a pooling already, and encoder.pooling is {pooling}. Leave "
+            "encoder.pooling out"
+        )
+
+    def load() -> "SentenceTransformer":
+        import torch
+        from sentence_transformers import SentenceTransformer
+
+        torch.manual_seed(0)  # A head that sentences do not use may lack weights.
+        options = {"dtype": torch.float32, "use_safetensors": True}
+        model = SentenceTransformer(
+            str(place.folder), model_kwargs=options, local_files_only=True, device=str(device())
+        )
+        _check_whole(model, place)
+        return model if pooling in (None, "mean") else _repooled(model, pooling)
+
+    return quietly(place.model, "a sentence encoder, such as roberta-base", load)
+
+
+def device() -> "torch.device":
+    """Return where to compute: a GPU where the machine has one, else the processor.
+
+    The variable FIRTH_DEVICE (`cpu`, `cuda`, `mps`) overrides it. Each of several processes, or
+    workers of an executor, takes another GPU.
+
+    Raises:
+        InputError: FIRTH_DEVICE has another value, or names a device that is missing.
+    """
+    import torch
+
+    there = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    asked = os.environ.get(DEVICE, "auto")
+    if asked == "auto":
+        asked = next(kind for kind, usable in there.items() if usable)
+    if not there.get(asked):
+        usable = ", ".join(kind for kind in there if there[kind])
+        raise InputError(
+            f"{DEVICE} is {asked}, and torch {torch.__version__} can use {usable} here. Set "
+            f"{DEVICE} to one of these, or to auto"
+        )
+    number = os.environ.get("LOCAL_RANK", os.environ.get(WORKER))
+    if asked != "cuda" or number is None:
+        return torch.device(asked)
+    return torch.device(asked, int(number) % torch.cuda.device_count())
+
+
+def has_bfloat16(where: "torch.device") -> bool:
+    """Return whether a device multiplies bfloat16 in hardware."""
+    import torch
+
+    if where.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if where.type == "mps":
+        return False  # It can, and no gain was measured.
+    able = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
+
+
+def check_loaded(info: dict[str, Any]) -> None:
+    """Raise `ValueError` where the weights of a file are not those of its network.
+
+    Without weights a library takes random ones, and says so in a warning only.
+
+    Args:
+        info: What `from_pretrained(..., output_loading_info=True)` returns.
+    """
+    missing = [name for name in sorted(info["missing_keys"]) if not name.startswith(_UNUSED)]
+    unknown = [
+        name for name in sorted(info["unexpected_keys"])
+        if not name.startswith(_HEADS) and not name.rpartition(".")[2].startswith("position_ids")
+    ]  # fmt: skip
+    mismatched = [str(each) for each in sorted(info["mismatched_keys"])]
+    for names, problem in (
+        (missing, "lacks weights of the network"),
+        (unknown, "has weights that the network does not have"),
+        (mismatched, "has weights of other shapes"),
+    ):
+        if names:
+            shown = ", ".join(names[:3])
+            raise ValueError(f"its file {problem}: {shown} ({len(names)} in all)")
+
+
+def _check_whole(model: "SentenceTransformer", place: PretrainedFiles) -> None:
+    """Raise `ValueError` unless a model has all its weights, and one vector for a text."""
+    import torch
+    from sentence_transformers.sentence_transformer.modules import Transformer
+    from transformers import AutoModel
+
+    if model.truncate_dim is not None:
+        raise ValueError(
+            f"it cuts its vectors to {model.truncate_dim} dimensions. Take truncate_dim out of "
+            "config_sentence_transformers.json"
+        )
+    if isinstance(model[0], Transformer):
+        modules = plain_json(place.folder / MODULES) or [{}]
+        inner = place.folder / modules[0].get("path", "")
+        loader: Any = AutoModel
+        _, info = loader.from_pretrained(  # The other library hides what is missing.
+            inner, local_files_only=True, use_safetensors=True, output_loading_info=True
+        )
+        check_loaded(info)
+    features = model.preprocess(["a sentence"])
+    moved: dict[str, Any] = {
+        key: value.to(model.device) if isinstance(value, torch.Tensor) else value
+        for key, value in features.items()
+    }
+    with torch.no_grad():
+        vectors = model(moved).get("sentence_embedding")
+    if not isinstance(vectors, torch.Tensor) or vectors.ndim != 2:
+        raise ValueError("it has no pooling, so a sentence has no vector. Add a Pooling module")
+
+
+def _repooled(model: "SentenceTransformer", pooling: Pooling | None) -> "SentenceTransformer":
+    """Return a Transformer, to which the library gave mean pooling, with another one."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling as Pool
+    from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
+
+    transformer: Any = model[0]
+    width = transformer.get_embedding_dimension()
+    if pooling == "cls":
+        rest = [Pool(width, "cls")]
+    else:
+        layers = transformer.model.config.num_hidden_layers
+        weights = torch.zeros(layers)
+        weights[[0, -1]] = 1.0
+        transformer.model.config.output_hidden_states = True
+        weighted = WeightedLayerPooling(width, layers, 1, torch.nn.Parameter(weights))
+        rest = [weighted, Pool(width, "mean")]
+    return SentenceTransformer(
+        modules=[transformer, *rest], device=str(model.device), local_files_only=True
+    )
+
+
+def _has_states(model: "SentenceTransformer") -> bool:
+    """Return whether a model has states of tokens, and tells which characters are theirs."""
+    from sentence_transformers.sentence_transformer.modules import Transformer
+
+    return isinstance(model[0], Transformer) and getattr(model.tokenizer, "is_fast", False)
+
+
+def quietly(name: str, what: str, load: Callable[[], T]) -> T:
+    """Return `load()` as `firth.encoders.folder.opened` does, with the libraries silent."""
+    with quiet_libraries(), redirect_stderr(StringIO()):  # Some bars have no switch.
+        return opened(name, what, load)

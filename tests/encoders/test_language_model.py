@@ -1,0 +1,119 @@
+"""Prompted language models: the state after each prompt, as the model gives it for that alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from firth.encoders import language_model
+from firth.encoders.language_model import (
+    LanguageModelEncoder,
+    open_causal_lm,
+    save_tuned,
+    upper_layers,
+)
+from firth.encoders.pretrained import open_encoder
+from firth.run.errors import ConfigError, InputError
+from firth.run.settings import EncoderSettings
+from tests.encoders.conftest import TEXTS
+
+PROMPT = 'In a word, "{}" is'
+Edited = Callable[..., Path]
+
+
+def opened(folder: Path, max_tokens: int = 256) -> LanguageModelEncoder:
+    """Return the encoder in float32."""
+    settings = EncoderSettings(prompt=PROMPT, max_tokens=max_tokens)
+    encoder = open_encoder(str(folder), settings)
+    assert isinstance(encoder, LanguageModelEncoder)
+    encoder.bfloat16 = False
+    return encoder
+
+
+@pytest.mark.parametrize("budget", [1, 300, 10_000])
+def test_states_are_those_of_one_prompt_alone(
+    tiny_llm: Path, budget: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However prompts are batched. The output layer reads the next word off this state."""
+    monkeypatch.setattr(language_model, "_BATCH_TOKENS_CPU", budget)
+    tokenizer: Any = AutoTokenizer.from_pretrained(tiny_llm)
+    loader: Any = AutoModelForCausalLM
+    model = loader.from_pretrained(tiny_llm).eval()
+    states = opened(tiny_llm).raw(TEXTS)
+    assert states.shape == (len(TEXTS), 32)
+    for text, state in zip(TEXTS, states, strict=True):
+        prompt = tokenizer(PROMPT.format(text), return_tensors="pt")
+        with torch.inference_mode():
+            output = model(**prompt, output_hidden_states=True)
+            read = model.lm_head(torch.tensor(state))
+        np.testing.assert_allclose(state, output.hidden_states[-1][0, -1].numpy(), atol=1e-5)
+        torch.testing.assert_close(read, output.logits[0, -1], atol=1e-4, rtol=1e-4)
+
+
+def test_long_texts_lose_their_end_and_not_the_question(tiny_llm: Path) -> None:
+    text = TEXTS[2]
+    short, long, other = opened(tiny_llm, 20).raw([text[:20], text, TEXTS[0]])
+    np.testing.assert_allclose(short, long, atol=1e-5)
+    assert not np.allclose(short, other, atol=1e-3)
+
+
+def test_no_texts_have_no_vectors(tiny_llm: Path) -> None:
+    assert opened(tiny_llm).encode([]).shape == (0, 32)
+
+
+@pytest.mark.parametrize("prompt", ["no place", "{} and {}", "{0}", "{} {"])
+def test_a_prompt_has_one_place(tiny_llm: Path, prompt: str) -> None:
+    with pytest.raises(ConfigError, match=r"expected one \{\} and no other brace"):
+        open_encoder(str(tiny_llm), EncoderSettings(prompt=prompt))
+
+
+def test_tuned_layers_come_back(tiny_llm: Path, tmp_path: Path) -> None:
+    """The upper layers alone; another encoder refuses them."""
+    encoder = opened(tiny_llm)
+    before = encoder.raw(TEXTS)
+    layers = upper_layers(encoder.model, 1)
+    with torch.no_grad():
+        for weight in layers.parameters():
+            weight += 0.05
+    save_tuned(tmp_path / "tuned.safetensors", layers)
+    again = opened(tiny_llm)
+    np.testing.assert_array_equal(again.raw(TEXTS), before)
+    again.load_tuned(tmp_path / "tuned.safetensors")
+    np.testing.assert_allclose(again.raw(TEXTS), encoder.raw(TEXTS), atol=1e-6)
+    assert np.abs(again.raw(TEXTS) - before).max() > 0.01
+    assert again.name.endswith("1 layers tuned")
+
+
+def test_upper_layers_are_the_last_of_the_longest_list() -> None:
+    from torch import nn
+
+    inner = nn.Module()
+    inner.layers = nn.ModuleList([nn.Linear(2, n + 1) for n in range(4)])
+    inner.norms = nn.ModuleList([nn.LayerNorm(2)])
+    model = nn.Module()
+    model.base_model = inner
+    assert [layer.out_features for layer in upper_layers(model, 2)] == [3, 4]
+    assert len(upper_layers(model, 0)) == 0
+    model.base_model = nn.Linear(2, 2)
+    with pytest.raises(InputError, match="no list of layers"):
+        upper_layers(model, 1)
+
+
+def test_other_kinds_and_missing_weights_are_refused(
+    tiny_bert: Path, tiny_llm: Path, edited: Edited
+) -> None:
+    from safetensors.torch import load_file, save_file
+
+    where = torch.device("cpu")
+    with pytest.raises(InputError, match="masked-lm; expected a causal language model"):
+        open_causal_lm(str(tiny_bert), torch.float32, where)
+    model = edited(tiny_llm)
+    weights = load_file(model / "model.safetensors")
+    renamed = {f"wrong.{name}": weight for name, weight in weights.items()}
+    save_file(renamed, model / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match="lacks weights of the network"):
+        open_causal_lm(str(model), torch.float32, where)

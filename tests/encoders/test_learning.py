@@ -1,0 +1,305 @@
+"""Contrastive word vectors against plain definitions; a stopped training ends with the same bytes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.corpus.numbered import WordSentences
+from firth.encoders import learning
+from firth.encoders.learning import (
+    Pairs,
+    RowAdam,
+    batched,
+    contrast,
+    enough_epochs,
+    halved,
+    learn,
+)
+from firth.run.console import listening
+from firth.run.errors import InputError
+from firth.run.settings import WordSettings
+from firth.text.arrays import Floats, Ints, Singles
+
+
+def sentences_of(sizes: list[int], lengths: list[int] | None = None) -> WordSentences:
+    """Return documents of so many sentences; sentence i is the word i, so many times."""
+    n = sum(sizes)
+    repeated = lengths or [1] * n
+    return WordSentences(
+        tuple(map(str, range(n))),
+        np.array(repeated, np.int64),
+        np.repeat(np.arange(n, dtype=np.int32), repeated),
+        np.cumsum([0, *repeated]),
+        np.repeat(np.arange(len(sizes)), sizes),
+        np.zeros(len(sizes), np.int32),
+    )
+
+
+def random_sentences(count: int = 300, words: int = 60) -> WordSentences:
+    """Return one document in which neighboring sentences share a subject."""
+    rng = np.random.default_rng(4)
+    lengths = rng.integers(3, 9, count)
+    subjects = np.repeat(rng.integers(0, 6, count // 5), 5)
+    pieces = [rng.integers(10 * s, 10 * s + 10, n) for s, n in zip(subjects, lengths, strict=True)]
+    flat = np.concatenate(pieces).astype(np.int32)
+    return WordSentences(
+        tuple(map(str, range(words))),
+        np.bincount(flat, minlength=words),
+        flat,
+        np.concatenate(([0], np.cumsum(lengths))),
+        np.repeat(np.arange(count // 5), 5),
+        np.repeat([0, 1], count // 10).astype(np.int32),
+    )
+
+
+# --- The loss ----------------------------------------------------------------------------------
+
+
+def plain_loss(rows: Floats, sentences: list[list[int]], temperature: float) -> float:
+    """-log of exp(cos/t) of the pair's second sentence over the sum over all second sentences."""
+    sums = np.array([sum(rows[p, -1] * rows[p, :-1] for p in each) for each in sentences])
+    units = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+    n = len(units) // 2
+    odds = np.exp(units[:n] @ units[n:].T / temperature)
+    return float(np.mean([-np.log(odds[i, i] / odds[i].sum()) for i in range(n)]))
+
+
+def test_the_loss_and_its_gradient_are_those_of_the_definition() -> None:
+    """Weights included; a word may be in a sentence twice."""
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((7, 5)).astype(np.float32)
+    sentences = [[0, 1, 1], [2, 3], [4], [5, 0], [6, 2, 1], [3]]
+    bounds = np.cumsum([0, *map(len, sentences)])
+    runs = np.concatenate(sentences).astype(np.int64), bounds.astype(np.int64)
+    loss, gradient = contrast(rows, runs, 0.3)
+    exact = rows.astype(np.float64)
+    assert loss == pytest.approx(plain_loss(exact, sentences, 0.3), rel=1e-5)
+    expected = np.zeros_like(exact)
+    for place in np.ndindex(exact.shape):
+        step = np.zeros_like(exact)
+        step[place] = 1e-5
+        up, down = (plain_loss(exact + sign * step, sentences, 0.3) for sign in (1, -1))
+        expected[place] = (up - down) / 2e-5
+    np.testing.assert_allclose(gradient, expected, atol=1e-4)
+
+
+def dense_adam(table: Floats, gradients: list[Floats], rates: Floats) -> Floats:
+    """Adam as published; a row without a gradient has a gradient of zero."""
+    first, second = np.zeros_like(table), np.zeros_like(table)
+    for step, (gradient, rate) in enumerate(zip(gradients, rates, strict=True), start=1):
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        move = (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-15)
+        table = table - rate * move
+    return table
+
+
+@given(st.lists(st.sets(st.integers(0, 5), min_size=1), min_size=1, max_size=30))
+def test_rows_that_wait_end_as_in_adam(touched: list[set[int]]) -> None:
+    """Whatever rows a step touches, and wherever the training is interrupted."""
+    rng = np.random.default_rng(3)
+    table = rng.standard_normal((6, 2))
+    rates = 0.1 * rng.random(len(touched))
+    gradients, sparse = [], []
+    for rows in touched:
+        dense = np.zeros_like(table)
+        dense[sorted(rows)] = rng.standard_normal((len(rows), 2))
+        gradients.append(dense)
+        sparse.append((np.array(sorted(rows)), dense[sorted(rows)].astype(np.float32)))
+    adam = RowAdam(table.astype(np.float32), rates)
+    for number, (rows_of_step, gradient) in enumerate(sparse):
+        before = adam.take(rows_of_step)
+        expected = dense_adam(table, gradients[:number], rates[:number])[rows_of_step]
+        np.testing.assert_allclose(before, expected, atol=1e-4)
+        adam.update(gradient)
+    adam.settle()
+    np.testing.assert_allclose(adam.table, dense_adam(table, gradients, rates), atol=1e-4)
+
+
+# --- The pairs ---------------------------------------------------------------------------------
+
+
+def test_pairs_are_neighbors_and_an_epoch_has_each_once(tmp_path: Path) -> None:
+    sizes = [9, 1, 30, 2, 40]
+    sentences = sentences_of(sizes)
+    pairs = Pairs(sentences, 7, 3, tmp_path)
+    assert len(pairs) == pairs.neighbors == sum(sizes) - len(sizes)
+    seen: list[int] = []
+    for step in range(pairs.steps):
+        (firsts, begins), (seconds, _) = pairs(step)
+        assert begins.tolist() == list(range(7))
+        assert (seconds == firsts + 1).all()
+        assert (sentences.documents[firsts] == sentences.documents[seconds]).all()
+        seen += firsts.tolist()
+    assert len(seen) == len(set(seen)) == len(pairs) // 7 * 7
+    assert pairs(pairs.steps)[0][0].tolist() != pairs(0)[0][0].tolist(), "another order each epoch"
+
+
+def test_where_texts_stand_alone_their_halves_are_pairs(tmp_path: Path) -> None:
+    """Sentences of two words or more without a neighbor, and the neighbors there are."""
+    sentences = sentences_of([1, 2, 1, 1, 1, 1, 1, 1], [5, 1, 2, 1, 2, 6, 3, 3, 3])
+    pairs = Pairs(sentences, 4, 3, tmp_path)
+    assert (pairs.neighbors, pairs.halves, len(pairs), pairs.steps) == (1, 6, 7, 1)
+    seen: set[int] = set()
+    for step in range(9):
+        batch = pairs(step)
+        for (words, begins), (again, same) in zip(batch, pairs(step), strict=True):
+            assert (words.tolist(), begins.tolist()) == (again.tolist(), same.tolist())
+        one, two = (
+            [set(part.tolist()) for part in np.split(words, begins[1:])] for words, begins in batch
+        )
+        assert [each for each in one if each != {1}] == [each for each in two if each != {2}]
+        seen |= set().union(*one)
+    assert seen == {0, 1, 4, 5, 6, 7, 8}
+
+
+@pytest.mark.parametrize("alone", [0, 2])
+def test_where_texts_have_neighbors_there_are_no_halves(alone: int, tmp_path: Path) -> None:
+    pairs = Pairs(sentences_of([6, *[1] * alone], [3] * (6 + alone)), 4, 3, tmp_path)
+    assert (pairs.neighbors, pairs.halves) == (5, 0)
+
+
+@given(st.lists(st.integers(2, 9), min_size=1, max_size=20))
+def test_halves_are_all_words_and_differ_by_one_at_most(lengths: list[int]) -> None:
+    pieces, begins = np.arange(sum(lengths)), np.cumsum([0, *lengths[:-1]])
+    both = halved(pieces, begins, np.random.default_rng(3))
+    one, two = (np.split(words, starts[1:]) for words, starts in both)
+    for number, length in enumerate(lengths):
+        assert 0 <= len(two[number]) - len(one[number]) <= 1
+        together = sorted(np.concatenate((one[number], two[number])).tolist())
+        assert together == list(range(begins[number], begins[number] + length))
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=12), st.integers(1, 9), st.data())
+def test_pairs_do_not_depend_on_the_blocks_that_are_read(
+    sizes: list[int], block: int, data: st.DataObject
+) -> None:
+    n = sum(sizes)
+    lengths = data.draw(st.lists(st.integers(1, 3), min_size=n, max_size=n))
+    sentences = sentences_of(sizes, lengths)
+    homes = sentences.documents.tolist()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(learning, "_SENTENCES", block)
+        with_next, lonely = (
+            [number for some in function(sentences) for number in some.tolist()]
+            for function in (learning._with_next, learning._lonely)
+        )
+    assert with_next == [i for i, (a, b) in enumerate(pairwise(homes)) if a == b]
+    assert lonely == [i for i in range(n) if homes.count(homes[i]) == 1 and lengths[i] > 1]
+
+
+def plainly_batched(pairs: Ints, sources: Ints, size: int, rng: np.random.Generator) -> Ints:
+    """All in memory: shuffled, sorted by source, cut into batches, the remainders shuffled."""
+    order = rng.permutation(len(pairs))
+    order = order[np.argsort(sources[order], kind="stable")]
+    whole, left = [], []
+    for source in range(sources.max() + 1):
+        places = order[sources[order] == source]
+        full = len(places) // size * size
+        whole.append(places[:full])
+        left.append(places[full:])
+    rest = rng.permutation(np.concatenate(left))
+    batches = np.concatenate((*whole, rest[: len(rest) // size * size])).reshape(-1, size)
+    chosen: Ints = pairs[rng.permutation(batches)]
+    return chosen
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(1, 9), st.integers(1, 70))
+def test_a_batch_has_one_source_as_far_as_it_goes(
+    sources: list[int], size: int, block: int
+) -> None:
+    """As if all were in memory; every pair at most once; only remainders share a batch."""
+    count, source_of = len(sources), np.array(sources)
+    numbers = 7 + np.arange(count)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(learning, "_PAIRS", block)
+        batches, order = batched(
+            numbers.copy(),
+            lambda some: source_of[some - 7],
+            size,
+            np.random.default_rng(3),
+            np.empty(count, np.int64),
+        )
+    found = batches[order]
+    expected = plainly_batched(numbers, source_of, size, np.random.default_rng(3))
+    assert found.tolist() == expected.tolist()
+    assert len(np.unique(found)) == found.size
+    mixed = sum(len({sources[pair - 7] for pair in batch}) > 1 for batch in found.tolist())
+    assert mixed <= sum(sources.count(k) % size for k in set(sources)) // size
+
+
+# --- The training ------------------------------------------------------------------------------
+
+SMALL = WordSettings(dimensions=8, batch=16, epochs=3)
+
+
+def learned(scratch: Path, settings: WordSettings = SMALL) -> Singles:
+    weights = np.linspace(1, 2, 60).astype(np.float32)
+    return learn(random_sentences(), weights, settings, 1, scratch, "Test")[0]
+
+
+def test_words_of_one_subject_become_similar(tmp_path: Path) -> None:
+    vectors = learned(tmp_path)
+    assert (vectors.shape, vectors.dtype) == ((60, 8), np.float32)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    same = np.kron(np.eye(6), np.ones((10, 10))).astype(bool)
+    cosines = unit @ unit.T
+    assert cosines[same].mean() > cosines[~same].mean() + 0.5
+
+
+@contextmanager
+def stopped_at(step: int) -> Iterator[None]:
+    """Stop the training inside the block after so many steps."""
+
+    def listen(_: str, done: float, total: float | None) -> None:
+        if done >= step:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError), listening(listen):
+        yield
+
+
+@pytest.mark.parametrize("step", [3, 5, 12, 40])
+def test_a_stopped_training_ends_with_the_same_bytes(
+    step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first checkpoint, on one, between two of them."""
+    monkeypatch.setattr(learning, "_CHECKPOINT_STEPS", 5)
+    whole = learned(tmp_path / "whole")
+    with stopped_at(step):
+        learned(tmp_path / "stopped")
+    assert (tmp_path / "stopped" / "checkpoint.safetensors").is_file() == (step > 5)
+    assert learned(tmp_path / "stopped").tobytes() == whole.tobytes()
+
+
+def test_a_damaged_checkpoint_is_learned_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning, "_CHECKPOINT_STEPS", 5)
+    whole = learned(tmp_path)
+    checkpoint = tmp_path / "checkpoint.safetensors"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-100])
+    assert learned(tmp_path).tobytes() == whole.tobytes()
+
+
+@given(st.integers(1, 500))
+def test_a_small_corpus_is_read_more_often(steps: int) -> None:
+    """The fewest passes that make 200 steps; at most ten, at least one."""
+    epochs = enough_epochs(steps)
+    assert 1 <= epochs <= 10
+    assert epochs * steps >= 200 or epochs == 10
+    assert (epochs - 1) * steps < 200
+
+
+def test_too_little_text_and_a_rate_too_high_are_named(tmp_path: Path) -> None:
+    weights = np.ones(2, np.float32)
+    with pytest.raises(InputError, match="got 1 pairs of neighboring sentences"):
+        learn(sentences_of([2]), weights, SMALL, 1, tmp_path / "little", "Words")
+    with pytest.raises(InputError, match=r"Lower words\.learning_rate, which is 1e\+30"):
+        learned(tmp_path / "high", WordSettings(dimensions=8, batch=16, learning_rate=1e30))

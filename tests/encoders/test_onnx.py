@@ -1,0 +1,228 @@
+"""Encoders as ONNX: pooling by hand, no vector that depends on other texts, and what is refused."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from firth.encoders import onnx as onnx_module
+from firth.encoders.folder import PretrainedFiles
+from firth.encoders.onnx import OnnxEncoder
+from firth.encoders.pretrained import open_encoder
+from firth.run.console import listening
+from firth.run.errors import InputError
+from firth.run.settings import EncoderSettings
+from tests.encoders.conftest import TEXTS
+
+pytest.importorskip("onnxruntime")
+Edited = Callable[..., Path]
+POOLING = "1_Pooling/config.json"
+
+
+def states_of(folder: Path, text: str) -> Any:
+    """Return the states of one text, run alone without padding, (tokens, 16)."""
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    session = onnxruntime.InferenceSession(str(folder / "model.onnx"))
+    ids = np.array([Tokenizer.from_file(str(folder / "tokenizer.json")).encode(text).ids])
+    return session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0]
+
+
+@pytest.mark.parametrize("mode", ["mean", "cls"])
+def test_states_are_pooled_as_the_folder_says(tiny_onnx: Path, edited: Edited, mode: str) -> None:
+    """And padding changes nothing: states of each text alone, pooled by hand."""
+    model = edited(tiny_onnx)
+    (model / "1_Pooling").mkdir()
+    (model / POOLING).write_text(json.dumps({f"pooling_mode_{mode}_token": True}))
+    (model / POOLING).write_text(json.dumps({"pooling_mode": mode}))
+    states = [states_of(model, text) for text in TEXTS]
+    expected = np.array([s.mean(axis=0) if mode == "mean" else s[0] for s in states])
+    encoder = open_encoder(str(model))
+    np.testing.assert_allclose(encoder.raw(TEXTS), expected, atol=1e-5)
+    lengths = np.linalg.norm(encoder.encode(TEXTS), axis=1)
+    np.testing.assert_allclose(lengths, 1.0, atol=1e-6)
+    assert np.ptp([len(s) for s in states]) > 5, "premise: there is padding"
+    assert (encoder.dimensions, encoder.name) == (16, model.name)
+
+
+@pytest.mark.parametrize(
+    ("stored", "mode"),
+    [
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "cls"),
+        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}, "mean"),
+        ({"pooling_mode": ["cls"]}, "cls"),
+        ({}, "cls"),
+    ],
+)
+def test_every_form_of_the_pooling_is_read(
+    tiny_onnx: Path, edited: Edited, stored: dict[str, Any], mode: str
+) -> None:
+    """The last one: a folder that says nothing, and a setting that does."""
+    model = edited(tiny_onnx)
+    (model / "1_Pooling").mkdir()
+    (model / POOLING).write_text(json.dumps(stored))
+    encoder = open_encoder(str(model), EncoderSettings(pooling="cls"))
+    states = states_of(model, TEXTS[0])
+    expected = states[0] if mode == "cls" else states.mean(axis=0)
+    np.testing.assert_allclose(encoder.raw(TEXTS[:1])[0], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("stored", [{"pooling_mode": "max"}, {"pooling_mode": ["mean", "cls"]}])
+def test_another_pooling_is_refused(
+    tiny_onnx: Path, edited: Edited, stored: dict[str, Any]
+) -> None:
+    model = edited(tiny_onnx)
+    (model / "1_Pooling").mkdir()
+    (model / POOLING).write_text(json.dumps(stored))
+    with pytest.raises(InputError, match="can do mean and cls"):
+        open_encoder(str(model))
+
+
+def test_no_vector_depends_on_the_other_texts(
+    tiny_onnx: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever batches there are, and in whatever order the texts come."""
+    texts = [f"{'the cow ' * (n % 7)}met the ship" for n in range(40)]
+    encoder = open_encoder(str(tiny_onnx))
+    alone = np.concatenate([encoder.encode([text]) for text in texts])
+    for tokens in (1, 50, 10_000):
+        monkeypatch.setattr(onnx_module, "_BATCH_TOKENS", tokens)
+        np.testing.assert_allclose(encoder.encode(texts), alone, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(texts[::-1]), alone[::-1], atol=1e-6)
+    assert encoder.encode([]).shape == (0, 16)
+
+
+def test_quantized_numbers_do_not_depend_on_the_batch(tiny_onnx: Path, edited: Edited) -> None:
+    """Their scale is that of a whole batch, so each text is run alone."""
+    from onnxruntime.quantization import quantize_dynamic
+
+    model = edited(tiny_onnx)
+    quantize_dynamic(
+        tiny_onnx / "model.onnx", model / "model.onnx", op_types_to_quantize=["MatMul"]
+    )
+    encoder: Any = open_encoder(str(model))
+    texts = ["the cow", "the ship met the storm near the court of law", "a"]
+    alone = np.concatenate([encoder.encode([text]) for text in texts])
+    np.testing.assert_allclose(encoder.encode(texts), alone, atol=1e-6)
+    encoder._alone = False
+    assert np.abs(encoder.encode(texts) - alone).max() > 1e-4, "premise: a batch changes them"
+    exact = open_encoder(str(tiny_onnx)).encode(texts)
+    assert np.einsum("nd,nd->n", alone, exact).min() > 0.98
+
+
+def test_states_of_tokens_and_where_they_are(tiny_onnx: Path) -> None:
+    """As each text alone gives them."""
+    encoder: Any = open_encoder(str(tiny_onnx))
+    for text, (states, offsets) in zip(TEXTS, encoder.token_states(TEXTS), strict=True):
+        np.testing.assert_allclose(states, states_of(tiny_onnx, text), atol=1e-5)
+        assert offsets.shape == (len(states), 2)
+    _, offsets = encoder.token_states(["the ship"])[0]
+    assert offsets.tolist() == [[0, 0], [0, 3], [4, 8], [0, 0]]
+
+
+def test_long_texts_are_cut_where_the_model_ends(tiny_onnx: Path, edited: Edited) -> None:
+    """At the length that the folder states, and the setting's where it states none."""
+    long, short = "the cow " * 30, "the cow the cow the"
+    model = edited(tiny_onnx, "sentence_bert_config.json", lambda _: {"max_seq_length": 7})
+    found = open_encoder(str(model)).encode([long, short])
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+    bare = edited(tiny_onnx, "tokenizer_config.json", lambda _: {})
+    found = open_encoder(str(bare), EncoderSettings(max_tokens=7)).encode([long, short])
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+    assert np.abs(np.diff(open_encoder(str(tiny_onnx)).encode([long, short]), axis=0)).max() > 1e-3
+
+
+def test_modules_count(tiny_onnx: Path, edited: Edited) -> None:
+    """`Normalize` makes raw vectors unit ones; a module that the file lacks is refused."""
+    kinds = [f"sentence_transformers.models.{name}" for name in ("Transformer", "Pooling")]
+    modules = [{"type": kind, "path": ""} for kind in kinds]
+
+    def with_last(name: str) -> Path:
+        last = {"type": f"sentence_transformers.models.{name}", "path": "2_X"}
+        return edited(tiny_onnx, "modules.json", lambda _: [*modules, last])
+
+    lengths = np.linalg.norm(open_encoder(str(with_last("Normalize"))).raw(TEXTS), axis=1)
+    np.testing.assert_allclose(lengths, 1.0, atol=1e-6)
+    assert np.abs(np.linalg.norm(open_encoder(str(tiny_onnx)).raw(TEXTS), axis=1) - 1).max() > 0.1
+    with pytest.raises(InputError, match="its module Dense is not in the ONNX file"):
+        open_encoder(str(with_last("Dense")))
+
+
+def test_the_prompt_of_the_folder_is_read(tiny_onnx: Path, edited: Edited) -> None:
+    saved = {"prompts": {"query": "the court "}, "default_prompt_name": "query"}
+    model = edited(tiny_onnx, "config_sentence_transformers.json", lambda _: saved)
+    found = open_encoder(str(model)).encode(["ship"])
+    np.testing.assert_allclose(found, open_encoder(str(tiny_onnx)).encode(["the court ship"]))
+
+
+def test_a_file_and_a_folder_called_onnx_are_found(tiny_onnx: Path, tmp_path: Path) -> None:
+    """`FOLDER/onnx/model.onnx` belongs to FOLDER, where the tokenizer is."""
+    expected = open_encoder(str(tiny_onnx)).encode(TEXTS)
+    found = open_encoder(str(tiny_onnx / "model.onnx")).encode(TEXTS)
+    np.testing.assert_array_equal(found, expected)
+    inner = tmp_path / "some-model"
+    (inner / "onnx").mkdir(parents=True)
+    shutil.copy(tiny_onnx / "model.onnx", inner / "onnx")
+    shutil.copy(tiny_onnx / "tokenizer.json", inner)
+    for name in (inner, inner / "onnx" / "model.onnx"):
+        encoder = open_encoder(str(name))
+        np.testing.assert_array_equal(encoder.encode(TEXTS), expected)
+        assert encoder.name == "some-model"
+    (inner / "tokenizer.json").unlink()
+    with pytest.raises(InputError, match=r"Copy the model's tokenizer\.json into .*some-model"):
+        open_encoder(str(inner))
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model"])
+def test_a_damaged_file_is_one_message(tiny_onnx: Path, edited: Edited, content: bytes) -> None:
+    model = edited(tiny_onnx)
+    (model / "model.onnx").write_bytes(content)
+    with pytest.raises(InputError, match="cannot be opened: .*Expected an ONNX model"):
+        open_encoder(str(model))
+
+
+def test_weights_outside_the_folder_are_not_read(tiny_onnx: Path, edited: Edited) -> None:
+    """An ONNX file can name another file for its weights."""
+    import onnx
+
+    model = edited(tiny_onnx)
+    loaded = onnx.load(str(model / "model.onnx"))
+    table = next(each for each in loaded.graph.initializer if each.name == "table")
+    (model.parent / "secret.bin").write_bytes(table.raw_data)
+    table.data_location = onnx.TensorProto.EXTERNAL
+    table.ClearField("raw_data")
+    entry = table.external_data.add()
+    entry.key, entry.value = "location", "../secret.bin"
+    (model / "model.onnx").write_bytes(loaded.SerializeToString())
+    with pytest.raises(InputError, match="cannot be opened"):
+        open_encoder(str(model))
+
+
+def test_progress_can_be_listened_to_and_stopped(tiny_onnx: Path) -> None:
+    encoder, seen = open_encoder(str(tiny_onnx)), []
+
+    def listen(title: str, done: float, total: float | None) -> None:
+        seen.append((done, total))
+        if done:
+            raise InterruptedError("enough")
+
+    with pytest.raises(InterruptedError), listening(listen):
+        encoder.encode(TEXTS)
+    assert seen[0] == (0.0, len(TEXTS))
+
+
+def test_without_onnxruntime_the_extra_is_named(
+    tiny_onnx: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    from firth.run.errors import MissingExtraError
+
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingExtraError, match=r"firth\[onnx\]"):
+        OnnxEncoder.open(PretrainedFiles.find(str(tiny_onnx)), EncoderSettings())

@@ -1,0 +1,273 @@
+"""The encoder that is taken home: what it holds, and that sentence-transformers reads the same."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sentence_transformers import SentenceTransformer
+
+from firth.corpus.corpus import Corpus
+from firth.encoders import static
+from firth.encoders.static import (
+    StaticEncoder,
+    build_static,
+    frequent_words,
+    principal_axes,
+    random_directions,
+    static_from_words,
+    word_pieces,
+    word_tokenizer,
+    write_static,
+)
+from firth.encoders.words import WORDS, WordSpace
+from firth.run.errors import InputError
+from firth.run.files import write_arrays
+from firth.run.run import Run
+from firth.run.settings import DistillSettings
+from firth.text.arrays import Floats
+from firth.text.rarity import Idf
+from firth.text.subwords import ngrams, runs, spelling_cosines
+from firth.text.words import words
+
+KNOWN = ["ship", "harbor", "i", "\u00fcber", "b52", "snake", "\u0939\u093f"]
+PIECES = [*"abcdefghj", "##a", "##b", "##ip", "##s"]
+Edited = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A static encoder of a few words and pieces."""
+    path = tmp_path_factory.mktemp("static")
+    vectors = np.random.default_rng(0).standard_normal((len(KNOWN) + len(PIECES), 8))
+    write_static(path, [*KNOWN, *PIECES], vectors.astype(np.float32))
+    return path
+
+
+@pytest.fixture(scope="module")
+def library(folder: Path) -> Any:
+    """The same encoder, as sentence-transformers opens it."""
+    return SentenceTransformer(str(folder), device="cpu")
+
+
+ODD = st.text("shipa b_52I.-\u0130\u00df\u03a3\u00e9\u00bd\u2019\n\u093f\u0939\u200d", max_size=30)
+
+
+@given(st.lists(st.one_of(st.text(max_size=30), ODD)))
+def test_sentence_transformers_gives_the_same_vectors(
+    folder: Path, library: Any, texts: list[str]
+) -> None:
+    """Whatever the script, and however odd the text; the premise is the last three texts."""
+    texts = [*texts, "The SHIP ships aab.", "", "x" * 150]
+    encoder = StaticEncoder.open(folder)
+    expected = library.encode(texts, show_progress_bar=False)
+    np.testing.assert_allclose(encoder.raw(texts), expected, atol=1e-6)
+    lengths = np.linalg.norm(encoder.encode(texts), axis=1)
+    np.testing.assert_allclose(lengths[lengths > 0], 1.0, atol=1e-6)
+    assert (lengths > 0).tolist() == expected.any(axis=1).tolist()
+
+
+@given(st.text(alphabet=st.sampled_from("the ship caf\u00e9 X_1 Stra\u00dfe.,-'\n\t\u093f"), max_size=40))
+def test_the_tokenizer_reads_words(text: str) -> None:
+    """Its tokens are those of `firth.text.words.words`; unknown ones are 0."""
+    known = ["the", "ship", "caf\u00e9", "x", "1", "stra\u00dfe"]
+    number = {word: i for i, word in enumerate(known, 1)}
+    tokens = word_tokenizer(known).encode(text, add_special_tokens=False).ids
+    assert tokens == [number.get(word, 0) for word in words(text)]
+
+
+def test_plain_text_is_split_as_the_tokenizer_splits_it(folder: Path) -> None:
+    """Every character that counts as plain: in a word, at its end, and alone."""
+    tokenizer: Any = word_tokenizer([])
+    plain = [c for c in map(chr, range(sys.maxunicode)) if c.translate(static._SPACED).isascii()]
+    assert {"a", "\u2019", "\n"} <= {*plain}
+    assert not {"\u0130", "\u03a3", "\u200d", "\u0301", "\u00e9"} & {*plain}
+    for character in plain:
+        text = f"A{character}b {character} {character}E"
+        lowered = tokenizer.normalizer.normalize_str(text)
+        expected = [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(lowered)]
+        assert words(text.translate(static._SPACED)) == expected, hex(ord(character))
+
+
+def test_no_vector_depends_on_blocks_or_memory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words are forgotten where they are too many."""
+    texts = ["ship aab", "harbor baa \u00fcber", "zzz ship ab", "aab a"]
+    expected = StaticEncoder.open(folder).encode(texts)
+    monkeypatch.setattr(static, "_TEXTS", 1)
+    monkeypatch.setattr(static, "_KNOWN_WORDS", 2)
+    encoder = StaticEncoder.open(folder)
+    np.testing.assert_array_equal(encoder.encode(texts), expected)
+    assert len(encoder._tokens) <= 4
+    assert encoder.encode([]).shape == (0, 8)
+
+
+def test_a_static_encoder_of_the_library_opens(tmp_path: Path) -> None:
+    """With another tokenizer, a Normalize module and half-precision numbers."""
+    from sentence_transformers.base.modules import Normalize
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer: Any = Tokenizer(models.WordLevel({"[U]": 0, "Ship": 1, "b_52": 2}, unk_token="[U]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    table = np.random.default_rng(4).standard_normal((3, 8)).astype(np.float16)
+    modules = [StaticEmbedding(tokenizer, table.astype(np.float32)), Normalize()]
+    library = SentenceTransformer(modules=modules, device="cpu")
+    library.save(str(tmp_path), create_model_card=False)
+    write_arrays(tmp_path / "model.safetensors", {"embeddings": table})
+    texts = ["Ship b_52", "ship", "b 52 Ship Ship"]
+    found = StaticEncoder.open(tmp_path).encode(texts)
+    np.testing.assert_allclose(found, library.encode(texts), atol=1e-6)
+
+
+def test_parts_that_do_not_belong_together_are_refused(folder: Path, edited: Edited) -> None:
+    short, named = edited(folder), edited(folder)
+    last = len(KNOWN) + len(PIECES)
+    write_arrays(short / "model.safetensors", {"embedding.weight": np.zeros((last, 8), np.float32)})
+    with pytest.raises(InputError, match=f"tokens up to {last}, and its table has the shape"):
+        StaticEncoder.open(short)
+    write_arrays(named / "model.safetensors", {"wrong.weight": np.zeros((99, 8), np.float32)})
+    with pytest.raises(InputError, match=r"holds wrong\.weight; expected one table"):
+        StaticEncoder.open(named)
+    (short / "tokenizer.json").write_text('{"model": {}}')
+    write_arrays(short / "model.safetensors", {"embeddings": np.zeros((99, 8), np.float32)})
+    with pytest.raises(InputError, match="cannot be opened"):
+        StaticEncoder.open(short)
+
+
+# --- The vectors -------------------------------------------------------------------------------
+
+
+def test_frequent_words_come_first() -> None:
+    """By falling number of sentences, then by alphabet; those of one sentence are left out."""
+    counts = {"a": 9, "d": 2, "c": 5, "b": 5, "once": 1}
+    assert frequent_words(counts, 9) == ["a", "b", "c", "d"]
+    assert frequent_words(counts, 2) == ["a", "b"]
+
+
+def test_pieces_can_spell_every_word_of_known_characters() -> None:
+    pieces = word_pieces(["ship", "\u00fcber"], {"sh": 5, "\u0120ship": 6, "er": 7})
+    assert {"s", "##s", "\u00fc", "##er", "sh"} <= {*pieces}
+    assert "ship" not in pieces
+    assert len(pieces) == len(set(pieces))
+    tokens = word_tokenizer(["ship", "\u00fcber", *pieces]).encode("shuber shi\u00fcb").tokens
+    assert tokens == ["sh", "##u", "##b", "##er", "sh", "##i", "##\u00fc", "##b"]
+
+
+def test_random_directions_are_those_of_spelling() -> None:
+    """With many dimensions their cosines are those of n-grams, and their lengths 1."""
+    stems = ["israel", "israeli", "sail", "1984", "1985", "harbor"]
+    vectors = random_directions([ngrams(stem) for stem in stems], 1 << 14, seed=1)
+    np.testing.assert_allclose(vectors @ vectors.T, spelling_cosines(stems, stems), atol=0.04)
+    small = random_directions([runs(f"stem {n}") for n in range(500)], 16, seed=1)
+    assert np.mean(np.linalg.norm(small, axis=1) ** 2) == pytest.approx(1, abs=0.1)
+    one, same, other = random_directions([("sea", "<se"), ("sea", "<se"), ("1984",)], 8, seed=2)
+    assert (one == same).all()
+    assert not np.allclose(one, other)
+
+
+def word_space(dimensions: int) -> WordSpace:
+    rng = np.random.default_rng(1)
+    flat = rng.standard_normal((4, 3)) @ rng.standard_normal((3, dimensions))
+    idf = Idf({"sail": 3, "barn": 90, "two": 9}, 100, "porter")
+    return WordSpace(["sail", "storm", "cow", "barn"], flat.astype(np.float32), idf, 50.0)
+
+
+@pytest.mark.parametrize("dimensions", [3, 5, 8])
+def test_without_spelling_vectors_are_those_of_the_space(dimensions: int) -> None:
+    """Fewer dimensions keep the principal ones; words that were not learned have none."""
+    space = word_space(5)
+    known = ["sail", "barn", "zebra"]
+    settings = DistillSettings(dimensions=dimensions)
+    vectors = static_from_words(space, 0.0, known, [], settings, 1)
+    assert vectors.shape == (3, dimensions)
+    assert not vectors[2].any()
+    whole = space.learned(known)
+    np.testing.assert_allclose(vectors @ vectors.T, whole @ whole.T, atol=1e-5)
+
+
+def test_numbers_are_longer_and_nothing_else() -> None:
+    """In digits or in words, known or a piece."""
+    known, pieces = ["sail", "two", "sails"], ["19", "##7", "##x"]
+    one, three = (
+        static_from_words(
+            word_space(5), 1.0, known, pieces, DistillSettings(number_weight=weight), 1
+        )
+        for weight in (1.0, 3.0)
+    )
+    np.testing.assert_allclose(three[[1, 3, 4]], 3 * one[[1, 3, 4]], rtol=1e-6)
+    np.testing.assert_array_equal(three[[0, 2, 5]], one[[0, 2, 5]])
+    np.testing.assert_array_equal(one[0], one[2]), "words of one stem share a vector"
+    assert one.any(axis=1).all()
+
+
+def test_principal_axes_keep_cosines_and_put_most_first() -> None:
+    rng = np.random.default_rng(2)
+    vectors = rng.standard_normal((200, 6)) * [1, 5, 1, 3, 1, 1]
+    axes = principal_axes(vectors.astype(np.float32))
+    np.testing.assert_allclose(axes.T @ axes, np.eye(6), atol=1e-9)
+    spread = np.square(vectors @ axes).sum(axis=0)
+    assert (np.diff(spread) <= 1e-6 * spread[0]).all()
+
+
+def cosines(vectors: Floats) -> Floats:
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    product: Floats = unit @ unit.T
+    return product
+
+
+def test_the_encoder_of_a_run_has_the_cosines_of_its_words(words_run: Run, tmp_path: Path) -> None:
+    """Sums of learned vectors and of n-grams; the nearer, the more dimensions."""
+    space = WordSpace.load(words_run.folder(WORDS))
+    corpus = Corpus.open(words_run)
+    # The mean counts a repeated word twice, the sum of distinct stems once.
+    texts = [" ".join(dict.fromkeys(words(text))) for text in corpus.texts(range(60))]
+    stems = [space.stems(text) for text in texts]
+    distinct = sorted({stem for each in stems for stem in each})
+    has = np.array([[stem in each for stem in distinct] for each in stems], float)
+    lengths = 0.5 * np.array([space.rarity(stem) for stem in distinct])
+    learned = space.learned(distinct)
+    products = learned @ learned.T
+    products += np.outer(lengths, lengths) * spelling_cosines(distinct, distinct)
+    gram = has @ products @ has.T
+    expected = gram / np.sqrt(np.outer(np.diag(gram), np.diag(gram)))
+    assert np.std(expected) > 0.1, "premise: there is an order to agree on"
+    errors = []
+    for dimensions in (64, 512, 4096):
+        run = words_run.changed({"distill": {"dimensions": dimensions, "number_weight": 1.0}})
+        summary = build_static(run, space, 0.5, tmp_path / str(dimensions))
+        assert summary["dimensions"] == dimensions
+        vectors = StaticEncoder.open(tmp_path / str(dimensions)).raw(texts).astype(np.float64)
+        errors.append(np.sqrt(np.mean((cosines(vectors) - expected) ** 2)))
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.03
+
+
+def test_the_encoder_of_a_run_recognizes_unseen_words(words_run: Run, tmp_path: Path) -> None:
+    """Two sentences that share one are more similar than two with different ones."""
+    run = words_run.changed({"distill": {"dimensions": 1024}})
+    build_static(run, WordSpace.load(run.folder(WORDS)), 0.5, tmp_path)
+    library: Any = SentenceTransformer(str(tmp_path), device="cpu")
+    texts = ["the cow rows", "a wave rows", "the cow lamented", "a wave grew", "\u8239"]
+    vectors = StaticEncoder.open(tmp_path).encode(texts)
+    np.testing.assert_allclose(vectors[:4], library.encode(texts[:4], normalize_embeddings=True),
+                               atol=1e-6)  # fmt: skip
+    assert "rows" not in library.tokenizer.get_vocab(), "premise"
+    assert vectors[0] @ vectors[1] > vectors[2] @ vectors[3] + 0.1
+    assert not vectors[4].any(), "what cannot be spelled counts as nothing"
+
+
+def test_equal_requests_give_equal_bytes(words_run: Run, tmp_path: Path) -> None:
+    space = WordSpace.load(words_run.folder(WORDS))
+    for name in ("one", "two"):
+        build_static(words_run, space, 0.5, tmp_path / name)
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == ["config_sentence_transformers.json", "model.safetensors", "modules.json",
+                     "tokenizer.json"]  # fmt: skip
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()

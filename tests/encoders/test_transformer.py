@@ -1,0 +1,110 @@
+"""Encoders of sentence-transformers give the library's vectors; a bare Transformer gets a pooling."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel, AutoTokenizer
+
+from firth.encoders.encoder import StatesOfWords
+from firth.encoders.pretrained import open_encoder
+from firth.encoders.transformer import Pooling, device, open_sentence_transformer
+from firth.run.errors import InputError
+from firth.run.settings import EncoderSettings
+from tests.encoders.conftest import TEXTS
+
+Edited = Callable[..., Path]
+
+
+@pytest.mark.parametrize("name", ["tiny_encoder", "tiny_bert"])
+def test_vectors_are_those_of_the_library(name: str, request: pytest.FixtureRequest) -> None:
+    folder = str(request.getfixturevalue(name))
+    plain: Any = SentenceTransformer(folder, device="cpu")
+    encoder = open_encoder(folder)
+    np.testing.assert_allclose(encoder.raw(TEXTS), plain.encode(TEXTS), atol=1e-6)
+    unit = plain.encode(TEXTS, normalize_embeddings=True)
+    np.testing.assert_allclose(encoder.encode(TEXTS), unit, atol=1e-6)
+    assert np.ptp(unit @ unit.T) > 0.01, "premise: sentences differ"
+    assert encoder.encode([]).shape == (0, encoder.dimensions)
+
+
+@pytest.mark.parametrize("pooling", get_args(Pooling))
+def test_a_bare_transformer_gets_the_pooling_that_is_set(tiny_bert: Path, pooling: Any) -> None:
+    """The plain model's states, pooled by hand."""
+    network: Any = AutoModel
+    network = network.from_pretrained(tiny_bert)
+    tokenizer: Any = AutoTokenizer.from_pretrained(tiny_bert)
+    expected = []
+    for text in TEXTS:
+        with torch.inference_mode():
+            states = network(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
+        layers = [layer[0] for layer in states.hidden_states]
+        by_pooling = {
+            "mean": layers[-1].mean(dim=0),
+            "cls": layers[-1][0],
+            "first-last": (layers[1].mean(dim=0) + layers[-1].mean(dim=0)) / 2,
+        }
+        expected.append(by_pooling[pooling].numpy())
+    encoder = open_encoder(str(tiny_bert), EncoderSettings(pooling=pooling))
+    np.testing.assert_allclose(encoder.raw(TEXTS), np.array(expected), atol=1e-5)
+
+
+def test_a_pooling_that_a_model_has_stays(tiny_encoder: Path) -> None:
+    with pytest.raises(InputError, match="has a pooling already, and encoder.pooling is cls"):
+        open_encoder(str(tiny_encoder), EncoderSettings(pooling="cls"))
+
+
+def test_without_pooling_there_is_no_sentence_vector(tiny_encoder: Path, edited: Edited) -> None:
+    model = edited(tiny_encoder, "modules.json", lambda modules: modules[:1])
+    with pytest.raises(InputError, match="it has no pooling"):
+        open_encoder(str(model))
+
+
+def test_vectors_that_are_cut_short_are_refused(tiny_encoder: Path, edited: Edited) -> None:
+    file = "config_sentence_transformers.json"
+    model = edited(tiny_encoder, file, lambda saved: {**saved, "truncate_dim": 4})
+    with pytest.raises(InputError, match="Take truncate_dim out"):
+        open_encoder(str(model))
+
+
+def test_a_causal_language_model_is_no_sentence_transformer(tiny_llm: Path) -> None:
+    with pytest.raises(InputError, match="its kind is causal-lm; expected one of sentence-encoder"):
+        open_sentence_transformer(str(tiny_llm))
+
+
+def test_a_setting_of_another_kind_is_one_message(tiny_bert: Path, edited: Edited) -> None:
+    model = edited(tiny_bert, "config.json", lambda c: {**c, "classifier_dropout": "float32"})
+    with pytest.raises(InputError, match=r"cannot be opened: .*'classifier_dropout'"):
+        open_encoder(str(model))
+
+
+def test_states_of_tokens_are_those_of_one_text_alone(tiny_encoder: Path) -> None:
+    encoder: Any = open_encoder(str(tiny_encoder))
+    for text, (states, offsets) in zip(TEXTS, encoder.token_states(TEXTS), strict=True):
+        tokens = encoder.model.tokenizer([text], return_tensors="pt")
+        with torch.inference_mode():
+            alone = encoder.model[0](dict(tokens))["token_embeddings"][0]
+        np.testing.assert_allclose(states[: len(alone)], alone, atol=1e-5)
+        assert (offsets[len(alone) :] == 0).all(), "padding has no characters"
+
+
+def test_a_word_knows_its_sentence_and_no_other(tiny_encoder: Path) -> None:
+    """One word's states differ from sentence to sentence, and not by the other texts."""
+    encoder: Any = open_encoder(str(tiny_encoder))
+    read = StatesOfWords(encoder.token_states, "porter", np.zeros(1))
+    first, second = read(["the ship left", "a judge met the ship"])
+    assert not np.allclose(first[1], second[-1], atol=1e-3)
+    np.testing.assert_allclose(read(["the ship left"])[0], first, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(first, axis=1), 1.0)
+
+
+def test_the_device_is_the_variable_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIRTH_DEVICE", "cpu")
+    assert device().type == "cpu"
+    monkeypatch.setenv("FIRTH_DEVICE", "tpu")
+    with pytest.raises(InputError, match="FIRTH_DEVICE is tpu, and torch .* can use .*cpu"):
+        device()
