@@ -1,6 +1,7 @@
 """Accuracies, intervals over documents, paired differences, and the rule of decision."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,7 +69,7 @@ def random_scores(seed: int, lead: float = 0.0) -> Scores:
 
 
 def answers(
-    asked: Sequence[Question], changes: Mapping[str, float], base: float = 0.6, seed: int = 4
+    asked: Sequence[Question], changes: Mapping[Any, float], base: float = 0.6, seed: int = 4
 ) -> Answers:
     """Accuracies of `base` and a change for each type, with noise of each question."""
     noise = np.random.default_rng(seed).uniform(-0.1, 0.1, len(asked))

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from firth.corpus.build import build_corpus
+from firth.corpus.corpus import Corpus
 from firth.evaluate import questions as module
 from firth.evaluate.edits import Edit
 from firth.evaluate.questions import (
@@ -46,7 +48,9 @@ class FakeCorpus:
     """Documents of paragraphs of so many sentences; each mapping is one file."""
 
     def __init__(self, *files: dict[str, list[int]]) -> None:
-        self._ids, self._texts, self._files = [], [], []  # type: ignore[var-annotated]
+        self._ids: list[str] = []
+        self._texts: list[str] = []
+        self._files: list[int] = []
         documents, paragraphs = [0], [0]
         for file, by_name in enumerate(files):
             for name, sizes in by_name.items():
@@ -237,10 +241,6 @@ def test_documents_without_questions() -> None:
 
 def test_the_stage_stores_what_was_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """About held-out documents only; they are read back; without any, a message says so."""
-    from firth.corpus.corpus import Corpus
-
-    from firth.corpus.build import build_corpus
-
     rows = [{"id": f"thing{n}", "text": " ".join(sentence(f"thing{n}", i) for i in range(30))}
             for n in range(20)]  # fmt: skip
     file = tmp_path / "texts.jsonl"

@@ -7,74 +7,23 @@ import pytest
 
 from firth.encoders.words import BagEncoder, WordSpace
 from firth.scorer.blend import Blend
-from firth.scorer.components import AlignedWords, SummedWords
+from firth.scorer.components import AlignedWords, Component, SummedWords
 from firth.scorer.contexts import Contexts
 from firth.scorer.scorer import Scorer
 from firth.text.rarity import fit_idf
 from firth.text.words import stems
 
 TOPICS = {
-    "sea": [
-        "ship",
-        "harbour",
-        "wave",
-        "sailor",
-        "storm",
-        "sail",
-        "captain",
-        "anchor",
-        "island",
-        "tide",
-    ],
-    "farm": [
-        "farmer",
-        "field",
-        "wheat",
-        "plough",
-        "cow",
-        "barn",
-        "harvest",
-        "tractor",
-        "seed",
-        "meadow",
-    ],
-    "court": [
-        "judge",
-        "lawyer",
-        "trial",
-        "jury",
-        "witness",
-        "verdict",
-        "appeal",
-        "court",
-        "law",
-        "crime",
-    ],
-    "music": [
-        "singer",
-        "song",
-        "violin",
-        "concert",
-        "piano",
-        "melody",
-        "orchestra",
-        "choir",
-        "drum",
-        "stage",
-    ],
+    topic: nouns.split()
+    for topic, nouns in {
+        "sea": "ship harbour wave sailor storm sail captain anchor island tide",
+        "farm": "farmer field wheat plough cow barn harvest tractor seed meadow",
+        "court": "judge lawyer trial jury witness verdict appeal court law crime",
+        "music": "singer song violin concert piano melody orchestra choir drum stage",
+    }.items()
 }
-VERBS = [
-    "saw",
-    "met",
-    "left",
-    "found",
-    "watched",
-    "reached",
-    "followed",
-    "praised",
-    "feared",
-    "remembered",
-]
+_VERBS = "saw met left found watched reached followed praised feared remembered"
+VERBS = _VERBS.split()
 
 
 def sentences(count: int = 200, seed: int = 5) -> list[tuple[str, str]]:
@@ -118,7 +67,7 @@ def scorer_of(
     """A scorer without a run."""
     blend = blend or Blend()
     known = blend.known(space)
-    components = {
+    components: dict[str, Component] = {
         "sentences": SummedWords(known, blend.spelling_weight), "words": AlignedWords(known)
     }  # fmt: skip
     weights = {"sentences": blend.sentence_weight, "words": blend.word_weight}

@@ -166,7 +166,7 @@ def matched(space: WordSpace, one: str, two: str) -> float:
     a, b = (space.vectors[space.vocabulary.index(stem)].astype(float) for stem in (one, two))
     trust = math.sqrt(space.trusted(one) * space.trusted(two))
     cosine = trust * float(a @ b) / float(np.linalg.norm(a) * np.linalg.norm(b))
-    return max(spelled, max(cosine, 0.0) ** 1.5)
+    return max(spelled, float(max(cosine, 0.0) ** 1.5))
 
 
 @pytest.mark.parametrize("pair", [(A, B), (A, C), (UNKNOWN, MORE), (B, MORE)])
@@ -219,8 +219,11 @@ def test_pairs_are_compared_as_by_loops(space: WordSpace, texts: list[str], bloc
         table = StemTable.read(space, texts)
         learned, spelled = table.products(left, right)
         squares = table.squares()
-        cells = [(part, turned.T) for each in table.cells(left, right)
-                 for part, turned in zip(each.by_pair(each.alike), transposed(each), strict=True)]  # fmt: skip
+        cells = [
+            (part, turned.T)
+            for each in table.cells(left, right)
+            for part, turned in zip(each.by_pair(each.alike), transposed(each), strict=True)
+        ]
     stems = [space.stems(text) for text in texts]
     sums = [space.learned(each).sum(axis=0) for each in stems]
     grams = [spelling_sum(space, each) for each in stems]

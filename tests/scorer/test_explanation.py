@@ -56,8 +56,9 @@ def example() -> Explanation:
         (),
         matches,
         (
-            Word("taxes", 0.1, matched=True), Word("families", 0.01), Word("for", 0.0, stop_word=True),
-            Word("two", -0.01, mark=Mark.NUMBER), Word("Monday", 0.0, mark=Mark.NAME),
+            Word("taxes", 0.1, matched=True), Word("families", 0.01),
+            Word("for", 0.0, stop_word=True), Word("two", -0.01, mark=Mark.NUMBER),
+            Word("Monday", 0.0, mark=Mark.NAME),
         ),
         (
             Word("Taxes", 0.1, matched=True), Word("didn't", 0.0, mark=Mark.NEGATION),
@@ -221,7 +222,7 @@ def test_all_forms_show_the_same_rows() -> None:
 
 def test_the_page_is_whole_and_escaped() -> None:
     """No text is run or acts on the reader, and no file or address is needed."""
-    hostile = '<script>alert(1)</script> & \x1b[2J taxes \u202e "<b> didn’t {{ 7 * 7 }}'
+    hostile = '<script>alert(1)</script> & \x1b[2J taxes \u202e "<b> didn\u2019t {{ 7 * 7 }}'
     topic = replace(example().topics[0], words=(hostile,), sentences=(hostile,))
     context = ContextShare(hostile, hostile, 1.0, 1.0, 0.01, hostile)
     explanation = replace(
@@ -258,5 +259,5 @@ def test_saved_as_the_extension_says(tmp_path: Path, extension: str) -> None:
         example().save(path)
     example().save(path, force=True)
     render.save([example(), example()], tmp_path / f"two.{extension}")
-    with pytest.raises(InputError, match="expected .html, .json or .txt"):
+    with pytest.raises(InputError, match=r"expected \.html, \.json or \.txt"):
         example().save(tmp_path / "why.pdf")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from firth.encoders.words import BagEncoder, WordSpace
 from firth.run.errors import InputError
 from firth.scorer.blend import Blend
-from firth.scorer.components import AlignedWords, EncodedSentences
+from firth.scorer.components import AlignedWords, Component, EncodedSentences
 from firth.scorer.contexts import Contexts
 from firth.scorer.explanation import EQUAL, NUMBERS, TOPICS, WORDS, Explanation, Knowledge
 from firth.scorer.scorer import Scorer
@@ -32,7 +32,7 @@ TEXT = st.lists(WORD, max_size=8).map(" ".join)
 @pytest.fixture(scope="module")
 def of_encoder(space: WordSpace, contexts: Contexts) -> Scorer:
     """Cosines of an encoder, as `Scorer.of_encoder` makes them."""
-    components = {
+    components: dict[str, Component] = {
         "sentences": EncodedSentences(BagEncoder(space)), "words": AlignedWords(space)
     }  # fmt: skip
     return Scorer(components, {"sentences": 1.0}, 0.0, space, lambda: contexts)

@@ -18,8 +18,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from firth.corpus.corpus import Corpus, stand_alone
 from firth.encoders.encoder import Encoder, WordStates, normalize
 from firth.encoders.folder import ModelKind
@@ -65,14 +63,12 @@ class Blend:
         word_weight: Weight of the alignment of words.
         spelling_weight: Length of spelling directions in sums of words.
         learned: Whether learned word vectors count.
-        normalize: What is done to each dimension of a pretrained encoder.
     """
 
     sentence_weight: float = 1.0
     word_weight: float = 0.5
     spelling_weight: float = 0.8
     learned: bool = True
-    normalize: Normalization = "none"
 
     def __str__(self) -> str:
         """Return normalized weights, such as `sentences 0.67, words 0.33, spelling 0.8`."""
@@ -91,17 +87,16 @@ class Blend:
             MissingStageError: The settings leave something open, and the stage is not built.
             ConfigError: Both weights are 0.
         """
-        settings, encoder = run.settings.scorer, run.settings.encoder
+        settings = run.settings.scorer
         given: dict[str, Any] = {
             "sentence_weight": settings.sentence_weight,
             "word_weight": settings.word_weight,
             "spelling_weight": settings.spelling_weight,
             "learned": None if settings.spelling_weight is None else True,
-            "normalize": encoder.normalize or (None if encoder.model else "none"),
         }
         given = {name: value for name, value in given.items() if value is not None}
         whole = len(given) == len(fields(cls))
-        blend = cls(**given) if whole else replace(_chosen(run), **given)
+        blend = cls(**given) if whole else replace(cls(**_stored(run)["chosen"]), **given)
         if not blend.sentence_weight + blend.word_weight:
             raise ConfigError(
                 str(run.path),
@@ -124,7 +119,7 @@ def open_blended_encoder(run: Run) -> Encoder:
     settings = run.settings.encoder
     if settings.model is None:
         return open_run_encoder(run)
-    return open_run_encoder(run, settings.normalize or _chosen(run).normalize)
+    return open_run_encoder(run, settings.normalize or _stored(run)["normalize"])
 
 
 def default_blend(kind: ModelKind | None, has_states: bool = False, alone: bool = False) -> Blend:
@@ -160,8 +155,9 @@ def build_blend(run: Run) -> Outcome:
     return outcome
 
 
-def _chosen(run: Run) -> Blend:
-    return Blend(**read_json(run.folder(BLEND) / _FILE)["chosen"])
+def _stored(run: Run) -> dict[str, Any]:
+    stored: dict[str, Any] = read_json(run.folder(BLEND) / _FILE)
+    return stored
 
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
@@ -170,17 +166,18 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     default, decisions = default_blend(None, alone=alone), dict[str, str]()
     states: WordStates | None = None
     cosines: CosineScorer | None = None
+    normalized: Normalization = "none"
     if run.settings.encoder.model is not None:
         opened = RunEncoder.open(run)
         questions, states = _first(questions, ENCODED_QUESTIONS), opened.word_states
         normalized, encode, decisions = _normalization(opened, questions, seed)
         cosines = CosineScorer(opened.encoder.name, encode)
         kind = ModelKind(run.manifest(PRETRAINED).summary["kind"])
-        default = replace(default_blend(kind, states is not None, alone), normalize=normalized)
+        default = default_blend(kind, states is not None, alone)
     asked = [one for one in questions if one.type is QuestionType.NEXT][:SUMMED_QUESTIONS]
-    measured = _measure(asked, space, alone, cosines, states, default.normalize)
-    chosen, table = _choose(asked, measured, default, seed)
-    stored = {"chosen": asdict(chosen), "candidates": table, "normalizations": decisions}
+    measured = _measure(asked, space, alone, cosines, states)
+    chosen = _choose(asked, measured, default, seed)
+    stored = {"chosen": asdict(chosen), "normalize": normalized, "decisions": decisions}
     write_json(workspace / _FILE, stored)
     reason = "too little held-out text to choose others"
     if _is_enough(asked):
@@ -228,7 +225,6 @@ def _measure(
     alone: bool,
     encoded: CosineScorer | None,
     states: WordStates | None,
-    normalized: Normalization,
 ) -> dict[Blend, Floats]:
     """Return the accuracy of each question under each candidate.
 
@@ -238,7 +234,6 @@ def _measure(
         alone: Adds the candidates that leave learned vectors out.
         encoded: Cosines of a pretrained encoder; None for sums of words.
         states: Reads words in their sentences.
-        normalized: Normalization of the encoder.
     """
     pairs, learned = pairs_of(questions), (True, False) if alone else (True,)
     aligned = {
@@ -256,9 +251,7 @@ def _measure(
             ((Blend.spelling_weight, each) for each in learned), encoded.similarities(pairs)
         )
     return {
-        Blend(1.0, weight, length, each, normalized): accuracies_of(
-            questions, cosines + weight * aligned[each]
-        )
+        Blend(1.0, weight, length, each): accuracies_of(questions, cosines + weight * aligned[each])
         for (length, each), cosines in spelling.items()
         for weight in WORD_WEIGHTS
     }
@@ -266,27 +259,16 @@ def _measure(
 
 def _choose(
     questions: Sequence[Question], measured: Mapping[Blend, Floats], default: Blend, seed: int
-) -> tuple[Blend, list[dict[str, Any]]]:
-    """Return the blend nearest to the default that is not significantly worse than the best.
-
-    Also returned is a table of all candidates, which is empty where there are no questions.
-    """
-    if not questions:
-        return default, []
-    answers = {str(n): Answers(questions, one) for n, one in enumerate(measured.values())}
-    best = str(int(np.argmax([one.mean() for one in measured.values()])))
-    compared = compare_answers(answers, best, seed)
-    kind, blends = QuestionType.NEXT.value, list(measured)
-    accuracies = [compared.accuracies[name][kind] for name in answers]
-    behind = [compared.differences[name][kind] for name in answers]
-    table = [
-        {**asdict(blend), "accuracy": asdict(accuracy), "minus_best": asdict(difference)}
-        for blend, accuracy, difference in zip(blends, accuracies, behind, strict=True)
-    ]
+) -> Blend:
+    """Return the blend nearest to the default that is not significantly worse than the best."""
     if not _is_enough(questions):
-        return default, table
-    equal = [blend for blend, one in zip(blends, behind, strict=True) if one.sign == 0]
-    return min(equal, key=lambda blend: _steps(blend, default)), table
+        return default
+    answers = {str(n): Answers(questions, one) for n, one in enumerate(measured.values())}
+    best = max(answers, key=lambda name: float(answers[name].accuracies.mean()))
+    compared = compare_answers(answers, best, seed)
+    behind = [compared.differences[name][QuestionType.NEXT].sign < 0 for name in answers]
+    equal = [blend for blend, is_worse in zip(measured, behind, strict=True) if not is_worse]
+    return min(equal, key=lambda blend: _steps(blend, default))
 
 
 def _is_enough(questions: Sequence[Question]) -> bool:

@@ -13,7 +13,7 @@ contexts are grouped by k-means, and topics are named by class-based tf-idf (Gro
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -316,12 +316,11 @@ class TopicFits:
     """
 
     def __init__(self, contexts: Contexts) -> None:
-        order = np.argsort(contexts.labels, kind="stable")
-        self.contexts, self._order = contexts, order
-        self._rows = contexts.decorrelated()[order]
+        self.contexts, self._order = contexts, np.argsort(contexts.labels, kind="stable")
+        self._rows = contexts.decorrelated()[self._order]
         sizes = np.bincount(contexts.labels)
-        self._expected: Floats = sizes / len(order)
-        self._starts = np.concatenate(([0], np.cumsum(sizes)))
+        self._expected: Floats = sizes / len(self._rows)
+        self._bounds = np.concatenate(([0], np.cumsum(sizes)))
 
     def explain(
         self, ones: Floats, twos: Floats, scale: float, summands: Summands
@@ -335,84 +334,70 @@ class TopicFits:
             summands: Vectors of the words of each pair.
         """
         for start in range(0, len(ones), _AT_ONCE):
-            block = slice(start, start + _AT_ONCE)
-            yield from self._block(ones[block], twos[block], scale, start, summands)
+            one, two = ones[start : start + _AT_ONCE], twos[start : start + _AT_ONCE]
+            fits1, fits2 = one @ self._rows.T, two @ self._rows.T
+            for i, product in enumerate((scale * np.vecdot(one, two)).tolist()):
+                fits = fits1[i], fits2[i]
+                yield self._split(product, fits, scale / len(self._rows), summands(start + i))
 
-    def _block(
-        self, ones: Floats, twos: Floats, scale: float, first: int, summands: Summands
-    ) -> Iterator[ProductTopics]:
-        products = np.vecdot(ones, twos) * scale
-        fits1, fits2 = self._rows @ ones.T, self._rows @ twos.T
-        added = fits1 * fits2 * (scale / len(self._rows))
-        adds, squares1, squares2 = (
-            np.add.reduceat(each, self._starts[:-1], axis=0) for each in (added, fits1**2, fits2**2)
+    def _split(
+        self,
+        product: float,
+        fits: tuple[Floats, Floats],
+        scale: float,
+        words: tuple[Floats, Floats] | None,
+    ) -> ProductTopics:
+        sums = (
+            np.add.reduceat(each, self._bounds[:-1])
+            for each in (scale * fits[0] * fits[1], fits[0] ** 2, fits[1] ** 2)
         )
-        shares1, shares2 = (
-            each / np.maximum(each.sum(axis=0), 1e-12) for each in (squares1, squares2)
+        added, *squares = sums
+        shares = [each / max(float(each.sum()), 1e-12) for each in squares]
+        # A topic that both texts barely touch adds no more than its size lets expect.
+        beyond = np.where(
+            added > 0, added - self._expected * max(0.0, float(added.sum())), np.abs(added)
         )
-        for i, product in enumerate(products.tolist()):
-            # A topic that both texts barely touch adds no more than its size lets expect.
-            expected = self._expected * max(0.0, float(adds[:, i].sum()))
-            beyond = np.where(adds[:, i] > 0, adds[:, i] - expected, -adds[:, i])
-            heavy = [k for k in np.argsort(-beyond, kind="stable")[:MAX_TOPICS] if beyond[k] > 0]
-            by_word = summands(first + i)
+        heavy = [k for k in np.argsort(-beyond, kind="stable")[:MAX_TOPICS] if beyond[k] > 0]
 
-            def share(k: int, detailed: bool, i: int = i, by_word: Any = by_word) -> TopicShare:
-                place = slice(*self._starts[k : k + 2])
-                return self._share(
-                    k, float(adds[k, i]), float(shares1[k, i]), float(shares2[k, i]),
-                    *((fits1[place, i], fits2[place, i], added[place, i], scale, by_word)
-                      if detailed else ()),
-                )  # fmt: skip
+        def share(k: int) -> TopicShare:
+            topic = self.contexts.topics[k]
+            amounts = (added[k], shares[0][k], shares[1][k], self._expected[k])
+            return TopicShare(topic.words, topic.sentences, *map(float, amounts))
 
-            only = (
-                tuple(share(k, False) for k in self._only(here, there))
-                for here, there in ((shares1[:, i], shares2[:, i]), (shares2[:, i], shares1[:, i]))
-            )
-            yield ProductTopics(product, tuple(share(int(k), True) for k in heavy), *only)
+        return ProductTopics(
+            product,
+            tuple(replace(share(k), **self._details(k, fits, scale, words)) for k in heavy),
+            tuple(map(share, self._only(shares[0], shares[1]))),
+            tuple(map(share, self._only(shares[1], shares[0]))),
+        )
 
     def _only(self, here: Floats, there: Floats) -> list[int]:
         leaning = (here >= _LEANING * self._expected) & (here >= _TIMES * there) & (here >= _LEAST)
-        order = np.argsort(self._expected - here, kind="stable")
-        return [int(k) for k in order if leaning[k]][:_MAX_ONLY]
+        order = np.argsort(self._expected - here, kind="stable").tolist()
+        return [k for k in order if leaning[k]][:_MAX_ONLY]
 
-    def _share(
+    def _details(
         self,
         k: int,
-        contribution: float,
-        share1: float,
-        share2: float,
-        fits1: Floats | None = None,
-        fits2: Floats | None = None,
-        added: Floats | None = None,
-        scale: float = 0.0,
-        by_word: tuple[Floats, Floats] | None = None,
-    ) -> TopicShare:
-        """Return a topic; with the fits of its contexts, also these contexts and its words."""
-        topic, start = self.contexts.topics[k], int(self._starts[k])
-        contexts: list[ContextShare] = []
-        amounts: list[tuple[float, ...]] = [(), ()]
-        if fits1 is not None and fits2 is not None and added is not None:
-            for c in np.argsort(-np.abs(added), kind="stable")[:_MAX_CONTEXTS].tolist():
-                number = int(self._order[start + c])
-                contexts.append(
-                    ContextShare(
-                        self.contexts.texts[number],
-                        self.contexts.documents[number],
-                        float(fits1[c]),
-                        float(fits2[c]),
-                        float(added[c]),
-                        self.contexts.titles[number],
-                    )
-                )
-            if by_word is not None:
-                # The fits of a text are the sums of the fits of its words.
-                rows, half = self._rows[start : start + len(added)], scale / (2 * len(self._rows))
-                amounts = [
-                    tuple((half * (vectors @ (fits @ rows))).tolist())
-                    for vectors, fits in zip(by_word, (fits2, fits1), strict=True)
-                ]
-        return TopicShare(
-            topic.words, topic.sentences, contribution, share1, share2, float(self._expected[k]),
-            tuple(contexts), *amounts,
-        )  # fmt: skip
+        fits: tuple[Floats, Floats],
+        scale: float,
+        words: tuple[Floats, Floats] | None,
+    ) -> dict[str, Any]:
+        """Return the contexts of a topic that add most, and what each word adds in it."""
+        place = slice(*self._bounds[k : k + 2])
+        one, two = fits[0][place], fits[1][place]
+        added = scale * one * two
+        contexts = []
+        for c in np.argsort(-np.abs(added), kind="stable")[:_MAX_CONTEXTS].tolist():
+            number = int(self._order[place.start + c])
+            text, document = self.contexts.texts[number], self.contexts.documents[number]
+            amounts = float(one[c]), float(two[c]), float(added[c])
+            contexts.append(ContextShare(text, document, *amounts, self.contexts.titles[number]))
+        details: dict[str, Any] = {"contexts": tuple(contexts)}
+        if words is not None:
+            # The fits of a text are the sums of the fits of its words.
+            sides = (("words_first", words[0], two), ("words_second", words[1], one))
+            for name, vectors, other in sides:
+                amount = vectors @ (other @ self._rows[place]) * (scale / 2)
+                details[name] = tuple(amount.tolist())
+        return details

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from firth.encoders.encoder import Encoder
-from firth.encoders.pretrained import PRETRAINED, open_run_encoder
+from firth.encoders.pretrained import PRETRAINED
 from firth.encoders.words import WORDS, WordSpace
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import Stage
-from firth.scorer.blend import BLEND, Blend
+from firth.scorer.blend import BLEND, Blend, open_blended_encoder
 from firth.scorer.components import AlignedWords, Component, EncodedSentences, SummedWords
 from firth.scorer.contexts import CONTEXTS, ENCODED_CONTEXTS, Contexts, TopicFits
 from firth.scorer.explanation import NUMBERS, TOPICS, Explanation, parts_of
@@ -87,7 +87,7 @@ class Scorer:
         sentences: Component = SummedWords(space, blend.spelling_weight)
         states = None
         if run.settings.encoder.model is not None:
-            encoder = open_run_encoder(run, blend.normalize)
+            encoder = open_blended_encoder(run)
             sentences, states = EncodedSentences(encoder), encoder.word_states
         components: dict[str, Component] = {
             SENTENCES: sentences,
