@@ -1,0 +1,1 @@
+"""Readers of documents, and the embedded store of documents and sentences."""

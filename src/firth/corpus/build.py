@@ -1,0 +1,415 @@
+"""Bringing documents into the store of a run: build, add and remove are one path.
+
+Documents are read, split into sentences, staged in transactions, and put in place by one
+transaction at the end (`firth.corpus.store`). Documents that have not changed are not split again.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+
+from firth.corpus.document import HARMLESS, Document, Item, Problem, Reason
+from firth.corpus.read import Given, Inputs, find_inputs, read_given
+from firth.corpus.store import FILE, Store, Stored, require_corpus
+from firth.run.console import Progress, note, plural, progress
+from firth.run.errors import InputError
+from firth.run.executor import Executor, Local
+from firth.run.files import fingerprint_value, write_text
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.text.sentences import split_paragraphs
+from firth.text.words import normal_form, words
+
+SKIPPED = "skipped.jsonl"
+"""What was not used of the inputs, a line each."""
+HELD_OUT, LEARN = 1, 0
+"""Parts of a corpus: held-out documents, which no model learns from, and the others."""
+
+_SPLITTING = 1
+"""Version of how texts become sentences and words; a change makes every document new."""
+_SHARD = 1 << 18
+"""Characters of text that are split at once by a process."""
+_TRANSACTION = 1 << 22
+"""Characters of text that are staged in a transaction."""
+_FEWEST = 10
+"""Fewer documents have no held-out one."""
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class CorpusSummary:
+    """Counts of a corpus after a call, and of what the call did.
+
+    Attributes:
+        documents: Documents in the store, the held-out ones included.
+        held_out: Documents that no model learns from.
+        sentences, words: Of all documents.
+        skipped: Reason → records, files and folders whose text is lost.
+        noted: Reason → records that are used without their date or id.
+        duplicates: Documents that were left out, because the words of another one are the same.
+        added, replaced, removed: Documents by what the call did.
+    """
+
+    documents: int = 0
+    held_out: int = 0
+    sentences: int = 0
+    words: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    noted: Mapping[str, int] = field(default_factory=dict)
+    duplicates: int = 0
+    added: int = 0
+    replaced: int = 0
+    removed: int = 0
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the call left the documents as they were."""
+        return not (self.added or self.replaced or self.removed)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+def build_corpus(run: Run, inputs: Inputs, executor: Executor | None = None) -> CorpusSummary:
+    """Bring the store in line with the inputs: new documents are added, changed ones replaced.
+
+    Documents that the inputs no longer hold are removed, but not those of `add_documents`.
+    Documents that a user removed (`remove_documents`) stay removed. Nothing is read where neither
+    the files nor the settings have changed. The settings are saved in the run.
+
+    Args:
+        run: The run; `run.settings.corpus` says how records become documents.
+        inputs: As for `firth.corpus.read.read_documents`.
+        executor: What splits texts into sentences. The content does not depend on it.
+
+    Raises:
+        InputError: The inputs cannot be used, or no document is left. The store is as before.
+    """
+    given = find_inputs(inputs, run.path)
+    with run.locked(), Store(run.path / FILE) as store:
+        summary = _read_into(run, store, given, executor, whole=True)
+        run.save()
+    return summary
+
+
+def add_documents(run: Run, inputs: Inputs, executor: Executor | None = None) -> CorpusSummary:
+    """Add documents, or replace those with the same id: all of them or none.
+
+    Raises:
+        MissingStageError: The run has no corpus.
+        InputError: The inputs cannot be used, or hold no document. The store is as before.
+    """
+    given = find_inputs(inputs, run.path)
+    require_corpus(run.path)
+    with run.locked(), Store(run.path / FILE) as store:
+        return _read_into(run, store, given, executor, whole=False)
+
+
+def remove_documents(run: Run, ids: Iterable[str]) -> CorpusSummary:
+    """Remove documents by id: all of them or none. `build_corpus` does not bring them back.
+
+    Raises:
+        MissingStageError: The run has no corpus.
+        InputError: An id is unknown, and was not removed before. Nothing is removed then.
+    """
+    require_corpus(run.path)
+    with run.locked(), Store(run.path / FILE) as store, store.transaction():
+        count = store.remove(list(ids))
+        return replace(_summary(store), removed=count)
+
+
+def part_of(id: str, seed: int, fraction: float) -> int:
+    """Choose the part of a document by its id, so that other documents never move it.
+
+    Nothing else chooses. Documents that resemble each other stay in one part if they get one id
+    here.
+    """
+    return HELD_OUT if derive_seed(seed, "held-out", id) < fraction * 2**63 else LEARN
+
+
+# --- Splitting, in any process -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Unsplit:
+    """A document that was read, its digest, and whether the store has it already."""
+
+    document: Document
+    digest: bytes
+    is_stored: bool
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """The work of splitting documents; problems and stored documents pass through it."""
+
+    def open(self) -> Callable[[list[Unsplit | Problem]], list[Unsplit | Stored | Problem]]:
+        """Return what splits a list of documents."""
+        return lambda items: [
+            split(item) if isinstance(item, Unsplit) and not item.is_stored else item
+            for item in items
+        ]
+
+
+def split(unsplit: Unsplit) -> Stored:
+    """Split the text of a document into paragraphs and sentences, and count its words."""
+    paragraphs = split_paragraphs(unsplit.document.text)
+    sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
+    counts = np.array([len(words(sentence)) for sentence in sentences], "<u2")
+    ends = np.cumsum([len(paragraph) for paragraph in paragraphs])
+    form = hashlib.blake2b(normal_form(unsplit.document.text).encode(), digest_size=16)
+    return Stored(
+        replace(unsplit.document, text=""),
+        unsplit.digest,
+        form.digest(),
+        "\n".join(sentences),
+        counts.tobytes(),
+        ends.astype("<u4").tobytes(),
+        len(sentences),
+        int(counts.sum(dtype=np.int64)),
+    )
+
+
+def unsplit(document: Document, language: str) -> Unsplit:
+    """Return a document with the digest of all that is stored of it, apart from its place."""
+    read = [_SPLITTING, language, document.id, document.title, document.date, document.text]
+    text = json.dumps([*read, sorted(document.fields.items())], ensure_ascii=False)
+    return Unsplit(document, hashlib.blake2b(text.encode(), digest_size=16).digest(), False)
+
+
+# --- One call ----------------------------------------------------------------------------------
+
+
+def _read_into(
+    run: Run, store: Store, given: Given, executor: Executor | None, *, whole: bool
+) -> CorpusSummary:
+    call = _Call(run, store, given, executor or Local(), whole)
+    try:
+        summary = call.run()
+    except InputError:
+        with store.transaction():
+            store.discard()
+        if store.is_empty and store.meta("request") is None:
+            store.database.close()
+            (run.path / FILE).unlink()
+        raise
+    problems = store.problems()
+    lines = [json.dumps(asdict(problem), ensure_ascii=False) + "\n" for problem in problems]
+    if problems:
+        write_text(run.path / SKIPPED, "".join(lines))
+    else:
+        (run.path / SKIPPED).unlink(missing_ok=True)
+    for line in _notes(given, summary):
+        note(line)
+    return summary
+
+
+class _Call:
+    """A call that reads documents: what it stages, and what it counts."""
+
+    def __init__(
+        self, run: Run, store: Store, given: Given, executor: Executor, whole: bool
+    ) -> None:
+        self._store, self._given, self._executor, self._whole = store, given, executor, whole
+        self._settings, self._seed = run.settings.corpus, run.settings.seed
+        named = self._settings.model_dump(mode="json", exclude={"inputs"})
+        read = given.fingerprint()
+        request = [_SPLITTING, whole, self._seed, named, read]
+        self._request = None if read is None else fingerprint_value(request)
+        self._counts: Counter[str] = Counter()
+
+    def run(self) -> CorpusSummary:
+        """Read, stage, and put in place; or find that nothing has changed."""
+        store = self._store
+        if self._whole and self._request is not None and store.meta("request") == self._request:
+            self._counts.update(store.meta("counts"))
+            return self._summary()
+        call = store.meta("call", {})
+        if self._request is None or call.get("request") != self._request:
+            call = {}
+            with store.transaction():
+                store.discard()
+        self._counts.update(call.get("counts", {}))
+        self._stage_all(int(call.get("items", 0)))
+        with store.transaction():
+            if self._whole:
+                self._check()
+                self._hold_out()
+            elif not store.staged(new=False) and not self._counts[Reason.DUPLICATE]:
+                raise InputError(f"no document can be added{self._why()}")
+            changes, twins = store.finish(whole=self._whole)
+            for twin in twins:
+                self._stage_problem(twin)
+            store.show_problems(whole=self._whole)
+            if self._whole:
+                corpus = self._settings
+                store.set_meta(
+                    request=self._request,
+                    counts=self._counts,
+                    fields=corpus.fields,
+                    limits=[corpus.min_words, corpus.max_words],
+                    split=[self._seed, corpus.held_out_fraction],
+                )
+        return self._summary(**changes)
+
+    def _stage_all(self, done: int) -> None:
+        """Stage all items from the `done`th on, in transactions."""
+        total = sum(source.size for source in self._given.sources) or None
+        bar: Progress[None] = progress(total, "Reading documents (bytes)")
+        with bar:
+            lost = [p for p in self._given.left_out if p.reason not in HARMLESS]
+            read = chain(lost, read_given(self._given, self._settings, bar.advance))
+            shards = _shards(map(self._prepared, islice(read, done, None)))
+            split_shards = iter(self._executor.map(Splitting(), shards))
+            is_left = True
+            while is_left:
+                size = 0
+                with self._store.transaction():
+                    while is_left and size < _TRANSACTION:
+                        shard = next(split_shards, None)
+                        is_left = shard is not None
+                        for item in shard or ():
+                            size += self._stage(item)
+                            done += 1
+                    call = {"request": self._request, "items": done, "counts": self._counts}
+                    self._store.set_meta(call=call)
+
+    def _prepared(self, item: Item) -> Unsplit | Problem:
+        """Look up whether the store has a document: it is not split again then."""
+        if isinstance(item, Problem):
+            return item
+        read = unsplit(item, self._settings.language)
+        return replace(read, is_stored=self._store.digest_of(item.id) == read.digest)
+
+    def _stage(self, item: Unsplit | Stored | Problem) -> int:
+        """Stage a document or a problem; return the number of characters that were written."""
+        if isinstance(item, Problem):
+            self._stage_problem(item)
+            return 1
+        store, document = self._store, item.document
+
+        def left_out(reason: Reason, detail: str) -> int:
+            where = document.source, document.line
+            self._stage_problem(Problem(*where, reason, f"{document.id!r} {detail}"))
+            return 1
+
+        if self._whole and store.is_removed(document.id):
+            return left_out(Reason.REMOVED, "was removed; firth add brings it back")
+        form = item.form if isinstance(item, Stored) else store.form_of(document.id)
+        if (other := store.staged_id(form)) is not None:
+            return left_out(Reason.DUPLICATE, f"has the words of {other!r}")
+        if store.is_staged(document.id):
+            free = f"{document.source}:{document.line}"
+            while store.is_staged(free):
+                free += "'"
+            left_out(Reason.REPEATED_ID, f"is another document, this one becomes {free!r}")
+            whole = split(item) if isinstance(item, Unsplit) else item
+            # The text is not at hand, so the digest follows from the other one.
+            digest = hashlib.blake2b(item.digest + free.encode(), digest_size=16).digest()
+            item = replace(whole, document=replace(document, id=free, text=""), digest=digest)
+        if store.digest_of(item.document.id) == item.digest:
+            store.stage_again(item.document, added=not self._whole)
+            return 1
+        assert isinstance(item, Stored)
+        part = part_of(item.document.id, self._seed, self._settings.held_out_fraction)
+        store.stage(item, part, added=not self._whole)
+        return len(item.text)
+
+    def _stage_problem(self, problem: Problem) -> None:
+        self._counts[problem.reason] += 1
+        self._store.stage_problem(problem, self._counts[problem.reason])
+
+    def _check(self) -> None:
+        """Raise `InputError` where the inputs hold no document, or no value of a field."""
+        if not self._store.staged(new=False):
+            count = plural(len(self._given.sources), "file")
+            of = "the given texts" if self._given.records is not None else count
+            raise InputError(f"no document in {of} can be used{self._why()}")
+        names = [name for name in self._settings.fields if not self._store.is_field_staged(name)]
+        if names:
+            raise InputError(
+                f"corpus.fields: no record has a value of {', '.join(map(repr, names))}; expected "
+                "names of fields that records have"
+            )
+
+    def _hold_out(self) -> None:
+        """Choose the held-out documents again where that needs more than each one's id."""
+        store, fraction = self._store, self._settings.held_out_fraction
+        is_new_split = store.meta("split") != [self._seed, fraction]
+        if is_new_split:
+            for id in store.staged(new=False):
+                store.set_part(id, part_of(id, self._seed, fraction))
+        movable = store.staged(new=not is_new_split)
+        held_out, count = store.count_staged()
+        if count < _FEWEST:
+            for id in movable:
+                store.set_part(id, LEARN)
+        elif not held_out and fraction and movable:
+            store.set_part(min(movable, key=lambda id: derive_seed(self._seed, "held-out", id)), 1)
+        elif held_out == count:
+            raise InputError(
+                f"corpus.held_out_fraction = {fraction} holds out all {plural(count, 'document')}; "
+                "expected a smaller share"
+            )
+
+    def _lost(self) -> dict[str, int]:
+        return {r: n for r, n in sorted(self._counts.items()) if Reason(r) not in HARMLESS}
+
+    def _why(self) -> str:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in self._lost().items())
+        listed = "".join(
+            f"\n  - {problem}" for problem in self._store.problems(staged=True)[:_SHOWN]
+        )
+        return f" (skipped: {reasons}){listed}" if reasons else ""
+
+    def _summary(self, added: int = 0, replaced: int = 0, removed: int = 0) -> CorpusSummary:
+        noted = (Reason.BAD_DATE, Reason.REPEATED_ID)
+        return replace(
+            _summary(self._store),
+            skipped=self._lost(),
+            noted={reason.value: n for reason in noted if (n := self._counts[reason])},
+            duplicates=self._counts[Reason.DUPLICATE],
+            added=added,
+            replaced=replaced,
+            removed=removed,
+        )
+
+
+def _summary(store: Store) -> CorpusSummary:
+    documents, held_out, sentences, words = store.totals()
+    return CorpusSummary(documents, held_out, sentences, words)
+
+
+def _shards(items: Iterable[Unsplit | Problem]) -> Iterator[list[Unsplit | Problem]]:
+    held: list[Unsplit | Problem] = []
+    size = 0
+    for item in items:
+        held.append(item)
+        size += len(item.document.text) if isinstance(item, Unsplit) else 1
+        if size >= _SHARD:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
+
+
+def _notes(given: Given, summary: CorpusSummary) -> Iterator[str]:
+    """Yield what a user must know of what was read."""
+    for problem in given.left_out[:_SHOWN]:
+        yield f"left out: {problem}"
+    if len(given.left_out) > _SHOWN:
+        yield f"left out: {len(given.left_out) - _SHOWN:,} more files or folders"
+    if count := sum(summary.skipped.values()):
+        yield f"skipped: {plural(count, 'record')} ({SKIPPED} in the run names file and line)"
+    for reason, count in summary.noted.items():
+        yield f"{reason}: {plural(count, 'record')} (see {SKIPPED})"
+    if summary.duplicates:
+        count = summary.duplicates
+        yield f"duplicates left out: {plural(count, 'document')} with the words of another one"

@@ -1,0 +1,331 @@
+"""The read view of a run's documents: sentences, numbered from 0 in document order."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from threading import RLock
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.corpus.store import connect, fields_of, parse_filter, require_corpus, translated_errors
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.text.arrays import Ints, ranges
+
+Part = Literal["learn", "held-out", "all"]
+BATCH = 8_192
+"""Sentences of a batch."""
+_DOCUMENTS = 256
+"""Documents whose texts are fetched at once."""
+_FEW_NEIGHBORS = 0.25
+_CONDITIONS = {"learn": "part = 0", "held-out": "part = 1", "all": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The neighbors of a sentence in its document, c = (c_<, c_>) (Sun et al. 2022, §3.2).
+
+    Attributes:
+        left: c_<, the sentences before it, in reading order.
+        right: c_>, the sentences after it, in reading order.
+
+    Example:
+        >>> context = Context(("It rained all night.",), ("We stayed at home.",))
+        >>> context.filled("The streets were flooded.")
+        'It rained all night. The streets were flooded. We stayed at home.'
+    """
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+
+    def filled(self, sentence: str) -> str:
+        """Return the running text with `sentence` between its neighbors."""
+        return " ".join((*self.left, sentence, *self.right))
+
+
+class Corpus:
+    """Documents of a run in the order of their keys, as they were when the corpus was opened.
+
+    Memory holds a few bytes for each sentence; texts are fetched by document. Threads may share a
+    corpus. Use `Corpus.open`.
+
+    Attributes:
+        path: Folder of the run.
+        part: Which documents: those that models learn from, the held-out ones, or all.
+        keys: int64, (n_documents,), ascending: key of each document. Under a key, content never
+            changes.
+        document_bounds: int64, (n_documents+1,): document d is sentences[bounds[d]:bounds[d+1]].
+
+    Example:
+        >>> from firth.corpus.build import build_corpus
+        >>> import tempfile
+        >>> run = Run.create(tempfile.mkdtemp())
+        >>> _ = build_corpus(run, ["It rained all day. We stayed in. We read books."])
+        >>> corpus = Corpus.open(run)
+        >>> len(corpus), corpus.text(1)
+        (3, 'We stayed in.')
+        >>> corpus.context(1)
+        Context(left=('It rained all day.',), right=('We read books.',))
+    """
+
+    def __init__(self, path: Path, part: Part) -> None:
+        self.path, self.part = path, part
+        self._store = require_corpus(path)
+        self._lock = RLock()
+        self._database = connect(self._store)
+        self._last: tuple[int, list[str]] = (-1, [])
+        rows = self._ask(
+            f"SELECT key, sentences FROM documents WHERE {_CONDITIONS[part]} ORDER BY key"
+        )
+        table = np.array(rows, np.int64).reshape(-1, 2)
+        self.keys: Ints = np.ascontiguousarray(table[:, 0])
+        self.document_bounds: Ints = np.concatenate(([0], np.cumsum(table[:, 1])))
+
+    @classmethod
+    def open(cls, run: "str | Path | Run", part: Part = "learn") -> "Corpus":
+        """Open the corpus of a run.
+
+        Raises:
+            InputError: There is no run.
+            MissingStageError: The run has no corpus.
+        """
+        return cls(Run.open(run).path, part)
+
+    def __repr__(self) -> str:
+        """Return the size of the corpus."""
+        return f"Corpus({len(self):,} sentences in {self.n_documents:,} documents)"
+
+    def __len__(self) -> int:
+        """Return the number of sentences."""
+        return int(self.document_bounds[-1])
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents."""
+        return len(self.keys)
+
+    def _ask(self, query: str, values: Sequence[object] = ()) -> list[Any]:
+        with self._lock, translated_errors(self._store):
+            return self._database.execute(query, values).fetchall()
+
+    def _column(self, column: str) -> list[Any]:
+        """Return a column of the documents in order; documents that came later are ignored."""
+        if not len(self.keys):
+            return []
+        rows = self._ask(
+            f"SELECT key, {column} FROM documents WHERE key <= ? ORDER BY key",
+            (int(self.keys[-1]),),
+        )
+        keys = np.array([key for key, _ in rows], np.int64)
+        at = np.minimum(np.searchsorted(keys, self.keys), len(keys) - 1)
+        if not len(keys) or (keys[at] != self.keys).any():
+            raise self._changed()
+        return [rows[place][1] for place in at.tolist()]
+
+    def _changed(self) -> InputError:
+        return InputError(
+            f"{self._store}: documents were replaced or removed since they were opened. Try again"
+        )
+
+    # --- Sentences ---
+
+    def text(self, i: int) -> str:
+        """Return sentence `i`; raise `IndexError` if there is none."""
+        return self.texts([i])[0]
+
+    def texts(self, indices: npt.ArrayLike) -> list[str]:
+        """Return sentences in the order of `indices`; raise `IndexError` if one does not exist."""
+        wanted = np.asarray(indices, np.int64).ravel()
+        self._check(wanted)
+        documents = self.document_of(wanted)
+        inner = wanted - self.document_bounds[documents]
+        gathered = [""] * len(wanted)
+        order = np.argsort(documents, kind="stable")
+        borders = np.flatnonzero(np.diff(documents[order], prepend=-1, append=-2))
+        chosen = documents[order[borders[:-1]]]
+        for place, sentences in enumerate(self._sentences(chosen)):
+            for at in order[borders[place] : borders[place + 1]].tolist():
+                gathered[at] = sentences[inner[at]]
+        return gathered
+
+    def _check(self, sentences: Ints) -> None:
+        if len(sentences) and (sentences.min() < 0 or sentences.max() >= len(self)):
+            given = f"{sentences.min()} to {sentences.max()}"
+            raise IndexError(f"got sentences {given}, expected 0 to {len(self) - 1}")
+
+    def _sentences(self, documents: Ints) -> Iterator[list[str]]:
+        """Yield the sentences of documents, which are ascending; the last one is remembered."""
+        if len(documents) == 1 and self._last[0] == documents[0]:
+            yield self._last[1]
+            return
+        for first in range(0, len(documents), _DOCUMENTS):
+            some = documents[first : first + _DOCUMENTS]
+            marks = ",".join("?" * len(some))
+            query = f"SELECT key, text FROM texts WHERE key IN ({marks})"
+            texts = dict(self._ask(query, self.keys[some].tolist()))
+            for document, key in zip(some.tolist(), self.keys[some].tolist(), strict=True):
+                if key not in texts:
+                    raise self._changed()
+                sentences = texts.pop(key).split("\n")
+                self._last = (document, sentences)
+                yield sentences
+
+    def batches(self, every: int = 1) -> Iterator[list[str]]:
+        """Yield all sentences in order, 8,192 at a time; or every `every`th of these batches."""
+        for first in range(0, len(self), BATCH * every):
+            yield self.texts(np.arange(first, min(first + BATCH, len(self))))
+
+    def document_of(self, sentences: npt.ArrayLike) -> Ints:
+        """Return the document of each sentence, in the same shape."""
+        return np.searchsorted(self.document_bounds, np.asarray(sentences), side="right") - 1
+
+    def paragraph_of(self, sentences: npt.ArrayLike) -> Ints:
+        """Return the paragraph of each sentence, in the same shape."""
+        return np.searchsorted(self.paragraph_bounds, np.asarray(sentences), side="right") - 1
+
+    @cached_property
+    def word_counts(self) -> npt.NDArray[np.int32]:
+        """Words of each sentence, int32, (n_sentences,)."""
+        return np.frombuffer(b"".join(self._column("counts")), "<u2").astype(np.int32)
+
+    @cached_property
+    def paragraph_bounds(self) -> Ints:
+        """int64, (n_paragraphs+1,): paragraph p is sentences[bounds[p]:bounds[p+1]]."""
+        blobs = self._column("paragraphs")
+        ends = np.frombuffer(b"".join(blobs), "<u4").astype(np.int64)
+        counts = np.array([len(blob) // 4 for blob in blobs], np.int64)
+        return np.concatenate(([0], ends + np.repeat(self.document_bounds[:-1], counts)))
+
+    @property
+    def n_paragraphs(self) -> int:
+        """Number of paragraphs."""
+        return len(self.paragraph_bounds) - 1
+
+    def usual_sentences(self) -> Ints:
+        """Return the sentences of `corpus.min_words` to `corpus.max_words` words, ascending."""
+        low, high = self._limits
+        return np.flatnonzero((self.word_counts >= low) & (self.word_counts <= high))
+
+    @cached_property
+    def _limits(self) -> tuple[int, int]:
+        """Fewest and most words of a sentence that models learn from, as the corpus was built."""
+        low, high = self._meta("limits", [0, 0])
+        return int(low), int(high)
+
+    def _meta(self, name: str, default: Any) -> Any:
+        rows = self._ask("SELECT value FROM meta WHERE name = ?", (name,))
+        return json.loads(rows[0][0]) if rows else default
+
+    # --- Neighbors ---
+
+    def context(self, i: int, window: int = 1) -> Context:
+        """Return up to `window` sentences on each side of sentence `i`, in its document.
+
+        Raises:
+            IndexError: There is no sentence `i`.
+        """
+        return self.contexts([i], window)[0]
+
+    def contexts(self, positions: npt.ArrayLike, window: int = 1) -> list[Context]:
+        """Return the `context` of each sentence; they are fetched together."""
+        centers = np.asarray(positions, np.int64).ravel()
+        self._check(centers)
+        documents = self.document_of(centers)
+        lows = np.maximum(self.document_bounds[documents], centers - window)
+        highs = np.minimum(self.document_bounds[documents + 1], centers + window + 1)
+        texts = iter(self.texts(ranges(lows, highs - lows)))
+        contexts = []
+        for low, center, high in zip(lows.tolist(), centers.tolist(), highs.tolist(), strict=True):
+            around = tuple(islice(texts, high - low))
+            contexts.append(Context(around[: center - low], around[center - low + 1 :]))
+        return contexts
+
+    def positions(self, window: int | None = None) -> Ints:
+        """Return the usual sentences that have neighbors on each side in their document.
+
+        Args:
+            window: Number of neighbors on each side. By default one is enough.
+        """
+        low, high = self._limits
+        fits = (self.word_counts >= low) & (self.word_counts <= high)
+        for offset in range(1 if window is None else window):
+            fits[np.minimum(self.document_bounds[:-1] + offset, len(self) - 1)] = False
+            fits[np.maximum(self.document_bounds[1:] - 1 - offset, 0)] = False
+        return np.flatnonzero(fits)
+
+    # --- Documents ---
+
+    def document_ids(self) -> list[str]:
+        """Return the ids of all documents."""
+        return self._column("id")
+
+    def document_titles(self) -> list[str]:
+        """Return the titles of all documents; "" where there is none."""
+        return self._column("title")
+
+    def document_dates(self) -> list[str]:
+        """Return the dates of all documents (ISO 8601); "" where there is none."""
+        return self._column("date")
+
+    def document_source(self, d: int) -> tuple[str, int]:
+        """Return the file of document `d`, and the line in it where the document begins."""
+        source, line = self._row(d, "source, line")
+        return source, line
+
+    def document_fields(self, d: int) -> dict[str, tuple[str, ...]]:
+        """Return the values of the kept fields of document `d`."""
+        return fields_of(self._row(d, "fields")[0])
+
+    def _row(self, d: int, columns: str) -> tuple[Any, ...]:
+        if not 0 <= d < self.n_documents:
+            raise IndexError(f"got document {d}, expected 0 to {self.n_documents - 1}")
+        rows = self._ask(f"SELECT {columns} FROM documents WHERE key = ?", (int(self.keys[d]),))
+        if not rows:
+            raise self._changed()
+        row: tuple[Any, ...] = rows[0]
+        return row
+
+    def source_numbers(self) -> npt.NDArray[np.int32]:
+        """Return the number of each document's file, in the order of the files' names."""
+        return np.unique(self._column("source"), return_inverse=True)[1].astype(np.int32)
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the fields that are kept of documents."""
+        return tuple(self._meta("fields", []))
+
+    def documents_where(self, condition: str) -> Ints:
+        """Return the documents that fulfil a filter, ascending (`store.parse_filter`).
+
+        Raises:
+            InputError: The filter is not valid, or names a field that is not kept.
+
+        Example: `date >= 2020 and section = 'news'`.
+        """
+        sql, values = parse_filter(condition, self.fields)
+        keys = [key for (key,) in self._ask(f"SELECT key FROM documents WHERE {sql}", values)]
+        return np.flatnonzero(np.isin(self.keys, np.array(keys, np.int64)))
+
+    @cached_property
+    def digest(self) -> str:
+        """Fingerprint of the documents and their order, and of which sentences are usual."""
+        whole = hashlib.blake2b(repr((self.part, self._limits)).encode(), digest_size=20)
+        for digest, source in zip(self._column("digest"), self._column("source"), strict=True):
+            whole.update(digest + source.encode() + b"\0")
+        return whole.hexdigest()
+
+
+def few_neighbors(neighbors: int, sentences: int) -> bool:
+    """Return whether few sentences have a next one, so that models learn from parts of one."""
+    return neighbors < _FEW_NEIGHBORS * sentences
+
+
+def stand_alone(corpus: Corpus) -> bool:
+    """Return whether few sentences of a corpus have a neighbor."""
+    return few_neighbors(len(corpus) - corpus.n_documents, len(corpus))

@@ -1,0 +1,198 @@
+"""The corpus as word models read it: sentences of numbered words, in memory-mapped files."""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.corpus.corpus import Corpus
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.run.settings import WordSettings
+from firth.text.arrays import Ints, ranges
+from firth.text.words import stemmer_of, stems, words
+
+MAX_WORDS = 120
+"""A longer sentence is cut into pieces of this many words, which follow one another."""
+_WORDS, _SENTENCES = 1 << 20, 1 << 13
+"""Words and sentences that are worked on at once."""
+
+
+@dataclass(frozen=True)
+class WordSentences:
+    """Sentences as runs of word numbers. Sentences without any known word are left out.
+
+    Arrays with a number for each word or sentence are memory-mapped.
+
+    Attributes:
+        vocabulary: The stems, the most frequent first.
+        counts: int64, (V,): occurrences of each.
+        pieces: int32, (n_words,): stem numbers of all sentences, one after the other.
+        bounds: int64, (n+1,): sentence i is pieces[bounds[i]:bounds[i+1]], never empty.
+        documents: int64, (n,), ascending: document of each sentence.
+        sources: int32, (n_documents,): file of each document of the corpus.
+    """
+
+    vocabulary: tuple[str, ...]
+    counts: Ints
+    pieces: npt.NDArray[np.int32]
+    bounds: Ints
+    documents: Ints
+    sources: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        """Return the number of sentences."""
+        return len(self.bounds) - 1
+
+    def gather(self, chosen: Ints) -> tuple[Ints, Ints]:
+        """Return the stem numbers of `chosen` sentences in that order, and where each begins."""
+        first = self.bounds[chosen]
+        lengths = self.bounds[chosen + 1] - first
+        numbers = self.pieces[ranges(first, lengths)].astype(np.int64)
+        return numbers, np.cumsum(lengths) - lengths
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """Numbers of sentences, of their words, and of distinct stems."""
+        return {
+            "sentences": len(self),
+            "words": len(self.pieces),
+            "vocabulary": len(self.vocabulary),
+        }
+
+    def texts(self) -> Iterator[list[str]]:
+        """Yield each sentence as a list of its stems."""
+        names = np.array(self.vocabulary, dtype=object)
+        for first in range(0, len(self), _SENTENCES):
+            for start, end in pairwise(self.bounds[first : first + _SENTENCES + 1].tolist()):
+                yield names[self.pieces[start:end]].tolist()
+
+
+def read_sentences(run: Run, settings: WordSettings, scratch: Path) -> WordSentences:
+    """Read a run's corpus as stems, without rare ones; of equally frequent ones by the alphabet.
+
+    Memory holds the distinct words and the documents' files. Files in `scratch` hold four bytes for
+    each word, and twenty for each sentence.
+
+    Args:
+        run: The run; `corpus.language` chooses the stemmer.
+        settings: `min_count` and `vocabulary` say which stems are kept.
+        scratch: Folder of the files. Earlier files in it are replaced.
+
+    Raises:
+        MissingStageError: The run has no corpus.
+        InputError: No stem occurs `min_count` times.
+    """
+    corpus, stemmer = Corpus.open(run), stemmer_of(run.settings.corpus.language)
+    scratch.mkdir(parents=True, exist_ok=True)
+    names = ("pieces.i32", "lengths.i32", "bounds.i64", "documents.i64")
+    pieces, lengths, bounds, documents = (scratch / name for name in names)
+    stemmed = stems(_number(corpus, pieces, lengths), stemmer)
+    vocabulary, counts, number_of = _vocabulary(stemmed, _mapped(pieces, np.int32), settings)
+    if not vocabulary:
+        raise InputError(
+            f"{run.path}: no word occurs {settings.min_count} times in its corpus; lower min_count "
+            "or build a larger corpus"
+        )
+    with bounds.open("wb") as beginning, documents.open("wb") as owning:
+        for begins, rows in _cut(pieces, _mapped(lengths, np.int32), number_of):
+            begins.tofile(beginning)
+            corpus.document_of(rows).tofile(owning)
+        kept = _mapped(pieces, np.int32)
+        np.array([len(kept)], np.int64).tofile(beginning)
+    return WordSentences(
+        vocabulary,
+        counts,
+        kept,
+        _mapped(bounds, np.int64),
+        _mapped(documents, np.int64),
+        corpus.source_numbers(),
+    )
+
+
+def _mapped(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Map a file of numbers; an empty file cannot be mapped."""
+    if not path.stat().st_size:
+        return np.empty(0, dtype)
+    return np.asarray(np.memmap(path, dtype, "r"))
+
+
+def _number(corpus: Corpus, pieces: Path, lengths: Path) -> list[str]:
+    """Write the number of each word's type, and each sentence's words, as int32; return types."""
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    with pieces.open("wb") as types, lengths.open("wb") as sizes:
+        for batch in corpus.batches():
+            read, counts = array("i"), array("i")
+            for text in batch:
+                in_text = words(text)
+                read.extend(map(numbers.__getitem__, in_text))
+                counts.append(len(in_text))
+            read.tofile(types)
+            counts.tofile(sizes)
+    return list(numbers)
+
+
+def _vocabulary(
+    stemmed: list[str], types: npt.NDArray[np.int32], settings: WordSettings
+) -> tuple[tuple[str, ...], Ints, npt.NDArray[np.int32]]:
+    """Return the stems that are kept, their counts, and each type's number, -1 where it is dropped.
+
+    Args:
+        stemmed: Stem of each type.
+        types: Types of all words of the corpus.
+        settings: Fewest occurrences of a stem, and most stems.
+    """
+    names = sorted(set(stemmed))
+    if not names:
+        return (), np.empty(0, np.int64), np.empty(0, np.int32)
+    place = {name: number for number, name in enumerate(names)}
+    name_of = np.array([place[stem] for stem in stemmed], np.int64)
+    seen = np.zeros(len(stemmed), np.int64)
+    for start in range(0, len(types), _WORDS):
+        seen += np.bincount(types[start : start + _WORDS], minlength=len(stemmed))
+    counts = np.zeros(len(names), np.int64)
+    np.add.at(counts, name_of, seen)
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] >= settings.min_count][: settings.vocabulary]
+    number = np.full(len(names), -1, np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    return tuple(names[n] for n in order.tolist()), counts[order], number[name_of]
+
+
+def _cut(
+    pieces: Path, lengths: npt.NDArray[np.int32], number_of: npt.NDArray[np.int32]
+) -> Iterator[tuple[Ints, Ints]]:
+    """Remove dropped words from the file, and cut long sentences.
+
+    Args:
+        pieces: File of the types of all words, which the numbers of the kept ones replace: there
+            are never more.
+        lengths: Words of each sentence.
+        number_of: Number of each type, -1 where it is dropped.
+
+    Yields:
+        For some sentences at a time, where each begins, and its sentence in the corpus.
+    """
+    written = 0
+    with pieces.open("rb") as types, pieces.open("r+b") as kept:
+        for first in range(0, len(lengths), _SENTENCES):
+            block = lengths[first : first + _SENTENCES]
+            numbers = number_of[np.fromfile(types, np.int32, int(block.sum()))]
+            known = numbers >= 0
+            owners = np.repeat(np.arange(first, first + len(block)), block)[known]
+            sentence = np.flatnonzero(np.diff(owners, prepend=-1))
+            sizes = np.diff(sentence, append=len(owners))
+            inside = np.arange(len(owners)) - np.repeat(sentence, sizes)
+            begins = np.flatnonzero(inside % MAX_WORDS == 0)
+            yield begins + written, owners[begins]
+            numbers[known].tofile(kept)
+            kept.flush()
+            written += int(known.sum())
+        kept.truncate(4 * written)

@@ -1,0 +1,281 @@
+"""Running text of pages: Markdown, HTML and PDF.
+
+A small file can ask a library for any memory or time: a megabyte of PDF unpacks to a gigabyte, tags
+nest a million deep, and a fault in such a library ends its process. So HTML and PDF are read in
+another process with limits, and a bad file costs nothing but itself.
+"""
+
+import contextlib
+import functools
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from firth.corpus.document import Document, Item, Problem, Reason, checked, clean
+from firth.run.errors import InputError, first_line
+
+MEMORY = 2 << 30
+"""Bytes that an HTML file or a page of PDF may add to what the process holds."""
+SECONDS = 60
+"""Processor seconds, likewise."""
+
+_PROGRAM = """
+import sys
+sys.path[:] = {path!r}
+from firth.corpus.pages import answer
+answer({memory}, {seconds})
+"""
+_DROPPED = [
+    "script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form", "table",
+    "pre", "svg", "head",
+]  # fmt: skip
+_BLOCKS = frozenset((
+    "address", "article", "blockquote", "body", "center", "dd", "details", "div", "dl", "dt",
+    "fieldset", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "html", "li",
+    "main", "ol", "p", "section", "summary", "ul",
+))  # fmt: skip
+_HYPHENATED = re.compile(r"[\ufffe\x02]\s*|(?<=[^\W\d_])[-\u2010\u00ad]\s*\n(?=[a-z])")
+"""A word divided at a line end; pdfium marks such places with U+FFFE or U+0002."""
+_free: "subprocess.Popen[str] | None" = None
+"""The other process while it has nothing to do; it ends with this process."""
+
+
+class _CostlyError(Exception):
+    """The process was lost over a file."""
+
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.+\n)*?---[ \t]*(?:\n|\Z)")
+_BREAKS = {"softbreak": " ", "hardbreak": "\n"}
+
+
+def plain_text(markdown: str) -> str:
+    """Return the running text of Markdown (CommonMark), each block as a paragraph.
+
+    Blocks are headings, paragraphs and items of lists. Code blocks, tables, HTML blocks, images and
+    front matter are left out. The text of links, emphasis and code inside a sentence stays.
+
+    Example:
+        >>> plain_text("# Ships\\n\\nA *ship* of the\\n[line](l.md):\\n\\n    code\\n\\n- `one`")
+        'Ships\\n\\nA ship of the line:\\n\\none'
+    """
+    blocks: list[str] = []
+    in_table = False
+    for token in _markdown().parse(_FRONT_MATTER.sub("", markdown, count=1)):
+        in_table = token.type == "table_open" or (in_table and token.type != "table_close")
+        if token.type == "inline" and not in_table:
+            pieces = (
+                piece.content
+                if piece.type in ("text", "code_inline")
+                else _BREAKS.get(piece.type, "")
+                for piece in token.children
+            )
+            blocks.append("".join(pieces))
+    return "\n\n".join(block for block in blocks if block.strip())
+
+
+@functools.cache
+def _markdown() -> Any:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable("table")
+
+
+def read_html(source: str, page: bytes, limit: int) -> Iterator[Item]:
+    """Yield the document in an HTML file: UTF-8, else the Western encoding that browsers assume."""
+    try:
+        text = page.decode()
+    except UnicodeDecodeError:
+        text = page.decode("cp1252", errors="replace")
+    try:
+        ((title, text),) = _ask("html", text)
+    except _CostlyError as error:
+        yield Problem(source, 0, Reason.COSTLY, str(error))
+        return
+    text = text.replace("\0", " ")
+    yield checked(Document(source, text, clean(title), source=source, line=1), limit)
+
+
+def read_pdf(source: str, path: str, limit: int) -> Iterator[Item]:
+    """Yield the document in a PDF file, each page as a paragraph.
+
+    A page that cannot be read is left out, and so is everything from a costly page on.
+    """
+    pages: list[str] = []
+    size = 0
+    try:
+        for text, flaw, flaw_of_file in _ask("pdf", os.path.abspath(path)):
+            if flaw_of_file is not None:
+                yield Problem(source, 0, Reason.CORRUPT, flaw_of_file)
+                return
+            if flaw is not None:
+                yield Problem(source, 0, Reason.CORRUPT, flaw)
+                continue
+            pages.append(text)
+            size += len(text)
+            if size > limit:
+                detail = f"over {limit:,} bytes (corpus.max_record_bytes)"
+                yield Problem(source, 0, Reason.TOO_LONG, detail)
+                return
+    except _CostlyError as error:
+        yield Problem(source, 0, Reason.COSTLY, f"after {len(pages):,} readable pages: {error}")
+        if not pages:
+            return
+    text = "\n\n".join(pages).replace("\0", " ")
+    yield checked(Document(source, text, source=source, line=1), limit)
+
+
+def _ask(kind: str, value: str) -> Iterator[Any]:
+    """Yield what the other process answers; it is ended where nobody hears it out.
+
+    Raises:
+        _CostlyError: It took more than `MEMORY` or `SECONDS`, or its library failed.
+        InputError: No process could be started.
+    """
+    global _free
+    process, _free = _free or _start(), None
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        with contextlib.suppress(BrokenPipeError):  # There will be no answer, either.
+            process.stdin.write(json.dumps([kind, value]) + "\n")
+            process.stdin.flush()
+        while (line := process.stdout.readline()).endswith("\n"):
+            if (piece := json.loads(line)) is None:
+                _free = process
+                return
+            yield piece
+        raise _CostlyError(_why(process.wait()))
+    finally:
+        if _free is not process:
+            process.kill()
+            process.communicate()
+
+
+def _start() -> "subprocess.Popen[str]":
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM.format(path=sys.path, memory=MEMORY, seconds=SECONDS)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        encoding="ascii",
+    )
+    assert process.stdout is not None
+    if not process.stdout.readline():  # No file is to blame.
+        process.communicate()
+        raise InputError(
+            "HTML and PDF are read in another process, which did not start: "
+            f"{sys.executable} ended with status {process.returncode}"
+        )
+    return process
+
+
+def _why(code: int) -> str:
+    if -code == getattr(signal, "SIGXCPU", None):
+        return f"reading it took more than {SECONDS} s of processor time"
+    return (
+        f"the process that read it was lost (exit status {code}): it needed more than "
+        f"{MEMORY >> 20:,} MiB of memory, or its library failed"
+    )
+
+
+# --- In the other process ----------------------------------------------------------------------
+
+
+def answer(memory: int, seconds: int) -> None:
+    """Answer what is asked on standard input, line by line; this is the other process."""
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii", buffering=1)
+    os.dup2(2, 1)  # What a library prints is no answer.
+    answers.write("ready\n")
+    for line in sys.stdin:
+        kind, value = json.loads(line)
+        pieces = iter([_html_text(value)]) if kind == "html" else _pdf_answers(value)
+        while True:
+            _limit(memory, seconds)
+            piece = next(pieces, None)
+            answers.write(json.dumps(piece) + "\n")
+            if piece is None:
+                break
+
+
+def _limit(memory: int, seconds: int) -> None:
+    """Let what follows use so much more than what was used until here; only POSIX can."""
+    try:
+        import resource
+    except ImportError:
+        return
+    size = None
+    with contextlib.suppress(OSError):
+        size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    limits = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CPU: math.ceil(time.process_time()) + seconds,
+    }
+    if size is not None:
+        limits[resource.RLIMIT_AS] = size + memory
+    for what, most in limits.items():
+        with contextlib.suppress(OSError, ValueError):  # A lower limit holds already.
+            resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
+
+
+def _html_text(page: str) -> tuple[str, str]:
+    """Return title and running text of HTML, however broken, blank lines between its blocks.
+
+    Scripts, styles, navigation, page headers and footers, asides, forms, tables and blocks of code
+    are left out.
+    """
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(page)
+    head = tree.css_first("title")
+    title = head.text() if head is not None else ""
+    tree.strip_tags(_DROPPED, recursive=True)
+    blocks: dict[int, list[str]] = {}
+    last, count = None, 0
+    if tree.body is not None:
+        for node in tree.body.traverse(include_text=True):
+            if node.tag == "br":
+                blocks.setdefault(count, []).append(" ")
+            elif node.tag == "-text":
+                block = _block_of(node)
+                count += block != last
+                last = block
+                blocks.setdefault(count, []).append(node.text(deep=False))
+    texts = (" ".join("".join(pieces).split()) for pieces in blocks.values())
+    return " ".join(title.split()), "\n\n".join(text for text in texts if text)
+
+
+def _block_of(node: Any) -> int:
+    """Return the number of the block that a text belongs to."""
+    while node.parent is not None and node.tag not in _BLOCKS:
+        node = node.parent
+    return int(node.mem_id)
+
+
+def _pdf_answers(path: str) -> Iterator[tuple[str | None, str | None, str | None]]:
+    """Yield for each page its text, or what is wrong with it, or with the file."""
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except (pypdfium2.PdfiumError, OSError) as error:
+        yield None, None, first_line(error)
+        return
+    try:
+        for number in range(len(document)):
+            try:
+                text = document[number].get_textpage().get_text_bounded()
+            except pypdfium2.PdfiumError as error:
+                yield None, f"page {number + 1}: {error}", None
+            else:
+                joined = _HYPHENATED.sub("", text.replace("\r\n", "\n"))
+                yield " ".join(joined.split()), None, None
+    finally:
+        document.close()

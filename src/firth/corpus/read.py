@@ -1,0 +1,499 @@
+"""From what a user names to documents: files, folders, globs, URIs, texts, records, data frames."""
+
+import contextlib
+import fnmatch
+import glob
+import json
+import os
+import shlex
+import sqlite3
+import stat
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from itertools import chain, groupby
+from operator import itemgetter
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from firth.corpus.document import Document, Item, Problem, Reason, checked, id_of_text, record_of
+from firth.corpus.readers import KNOWN, Advance, Source, format_of, read_source, require_reader
+from firth.run.errors import InputError, MissingExtraError, first_line
+from firth.run.files import cache_folder, fingerprint_value, write_atomically
+from firth.run.run import CONFIG
+from firth.run.settings import HEADER, CorpusSettings
+from firth.run.stage import MANIFEST, Manifest
+
+Inputs = str | Path | Iterable[Any]
+"""A path, glob or URI, or a tuple or list of them; or texts, records or a data frame."""
+DEMO = "demo:speeches"
+"""29 addresses of presidents of the United States, which are part of firth."""
+MEMORY = "texts"
+"""Source of documents that are no files."""
+
+_SPEECHES = Path(__file__).with_name("data") / "speeches.jsonl.gz"
+_SYSTEM_FOLDERS = ("/proc", "/sys")
+_SYSTEM_TYPES = (
+    "proc",
+    "sysfs",
+    "devtmpfs",
+    "cgroup",
+    "cgroup2",
+    "debugfs",
+    "tracefs",
+    "securityfs",
+)
+_UNDATED = "~"
+"""It sorts after every date."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a user named, before it is read.
+
+    Attributes:
+        sources: The files, in order.
+        records: Texts, records or documents that are no files; else None.
+        left_out: Files and folders below the inputs that are not read, and why.
+    """
+
+    sources: tuple[Source, ...] = ()
+    records: Iterable[Any] | None = None
+    left_out: tuple[Problem, ...] = ()
+
+    def fingerprint(self) -> str | None:
+        """Return a fingerprint of names and bytes of the files; None for what is in memory."""
+        if self.records is not None:
+            return None
+        left_out = [str(problem) for problem in self.left_out]
+        return fingerprint_value([[s.name, s.fingerprint()] for s in self.sources] + left_out)
+
+
+def read_documents(
+    inputs: Inputs, settings: CorpusSettings, run: Path | None = None
+) -> Iterator[Item]:
+    """Yield the documents of the inputs in order, and a problem for each record that is not used.
+
+    Args:
+        inputs: A path, glob, URI or `demo:speeches`; a tuple or list of them; or a list of texts,
+            an iterable of records with a field `corpus.text_field`, or a data frame.
+        settings: How records become documents.
+        run: Folder of the run that is built from them: it is passed over.
+
+    Raises:
+        InputError: With every input that cannot be used; or no record has the field `group_by`.
+        MissingExtraError: The library that reads a file is not installed.
+    """
+    yield from read_given(find_inputs(inputs, run), settings, lambda _: None)
+
+
+def read_given(given: Given, settings: CorpusSettings, advance: Advance) -> Iterator[Item]:
+    """Yield the documents of what `find_inputs` returned, as `read_documents`.
+
+    Args:
+        given: What to read.
+        settings: How records become documents.
+        advance: Called with the number of bytes that were read, for a progress bar.
+    """
+    items = chain(
+        chain.from_iterable(read_source(source, settings, advance) for source in given.sources),
+        chain.from_iterable(_from_memory(() if given.records is None else given.records, settings)),
+    )
+    yield from _grouped(items, settings) if settings.group_by else items
+
+
+def _from_memory(records: Iterable[Any], settings: CorpusSettings) -> Iterator[Iterable[Item]]:
+    for line, record in enumerate(records, 1):
+        if isinstance(record, Document):
+            yield [checked(record, settings.max_record_bytes)]
+        elif isinstance(record, Mapping):
+            text = "\n\n".join(str(record.get(name)) for name in settings.text_field.split(","))
+            yield record_of(record, MEMORY, line, settings, id_of_text(text))
+        elif isinstance(record, str):
+            document = Document(id_of_text(record), record, source=MEMORY, line=line)
+            yield [checked(document, settings.max_record_bytes)]
+        else:
+            detail = f"got {type(record).__name__}, expected a text or a record"
+            yield [Problem(MEMORY, line, Reason.NOT_TEXT, detail)]
+
+
+# --- Records that belong together --------------------------------------------------------------
+
+
+def _grouped(items: Iterable[Item], settings: CorpusSettings) -> Iterator[Item]:
+    """Yield one document for the records of one value of `group_by`, such as a thread.
+
+    All is read first, into a temporary database, so that memory holds one document. A document has
+    the place and the id of its first record. Its records follow each other by date, those without
+    one last, and each begins a paragraph. A document that would be longer than `max_record_bytes`
+    ends before, and another one begins. Records without the field stay documents by themselves.
+    """
+    with contextlib.closing(sqlite3.connect("", isolation_level=None)) as database:
+        database.execute("CREATE TABLE groups (name TEXT PRIMARY KEY, first INTEGER) WITHOUT ROWID")
+        database.execute("CREATE TABLE items (first INTEGER, date TEXT, n INTEGER, item TEXT)")
+        database.execute("BEGIN")
+        for n, item in enumerate(items):
+            first, date = n, ""
+            if isinstance(item, Document):
+                date = item.date or _UNDATED
+                if item.group:
+                    database.execute("INSERT OR IGNORE INTO groups VALUES (?, ?)", (item.group, n))
+                    wanted = "SELECT first FROM groups WHERE name = ?"
+                    (first,) = database.execute(wanted, (item.group,)).fetchone()
+            row = (first, date, n, json.dumps(asdict(item)))
+            database.execute("INSERT INTO items VALUES (?, ?, ?, ?)", row)
+        has_documents = database.execute("SELECT 1 FROM items WHERE date != ''").fetchone()
+        if has_documents and not database.execute("SELECT 1 FROM groups").fetchone():
+            raise InputError(
+                f"corpus.group_by: no record has the field {settings.group_by!r}, or all values of "
+                "it are empty; expected the name of a field that related records have in common"
+            )
+        database.execute("CREATE INDEX place ON items (first, date, n)")
+        rows = database.execute("SELECT first, item FROM items ORDER BY first, date, n")
+        for _, members in groupby(rows, key=itemgetter(0)):
+            held: list[Document] = []
+            size = 0
+            for _, stored in members:
+                item = _restored(json.loads(stored))
+                if isinstance(item, Problem):
+                    yield item
+                    continue
+                added = len(item.text.encode()) + 2
+                if held and size + added > settings.max_record_bytes:
+                    yield _joined(held)
+                    held, size = [], 0
+                held.append(item)
+                size += added
+            if held:
+                yield _joined(held)
+
+
+def _restored(stored: dict[str, Any]) -> Item:
+    if "reason" in stored:
+        return Problem(**{**stored, "reason": Reason(stored["reason"])})
+    fields = {name: tuple(values) for name, values in stored["fields"].items()}
+    return Document(**{**stored, "fields": fields})
+
+
+def _joined(records: Sequence[Document]) -> Document:
+    fields: dict[str, tuple[str, ...]] = {}
+    for record in records:
+        for name, values in record.fields.items():
+            fields[name] = tuple(dict.fromkeys((*fields.get(name, ()), *values)))
+    return replace(
+        records[0],
+        fields=fields,
+        title=next((record.title for record in records if record.title), ""),
+        text="\n\n".join(record.text for record in records),
+        date=next((record.date for record in records if record.date), ""),
+    )
+
+
+# --- What the user named -----------------------------------------------------------------------
+
+
+def find_inputs(inputs: Inputs, run: Path | None = None) -> Given:
+    """Find the files behind the inputs, in order; folders sorted, a file named twice kept once.
+
+    A string and a `Path` name files, and so do the strings of a tuple. The strings of a list name
+    files where each of them looks like a path, and are texts else.
+
+    Args:
+        inputs: As for `read_documents`. Folders are walked, links included, each folder once.
+            Hidden files and files of unknown extensions are left out. Remote files are fetched
+            into the cache.
+        run: Folder of the run that is built: it is passed over where it lies inside an input.
+
+    Raises:
+        InputError: With every input that is absent, empty, unreadable, of an unknown extension, or
+            inside the run.
+        MissingExtraError: The library that reads a file is not installed.
+    """
+    named = _names(inputs)
+    if named is None:
+        return Given(records=_records(inputs))
+    problems = [] if named else ["none given"]
+    walk = _Walk(run)
+    files: dict[str, tuple[PurePosixPath, Source]] = {}
+    for name in named:
+        if name == DEMO:
+            files[name] = (PurePosixPath(DEMO), Source(DEMO, str(_SPEECHES), "jsonl", ".gz"))
+            continue
+        remote = "://" in name
+        found = _remote(name, problems) if remote else _expand(name, walk, problems)
+        for path, called in found:
+            kind = format_of(path)
+            if kind is None:
+                problems.append(f"{path}: unknown extension; known are {KNOWN}")
+            elif not os.access(path, os.R_OK):
+                problems.append(f"{path}: no permission to read it")
+            else:
+                require_reader(kind, called)
+                absolute = f"/{name.replace('://', '/')}/{called}" if remote else path.absolute()
+                place = PurePosixPath(_utf8(str(absolute)))
+                files.setdefault(os.path.realpath(path), (place, Source(called, str(path), *kind)))
+    if problems:
+        listed = "".join(f"\n  - {problem}" for problem in problems)
+        raise InputError(f"inputs that cannot be read:{listed}")
+    return Given(_with_distinct_names(list(files.values())), None, tuple(walk.left_out))
+
+
+def _names(inputs: Inputs) -> list[str] | None:
+    """Return the names of files; None where the inputs are texts, records or a frame."""
+    if isinstance(inputs, str | Path):
+        return [str(inputs)]
+    if isinstance(inputs, list | tuple) and all(isinstance(each, str | Path) for each in inputs):
+        is_paths = isinstance(inputs, tuple) or not inputs
+        if is_paths or all(isinstance(each, Path) or _is_path(each) for each in inputs):
+            return [str(each) for each in inputs]
+    return None
+
+
+def _is_path(text: str) -> bool:
+    if text == DEMO or len(text) > 4096 or "\n" in text or "\0" in text:
+        return text == DEMO
+    is_bare = " " not in text and ("://" in text or format_of(PurePosixPath(text)) is not None)
+    return is_bare or os.path.lexists(os.path.expanduser(text))
+
+
+def _records(inputs: Any) -> Iterable[Any]:
+    """Return the rows of a data frame (polars, pandas), or the iterable itself."""
+    if hasattr(inputs, "to_dicts"):
+        return inputs.to_dicts()  # type: ignore[no-any-return]
+    if hasattr(inputs, "to_dict") and hasattr(inputs, "columns"):
+        return inputs.to_dict("records")  # type: ignore[no-any-return]
+    if not isinstance(inputs, Iterable) or isinstance(inputs, Mapping | bytes):
+        raise InputError(
+            f"documents: got {type(inputs).__name__}; expected paths, texts, records or a frame"
+        )
+    return inputs
+
+
+def _expand(name: str, walk: "_Walk", problems: list[str]) -> list[tuple[Path, str]]:
+    """Return (file, its name) for each file behind a path or glob."""
+    path = Path(os.path.expanduser(name))
+    if walk.is_in_run(path):
+        problems.append(f"{name}: inside the run. Name documents outside of it, or another --run")
+    elif _is_system(path):
+        problems.append(f"{name}: a file of the system; expected documents")
+    elif path.is_dir():
+        before = len(walk.left_out)
+        files, others = walk.files(path)
+        if not files:
+            why = [f"{others} of other extensions"] if others else []
+            why += [f"{left.source}: {left.reason}" for left in walk.left_out[before:]]
+            seen = f" ({'; '.join(why)})" if why else ""
+            problems.append(f"{path}: no file with a known extension{seen}; known are {KNOWN}")
+        return [(file, _name(file, path)) for file in files]
+    elif path.is_file():
+        return [(path, _name(path, path))]
+    elif os.path.lexists(path):
+        problems.append(f"{path}: {_kind(path)}; expected a file or folder")
+    elif not glob.has_magic(name):
+        problems.append(f"{name}: no such file or folder")
+    else:
+        fixed = next(n for n, part in enumerate(path.parts) if glob.has_magic(part))
+        root = Path(*path.parts[:fixed])
+        files, _ = walk.files(root, path.parts[fixed:])
+        if not files:
+            problems.append(f"{name}: matches no file")
+        return [(file, _name(file, root)) for file in files]
+    return []
+
+
+class _Walk:
+    """Files below folders, and what is there and not read."""
+
+    def __init__(self, run: Path | None) -> None:
+        self._run = None if run is None else Path(os.path.realpath(run))
+        self.left_out: list[Problem] = []
+
+    def is_in_run(self, path: Path) -> bool:
+        return self._run is not None and Path(os.path.realpath(path)).is_relative_to(self._run)
+
+    def files(self, root: Path, pattern: Sequence[str] = ()) -> tuple[list[Path], int]:
+        """Return the files below a folder, sorted, and the number of others.
+
+        Links to folders come last, so that a file is called by its own path where it has one.
+
+        Args:
+            root: The folder.
+            pattern: Parts that the path from there must match, `**` for any number of folders. By
+                default all files of known extensions are wanted.
+        """
+        wanted: list[Path] = []
+        others, seen, ahead = 0, {os.path.realpath(root)}, deque([root])
+
+        def unreadable(error: OSError) -> None:
+            self._leave_out(error.filename, root, Reason.UNREADABLE, str(error.strerror))
+
+        def enters(folder: Path) -> bool:
+            if pattern and not _matches(folder.relative_to(root).parts, pattern, partly=True):
+                return False
+            real = os.path.realpath(folder)
+            if _is_system(folder):
+                self._leave_out(folder, root, Reason.NOT_A_FILE, "a folder of the system")
+            elif real in seen:
+                detail = f"a link to {_utf8(real)}"
+                self._leave_out(folder, root, Reason.READ_ALREADY, detail)
+            elif self.is_in_run(folder) or _is_output(folder):
+                self._leave_out(folder, root, Reason.OWN_OUTPUT, "a run, or a stage of one")
+            else:
+                seen.add(real)
+                return True
+            return False
+
+        while ahead:
+            for where, inner, names in os.walk(ahead.popleft(), onerror=unreadable):
+                visible = [Path(where, name) for name in sorted(inner) if not name.startswith(".")]
+                ahead += [path for path in visible if path.is_symlink()]
+                inner[:] = [p.name for p in visible if not p.is_symlink() and enters(p)]
+                for path in (Path(where, name) for name in names if not name.startswith(".")):
+                    if pattern:
+                        is_other = not _matches(path.relative_to(root).parts, pattern)
+                    else:  # A link that leads nowhere may have been a folder of any name.
+                        is_other = not format_of(path) and os.path.exists(path)
+                    if is_other:
+                        others += 1
+                    elif os.path.isfile(path) and not _is_system(path):
+                        wanted.append(path)
+                    else:
+                        self._leave_out(path, root, Reason.NOT_A_FILE, _kind(path))
+            while ahead and not enters(ahead[0]):
+                ahead.popleft()
+        return sorted(wanted, key=lambda file: file.parts), others
+
+    def _leave_out(self, path: str | Path, root: Path, reason: Reason, detail: str) -> None:
+        self.left_out.append(Problem(_name(path, root), 0, reason, detail))
+
+
+def _is_output(folder: Path) -> bool:
+    """Return whether firth wrote a folder: a run, or a stage."""
+    with contextlib.suppress(OSError), (folder / CONFIG).open("rb") as file:
+        if file.read(len(HEADER)) == HEADER.encode():
+            return True
+    if not (folder / MANIFEST).is_file() or (folder / MANIFEST).stat().st_size > 1 << 24:
+        return False
+    try:
+        return Manifest.read(folder) is not None
+    except Exception:  # noqa: BLE001 - A file of the user, with any content.
+        return False
+
+
+@cache
+def _system_folders() -> tuple[str, ...]:
+    folders = list(_SYSTEM_FOLDERS)
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
+            before, _, after = line.partition(" - ")
+            if after.split()[0] in _SYSTEM_TYPES:
+                folders.append(before.split()[4])
+    return tuple(folders)
+
+
+def _is_system(path: Path) -> bool:
+    """Return whether a path leads to a file system of the kernel, where reading may never end."""
+    real = os.path.realpath(path)
+    return any(real == f or real.startswith(f"{f}/") for f in _system_folders())
+
+
+def _matches(parts: Sequence[str], pattern: Sequence[str], partly: bool = False) -> bool:
+    """Return whether path parts match a pattern; with `partly`, could be the start of a match."""
+    if not pattern or (partly and not parts):
+        return not parts
+    if pattern[0] == "**":
+        below = bool(parts) and _matches(parts[1:], pattern, partly)
+        return below or _matches(parts, pattern[1:], partly)
+    is_match = bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0])
+    return is_match and _matches(parts[1:], pattern[1:], partly)
+
+
+def _kind(path: Path) -> str:
+    if _is_system(path):
+        return "a file of the system"
+    try:
+        kind = stat.filemode(path.stat().st_mode)[0]
+    except OSError as error:
+        return f"it leads nowhere: {error.strerror}"
+    return {"p": "a FIFO", "s": "a socket"}.get(kind, "a device")
+
+
+def _utf8(name: str) -> str:
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _name(path: str | Path, root: Path) -> str:
+    start = Path(os.path.abspath(root)).parent
+    return _utf8(Path(os.path.abspath(path)).relative_to(start).as_posix())
+
+
+def _with_distinct_names(files: list[tuple[PurePosixPath, Source]]) -> tuple[Source, ...]:
+    """Put as many enclosing folders before equal names as it takes to make them differ."""
+    paths: dict[PurePosixPath, None] = {}
+    names = [source.name for _, source in files]
+    for index, (path, _) in enumerate(files):
+        if path in paths:  # "\xff" is a byte in one name, and four characters in the other.
+            path, names[index] = PurePosixPath(f"{path} ({index})"), f"{names[index]} ({index})"
+        paths[path] = None
+    while repeated := {name for name, count in Counter(names).items() if count > 1}:
+        for index, path in enumerate(paths):
+            if names[index] in repeated:
+                depth = len(PurePosixPath(names[index]).parts) + 1
+                names[index] = "/".join(path.parts[-depth:])
+    return tuple(replace(source, name=name) for name, (_, source) in zip(names, files, strict=True))
+
+
+# --- Remote files ------------------------------------------------------------------------------
+
+
+def _remote(uri: str, problems: list[str]) -> list[tuple[Path, str]]:
+    """Fetch the files of a URI into the cache; return (file, its name) of each.
+
+    A file is fetched once for each version that the storage reports.
+    """
+    import fsspec
+
+    protocol = uri.partition("://")[0]
+    try:
+        storage, root = fsspec.core.url_to_fs(uri)
+        if glob.has_magic(root):
+            fixed = "/".join(
+                root.split("/")[
+                    : next(n for n, part in enumerate(root.split("/")) if glob.has_magic(part))
+                ]
+            )
+            listed = storage.glob(root, detail=True)
+        else:
+            fixed, listed = root, storage.find(root, detail=True)
+    except ImportError:
+        extra = {"s3": "s3", "gs": "gcs", "gcs": "gcs"}.get(protocol, protocol)
+        raise MissingExtraError(f"{uri}: reading {protocol}://", extra) from None
+    except Exception as error:  # noqa: BLE001 - Each kind of storage has its own errors.
+        problems.append(f"{uri}: cannot be reached ({first_line(error)})")
+        return []
+    found = []
+    for path, about in sorted(listed.items()):
+        inner = path.removeprefix(fixed).strip("/")
+        is_hidden = any(part.startswith(".") for part in inner.split("/"))
+        if about["type"] == "file" and not is_hidden and format_of(PurePosixPath(path)):
+            called = "/".join(filter(None, (PurePosixPath(fixed).name, inner)))
+            found.append((_fetched(storage, protocol, path, about), _utf8(called)))
+    if not found:
+        problems.append(f"{uri}: no file with a known extension; known are {KNOWN}")
+    return found
+
+
+def _fetched(storage: Any, protocol: str, path: str, about: Mapping[str, Any]) -> Path:
+    tags = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "created")
+    version = [str(about[tag]) for tag in tags if about.get(tag) is not None]
+    key = fingerprint_value([protocol, path, about["size"], version])
+    here = cache_folder() / "inputs" / key / PurePosixPath(path).name
+    if not version or not here.is_file():
+        try:
+            with write_atomically(here) as partial:
+                storage.get_file(path, str(partial))
+        except Exception as error:
+            where = shlex.quote(f"{protocol}://{path}")
+            raise InputError(f"{where}: cannot be fetched ({first_line(error)})") from error
+    return here

@@ -1,0 +1,553 @@
+"""The store of a run: documents and their sentences in one SQLite database, `RUN/corpus.db`.
+
+A call that adds, replaces or removes documents first stages what is new, in transactions of some
+megabytes. Readers do not see staged documents. One transaction at the end puts them in place of
+what they replace. So a call that is killed anywhere leaves the old content or the new content, and
+the same call continues from what is staged.
+
+A document has a key. Its content never changes under that key, and a key is never used again:
+a document that is replaced gets another key. Documents are in the order of their keys.
+"""
+
+import json
+import re
+import shlex
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from firth.corpus.document import Document, Problem, Reason
+from firth.run.errors import DamagedError, FirthError, InputError, MissingStageError
+
+FILE = "corpus.db"
+_COMMAND = "firth build DOCUMENTS"
+VERSION = 1
+"""Version of the schema."""
+_APPLICATION = 0x66727468
+"""It marks a database as firth's."""
+_PATIENCE = 60.0
+"""Seconds to wait for another process that writes or reads."""
+_COLUMNS = (
+    "key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT, date TEXT, source TEXT, "
+    "line INTEGER, fields TEXT, digest BLOB, form BLOB, part INTEGER, added INTEGER, "
+    "sentences INTEGER, words INTEGER, counts BLOB, paragraphs BLOB"
+)
+_SCHEMA = f"""
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE documents ({_COLUMNS});
+CREATE INDEX document_forms ON documents (form);
+CREATE TABLE incoming ({_COLUMNS});
+CREATE INDEX incoming_forms ON incoming (form);
+CREATE TABLE texts (key INTEGER PRIMARY KEY, text TEXT);
+CREATE TABLE removed (id TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE problems (staged INTEGER, source TEXT, line INTEGER, reason TEXT, detail TEXT);
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {VERSION};
+"""
+_LISTED = 1_000
+"""Problems of one reason that a call lists; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is stored of a document, apart from its key.
+
+    Attributes:
+        document: As it was read; its text may be empty.
+        digest: Digest of everything that was read, and of how it is split.
+        form: Digest of the text's normal form: documents with equal ones are duplicates.
+        text: The sentences, joined by line feeds.
+        counts: Words of each sentence, as little-endian uint16.
+        paragraphs: End of each paragraph in sentences, as little-endian uint32.
+        sentences: Number of sentences.
+        words: Number of words.
+    """
+
+    document: Document
+    digest: bytes
+    form: bytes
+    text: str
+    counts: bytes
+    paragraphs: bytes
+    sentences: int
+    words: int
+
+
+class StoreError(FirthError):
+    """The database cannot be used now: the disk is full, or another process keeps it busy."""
+
+
+@contextmanager
+def translated_errors(path: Path) -> Iterator[None]:
+    """Raise errors of the database as errors of firth."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise StoreError(
+            f"{path}: {error}. Is the disk full, or the database used by another process?"
+        ) from error
+    except (sqlite3.DatabaseError, sqlite3.Warning) as error:
+        raise DamagedError(
+            f"{path}: damaged ({error}). Remove the file and build again: firth build"
+        ) from error
+
+
+def connect(path: Path, writes: bool = False) -> sqlite3.Connection:
+    """Open a store; a transaction that was killed is undone.
+
+    Args:
+        path: The database. With `writes` it is made where it does not exist.
+        writes: Whether it may be changed through the connection.
+
+    Raises:
+        InputError: It has another version, or firth did not write it.
+        DamagedError: It is no database.
+    """
+    if path.is_symlink():
+        raise InputError(f"{path}: a link that firth did not make. Name another folder: --run")
+    with translated_errors(path):
+        uri = f"{path.absolute().as_uri()}?mode={'rwc' if writes else 'rw'}"
+        database = sqlite3.connect(
+            uri, _PATIENCE, uri=True, isolation_level=None, check_same_thread=False
+        )
+        # The journal of a transaction is deleted when it is durable, the folder's entry included.
+        for setting in ("journal_mode = DELETE", "synchronous = EXTRA", "secure_delete = ON"):
+            database.execute(f"PRAGMA {setting}")
+        database.execute("PRAGMA cache_size = -64000")
+        if writes and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
+        (application,) = database.execute("PRAGMA application_id").fetchone()
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        if application != _APPLICATION:
+            raise InputError(f"{path}: firth did not write it. Name another folder: --run")
+        if version != VERSION:
+            raise InputError(
+                f"{path}: written by another version of firth. Remove it, then: firth build"
+            )
+        if not writes:
+            database.execute("PRAGMA query_only = ON")
+    return database
+
+
+def require_corpus(run: Path) -> Path:
+    """Return the path of a run's store; raise `MissingStageError` where there is none."""
+    if not (run / FILE).is_file():
+        raise MissingStageError(str(run), "corpus", f"{_COMMAND} --run {shlex.quote(str(run))}")
+    return run / FILE
+
+
+class Store:
+    """A store that is written by one process, which holds the lock of the run.
+
+    Args:
+        path: The database; it is made where it does not exist.
+
+    Attributes:
+        database: The connection.
+        is_empty: Whether it holds no documents.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.database = path, connect(path, writes=True)
+        self._first = int(self.meta("next_key", 1))
+        self._next = self._one("SELECT max(key) FROM incoming WHERE key >= ?", self._first)
+        self._next = self._first if self._next is None else self._next + 1
+        self.is_empty = self._one("SELECT 1 FROM documents LIMIT 1") is None
+        self._has_removed = self._one("SELECT 1 FROM removed LIMIT 1") is not None
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with suppress(sqlite3.Error):
+            self.database.close()
+
+    def _one(self, query: str, *values: object) -> Any:
+        row = self.database.execute(query, values).fetchone()
+        return None if row is None else row[0]
+
+    def meta(self, name: str, default: Any = None) -> Any:
+        """Return a value of the table of properties."""
+        stored = self._one("SELECT value FROM meta WHERE name = ?", name)
+        return default if stored is None else json.loads(stored)
+
+    def set_meta(self, **values: object) -> None:
+        """Set values of the table of properties."""
+        rows = [(name, json.dumps(value, sort_keys=True)) for name, value in values.items()]
+        self.database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit what the block does, or nothing of it."""
+        with translated_errors(self.path):
+            self.database.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.database.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self.database.execute("ROLLBACK")
+                raise
+
+    # --- Staging ---
+
+    def discard(self) -> None:
+        """Forget what a call staged that was not finished."""
+        self.database.execute("DELETE FROM texts WHERE key >= ?", (self._first,))
+        self.database.execute("DELETE FROM incoming")
+        self.database.execute("DELETE FROM problems WHERE staged = 1")
+        self.database.execute("DELETE FROM meta WHERE name = 'call'")
+        self._next = self._first
+
+    def digest_of(self, id: str) -> bytes | None:
+        """Return the digest of the document with an id that readers see."""
+        if self.is_empty:
+            return None
+        found: bytes | None = self._one("SELECT digest FROM documents WHERE id = ?", id)
+        return found
+
+    def form_of(self, id: str) -> bytes:
+        """Return the normal form's digest of the document with an id that readers see."""
+        form: bytes = self._one("SELECT form FROM documents WHERE id = ?", id)
+        return form
+
+    def staged_id(self, form: bytes) -> str | None:
+        """Return the id of the staged document whose text has a normal form."""
+        found: str | None = self._one("SELECT id FROM incoming WHERE form = ?", form)
+        return found
+
+    def is_staged(self, id: str) -> bool:
+        """Return whether a document with an id is staged."""
+        return self._one("SELECT 1 FROM incoming WHERE id = ?", id) is not None
+
+    def is_removed(self, id: str) -> bool:
+        """Return whether a user removed the document with an id."""
+        return self._has_removed and (
+            self._one("SELECT 1 FROM removed WHERE id = ?", id) is not None
+        )
+
+    def stage(self, stored: Stored, part: int, added: bool) -> None:
+        """Stage a document that is new, or replaces the one with its id."""
+        document = stored.document
+        row = (
+            self._next, document.id, document.title, document.date, document.source, document.line,
+            fields_text(document.fields), stored.digest, stored.form, part, int(added),
+            stored.sentences, stored.words, stored.counts, stored.paragraphs,
+        )  # fmt: skip
+        self.database.execute(f"INSERT INTO incoming VALUES ({','.join('?' * len(row))})", row)
+        self.database.execute("INSERT INTO texts VALUES (?, ?)", (self._next, stored.text))
+        self._next += 1
+
+    def stage_again(self, document: Document, added: bool) -> None:
+        """Stage a document that has not changed, under its old key; its place may be another."""
+        self.database.execute(
+            "INSERT INTO incoming SELECT key, id, title, date, ?, ?, fields, digest, form, part, "
+            "?, sentences, words, counts, paragraphs FROM documents WHERE id = ?",
+            (document.source, document.line, int(added), document.id),
+        )
+
+    def stage_problem(self, problem: Problem, count: int) -> None:
+        """Stage a problem, the `count`th of its reason."""
+        if count <= _LISTED:
+            row = (1, problem.source, problem.line, problem.reason.value, problem.detail)
+            self.database.execute("INSERT INTO problems VALUES (?, ?, ?, ?, ?)", row)
+
+    def set_part(self, id: str, part: int) -> None:
+        """Put a staged document into another part."""
+        self.database.execute("UPDATE incoming SET part = ? WHERE id = ?", (part, id))
+
+    def count_staged(self) -> tuple[int, int]:
+        """Return the numbers of held-out documents, and of all, that will be there."""
+        both = (
+            "SELECT part FROM incoming UNION ALL "
+            "SELECT part FROM documents WHERE added = 1 AND id NOT IN (SELECT id FROM incoming)"
+        )
+        row = self.database.execute(f"SELECT total(part), count(*) FROM ({both})").fetchone()
+        return int(row[0]), row[1]
+
+    def is_field_staged(self, name: str) -> bool:
+        """Return whether a staged document has a value of a field."""
+        query = "SELECT 1 FROM incoming, json_each(fields) f WHERE f.key = ? LIMIT 1"
+        return self._one(query, name) is not None
+
+    def staged(self, *, new: bool) -> list[str]:
+        """Return the ids of the staged documents that are new, or of all."""
+        first = self._first if new else 0
+        query = "SELECT id FROM incoming WHERE key >= ? ORDER BY key"
+        return [id for (id,) in self.database.execute(query, (first,)).fetchall()]
+
+    # --- Putting in place ---
+
+    def finish(self, *, whole: bool) -> tuple[dict[str, int], list[Problem]]:
+        """Put what is staged in place, inside a transaction.
+
+        Args:
+            whole: What is staged is all that the inputs hold: their other documents are removed,
+                and so are documents that were added and are duplicates of staged ones.
+
+        Returns:
+            Numbers of documents that are added, replaced and removed; and the staged documents that
+            are duplicates of some that stay, and are left out.
+        """
+        run = self.database.execute
+        run("CREATE TEMP TABLE IF NOT EXISTS gone (key INTEGER PRIMARY KEY)")
+        run("DELETE FROM gone")
+        run(
+            "INSERT INTO gone SELECT d.key FROM documents d JOIN incoming i ON i.id = d.id "
+            "WHERE i.key != d.key"
+        )
+        twins: list[Problem] = []
+        if whole:
+            run(
+                "INSERT OR IGNORE INTO gone SELECT key FROM documents "
+                "WHERE added = 0 AND key NOT IN (SELECT key FROM incoming)"
+            )
+            run(
+                "INSERT OR IGNORE INTO gone SELECT d.key FROM documents d JOIN incoming i "
+                "ON i.form = d.form WHERE d.added = 1 AND i.key != d.key"
+            )
+        else:
+            rows = run(
+                "SELECT i.key, i.id, i.source, i.line, min(d.id) FROM incoming i JOIN documents d "
+                "ON d.form = i.form WHERE i.key >= ? AND d.key NOT IN (SELECT key FROM gone) "
+                "GROUP BY i.key",
+                (self._first,),
+            ).fetchall()
+            for key, id, source, line, other in rows:
+                run("DELETE FROM incoming WHERE key = ?", (key,))
+                run("DELETE FROM texts WHERE key = ?", (key,))
+                detail = f"{id!r} has the words of {other!r}"
+                twins.append(Problem(source, line, Reason.DUPLICATE, detail))
+            from_inputs = (
+                "SELECT 1 FROM documents WHERE added = 0 AND key IN (SELECT key FROM gone)"
+            )
+            if self._one(from_inputs) is not None:  # The next build reads its inputs again.
+                run("DELETE FROM meta WHERE name = 'request'")
+        new = self._one("SELECT count(*) FROM incoming WHERE key >= ?", self._first)
+        replaced = self._one(
+            "SELECT count(*) FROM incoming i JOIN documents d ON d.id = i.id WHERE i.key != d.key"
+        )
+        removed = self._one("SELECT count(*) FROM gone") - replaced
+        run("DELETE FROM removed WHERE id IN (SELECT id FROM incoming)")
+        run("DELETE FROM texts WHERE key IN (SELECT key FROM gone)")
+        run("DELETE FROM documents WHERE key IN (SELECT key FROM gone)")
+        run(
+            "DELETE FROM incoming WHERE EXISTS (SELECT 1 FROM documents d WHERE d.key = "
+            "incoming.key AND (d.source, d.line, d.added, d.part) = "
+            "(incoming.source, incoming.line, incoming.added, incoming.part))"
+        )
+        run("INSERT OR REPLACE INTO documents SELECT * FROM incoming")
+        run("DELETE FROM incoming")
+        run("DELETE FROM meta WHERE name = 'call'")
+        self.set_meta(next_key=self._next)
+        self._first = self._next
+        return {"added": new - replaced, "replaced": replaced, "removed": removed}, twins
+
+    def show_problems(self, *, whole: bool) -> None:
+        """Put the staged problems in place, of the others too with `whole`."""
+        if whole:
+            self.database.execute("DELETE FROM problems WHERE staged = 0")
+        self.database.execute("UPDATE problems SET staged = 0")
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Remove documents by id, inside a transaction; return their number.
+
+        Raises:
+            InputError: An id is unknown, and no document with it was removed before.
+        """
+        run = self.database.execute
+        unknown, count = [], 0
+        for id in dict.fromkeys(ids):
+            key = self._one("SELECT key FROM documents WHERE id = ?", id)
+            if key is not None:
+                run("DELETE FROM texts WHERE key = ?", (key,))
+                run("DELETE FROM documents WHERE key = ?", (key,))
+                run("INSERT OR IGNORE INTO removed VALUES (?)", (id,))
+                count += 1
+            elif self._one("SELECT 1 FROM removed WHERE id = ?", id) is None:
+                unknown.append(id)
+        if unknown:
+            more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""
+            raise InputError(
+                f"no document has the id {', '.join(map(repr, unknown[:3]))}{more}; nothing was "
+                "removed"
+            )
+        return count
+
+    def totals(self) -> tuple[int, int, int, int]:
+        """Return the numbers of documents, held-out documents, sentences and words."""
+        columns = "count(*), total(part), total(sentences), total(words)"
+        row = self.database.execute(f"SELECT {columns} FROM documents").fetchone()
+        return int(row[0]), int(row[1]), int(row[2]), int(row[3])
+
+    def problems(self, staged: bool = False) -> list[Problem]:
+        """Return the problems that are listed, in order: those in place, or those staged."""
+        query = "SELECT source, line, reason, detail FROM problems WHERE staged = ? ORDER BY rowid"
+        return [
+            Problem(source, line, Reason(reason), detail)
+            for source, line, reason, detail in self.database.execute(query, (staged,)).fetchall()
+        ]
+
+
+def fields_text(fields: Mapping[str, tuple[str, ...]]) -> str:
+    """Return fields as JSON."""
+    return json.dumps(fields, ensure_ascii=False, sort_keys=True)
+
+
+def fields_of(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the fields that `fields_text` wrote."""
+    return {name: tuple(values) for name, values in json.loads(text).items()}
+
+
+def damage(path: Path) -> list[str]:
+    """Read all of a store and return a line for each problem."""
+    try:
+        with translated_errors(path):
+            database = connect(path)
+            lines = [line for (line,) in database.execute("PRAGMA integrity_check").fetchall()]
+            database.close()
+    except FirthError as error:
+        return [str(error)]
+    return [line for line in lines if line != "ok"]
+
+
+# --- Filters -----------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<sign>[(),])|(?P<op><=|>=|!=|<>|==|=|<|>)"
+    r"|'(?P<single>(?:[^']|'')*)'|\"(?P<double>(?:[^\"]|\"\")*)\"|(?P<word>[^\s()'\"<>=!,]+))"
+)
+_KEYWORDS = ("and", "or", "not", "in", "like")
+_COLUMN_NAMES = ("id", "title", "date", "source")
+_MOST_TOKENS = 500
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_DATE = re.compile(r"\d{4}(-\d\d(-\d\d(T[\d:.]+)?)?)?")
+_IS_NUMBER = "json_valid(v.value) AND json_type(v.value) IN ('integer', 'real')"
+
+
+def parse_filter(text: str, kept: Sequence[str]) -> tuple[str, list[object]]:
+    """Translate a filter of documents to a condition of SQL and its values.
+
+    Args:
+        text: Comparisons `FIELD OP VALUE` with =, !=, <, <=, >, >= or like (`*` and `?` match any
+            characters), or `FIELD in (VALUE, ...)`, joined by and, or, not and parentheses. Values
+            with blanks are quoted. A date is compared as far as the value says: `date <= 2020`
+            takes in all of 2020. Numbers without quotes are compared as numbers. A comparison with
+            a field of several values holds where it holds for one of them.
+        kept: Names of the fields that are kept, apart from id, title, date and source.
+
+    Raises:
+        InputError: The filter is not valid, or names a field that is not kept.
+    """
+    return _Filter(text, (*_COLUMN_NAMES, *kept)).parse()
+
+
+class _Filter:
+    """A parser of filters, by recursive descent."""
+
+    def __init__(self, text: str, names: tuple[str, ...]) -> None:
+        self._text, self._names, self._values = text, names, list[object]()
+        self._tokens: list[tuple[str, str]] = []
+        at = 0
+        while text[at:].strip():
+            match = _TOKEN.match(text, at)
+            if match is None or len(self._tokens) == _MOST_TOKENS:
+                raise self._error(f"cannot be read from {text[at : at + 20]!r} on")
+            kind = str(match.lastgroup)
+            value = match[kind]
+            if kind == "sign" or (kind == "word" and value.lower() in _KEYWORDS):
+                kind = value.lower()
+            if kind in ("single", "double"):
+                quote = "'" if kind == "single" else '"'
+                value = value.replace(2 * quote, quote)
+            self._tokens.append((kind, value))
+            at = match.end()
+        self._tokens.append(("end", "the end"))
+
+    def parse(self) -> tuple[str, list[object]]:
+        condition = self._any()
+        self._expect("end")
+        return condition, self._values
+
+    def _error(self, what: str) -> InputError:
+        return InputError(
+            f"filter {self._text!r}: {what}; expected such as: date >= 2020 and section = 'news'"
+        )
+
+    def _take(self, kind: str) -> bool:
+        if self._tokens[0][0] != kind:
+            return False
+        self._tokens.pop(0)
+        return True
+
+    def _expect(self, *kinds: str) -> tuple[str, str]:
+        kind, value = self._tokens[0]
+        if kind not in kinds:
+            raise self._error(f"got {value!r} in place of {' or '.join(kinds)}")
+        return self._tokens.pop(0) if kind != "end" else (kind, value)
+
+    def _any(self) -> str:
+        parts = [self._all()]
+        while self._take("or"):
+            parts.append(self._all())
+        return f"({' OR '.join(parts)})"
+
+    def _all(self) -> str:
+        parts = [self._one()]
+        while self._take("and"):
+            parts.append(self._one())
+        return f"({' AND '.join(parts)})"
+
+    def _one(self) -> str:
+        if self._take("not"):
+            return f"(NOT {self._one()})"
+        if self._take("("):
+            inner = self._any()
+            self._expect(")")
+            return inner
+        _, name = self._expect("word", "double")
+        if name not in self._names:
+            raise InputError(
+                f"filter {self._text!r}: the field {name!r} is not kept. Kept are "
+                f"{', '.join(self._names)}; others are kept by corpus.fields"
+            )
+        if self._take("like"):
+            return self._holds(name, "GLOB")
+        if self._take("in"):
+            self._expect("(")
+            parts = [self._holds(name, "=")]
+            while self._take(","):
+                parts.append(self._holds(name, "="))
+            self._expect(")")
+            return f"({' OR '.join(parts)})"
+        op = self._expect("op")[1]
+        if op in ("!=", "<>"):
+            return f"(NOT {self._holds(name, '=')})"
+        return self._holds(name, "=" if op == "==" else op)
+
+    def _holds(self, name: str, op: str) -> str:
+        """Return the condition that a field has to a value, the next token."""
+        kind, value = self._expect("word", "single", "double")
+        if op == "GLOB":
+            value = value.replace("[", "[[]")
+        elif name == "date":
+            if not _DATE.fullmatch(value):
+                raise self._error(f"{value!r} is no date such as 2020, 2020-05 or 2020-05-01")
+            self._values += [len(value), value]
+            return f"(date != '' AND substr(date, 1, ?) {op} ?)"
+        if name in _COLUMN_NAMES:
+            self._values.append(value)
+            return f"({name} {op} ?)"
+        each = "FROM json_each(fields) f, json_each(f.value) v WHERE f.key = ?"
+        if op == "GLOB" or kind != "word" or not _NUMBER.fullmatch(value):
+            self._values += [name, value]
+            return f"EXISTS (SELECT 1 {each} AND v.value {op} ?)"
+        self._values += [name, float(value), value]
+        number = f"CAST(v.value AS REAL) {op} ?"
+        return (
+            f"EXISTS (SELECT 1 {each} AND CASE WHEN {_IS_NUMBER} THEN {number} "
+            f"ELSE v.value {op} ? END)"
+        )

@@ -1,0 +1,71 @@
+"""The stage `tokenizer`: byte-level BPE learned on the corpus, for models trained from scratch."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from firth.corpus.corpus import BATCH, Corpus
+from firth.run.console import progress
+from firth.run.run import Run
+from firth.run.stage import Outcome, Stage
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+TOKENIZER = Stage("tokenizer", 1)
+FILE = "tokenizer.json"
+SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+"""Tokens 0 to 4. `<unk>` never occurs: every byte has a token."""
+VOCABULARY = 16_000
+MAX_SENTENCES = 2_000_000
+"""Sentences that are read of a larger corpus, in evenly spread batches."""
+
+
+def build_tokenizer(run: Run) -> Outcome:
+    """Learn a tokenizer on the sentences of the corpus: lower case, 16,000 tokens.
+
+    Raises:
+        MissingStageError: The run has no corpus.
+    """
+    return run.build(TOKENIZER, _fill, inputs={"corpus": Corpus.open(run).digest})
+
+
+def open_tokenizer(run: str | Path | Run) -> "Tokenizer":
+    """Open the run's tokenizer. It adds no special tokens, and reads none in text.
+
+    A text that contains `<mask>` is encoded as the characters. `tokenizer.token_to_id` gives the
+    numbers of special tokens.
+
+    Raises:
+        MissingStageError: The run has none.
+    """
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(Run.open(run).folder(TOKENIZER) / FILE))
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    corpus = Corpus.open(run)
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    # The blank before the first word makes it the same token there as in mid-sentence.
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY,
+        min_frequency=2,
+        special_tokens=list(SPECIAL_TOKENS),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    every = max(1, -(-len(corpus) // MAX_SENTENCES))
+    total = -(-len(corpus) // (every * BATCH))
+    tokenizer.train_from_iterator(
+        progress(corpus.batches(every), "Learning the tokenizer", total), trainer
+    )
+    tokenizer.save(str(workspace / FILE))
+    return {"vocabulary": tokenizer.get_vocab_size()}
