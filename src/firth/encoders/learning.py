@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.corpus.corpus import stand_alone
+from firth.corpus.corpus import few_neighbors
 from firth.corpus.numbered import WordSentences
 from firth.run.console import Progress, progress
 from firth.run.errors import DamagedError, InputError
@@ -286,7 +286,7 @@ class Pairs:
     A batch comes from one file of the corpus, where the file has enough pairs, so that its subject
     does not give the pairs away. The pairs of an epoch are in two files, 16 bytes each pair.
 
-    Where few sentences have a next one (`firth.corpus.corpus.stand_alone`), each sentence of two or
+    Where few sentences have a next one (`firth.corpus.corpus.few_neighbors`), each sentence of two or
     more words that is alone in its document gives a pair too: two random halves of its words, which
     differ from epoch to epoch.
 
@@ -306,7 +306,7 @@ class Pairs:
         scratch.mkdir(parents=True, exist_ok=True)
         count = len(sentences)
         self.neighbors = sum(map(len, _with_next(sentences)))
-        alone = stand_alone(self.neighbors, count)
+        alone = few_neighbors(self.neighbors, count)
         self.halves = sum(map(len, _lonely(sentences))) if alone else 0
         self._sentences, self._seed = sentences, seed
         self._pairs, self._ordered = (
