@@ -124,11 +124,11 @@ def test_a_run_gives_its_counts_and_language(empty_run: Run, tmp_path: Path) -> 
     pairs = [("A ship sailed.", "The ship."), ("A storm", "Israel")]
 
     def scores(name: str) -> list[float]:
-        return open_baseline(name, run.path).similarities(pairs).tolist()
+        return list(open_baseline(name, run.path).similarities(pairs))
 
     assert idf_of_run(run) == IDF
     before = [scores(name) for name in ("tfidf", "ngrams")]
-    assert before == [SCORERS[name].similarities(pairs).tolist() for name in ("tfidf", "ngrams")]
+    assert before == [list(SCORERS[name].similarities(pairs)) for name in ("tfidf", "ngrams")]
     build_words(run)
     assert idf_of_run(run) == IDF
     assert [scores(name) for name in ("tfidf", "ngrams")] == before

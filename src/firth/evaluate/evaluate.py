@@ -30,7 +30,7 @@ from firth.text.arrays import Floats
 from firth.text.pairs import PairScorer
 
 MEAN = "mean"
-"""The subset that stands for the unweighted mean over all subsets of a set."""
+"""The name of the unweighted mean over all subsets of a set."""
 RESULTS = "results.json"
 SCHEMA = 3
 """Version of the JSON of results; it changes when a key changes its meaning or goes."""
@@ -334,8 +334,8 @@ def _subset_table(evaluation: Evaluation, one: ScoredSet) -> str:
     data, metric = one.data, one.data.metrics[0]
     rows = [[f"{data.id}, {metric}", *one.scores]]
     for subset in data.subsets:
-        found = [evaluation.find(model, data.id, metric, subset) for model in one.scores]
-        rows.append([subset, *map(_plain, found)])
+        values = [evaluation.find(model, data.id, metric, subset) for model in one.scores]
+        rows.append([subset, *map(_plain, values)])
     return table(rows)
 
 

@@ -58,7 +58,7 @@ class CopyFinder:
         near: Normal forms of the texts that have a near copy so far; some have a copy too.
 
     Args:
-        texts: Texts to look for. Those with fewer than `min_words` words are never found.
+        texts: Texts to look for. Those with fewer than `min_words` words are left out.
         min_words: At least 2.
         threshold: Least Jaccard similarity of bigrams, in (0, 1].
 

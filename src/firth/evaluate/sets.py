@@ -1,7 +1,7 @@
-"""Evaluation sets: the public ones, folders of `pairs.tsv`, and a user's own files.
+"""Evaluation sets: the public ones, folders of `pairs.tsv`, and a user's files.
 
 A public set is read from `DATA_DIR/FOLDER/pairs.tsv` (or `triplets.tsv`), or from the organisers'
-own files. Any other folder of the same form is a set too, so that a language needs no code. The
+files. Any other folder of the same form is a set too, so that a language needs no code. The
 rows of a set are sorted by their content: the order of a file decides nothing.
 """
 
@@ -202,7 +202,7 @@ def load_sets(
     """Load several sets.
 
     Args:
-        names: Names as `load_set` takes them; `all` stands for the public sets in `data_dir`.
+        names: Names as `load_set` takes them; `all` means the public sets in `data_dir`.
         data_dir: Folder with the evaluation sets.
         exclude_overlap: Sets whose rows are left out of all sets, such as `sts-b:dev`.
 
