@@ -1,0 +1,180 @@
+"""Students: every kind learns from a teacher, resumes to the same bytes, and does no harm."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sentence_transformers import CrossEncoder, SentenceTransformer
+
+from firth.encoders.pretrained import open_encoder
+from firth.evaluate.compare import Decision
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file
+from firth.run.run import Run
+from firth.scorer.scorer import Scorer
+from firth.train import distill as module
+from firth.train.distill import Distilled, distill
+from firth.train.pairs import Exclusions
+from firth.train.teacher import Teacher, build_teacher, choose_sentences
+
+
+def bytes_of(found: Distilled) -> dict[str, str]:
+    files = [path for path in found.path.rglob("*") if path.is_file()]
+    return {str(path.relative_to(found.path)): fingerprint_file(path) for path in files}
+
+
+def opens(found: Distilled) -> int:
+    """The length of its vectors, for a report that is complete."""
+    report = found.report
+    assert set(report["before"]) == set(report["after"]) == {"dev", "test"}
+    assert report["history"][-1]["step"] <= report["steps"]
+    card = (found.path / "README.md").read_text()
+    assert all(line in card for line in report["lines"])
+    assert str(found.path) in found.text()
+    model = SentenceTransformer(str(found.path), device="cpu")
+    vectors = model.encode(["The ship left.", "A cow ate the wheat."])
+    assert np.isfinite(vectors).all()
+    encoder = open_encoder(str(found.path))
+    np.testing.assert_allclose(encoder.raw(["The ship left."])[0], vectors[0], atol=1e-5)
+    return int(vectors.shape[1])
+
+
+def test_a_static_student_of_the_runs_own_scorer_needs_no_training(run: Run) -> None:
+    with pytest.raises(InputError, match="needs no training: it is RUN/encoder"):
+        distill(run)
+
+
+def test_a_static_student_learns_similarity_matrices(run: Run) -> None:
+    found = distill(run, epochs=4)
+    assert opens(found) == 16
+    before, after = (found.report[when]["dev"]["all"]["spearman"] for when in ("before", "after"))
+    assert after >= before
+    assert distill(run, epochs=4).reused
+
+
+def test_a_static_student_learns_of_an_encoder(run: Run, tiny_bert: Path) -> None:
+    found = distill(run, teacher=str(tiny_bert), epochs=3)
+    assert opens(found) == 16
+    assert found.report["teacher"] == "tiny-bert"
+
+
+def test_a_transformer_learns_of_another_run(run: Run, session_run: Run) -> None:
+    found = distill(run, base="transformer", teacher=str(session_run.path), epochs=1)
+    assert opens(found) == 16
+    assert found.report["teacher"] == "run"
+
+
+def test_a_pretrained_encoder_learns_pairs(run: Run, tiny_bert: Path) -> None:
+    found = distill(run, base=str(tiny_bert), objective="pairs", epochs=2)
+    assert opens(found) == 16
+    assert {"l2", "constant_l2"} < set(found.report["after"]["test"]["all"])
+
+
+def test_layers_of_the_runs_language_model_learn_vectors_too(run: Run, tiny_llm: Path) -> None:
+    from firth.encoders.pretrained import build_pretrained
+    from firth.scorer.blend import build_blend
+
+    changed = run.changed({"encoder": {"model": str(tiny_llm), "normalization_sentences": 30}})
+    build_pretrained(changed)
+    build_blend(changed)
+    found = distill(changed, base="layers", epochs=1)
+    assert opens(found) == 32
+
+
+def test_a_cross_encoder_learns_pairs(run: Run) -> None:
+    found = distill(run, base="transformer", architecture="cross-encoder", epochs=2)
+    model = CrossEncoder(str(found.path), device="cpu")
+    assert np.isfinite(model.predict([("The ship left.", "A cow ate.")])).all()
+    assert found.report["decision"] is None
+    assert "CrossEncoder" in (found.path / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "cross", "message"),
+    [
+        ({"objective": "pairs", "teacher": "x"}, False, "teaches by similarity-matrix"),
+        ({"base": "static"}, True, "a cross-encoder is no static"),
+        ({"base": "x", "calibration": "match"}, True, "needs cosines"),
+    ],
+)
+def test_contradictions_are_refused(
+    run: Run, changes: dict[str, Any], cross: bool, message: str
+) -> None:
+    changed = run.changed({"distill": changes})
+    with pytest.raises(InputError, match=message):
+        distill(changed, architecture="cross-encoder" if cross else "bi-encoder")
+    assert not (run.path / "pairs").exists()
+
+
+@pytest.mark.parametrize("objective", ["similarity-matrix", "pairs"])
+def test_a_stopped_distillation_ends_with_the_same_bytes(
+    run: Run, session_run: Run, objective: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_CHECKPOINT_STEPS", 2)
+
+    def learn() -> Distilled:
+        return distill(run, base="transformer", objective=objective, epochs=1)
+
+    whole = bytes_of(learn())
+    (run.path / "student" / "report.json").write_text("damaged")
+    loss_of, calls = module.train, 0
+
+    def stopped(*given: Any, **named: Any) -> Any:
+        batches = given[1]
+
+        def batch(step: int) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == 4:
+                raise KeyboardInterrupt
+            return batches(step)
+
+        return loss_of(given[0], batch, *given[2:], **named)
+
+    monkeypatch.setattr(module, "train", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        learn()
+    assert calls == 4
+    assert bytes_of(learn()) == whole
+
+
+def test_a_student_that_became_worse_is_rejected(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from firth.evaluate.bootstrap import Estimate
+
+    verdict = Decision(False, "rejected: worse", {}, (), (), Estimate(-1.0, -2.0, -0.5, 9))
+    monkeypatch.setattr(module, "decide", lambda *_, **__: verdict)
+    found = distill(run, epochs=2)
+    assert found.report["step"] > 0
+    assert found.report["after"] == found.report["before"]
+    assert "The start was kept. Label-free questions: rejected: worse." in found.text()
+
+
+def test_a_teacher_knows_its_sentences(run: Run, tiny_bert: Path) -> None:
+    build_teacher(run)
+    teacher = Teacher.open(run)
+    assert teacher.vectors is None
+    some = teacher.texts[:5]
+    np.testing.assert_allclose(teacher.similarities(some), Scorer.open(run).similarity_matrix(some))
+    parts = teacher.parts()
+    rows = np.concatenate([*parts.values()])
+    assert np.array_equal(np.sort(rows), np.arange(len(teacher.texts)))
+    changed = run.changed({"distill": {"teacher": str(tiny_bert)}})
+    build_teacher(changed)
+    other = Teacher.open(changed)
+    assert other.vectors is not None
+    assert other.texts == teacher.texts
+    expected = open_encoder(str(tiny_bert)).encode(some)
+    np.testing.assert_allclose(other.vectors[np.arange(5)], expected, atol=1e-3)
+    np.testing.assert_allclose(other.similarities(some), expected @ expected.T, atol=2e-3)
+
+
+def test_sentences_are_distinct_and_of_usual_length(session_run: Run) -> None:
+    from firth.corpus.corpus import Corpus
+
+    corpus = Corpus.open(session_run)
+    chosen = choose_sentences(corpus, 200, Exclusions.load(), 3)
+    assert len(np.unique(chosen)) == len(chosen) <= 200
+    assert not np.array_equal(chosen, np.sort(chosen))
+    with pytest.raises(InputError, match="distilling needs 60 or more"):
+        choose_sentences(corpus, 20, Exclusions.load(), 3)

@@ -1,0 +1,226 @@
+"""Fine-tuning: what is learned follows from the data, dev chooses, no row is in two parts."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sentence_transformers import SentenceTransformer
+
+from firth.evaluate.files import NLI
+from firth.run.errors import InputError
+from firth.train import finetune as module
+from firth.train.finetune import (
+    Recipe,
+    best_threshold,
+    chosen_rows,
+    columns_of,
+    finetune,
+    gather,
+    load_splits,
+    occurring_words,
+    plan,
+)
+
+
+def recipe_of(path: Path, objective: str | None = None) -> Recipe:
+    return Recipe.of(gather(path, None, None, None, 1).train, objective, None, None, 1)
+
+
+def test_the_data_decide_what_is_learned(scored: Path, inference: Path, triplets: Path) -> None:
+    found = [(one.kind, one.objective) for one in map(recipe_of, (scored, inference, triplets))]
+    expected = [("scored pairs", "l2"), ("inference", "in-batch"), ("triplets", "triplet")]
+    assert found == expected
+    assert recipe_of(inference, "softmax").objective == "softmax"
+    with pytest.raises(InputError, match="got objective softmax for triplets; expected triplet"):
+        recipe_of(triplets, "softmax")
+
+
+def test_no_row_is_in_two_parts(scored: Path) -> None:
+    parts = gather(scored, None, None, None, 1)
+    texts = [{row.texts for row in part.rows} for part in parts.named.values()]
+    assert [len(some) for some in texts] == [72, 9, 9]
+    assert len(set.union(*texts)) == 90
+    assert parts.notes == (
+        "A tenth of the rows was drawn at random for test.",
+        "A tenth of the rows was drawn at random for dev.",
+    )
+    assert {row.score for row in parts.train.rows} >= {1.0}
+    assert all(0 <= row.score <= 1 for part in parts.named.values() for row in part.rows)
+
+
+def test_splits_of_a_file_are_used_as_such(triplets: Path) -> None:
+    parts = gather(triplets, None, None, None, 1)
+    assert {name: len(part.rows) for name, part in parts.named.items()} == {
+        "train": 36, "dev": 12, "test": 12
+    }  # fmt: skip
+    only = load_splits(f"{triplets}:dev", None)
+    assert list(only) == ["dev"]
+    with pytest.raises(InputError, match="no split 'trial'"):
+        load_splits(f"{triplets}:trial", None)
+
+
+def test_rows_of_dev_and_test_are_not_learned_from(scored: Path, tmp_path: Path) -> None:
+    lines = scored.read_text().splitlines(keepends=True)
+    (tmp_path / "dev.jsonl").write_text("".join(lines[:20]))
+    parts = gather(scored, tmp_path / "dev.jsonl", tmp_path / "dev.jsonl:all", None, 1)
+    assert len(parts.train.rows) == 70
+    assert parts.notes[0].startswith("20 rows were not learned from")
+
+
+def test_all_problems_of_the_rows_are_named(scored: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in scored.read_text().splitlines()]
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(json.dumps(row | {"score": 1}) + "\n" for row in rows[:6]))
+    one = tmp_path / "one.jsonl"
+    one.write_text(json.dumps(rows[80]) + "\n")
+    parts = gather(few, one, None, None, 1)
+    with pytest.raises(InputError, match="nothing was trained") as error:
+        parts.check(Recipe.of(parts.train, None, None, None, 1))
+    assert "train: 6 examples to learn from; expected 8 or more" in str(error.value)
+    assert "dev: spearman needs at least 2 rows" in str(error.value)
+
+
+def test_inference_becomes_triplets_or_classes(inference: Path) -> None:
+    data = gather(inference, None, None, None, 1).train
+    columns, labels = columns_of(data, Recipe.of(data, None, None, None, 1))
+    assert labels is None
+    by_texts = {row.texts: row.label for row in data.rows}
+    assert len(columns[0]) > 10
+    for premise, positive, negative in zip(*columns, strict=True):
+        assert by_texts[premise, positive] == NLI[0]
+        assert by_texts[premise, negative] == NLI[2]
+    columns, labels = columns_of(data, Recipe.of(data, "softmax", None, None, 1))
+    assert labels is not None
+    assert [NLI[int(label)] for label in labels] == [row.label for row in data.rows]
+
+
+@given(
+    st.lists(st.integers(0, 30), min_size=1, max_size=80),
+    st.integers(1, 3),
+    st.sampled_from(["in-batch", "l2"]),
+)
+def test_batches_hold_every_row_once(numbers: Sequence[int], epochs: int, objective: str) -> None:
+    recipe = Recipe("x", objective, epochs, None, 1)
+    columns = [[str(number) for number in numbers], [f"b{n}" for n in range(len(numbers))]]
+    batches = plan(columns, recipe, 5)
+    assert batches == plan(columns, recipe, 5)
+    rows = [row for batch in batches for row in batch]
+    assert all(1 <= len(batch) <= recipe.batch for batch in batches)
+    if objective == "l2":
+        assert sorted(rows) == sorted([*range(len(numbers))] * epochs)
+        return
+    assert all(rows.count(row) <= epochs for row in rows)
+    for batch in batches:
+        assert len(batch) > 1
+        assert len({columns[0][row] for row in batch}) == len(batch)
+
+
+def test_occurring_words_learn_what_they_would_in_the_whole_table(words: Path) -> None:
+    texts = ["the ship met the judge", "a singer left the field"]
+
+    def learned(restricted: bool) -> torch.Tensor:
+        model = SentenceTransformer(str(words), device="cpu")
+        before = model[0].embedding.weight.detach().clone()  # type: ignore[union-attr,operator]
+
+        def step() -> None:
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                vectors = model(model.preprocess(texts))["sentence_embedding"]
+                (vectors[0] @ vectors[1]).backward()
+                optimizer.step()
+
+        if restricted:
+            with occurring_words(model, texts):
+                assert len(model[0].embedding.weight) < len(before) / 2  # type: ignore[arg-type,union-attr]
+                step()
+        else:
+            step()
+        after: torch.Tensor = model[0].embedding.weight.detach()  # type: ignore[union-attr,operator]
+        assert not torch.equal(before, after)
+        return after
+
+    torch.testing.assert_close(learned(True), learned(False))
+
+
+@pytest.mark.parametrize("data", ["scored", "inference", "triplets"])
+def test_words_learn_from_labels(
+    data: str, words: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    found = finetune(words, request.getfixturevalue(data), tmp_path / "out", epochs=3)
+    model = SentenceTransformer(str(found.path), device="cpu")
+    assert model.encode(["the ship"]).shape == (1, 12)
+    figure = next(iter(found.report["test"].values()))
+    assert figure["fine-tuned"]["value"] >= figure["start"]["value"] - 5
+    looks = [found.report["learned"]["start"]]
+    looks += [entry["dev"] for entry in found.report["learned"]["history"]]
+    steps = [0, *(entry["step"] for entry in found.report["learned"]["history"])]
+    assert found.report["learned"]["step"] == steps[int(np.argmax(looks))]
+    assert (data == "scored") == (found.report["threshold"] is None)
+    card = (found.path / "README.md").read_text()
+    assert all(line in card for line in found.report["lines"])
+    assert str(found.path) in found.text()
+
+
+def test_a_transformer_learns_and_a_stopped_training_ends_with_the_same_bytes(
+    tiny_bert: Path, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_CHECKPOINT_STEPS", 3)
+    whole = finetune(tiny_bert, scored, tmp_path / "whole", epochs=2, learning_rate=1e-3)
+    usual, calls = module.columns_of, 0
+    look = module.Best.look
+
+    def stopped(best: module.Best, step: int) -> dict[str, float]:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
+            raise KeyboardInterrupt
+        return look(best, step)
+
+    monkeypatch.setattr(module.Best, "look", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        finetune(tiny_bert, scored, tmp_path / "stopped", epochs=2, learning_rate=1e-3)
+    assert not (tmp_path / "stopped").exists()
+    monkeypatch.setattr(module.Best, "look", look)
+    resumed = finetune(tiny_bert, scored, tmp_path / "stopped", epochs=2, learning_rate=1e-3)
+    assert module.columns_of is usual
+    assert resumed.report == whole.report
+    for file in ("model.safetensors", "README.md", "report.json"):
+        assert (resumed.path / file).read_bytes() == (whole.path / file).read_bytes()
+    again = finetune(tiny_bert, scored, tmp_path / "whole", epochs=2, learning_rate=1e-3)
+    assert again.reused
+    with pytest.raises(InputError, match="holds another result"):
+        finetune(tiny_bert, scored, tmp_path / "whole", epochs=3)
+
+
+def test_a_refused_encoder_ends_before_any_work(tmp_path: Path, scored: Path) -> None:
+    (tmp_path / "odd").mkdir()
+    with pytest.raises(InputError):
+        finetune(tmp_path / "odd", scored, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_threshold_has_the_highest_f1(words: Path, tmp_path: Path, scored: Path) -> None:
+    rows = [json.loads(line) for line in scored.read_text().splitlines()]
+    for row in rows:
+        row["score"] = int(row["score"] == 5)
+    path = tmp_path / "binary.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    data = load_splits(path, None)["all"]
+    model = SentenceTransformer(str(words), device="cpu")
+    found = best_threshold(data, model)
+    assert found is not None
+    cosines, matches = module.similarities(model, data), data.scores.astype(bool)
+
+    def f1(cut: float) -> float:
+        said = cosines >= cut
+        return float(2 * (said & matches).sum() / (said.sum() + matches.sum()))
+
+    assert f1(found["cosine"]) == pytest.approx(found["f1"], abs=1e-6)
+    assert found["f1"] >= max(f1(cut) for cut in np.linspace(-1, 1, 401)) - 1e-6
+    assert len(chosen_rows(data, range(3)).rows) == 3
