@@ -1,0 +1,333 @@
+"""The service as an ASGI application: it reads requests, has them answered, and sends JSON."""
+
+import asyncio
+import json
+import re
+import traceback
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from firth import __version__
+from firth.model import Model
+from firth.run.console import complain
+from firth.run.errors import DamagedError, FirthError, MissingExtraError, MissingStageError
+from firth.scorer import render
+from firth.serve.endpoints import ENDPOINTS, Endpoint, Manner
+from firth.serve.guard import LOCAL, Guard
+from firth.serve.schemas import MAX_BODY
+from firth.serve.worker import Batcher, Load, Problem, Worker, too_slow
+
+_STATIC = Path(__file__).parent / "static"
+_SHOWN_PROBLEMS = 5
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_CODES = {
+    400: "bad_request", 401: "no_token", 403: "foreign", 404: "not_found",
+    405: "method_not_allowed", 413: "too_large", 421: "foreign",
+}  # fmt: skip
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Service:
+    """The service of a model.
+
+    Args:
+        model: The model.
+        load: Limits of the work.
+        token: Token that clients must send; None asks for none.
+        is_ours: Decides whether a host name is this service.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        load: Load | None = None,
+        token: str | None = None,
+        is_ours: Callable[[str], bool] = LOCAL.__contains__,
+    ) -> None:
+        self._model, self._token, self._is_ours = model, token, is_ours
+        self.metrics, self.worker = Metrics(), Worker(load or Load())
+        self._batcher = Batcher(
+            self.worker, lambda texts: model.encoder.encode(texts), self.metrics.add_batch
+        )
+
+    def app(self) -> Starlette:
+        """Return the ASGI application."""
+        guard = Middleware(
+            Guard, max_bytes=MAX_BODY, is_ours=self._is_ours, token=self._token, refuse=_refusal
+        )
+        return Starlette(
+            routes=[
+                *(Route(one.path, self._handler(one), methods=[one.method]) for one in ENDPOINTS),
+                Route("/metrics", self._show_metrics),
+                Route("/openapi.json", self._describe),
+                Route("/", _index),
+                Route("/explanation.css", _style),
+                Mount("/static", StaticFiles(directory=_STATIC, check_dir=False)),
+            ],
+            middleware=[guard],
+            exception_handlers={HTTPException: _http_problem},
+        )
+
+    def _handler(self, endpoint: Endpoint) -> Handler:
+        async def handle(request: Request) -> Response:
+            began, status = perf_counter(), 500
+            try:
+                response = await self._answer(endpoint, request)
+                status = response.status_code
+            except Exception as error:  # noqa: BLE001
+                problem = _problem_of(error)
+                response, status = _failed(problem), problem.status
+            finally:
+                self.metrics.add(endpoint.path, status, perf_counter() - began)
+            return response
+
+        return handle
+
+    async def _answer(self, endpoint: Endpoint, request: Request) -> Response:
+        asked = await _read(endpoint, request)
+        if endpoint.manner is Manner.AT_ONCE:
+            return _json(endpoint.answer(self._model, asked))
+        if endpoint.manner is Manner.LONG:
+            lines = self.worker.ask_long(partial(endpoint.answer, self._model, asked))
+            first = await anext(lines)  # what cannot be done at all has its own status
+            return StreamingResponse(_lines(first, lines), media_type="application/x-ndjson")
+        with self.worker.counted():
+            async with asyncio.timeout(self.worker.load.seconds):
+                if endpoint.manner is Manner.BATCHED:
+                    vectors = await self._batcher.encode(asked.texts)  # type: ignore[attr-defined]
+                    return _json(endpoint.answer(vectors, asked))
+                answer = partial(endpoint.answer, self._model, asked)
+                return _json(await self.worker.ask(answer))
+
+    async def _show_metrics(self, _: Request) -> Response:
+        text = "".join(f"{line}\n" for line in self.metrics.lines(self.worker.in_progress))
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+    async def _describe(self, _: Request) -> Response:
+        return _json(description(self._token is not None))
+
+
+# --- Requests and answers ----------------------------------------------------------------------
+
+
+async def _read(endpoint: Endpoint, request: Request) -> BaseModel:
+    """Return the request's fields; raise `ValidationError` or `Problem` where they are invalid."""
+    if endpoint.method == "GET":
+        return endpoint.request.model_validate({**request.query_params, **request.path_params})
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        message = f"The body has the type {kind!r:.100}; expected JSON."
+        raise Problem(415, "no_json", message, "Content-Type: application/json")
+    return endpoint.request.model_validate_json(await request.body(), strict=True)
+
+
+async def _lines(
+    first: dict[str, Any], rest: AsyncIterator[dict[str, Any]]
+) -> AsyncIterator[bytes]:
+    """Yield lines of JSON; an error becomes the last line."""
+    try:
+        yield _dumped(first) + b"\n"
+        async for line in rest:
+            yield _dumped(line) + b"\n"
+    except Exception as error:  # noqa: BLE001
+        yield _dumped(_problem_of(error).as_dict()) + b"\n"
+
+
+def _problem_of(error: Exception) -> Problem:
+    """Return the answer to an error; the details of an unexpected one go to the log only."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, TimeoutError):
+        return too_slow()
+    if isinstance(error, ValidationError):
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        lines = [
+            ": ".join(filter(None, (_place(one["loc"]), one["msg"])))
+            for one in problems[:_SHOWN_PROBLEMS]
+        ]
+        return Problem(422, "invalid", "; ".join(lines), "GET /openapi.json describes requests")
+    if isinstance(error, FirthError):
+        is_missing = isinstance(error, MissingStageError | MissingExtraError)
+        status = 409 if is_missing or isinstance(error, DamagedError) else 422
+        code = "missing" if is_missing else "damaged" if status == 409 else "invalid"
+        # An option of the command line is a field of the request here.
+        message, _, hint = re.sub(r"^--([a-z-]+)", r"\1", str(error)).partition(". ")
+        return Problem(status, code, message, hint)
+    complain("".join(traceback.format_exception(error)).rstrip())
+    return Problem(500, "internal", "The service failed.", "The log of the service has the cause.")
+
+
+def _place(parts: tuple[int | str, ...]) -> str:
+    """Return the place in a request, without the names that pydantic gives to alternatives."""
+    return ".".join(str(part) for part in parts if isinstance(part, int) or part.isidentifier())
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(_dumped(value), status, media_type="application/json")
+
+
+def _dumped(value: object) -> bytes:
+    # A text may contain half of a surrogate pair, which UTF-8 lacks: it is sent as \u....
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _failed(problem: Problem) -> Response:
+    response = _json(problem.as_dict(), problem.status)
+    if problem.status == 429:
+        response.headers["retry-after"] = "1"
+    if problem.status == 401:
+        response.headers["www-authenticate"] = "Bearer"
+    return response
+
+
+def _refusal(message: str, status: int) -> Response:
+    return _failed(Problem(status, _CODES.get(status, "refused"), message))
+
+
+def _http_problem(_: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 500)
+    response = _refusal(f"{getattr(error, 'detail', error)}.", status)
+    response.headers.update(getattr(error, "headers", None) or {})
+    return response
+
+
+async def _index(_: Request) -> Response:
+    return FileResponse(_STATIC / "index.html")
+
+
+async def _style(_: Request) -> Response:
+    return Response(render.style(), media_type="text/css")
+
+
+# --- Metrics and description -------------------------------------------------------------------
+
+
+class Metrics:
+    """Counts of answers in Prometheus' text format."""
+
+    def __init__(self) -> None:
+        self._answers: Counter[tuple[str, int]] = Counter()
+        self._buckets: dict[str, Counter[float]] = {}
+        self._seconds: Counter[str] = Counter()
+        self._batches = self._texts = 0
+
+    def add(self, path: str, status: int, seconds: float) -> None:
+        """Count an answer."""
+        self._answers[path, status] += 1
+        self._seconds[path] += seconds  # type: ignore[assignment]
+        self._buckets.setdefault(path, Counter()).update(b for b in _SECONDS if seconds <= b)
+
+    def add_batch(self, texts: int) -> None:
+        """Count a batch of texts."""
+        self._batches, self._texts = self._batches + 1, self._texts + texts
+
+    def lines(self, in_progress: int) -> Iterator[str]:
+        """Yield all counts."""
+        yield "# TYPE firth_requests_total counter"
+        for (path, status), count in sorted(self._answers.items()):
+            yield f'firth_requests_total{{path="{path}",status="{status}"}} {count}'
+        name = "firth_request_seconds"
+        yield f"# TYPE {name} histogram"
+        for path, buckets in sorted(self._buckets.items()):
+            count = sum(n for (of, _), n in self._answers.items() if of == path)
+            for most in _SECONDS:
+                yield f'{name}_bucket{{path="{path}",le="{most:g}"}} {buckets[most]}'
+            yield f'{name}_bucket{{path="{path}",le="+Inf"}} {count}'
+            yield f'{name}_sum{{path="{path}"}} {self._seconds[path]:.6f}'
+            yield f'{name}_count{{path="{path}"}} {count}'
+        for name, value in (
+            ("firth_requests_in_progress", in_progress),
+            ("firth_batches_total", self._batches),
+            ("firth_encoded_texts_total", self._texts),
+        ):
+            yield f"# TYPE {name} {'gauge' if name.endswith('progress') else 'counter'}"
+            yield f"{name} {value}"
+
+
+def description(needs_token: bool) -> dict[str, Any]:
+    """Return the description of the API in OpenAPI 3.1."""
+    paths: dict[str, Any] = {}
+    for one in ENDPOINTS:
+        schema = one.request.model_json_schema(ref_template="#/components/schemas/{model}")
+        definitions = schema.pop("$defs", {})
+        operation: dict[str, Any] = {
+            "summary": one.summary,
+            "description": (one.answer.__doc__ or one.summary).strip(),
+            "operationId": one.answer.__name__,
+            "responses": _responses(one),
+        }
+        if one.path == "/health":
+            operation["security"] = []
+        if one.method == "POST":
+            body = {"application/json": {"schema": _inlined(schema, definitions)}}
+            operation["requestBody"] = {"required": True, "content": body}
+        elif schema.get("properties"):
+            operation["parameters"] = [
+                {
+                    "name": name,
+                    "in": "path" if f"{{{name}" in one.path else "query",
+                    "required": name in schema.get("required", ()),
+                    "schema": {k: v for k, v in known.items() if k != "title"},
+                }
+                for name, known in schema["properties"].items()
+            ]
+        path = one.path.replace(":path}", "}")
+        paths.setdefault(path, {})[one.method.lower()] = operation
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "firth", "version": __version__, "description": "A run as a service."},
+        "paths": paths,
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"token": []}] if needs_token else [],
+    }
+
+
+def _responses(one: Endpoint) -> dict[str, Any]:
+    error = {
+        "type": "object",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["code", "message", "hint"],
+                "properties": {name: {"type": "string"} for name in ("code", "message", "hint")},
+            }
+        },
+    }
+    kind = "application/x-ndjson" if one.manner is Manner.LONG else "application/json"
+    statuses = [400, 401, 403, 404, 409, 421, 422, 429, 500, 504]
+    if one.method == "POST":
+        statuses += [413, 415]
+    failures = {
+        str(status): {"description": "An error", "content": {"application/json": {"schema": error}}}
+        for status in sorted(statuses)
+    }
+    return {
+        "200": {"description": one.summary, "content": {kind: {"schema": {"type": "object"}}}},
+        **failures,
+    }
+
+
+def _inlined(value: Any, definitions: dict[str, Any]) -> Any:
+    """Replace references to definitions by what they define."""
+    if isinstance(value, dict):
+        if "$ref" in value:
+            return _inlined(definitions[value["$ref"].rpartition("/")[2]], definitions)
+        return {key: _inlined(inner, definitions) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_inlined(inner, definitions) for inner in value]
+    return value

@@ -1,0 +1,284 @@
+"""The endpoints of the API: a line each, and the function that answers."""
+
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from enum import Enum, auto
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel
+
+from firth.corpus.corpus import Corpus
+from firth.model import Model
+from firth.pipeline import compare_with_baseline, examples, status, verdict
+from firth.scorer import render
+from firth.search.calibration import Calibration
+from firth.serve import schemas
+from firth.serve.worker import Problem
+from firth.text.arrays import Singles
+from firth.text.pairs import CosineScorer, TextPair
+from firth.text.words import words
+
+Plain = dict[str, Any]
+ENCODER = "encoder"
+"""Name of the run's encoder for OpenAI's clients."""
+
+
+class Manner(Enum):
+    """How a request is answered."""
+
+    IN_TURN = auto()
+    """By the thread that uses the models."""
+    BATCHED = auto()
+    """Its texts are encoded together with those of other requests."""
+    AT_ONCE = auto()
+    """Without waiting."""
+    LONG = auto()
+    """As lines of JSON: progress, then the result."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An endpoint.
+
+    Attributes:
+        method: GET, with parameters in the address, or POST, with a JSON body.
+        path: Its path; `{id:path}` may contain slashes.
+        summary: What it does, in a line.
+        request: The fields of a request.
+        answer: Makes the answer from the model (or, if batched, from vectors) and the request.
+        manner: How it is answered.
+    """
+
+    method: str
+    path: str
+    summary: str
+    request: type[BaseModel]
+    answer: Callable[[Any, Any], Plain]
+    manner: Manner = Manner.IN_TURN
+
+
+def similarity(model: Model, request: schemas.SimilarityRequest) -> Plain:
+    """Score pairs, and say how the scores compare with random pairs."""
+    pairs: list[TextPair] = [(one, two) for one, two in request.pairs]
+    _bound(pairs)
+    if request.model == "scorer":
+        scores = model.scorer.similarities(pairs)
+    else:
+        scores = CosineScorer(ENCODER, model.encoder.encode).similarities(pairs)
+    calibration = Calibration.current(model.run) if request.model == "encoder" else None
+    meanings = [calibration.percentiles(s) if calibration else {} for s in scores.tolist()]
+    return {"scores": scores.tolist(), "percentiles": meanings}
+
+
+def explain(model: Model, request: schemas.ExplainRequest) -> Plain:
+    """Explain a score, as values and as HTML for the style sheet of the web app."""
+    _bound([(request.text1, request.text2)])
+    explanation = model.explain(request.text1, request.text2).top(request.top)
+    return {**explanation.as_dict(), "html": render.article(explanation)}
+
+
+def search(model: Model, request: schemas.SearchRequest) -> Plain:
+    """Search sentences or documents."""
+    hits = model.search(
+        request.query,
+        top=request.top,
+        mode=request.mode,
+        unit=request.unit,
+        where=request.where,
+        rerank=request.rerank,
+    )
+    return {"query": request.query, "hits": [hit.as_dict() for hit in hits]}
+
+
+def duplicates(model: Model, request: schemas.DuplicatesRequest) -> Plain:
+    """Find groups of equal, nearly equal and similar texts."""
+    result = model.duplicates(request.threshold, unit=request.unit, where=request.where)
+    values = result.as_dict()
+    return {**values, "groups": values["groups"][: request.top]}
+
+
+def reuse(model: Model, request: schemas.ReuseRequest) -> Plain:
+    """Find documents that share passages."""
+    values = model.find_reuse(where=request.where).as_dict()
+    return {**values, "pairs": values["pairs"][: request.top]}
+
+
+def compare(model: Model, request: schemas.CompareRequest) -> Plain:
+    """Align the sentences of two documents."""
+    first, second = (
+        given if isinstance(given, str) else model_text(given.text)
+        for given in (request.first, request.second)
+    )
+    for given in (request.first, request.second):
+        if isinstance(given, str):
+            _document(model, given)
+    return model.compare_documents(first, second).as_dict()
+
+
+def model_text(text: str) -> Any:
+    """Wrap a text, so that it is not taken for the id of a document."""
+    from firth.search.documents import Text
+
+    return Text(text)
+
+
+def documents(model: Model, request: schemas.DocumentsRequest) -> Plain:
+    """List documents, a page at a time."""
+    corpus, wanted = Corpus.open(model.run, "all"), request.query.casefold()
+    ids, titles, dates = (
+        corpus.document_ids(),
+        corpus.document_titles(),
+        corpus.document_dates(),
+    )
+    chosen = [
+        number
+        for number, names in enumerate(zip(ids, titles, strict=True))
+        if not wanted or any(wanted in name.casefold() for name in names)
+    ]
+    sizes = np.diff(corpus.document_bounds)
+    shown = chosen[(request.page - 1) * schemas.PAGE : request.page * schemas.PAGE]
+    return {
+        "total": len(chosen),
+        "page": request.page,
+        "pages": -(-len(chosen) // schemas.PAGE),
+        "documents": [
+            {"id": ids[n], "title": titles[n], "date": dates[n], "sentences": int(sizes[n])}
+            for n in shown
+        ],
+    }
+
+
+def document(model: Model, request: schemas.DocumentRequest) -> Plain:
+    """Return a document with its sentences."""
+    corpus = Corpus.open(model.run, "all")
+    number = _document(model, request.id)
+    source, line = corpus.document_source(number)
+    start, end = corpus.document_bounds[number : number + 2].tolist()
+    return {
+        "id": request.id,
+        "title": corpus.document_titles()[number],
+        "source": source,
+        "line": line,
+        "date": corpus.document_dates()[number],
+        "fields": {name: list(values) for name, values in corpus.document_fields(number).items()},
+        "sentences": corpus.texts(np.arange(start, end)),
+    }
+
+
+def describe_run(model: Model, _: schemas.Nothing) -> Plain:
+    """Describe the run: counts, stages, and example sentences."""
+    return {
+        "name": model.path.resolve().name,
+        **asdict(status(model.run)),
+        "examples": list(examples(Corpus.open(model.run))),
+    }
+
+
+def check(model: Model, _: schemas.Nothing) -> Plain:
+    """Compare scorer and encoder with n-grams on held-out documents."""
+    comparison = compare_with_baseline(model.run)
+    return {
+        "verdict": verdict(comparison),
+        "comparison": comparison and comparison.as_dict(),
+    }
+
+
+def encode(vectors: Singles, _: schemas.EncodeRequest) -> Plain:
+    """Return unit vectors; zeros where nothing is known of a text."""
+    return {"vectors": _numbers(vectors), "dimensions": vectors.shape[1]}
+
+
+def embeddings(vectors: Singles, request: schemas.EmbeddingsRequest) -> Plain:
+    """Return unit vectors in the form of OpenAI's embeddings endpoint."""
+    if request.model != ENCODER:
+        message = f"There is no model {request.model!r:.100}; expected {ENCODER!r}."
+        raise Problem(404, "not_found", message)
+    if request.dimensions is not None:
+        if request.dimensions > vectors.shape[1]:
+            message = f"dimensions is {request.dimensions}; expected {vectors.shape[1]} at most."
+            raise Problem(422, "invalid", message)
+        cut = vectors[:, : request.dimensions]
+        vectors = cut / np.maximum(np.linalg.norm(cut, axis=1, keepdims=True), 1e-12)
+    rows: list[Any] = _numbers(vectors)
+    if request.encoding_format == "base64":
+        rows = [b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
+    count = sum(len(words(text)) for text in request.texts)
+    return {
+        "object": "list",
+        "data": [
+            {"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)
+        ],
+        "model": request.model,
+        "usage": {"prompt_tokens": count, "total_tokens": count},
+    }
+
+
+def models(_: Model, __: schemas.Nothing) -> Plain:
+    """List the models that give embeddings."""
+    one = {"id": ENCODER, "object": "model", "created": 0, "owned_by": "firth"}
+    return {"object": "list", "data": [one]}
+
+
+def health(_: Model, __: schemas.Nothing) -> Plain:
+    """Answer that the service runs."""
+    return {"status": "ok"}
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/api/run", "Counts and stages of the run", schemas.Nothing, describe_run),
+    Endpoint("POST", "/api/similarity", "Scores of pairs of texts",
+             schemas.SimilarityRequest, similarity),
+    Endpoint("POST", "/api/explain", "The evidence behind a score",
+             schemas.ExplainRequest, explain),
+    Endpoint("POST", "/api/search", "Sentences or documents that answer a query",
+             schemas.SearchRequest, search),
+    Endpoint("POST", "/api/duplicates", "Groups of equal, nearly equal and similar texts",
+             schemas.DuplicatesRequest, duplicates, Manner.LONG),
+    Endpoint("POST", "/api/reuse", "Documents that share passages",
+             schemas.ReuseRequest, reuse, Manner.LONG),
+    Endpoint("POST", "/api/check", "Scorer and encoder next to n-grams on held-out documents",
+             schemas.Nothing, check, Manner.LONG),
+    Endpoint("POST", "/api/documents/compare", "Two documents, sentence by sentence",
+             schemas.CompareRequest, compare),
+    Endpoint("GET", "/api/documents", "A page of the documents",
+             schemas.DocumentsRequest, documents),
+    Endpoint("GET", "/api/document/{id:path}", "A document", schemas.DocumentRequest, document),
+    Endpoint("POST", "/api/encode", "Unit vectors of texts",
+             schemas.EncodeRequest, encode, Manner.BATCHED),
+    Endpoint("POST", "/v1/embeddings", "Unit vectors in OpenAI's form",
+             schemas.EmbeddingsRequest, embeddings, Manner.BATCHED),
+    Endpoint("GET", "/v1/models", "The models that give embeddings",
+             schemas.Nothing, models, Manner.AT_ONCE),
+    Endpoint("GET", "/health", "Whether the service runs",
+             schemas.Nothing, health, Manner.AT_ONCE),
+)  # fmt: skip
+
+
+def _numbers(vectors: Singles) -> list[list[float]]:
+    """Return plain numbers; eight decimals distinguish all float32 below 1."""
+    rows: list[list[float]] = vectors.astype(np.float64).round(8).tolist()
+    return rows
+
+
+def _document(model: Model, id: str) -> int:
+    """Return the number of a document; an id is never taken for a file."""
+    try:
+        return Corpus.open(model.run, "all").document_ids().index(id)
+    except ValueError:
+        raise Problem(
+            404, "not_found", f"No document has the id {id!r:.100}.", "GET /api/documents lists all"
+        ) from None
+
+
+def _bound(pairs: list[TextPair]) -> None:
+    """Refuse pairs whose alignment of words would keep the models busy for long."""
+    cost = sum(len(words(one)) * len(words(two)) for one, two in pairs)
+    if cost > schemas.MAX_WORD_PAIRS:
+        raise Problem(
+            422,
+            "too_long",
+            f"The texts have {cost:,} pairs of words; expected {schemas.MAX_WORD_PAIRS:,} at most.",
+            "Send shorter texts, or compare documents.",
+        )

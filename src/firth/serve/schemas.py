@@ -1,0 +1,132 @@
+"""Requests of the API: their fields, ranges and limits. Unknown fields are refused."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+MAX_CHARACTERS = 20_000
+"""Of a text."""
+MAX_DOCUMENT = 1_000_000
+"""Characters of a document that is compared."""
+MAX_TEXTS = 2_048
+"""Texts that one request encodes; OpenAI's limit."""
+MAX_PAIRS, MAX_RESULTS, PAGE = 1_000, 1_000, 50
+MAX_BODY = 4 << 20
+MAX_WORD_PAIRS = 4_000_000
+"""Words of the first text times words of the second, of one request that compares words."""
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+"""An integer of JSON, which may be written 10.0."""
+Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS, pattern=r"\S")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+Filter = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+Top = Annotated[Whole, Field(ge=1, le=MAX_RESULTS)]
+Unit = Literal["sentence", "document"]
+
+
+class Request(BaseModel):
+    """A request; fields that it does not know are refused."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Nothing(Request):
+    """A request without fields."""
+
+
+class SimilarityRequest(Request):
+    """Pairs of texts."""
+
+    pairs: list[Annotated[list[Text], Field(min_length=2, max_length=2)]] = Field(
+        min_length=1, max_length=MAX_PAIRS
+    )
+    model: Literal["scorer", "encoder"] = "scorer"
+
+
+class ExplainRequest(Request):
+    """Two texts."""
+
+    text1: Text
+    text2: Text
+    top: Annotated[Whole, Field(ge=1, le=100)] = 5
+
+
+class SearchRequest(Request):
+    """A query."""
+
+    query: Text
+    top: Top = 10
+    mode: Literal["hybrid", "dense", "lexical"] = "hybrid"
+    unit: Unit = "sentence"
+    where: Filter | None = Field(None, description="Filter: date >= 2020 and author = 'Ann'")
+    rerank: bool = False
+
+
+class DuplicatesRequest(Request):
+    """What counts as similar."""
+
+    unit: Unit = "sentence"
+    threshold: Annotated[float, Field(gt=0, lt=1)] | None = None
+    where: Filter | None = None
+    top: Top = 50
+
+
+class ReuseRequest(Request):
+    """How many pairs of documents to return."""
+
+    where: Filter | None = None
+    top: Top = 50
+
+
+class GivenText(Request):
+    """A text that is no document of the run."""
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_DOCUMENT, pattern=r"\S")]
+
+
+class CompareRequest(Request):
+    """Two documents: ids of the run, or texts."""
+
+    first: Name | GivenText
+    second: Name | GivenText
+
+
+class DocumentsRequest(Request):
+    """A page of the list of documents."""
+
+    query: Annotated[str, StringConstraints(max_length=300)] = Field(
+        "", description="Part of an id or title."
+    )
+    page: int = Field(1, ge=1, le=1_000_000_000)
+
+
+class DocumentRequest(Request):
+    """The id of a document."""
+
+    id: Name
+
+
+class EncodeRequest(Request):
+    """Texts."""
+
+    texts: list[Text] = Field(min_length=1, max_length=MAX_TEXTS)
+
+
+class EmbeddingsRequest(Request):
+    """Texts, in the form of OpenAI's embeddings endpoint."""
+
+    input: Text | list[Text] = Field(union_mode="left_to_right")
+    model: Name
+    dimensions: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
+    encoding_format: Literal["float", "base64"] = "float"
+    user: Annotated[str, StringConstraints(max_length=1_000)] | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts as a list."""
+        return [self.input] if isinstance(self.input, str) else self.input

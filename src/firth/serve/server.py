@@ -1,0 +1,268 @@
+"""A server on a port, with limits on what a connection may take, and `firth serve`."""
+
+import contextlib
+import ipaddress
+import os
+import signal
+import socket
+import sys
+from asyncio import BaseTransport, TimerHandle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from firth.run.console import say
+from firth.run.errors import InputError, require
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+    from uvicorn import Server
+
+LOOPBACK = "127.0.0.1"
+TOKEN_VARIABLE = "FIRTH_TOKEN"
+_SHORTEST_TOKEN = 16
+_SWITCH = 0.0005
+"""Seconds after which a computing thread lets others run. Python's 0.005 makes a search of many
+small steps wait seconds while long work runs."""
+_LATE = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of connections.
+
+    Attributes:
+        seconds: Time for a request to arrive, headers and body.
+        answer_seconds: Time for the answer to be taken; a slower one is cut off.
+        idle_seconds: Time between two requests of a connection.
+        connections: Connections at a time; more are closed at once.
+        stop_seconds: Time in which a server that stops finishes its requests.
+    """
+
+    seconds: float = 30.0
+    answer_seconds: float = 30.0
+    idle_seconds: int = 5
+    connections: int = 200
+    stop_seconds: int = 30
+
+
+def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
+    """Return a server of an application, ready to run.
+
+    Raises:
+        MissingExtraError: The extra `serve` is not installed.
+    """
+    require("uvicorn", "serve", "A server")
+    import h11
+    import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    bounds = limits or Limits()
+
+    class Bounded(H11Protocol):
+        """HTTP with deadlines: uvicorn waits without end for a request that has begun."""
+
+        timer: TimerHandle | None = None
+        waiting: tuple[bool, int] | None = None
+        answered = 0
+        begun = False
+
+        def connection_made(self, transport: BaseTransport) -> None:
+            super().connection_made(transport)  # type: ignore[arg-type]
+            if len(self.connections) > bounds.connections:
+                self.transport.abort()
+            else:
+                self.watch()
+
+        def data_received(self, data: bytes) -> None:
+            self.begun = True
+            super().data_received(data)
+            self.watch()
+
+        def on_response_complete(self) -> None:
+            self.begun = False
+            self.answered += 1
+            super().on_response_complete()
+            self.watch()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self.timer is not None:
+                self.timer.cancel()
+            super().connection_lost(exc)
+
+        def timeout_keep_alive_handler(self) -> None:
+            if not self.transport.get_write_buffer_size():  # else the timer decides
+                super().timeout_keep_alive_handler()
+
+        def watch(self) -> None:
+            """Start the deadline of a request, then of its answer; more bytes do not extend it."""
+            arrived = self.conn.their_state not in (h11.IDLE, h11.SEND_BODY)
+            if (arrived, self.answered) != self.waiting and not self.transport.is_closing():
+                if self.timer is not None:
+                    self.timer.cancel()
+                self.waiting = (arrived, self.answered)
+                seconds = bounds.answer_seconds if arrived else bounds.seconds
+                end = self.transport.abort if arrived else self.give_up
+                self.timer = self.loop.call_later(seconds, end)
+
+        def give_up(self) -> None:
+            """Close a connection without a whole request; answer 408 where one has begun."""
+            unanswered = self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE)
+            if self.begun and unanswered and not self.transport.get_write_buffer_size():
+                self.transport.write(_LATE)
+                self.transport.close()
+            else:
+                self.transport.abort()
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=Bounded,
+            ws="none",
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=bounds.idle_seconds,
+            timeout_graceful_shutdown=bounds.stop_seconds,
+        )
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches a host: `localhost`, 127.0.0.0/8, ::1."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket on which connections wait until a server takes them; port 0 is a free one.
+
+    Raises:
+        InputError: The port is taken, or the host is not this machine.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise InputError(f"--host {host}: {error.strerror}. Expected 127.0.0.1") from error
+    # Without the protocol, asyncio leaves Nagle's delay on: 40 ms an answer.
+    listening = socket.socket(family, kind, protocol)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(address)
+    except OSError as error:
+        listening.close()
+        raise InputError(f"port {port} of {host}: {error.strerror}. Choose another: --port") from (
+            error
+        )
+    listening.listen(128)
+    return listening
+
+
+def run_server(
+    server: "Server", ready: Callable[[str], None], host: str = LOOPBACK, port: int = 0
+) -> None:
+    """Serve until interrupted or terminated; requests that have begun are finished.
+
+    Args:
+        server: From `make_server`.
+        ready: Called with the address, as soon as connections are accepted.
+        host: Address of this machine.
+        port: Port; 0 is a free one.
+
+    Raises:
+        InputError: As `listen`.
+    """
+    # SIGTERM is made the same as Ctrl+C, after which uvicorn finishes and raises the signal again.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    switched = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH)
+    try:
+        with listen(host, port) as listening, contextlib.suppress(KeyboardInterrupt):
+            name, number = listening.getsockname()[:2]
+            ready(f"http://[{name}]:{number}/" if ":" in name else f"http://{name}:{number}/")
+            server.run(sockets=[listening])
+    finally:
+        sys.setswitchinterval(switched)
+        signal.signal(signal.SIGTERM, before)
+
+
+def serve(
+    run: Path,
+    *,
+    host: str = LOOPBACK,
+    port: int = 8017,
+    auth: bool = True,
+    allowed: Sequence[str] = (),
+) -> None:
+    """Serve a run until interrupted.
+
+    Args:
+        run: Folder of the run, which must not be built meanwhile.
+        host: Address to listen on.
+        port: Port; 0 is a free one.
+        auth: Whether other machines need the token of the variable FIRTH_TOKEN.
+        allowed: Further names under which clients reach the service.
+
+    Raises:
+        InputError: Other machines reach the host and there is no token, or the port is taken.
+        MissingExtraError: The extra `serve` is not installed.
+        MissingStageError: The run is not built.
+    """
+    token = read_token()
+    if token is None and auth and not is_loopback(host):
+        raise InputError(
+            f"--host {host}: other machines reach it and {TOKEN_VARIABLE} has no token. Set one, "
+            "or let everybody in: --no-auth"
+        )
+    require("starlette", "serve", "firth serve")
+    from firth.model import load
+    from firth.serve.app import Service
+    from firth.serve.guard import LOCAL, is_address
+    from firth.serve.worker import Load
+
+    limits, model = Load(), load(run)
+    model.explain("a", "b")
+    model.search("a", top=1)
+    known = {name.lower() for name in (*LOCAL, host, *allowed)}
+    everywhere = not is_loopback(host)
+
+    def is_ours(name: str) -> bool:
+        # No foreign name can be pointed at this machine where it is called by its address.
+        return name in known or (everywhere and is_address(name))
+
+    service = Service(model, limits, token, is_ours)
+    bounds = Limits(answer_seconds=limits.long_seconds + limits.seconds)
+    run_server(
+        make_server(service.app(), bounds),
+        lambda address: say(f"{run} is served at {address} (Ctrl+C stops it)"),
+        host,
+        port,
+    )
+
+
+def read_token() -> str | None:
+    """Return the token of the variable FIRTH_TOKEN, or None.
+
+    Raises:
+        InputError: It is too short, or contains blanks or other than ASCII characters.
+    """
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not token:
+        return None
+    if (
+        len(token) < _SHORTEST_TOKEN
+        or not token.isascii()
+        or not token.isprintable()
+        or (" " in token)
+    ):
+        raise InputError(
+            f"{TOKEN_VARIABLE} has {len(token)} characters; expected a token of "
+            f"{_SHORTEST_TOKEN} ASCII characters or more, without blanks: openssl rand -hex 32"
+        )
+    return token
