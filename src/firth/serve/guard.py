@@ -90,7 +90,7 @@ class Guard:
     async def _answer_refusal(
         self, refusal: tuple[str, int], more: bool, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Answer, and read the rest of the body before the end: a sender reads no answer earlier."""
+        """Answer, and read the rest of the body first: before that a sender reads no answer."""
 
         async def send_without_end(message: Message) -> None:
             ends = message["type"] == "http.response.body"

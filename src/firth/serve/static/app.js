@@ -1,0 +1,226 @@
+// The web app. Pages are functions that fill <main>; the address after # says which is shown.
+
+const main = document.getElementById("main");
+
+/** Make an element: attributes, listeners (onclick) and children. Texts are never parsed. */
+function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (value === true) element.setAttribute(key, "");
+    else if (value !== false && value != null) element.setAttribute(key, value);
+  }
+  element.append(...children.flat().filter((child) => child != null));
+  return element;
+}
+
+const text = (value) => make("span", { dir: "auto" }, value);
+const number = (value, digits = 2) => (value == null ? "–" : value.toFixed(digits));
+const link = (page, query, label) => make("a", { href: `#${page}?${new URLSearchParams(query)}` }, label);
+
+/** Ask the API. A missing token is asked for once and kept for this tab. */
+async function ask(path, body, onProgress) {
+  const headers = body === undefined ? {} : { "Content-Type": "application/json" };
+  const token = sessionStorage.getItem("token");
+  if (token) headers.Authorization = `Bearer ${token}`;
+  const options = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
+  const response = await fetch(path, options);
+  if (response.status === 401) {
+    const given = prompt("Token of this service");
+    if (given) {
+      sessionStorage.setItem("token", given.trim());
+      return ask(path, body, onProgress);
+    }
+  }
+  const kind = response.headers.get("content-type") ?? "";
+  if (!kind.includes("ndjson")) {
+    const value = await response.json();
+    if (!response.ok) throw new Error(`${value.error.message} ${value.error.hint}`);
+    return value;
+  }
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    rest += value ?? "";
+    const lines = rest.split("\n");
+    rest = lines.pop();
+    for (const line of lines.filter(Boolean)) {
+      const event = JSON.parse(line);
+      if (event.error) throw new Error(`${event.error.message} ${event.error.hint}`);
+      if (event.result) return event.result;
+      if (event.progress && onProgress) onProgress(event.progress);
+    }
+    if (done) throw new Error("The connection ended before the answer.");
+  }
+}
+
+/** Show what `work` returns in `place`; a failure is shown there, too. */
+async function show(place, work) {
+  const note = make("p", { class: "soft", role: "status" }, "Working.");
+  place.replaceChildren(note);
+  const progress = ({ what, done, of }) => {
+    note.textContent = of ? `${what}: ${Math.round((100 * done) / of)} %` : what;
+  };
+  try {
+    place.replaceChildren(...[await work(progress)].flat());
+  } catch (error) {
+    place.replaceChildren(make("p", { class: "problem", role: "alert" }, error.message));
+  }
+}
+
+/** Make a form whose fields become the query of the address, so that results can be linked. */
+function form(page, fields, query, button) {
+  const inputs = fields.map(([name, label, kind, options]) => {
+    const value = query.get(name) ?? "";
+    let input;
+    if (kind === "text") input = make("textarea", { name, rows: 3, required: true, dir: "auto" }, value);
+    else if (kind === "choice") {
+      input = make("select", { name }, options.map((option) =>
+        make("option", { value: option, selected: option === value }, option)));
+    } else input = make("input", { name, type: kind, value, dir: "auto", placeholder: options });
+    return make("label", {}, label, input);
+  });
+  return make("form", {
+    onsubmit: (event) => {
+      event.preventDefault();
+      const given = [...new FormData(event.target)].filter(([, value]) => value !== "");
+      const next = `#${page}?${new URLSearchParams(given)}`;
+      if (next === location.hash) route();
+      else location.hash = next;
+    },
+  }, make("div", { class: page === "compare" ? "columns" : "row" }, inputs), make("button", {}, button));
+}
+
+/** Return a text with the spans of matched words marked; positions count code points. */
+function marked(value, spans) {
+  const points = [...value];
+  const parts = [];
+  let last = 0;
+  for (const [start, end] of spans) {
+    parts.push(points.slice(last, start).join(""), make("mark", { class: "hit" }, points.slice(start, end).join("")));
+    last = end;
+  }
+  return make("span", { dir: "auto" }, parts, points.slice(last).join(""));
+}
+
+/** HTML from the server's own template, in which every text is escaped. */
+function rendered(html) {
+  const holder = make("div");
+  holder.innerHTML = html;
+  return holder;
+}
+
+const pages = {
+  async search(query) {
+    const results = make("section");
+    const fields = [
+      ["q", "Query", "search", "Words, a sentence, or more"],
+      ["mode", "Rank by", "choice", ["hybrid", "dense", "lexical"]],
+      ["unit", "Find", "choice", ["sentence", "document"]],
+      ["where", "Filter", "text-line", "date >= 2020"],
+    ].map((field) => (field[2] === "text-line" ? [field[0], field[1], "search", field[3]] : field));
+    main.replaceChildren(form("search", fields, query, "Search"), results);
+    if (!query.get("q")) return;
+    const body = { query: query.get("q"), mode: query.get("mode") ?? "hybrid", unit: query.get("unit") ?? "sentence" };
+    if (query.get("where")) body.where = query.get("where");
+    await show(results, async () => {
+      const { hits } = await ask("/api/search", body);
+      if (!hits.length) return make("p", {}, "No sentence matches.");
+      return make("ol", { class: "hits" }, hits.map((hit) => make("li", {},
+        marked(hit.text, hit.matches),
+        make("div", { class: "soft small" },
+          link("documents", { id: hit.document }, text(hit.title || hit.document)), "; ", hit.score_note, " ",
+          link("compare", { text1: body.query, text2: hit.text }, "Why?")))));
+    });
+  },
+
+  async compare(query) {
+    const result = make("section");
+    const fields = [["text1", "First text", "text"], ["text2", "Second text", "text"]];
+    if (!query.get("text1")) {
+      const { examples } = await ask("/api/run");
+      if (examples.length) query = new URLSearchParams({ text1: examples[0], text2: examples[1] });
+    }
+    main.replaceChildren(form("compare", fields, query, "Compare"), result);
+    const [text1, text2] = [query.get("text1"), query.get("text2")];
+    if (!text1?.trim() || !text2?.trim()) return;
+    await show(result, async () => rendered((await ask("/api/explain", { text1, text2 })).html));
+  },
+
+  async duplicates(query) {
+    const result = make("section");
+    const fields = [["unit", "Compare", "choice", ["sentence", "document"]], ["threshold", "Lowest cosine", "search", "automatic"]];
+    main.replaceChildren(form("duplicates", fields, query, "Find duplicates"), result);
+    if (!query.get("unit")) return;
+    const body = { unit: query.get("unit") };
+    if (query.get("threshold")) body.threshold = Number(query.get("threshold"));
+    await show(result, async (progress) => {
+      const { groups } = await ask("/api/duplicates", body, progress);
+      if (!groups.length) return make("p", {}, "No duplicates.");
+      return make("ol", { class: "hits" }, groups.map((group) => make("li", {},
+        make("strong", {}, group.kind), " ", text(group.representative.text ?? group.representative),
+        make("ul", {}, group.members.map((member) => make("li", {}, text(member.text ?? member),
+          make("span", { class: "soft small" }, ` ${number(member.score)}`)))))));
+    });
+  },
+
+  async documents(query) {
+    const result = make("section");
+    if (query.get("id")) {
+      main.replaceChildren(result);
+      await show(result, async () => {
+        const document = await ask(`/api/document/${encodeURIComponent(query.get("id"))}`);
+        return [make("h2", { dir: "auto" }, document.title || document.id),
+          make("p", { class: "soft small" }, `${document.source} ${document.date}`),
+          ...document.sentences.map((sentence) => make("p", { dir: "auto" }, sentence))];
+      });
+      return;
+    }
+    main.replaceChildren(form("documents", [["q", "Id or title", "search", "part of it"]], query, "Filter"), result);
+    const page = Number(query.get("page") ?? 1);
+    await show(result, async () => {
+      const list = await ask(`/api/documents?${new URLSearchParams({ query: query.get("q") ?? "", page })}`);
+      const rows = list.documents.map((one) => make("tr", {},
+        make("td", {}, link("documents", { id: one.id }, text(one.title || one.id))),
+        make("td", {}, one.date), make("td", { class: "number" }, String(one.sentences))));
+      const turn = (to, label) => (to >= 1 && to <= list.pages
+        ? link("documents", { q: query.get("q") ?? "", page: to }, label) : null);
+      return [make("table", {}, make("tr", {}, ["Document", "Date", "Sentences"].map((head) => make("th", {}, head))), rows),
+        make("p", {}, turn(page - 1, "Previous"), ` ${list.total} documents `, turn(page + 1, "Next"))];
+    });
+  },
+
+  async run() {
+    const check = make("section");
+    const { documents, sentences, held_out, stages } = await ask("/api/run");
+    main.replaceChildren(
+      make("p", {}, `${documents.toLocaleString()} documents, ${sentences.toLocaleString()} sentences; ${held_out.toLocaleString()} documents held out.`),
+      make("table", {}, make("tr", {}, make("th", {}, "Stage"), make("th", {}, "State")),
+        Object.entries(stages).map(([name, state]) => make("tr", {}, make("td", {}, name), make("td", {}, state)))),
+      make("h2", {}, "Quality"),
+      make("button", { onclick: () => show(check, async (progress) => make("p", {}, (await ask("/api/check", {}, progress)).verdict)) }, "Compare with n-grams"),
+      check);
+  },
+};
+
+/** Show the page that the address names. */
+async function route() {
+  const [name, query] = location.hash.slice(1).split("?");
+  const page = name in pages ? name : "search";
+  for (const one of document.querySelectorAll("nav a")) {
+    one.toggleAttribute("aria-current", one.hash === `#${page}`);
+  }
+  try {
+    await pages[page](new URLSearchParams(query));
+  } catch (error) {
+    main.replaceChildren(make("p", { class: "problem", role: "alert" }, error.message));
+  }
+}
+
+addEventListener("hashchange", route);
+ask("/api/run").then(({ name }) => {
+  document.title = `firth: ${name}`;
+  document.getElementById("name").textContent = name;
+}).catch(() => {});
+route();
