@@ -13,6 +13,9 @@ from typing import Any
 from firth.corpus import build as corpus_build
 from firth.corpus.build import CorpusSummary
 from firth.corpus.corpus import Corpus
+from firth.corpus.document import Document
+from firth.corpus.read import input_names, read_documents
+from firth.corpus.store import FILE, damage
 from firth.corpus.tokenizer import TOKENIZER, build_tokenizer
 from firth.encoders.folder import ModelKind, PretrainedFiles, find_model
 from firth.encoders.pretrained import PRETRAINED, Tune, build_pretrained
@@ -157,9 +160,16 @@ def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None 
     """
     check_settings(run)
     executor, start = executor or Local(), perf_counter()
+    names = input_names(documents)
+    if names is not None:
+        run = run.changed({"corpus": {"inputs": names}})
+    elif documents is None and run.settings.corpus.inputs:
+        documents = run.settings.corpus.inputs
     with run.locked():
-        corpus = corpus_build.build_corpus(run, documents, executor)
-        run = Run.open(run.path).changed(run.settings.model_dump(exclude={"corpus": {"inputs"}}))
+        if documents is None:
+            corpus = corpus_build.summarize(run)
+        else:
+            corpus = corpus_build.build_corpus(run, documents, executor)
         built = {}
         for stage, build in stages(run, executor).items():
             began = perf_counter()
@@ -345,7 +355,7 @@ def status(run: Run) -> Status:
 
 def verify(run: Run) -> dict[str, list[str]]:
     """Read every byte of a run; return each part's problems, which are none where all is well."""
-    return {"corpus": corpus_build.verify_corpus(run), **run.verify()}
+    return {"corpus": damage(run.path / FILE), **run.verify()}
 
 
 # --- Estimate ----------------------------------------------------------------------------------
@@ -388,7 +398,7 @@ def estimate(run: Run, documents: Any) -> Estimate:
     Raises:
         InputError: There are too few words for a probe; building is then a matter of seconds.
     """
-    texts, words = corpus_build.sample_documents(run, documents, _PROBE_WORDS)
+    texts, words = _sample(run, documents or run.settings.corpus.inputs)
     counts = [len(one.text.split()) for one in texts]
     if sum(counts) < _PROBE_WORDS // 2 or len(texts) < 4:
         raise InputError(
@@ -415,3 +425,20 @@ def estimate(run: Run, documents: Any) -> Estimate:
 
     predicted = [along(half, whole) for half, whole in zip(*costs, strict=True)]
     return Estimate(words, high, *predicted)
+
+
+def _sample(run: Run, documents: Any) -> tuple[list[Document], int]:
+    """Return evenly spread documents of about `_PROBE_WORDS` words, and the words of all."""
+    sample: list[tuple[Document, int]] = []
+    every, words, kept = 1, 0, 0
+    items = read_documents(documents, run.settings.corpus, run.path)
+    for number, one in enumerate(item for item in items if isinstance(item, Document)):
+        count = len(one.text.split())
+        words += count
+        if number % every == 0:
+            sample.append((one, count))
+            kept += count
+        if kept > 2 * _PROBE_WORDS:
+            sample, every = sample[::2], 2 * every
+            kept = sum(count for _, count in sample)
+    return [one for one, _ in sample], words
