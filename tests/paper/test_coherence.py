@@ -69,7 +69,7 @@ def read(coherence: Coherence, corpus: Corpus, texts: list[str], positions: list
 
 
 def test_equals_a_packed_bilstm() -> None:
-    """The last states of both directions of PyTorch's BiLSTM over packed sequences, normalised."""
+    """The last states of both directions of PyTorch's BiLSTM over packed sequences, normalized."""
     encoder = SentenceEncoder(50, 6, 9)
     peer = nn.LSTM(6, 9, batch_first=True, bidirectional=True)
     with torch.no_grad():

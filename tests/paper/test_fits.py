@@ -62,7 +62,7 @@ def test_centered_is_pearson(pair: Both, shift: float, scale: float) -> None:
 
 
 def test_raw_cosines_are_near_one() -> None:
-    """The trap of Eq. 4: opposite profiles have a cosine near 1, and centred similarity -1."""
+    """The trap of Eq. 4: opposite profiles have a cosine near 1, and centerd similarity -1."""
     v1 = -4 + 0.5 * np.random.default_rng(0).standard_normal(200)
     assert compare(v1, -8 - v1, "cosine") > 0.95
     assert compare(v1, -8 - v1, "centered") == pytest.approx(-1)

@@ -144,7 +144,7 @@ def test_the_probe_falls_back_where_the_forest_is_wrong() -> None:
     np.testing.assert_allclose(logs[:, 0], expected, atol=1e-3)
 
 
-def normalised(logs: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def normalized(logs: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return exp of logs, divided by its sum."""
     values = np.exp(np.asarray(logs, float) - np.max(logs))
     return values / values.sum()  # type: ignore[no-any-return]
@@ -164,16 +164,16 @@ def test_terms_are_posteriors_over_all_one_word_texts() -> None:
     numbers = np.arange(len(WORDS))
     context = Context(("wind sail",), ("port rope crew",))
     pairs = np.stack([numbers, 0 * numbers], 1)
-    sentence = normalised(generator.likelihoods(WORDS, [context], pairs).sentence)
-    expected = normalised([joint(f"wind sail {s} port rope crew") for s in WORDS])
+    sentence = normalized(generator.likelihoods(WORDS, [context], pairs).sentence)
+    expected = normalized([joint(f"wind sail {s} port rope crew") for s in WORDS])
     np.testing.assert_allclose(sentence, expected, atol=1e-5)
-    prior = normalised(generator.baseline(WORDS, [context], pairs).sentence)
+    prior = normalized(generator.baseline(WORDS, [context], pairs).sentence)
     assert np.abs(sentence - prior).max() > 0.01, "premise: the context changes the posterior"
 
     contexts = [Context((word,), ("port rope",)) for word in WORDS]
     left = generator.likelihoods(["wave mast"], contexts, pairs[:, ::-1]).left
-    expected = normalised([joint(f"{w} wave mast port rope") for w in WORDS])
-    np.testing.assert_allclose(normalised(left), expected, atol=1e-5)
+    expected = normalized([joint(f"{w} wave mast port rope") for w in WORDS])
+    np.testing.assert_allclose(normalized(left), expected, atol=1e-5)
 
 
 def test_parts_have_the_tokens_of_running_text() -> None:

@@ -58,7 +58,7 @@ class WordIndex:
 
 @dataclass
 class WordCoherence:
-    """A position is as coherent with a sentence as its neighbours' words are shared with it."""
+    """A position is as coherent with a sentence as its neighbors' words are shared with it."""
 
     corpus: Corpus
 
@@ -233,7 +233,7 @@ def test_explanations_add_nothing_and_lose_nothing(corpus: Corpus) -> None:
 def test_a_corpus_without_contexts_is_named(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Single lines have no neighbours: the error says what to build the corpus from."""
+    """Single lines have no neighbors: the error says what to build the corpus from."""
     monkeypatch.setattr(Corpus, "positions", lambda *_: np.empty(0, dtype=np.int64))
     with pytest.raises(InputError, match="no context"):
         origin_over(corpus).similarity(A, B)

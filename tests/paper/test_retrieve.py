@@ -92,7 +92,7 @@ def test_chunks_tile_documents(documents: list[list[int]], limit: int) -> None:
 
 
 def test_weights_are_those_of_scikit_learn() -> None:
-    """Sublinear tf times smooth idf, normalised, as `TfidfTransformer` computes it."""
+    """Sublinear tf times smooth idf, normalized, as `TfidfTransformer` computes it."""
     peer = pytest.importorskip("sklearn.feature_extraction.text").TfidfTransformer
     counts = count_ngrams(TEXTS, BITS)
     assert counts.max() > 1, "premise: a repeated word"
@@ -113,7 +113,7 @@ def test_features_are_uni_and_bigrams_of_words() -> None:
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=6))
 @settings(max_examples=40)
-def test_a_row_does_not_depend_on_its_neighbours(texts: list[str]) -> None:
+def test_a_row_does_not_depend_on_its_neighbors(texts: list[str]) -> None:
     """Any text has the same weights, bit by bit, alone and among others; their length is 1."""
     idf = np.linspace(1, 3, 1 << BITS)
     together = weigh(count_ngrams(texts, BITS), idf)

@@ -82,7 +82,7 @@ def test_probabilities_of_all_next_tokens_sum_to_one(seq2seq: Seq2Seq) -> None:
 
 
 def test_words_that_are_given_are_likelier(seq2seq: Seq2Seq) -> None:
-    """The pointer: a word of the neighbour is generated more easily than another word."""
+    """The pointer: a word of the neighbor is generated more easily than another word."""
     near, far = (
         Context(("The captain left the island.",), (text,))
         for text in ("The anchor met the tide.", "The cow met the field.")

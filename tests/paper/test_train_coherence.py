@@ -42,12 +42,12 @@ LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=6)
 
 @given(lengths=LENGTHS, window=st.integers(1, 3), seed=st.integers(0, 99), same=st.booleans())
 def test_replacements(lengths: list[int], window: int, seed: int, same: bool) -> None:
-    """From the right document, never the centre or a neighbour, and -1 only where none exists."""
+    """From the right document, never the center or a neighbor, and -1 only where none exists."""
     positions = positions_of(lengths, window)
     drawn = positions.replacements(np.arange(len(positions)), same, seed)
-    for centre, document, got in zip(positions.sentences, positions.documents, drawn, strict=True):
+    for center, document, got in zip(positions.sentences, positions.documents, drawn, strict=True):
         inside = positions.documents == document
-        allowed = inside & (np.abs(positions.sentences - centre) > window) if same else ~inside
+        allowed = inside & (np.abs(positions.sentences - center) > window) if same else ~inside
         choices = positions.sentences[allowed]
         assert got in choices if len(choices) else got == -1
 
@@ -89,7 +89,7 @@ def test_a_pass_deals_every_position_once() -> None:
 
 
 def test_negatives_of_a_batch() -> None:
-    """Centres of the position's document and of others are negatives; its neighbours are none."""
+    """Centers of the position's document and of others are negatives; its neighbors are none."""
     batch = BatchSource(positions_of([30, 40, 50, 60]), 64, 8, 3)(0)
     document = np.searchsorted(np.cumsum([0, 30, 40, 50, 60]), batch.sentences, side="right")
     together = document[:, None] == document
@@ -114,7 +114,7 @@ def test_split_by_document(count: int, fraction: float, seed: int) -> None:
 
 @pytest.mark.parametrize("lengths", [[2, 2], [3], [4]])
 def test_too_little_text(lengths: list[int]) -> None:
-    """Without two positions that can exchange their centres there is nothing to learn from."""
+    """Without two positions that can exchange their centers there is nothing to learn from."""
     with pytest.raises(InputError, match="too few to learn coherence"):
         split(positions_of(lengths), 0.1, 1)
 
@@ -173,7 +173,7 @@ def test_stopped_while_encoding(
 
 
 def test_it_learns(fresh: Callable[..., Run]) -> None:
-    """Documents have one topic each: centres from elsewhere are recognised on new documents.
+    """Documents have one topic each: centers from elsewhere are recognized on new documents.
 
     Chance is 0.5, and the standard error of 300 examples 0.03.
     """

@@ -35,7 +35,7 @@ SHORT = {"steps": 12, "checkpoint_steps": 4, "width": 16, "layers": 1}
 
 
 def test_evidence_lowers_the_held_out_loss_in_every_direction(built: Run) -> None:
-    """The model has learned to use its neighbours: documents have topics, and topics have words."""
+    """The model has learned to use its neighbors: documents have topics, and topics have words."""
     losses = built.manifest(GENERATOR).summary["held_out"]
     assert set(losses) == {"sentence", "left", "right"}
     for kinds in losses.values():
@@ -146,7 +146,7 @@ def test_an_epoch_takes_each_position_once_within_the_budget(
 
 
 def test_neighbors_are_dropped_as_often_as_asked() -> None:
-    """One neighbour with the given probability, either alike, and both with half of it."""
+    """One neighbor with the given probability, either alike, and both with half of it."""
     dropped = drop(20_000, 0.2, np.random.default_rng(0))
     assert dropped.all(axis=1).mean() == pytest.approx(0.1, abs=0.01)
     one = dropped.sum(axis=1) == 1

@@ -57,7 +57,7 @@ class Shape:
 class SentenceEncoder(nn.Module):
     """One-layer BiLSTM. A sentence is the last states of both directions (§3.2.1).
 
-    The concatenated states get mean 0 and variance 1 (layer normalisation without weights),
+    The concatenated states get mean 0 and variance 1 (layer normalization without weights),
     because a bilinear form of raw states, all near 0 at first, hardly starts to learn.
     """
 
@@ -166,7 +166,7 @@ def load_model(folder: Path) -> tuple[CoherenceModel, Shape]:
     return model.eval(), shape
 
 
-# Neighbours of a position
+# Neighbors of a position
 
 
 def neighbors(positions: Ints, document_bounds: Ints, window: int) -> Ints:
@@ -203,7 +203,7 @@ def mean_rows(table: Tensor, rows: Ints) -> Tensor:
 
 def token_rows(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> list[list[int]]:
     """Return the first `max_tokens` tokens of each text; an empty text is one `</s>`."""
-    end: int = tokenizer.token_to_id("</s>")
+    end = int(tokenizer.token_to_id("</s>"))
     clean = [encodable(text) for text in texts]
     encoded = tokenizer.encode_batch_fast(clean, add_special_tokens=False)
     return [encoding.ids[:max_tokens] or [end] for encoding in encoded]
@@ -318,7 +318,7 @@ class Coherence:
             return encode(self._model.encoder, table, np.arange(len(table)))
 
     def _around(self, positions: Ints) -> tuple[Tensor, Ints]:
-        """Return the vectors that positions need, and their neighbours as rows of this table."""
+        """Return the vectors that positions need, and their neighbors as rows of this table."""
         rows = neighbors(positions, self._document_bounds, self._shape.window)
         # Positions share sentences: each is read once, in the order of the file.
         needed = np.unique(rows[rows >= 0])

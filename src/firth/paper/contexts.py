@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -36,6 +37,11 @@ class Candidates:
     chunks: int
     seed: int
 
+    @cached_property
+    def positions(self) -> Ints:
+        """All positions of the corpus, ascending."""
+        return self.corpus.positions()
+
     def shortlists(self, sentences: Sequence[str]) -> list[Ints]:
         """Return at most `shortlist` distinct positions for each sentence, the best first.
 
@@ -45,7 +51,7 @@ class Candidates:
         Raises:
             InputError: The corpus has no context at all.
         """
-        positions = self.corpus.positions()
+        positions = self.positions
         if not len(positions):
             raise InputError(
                 "The corpus has no context: no document has three consecutive sentences. Build it "
@@ -64,7 +70,7 @@ class Candidates:
             vectors = self.coherence.encode(sentences)
             lists = [self._ranked(v, one) for v, one in zip(vectors, lists, strict=True)]
         return [
-            self._filled(one[: self.settings.shortlist], sentence, positions)
+            self._filled(one[: self.settings.shortlist], sentence)
             for one, sentence in zip(lists, sentences, strict=True)
         ]
 
@@ -78,13 +84,12 @@ class Candidates:
         near = np.flatnonzero(scores >= cut)
         return positions[near[np.lexsort((positions[near], -scores[near]))][:keep]]
 
-    def _filled(self, chosen: Ints, sentence: str, positions: Ints) -> Ints:
-        missing = min(self.settings.shortlist, len(positions)) - len(chosen)
+    def _filled(self, chosen: Ints, sentence: str) -> Ints:
+        missing = min(self.settings.shortlist, len(self.positions)) - len(chosen)
         if missing <= 0:
             return chosen
         rng = np.random.default_rng(derive_seed(self.seed, "slots", normal_form(sentence)))
-        wanted = min(len(positions), missing + len(chosen))
-        drawn = positions[rng.choice(len(positions), size=wanted, replace=False)]
+        drawn = rng.choice(self.positions, size=missing + len(chosen), replace=False)
         return np.concatenate((chosen, drawn[~np.isin(drawn, chosen)][:missing]))
 
 

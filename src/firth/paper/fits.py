@@ -106,7 +106,7 @@ class ContextSet:
 
     Attributes:
         sentence: s.
-        positions: Corpus sentences whose neighbours are the contexts, (|C_s|,).
+        positions: Corpus sentences whose neighbors are the contexts, (|C_s|,).
         terms: The terms of S(s, c) for these contexts.
     """
 
@@ -153,10 +153,10 @@ class PairProfile:
 
 
 def compare(v1: Floats, v2: Floats, measure: Measure) -> float:
-    """Return sim(s1, s2) from v_{s1} and v_{s2}, (|C|,) each: Eq. 4, or its centred form.
+    """Return sim(s1, s2) from v_{s1} and v_{s2}, (|C|,) each: Eq. 4, or its centerd form.
 
     Raw fits are negative log-probabilities of similar size, so that all cosines are near 1.
-    Centring removes the common level. Where a vector has no variation (centred) or is 0 (cosine),
+    Centering removes the common level. Where a vector has no variation (centerd) or is 0 (cosine),
     the similarity is 0, unless both vectors are equal, when it is 1. Sums are correctly rounded:
     neither the order of the sentences nor that of the contexts changes the result.
     """

@@ -46,7 +46,7 @@ class CoherenceSettings(Section):
     """Tokens of a sentence that are read."""
     steps: Count = 2_000
     batch: Count = 128
-    """Positions in a step. The centres of the others are the negatives of each: half of the weight
+    """Positions in a step. The centers of the others are the negatives of each: half of the weight
     is on sentences of its document, half on random ones."""
     per_document: Count = 8
     """Positions of one document that a batch holds together."""
@@ -78,10 +78,10 @@ class GeneratorSettings(Section):
     heads: Count = 4
     feedforward: Count = 1024
     pointer: bool = True
-    """seq2seq: whether the decoder can point at tokens of the neighbours; the paper's does not."""
+    """seq2seq: whether the decoder can point at tokens of the neighbors; the paper's does not."""
     dropout: Fraction = 0.1
     drop_neighbor: Fraction = 0.15
-    """seq2seq: share of the parts to generate that are trained without one of their neighbours."""
+    """seq2seq: share of the parts to generate that are trained without one of their neighbors."""
     max_tokens: Count = 48
     """Tokens of a sentence, and of each side of a context, that are read."""
     steps: Count = 4_000

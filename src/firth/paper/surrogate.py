@@ -21,8 +21,8 @@ from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.train.distill import train_student
 from firth.train.pairs import score_pairs
 
-HARVEST = Stage("paper/harvest", 1, "torch", "firth paper harvest")
-SURROGATE = Stage("paper/surrogate", 1, "torch", "firth paper distill")
+HARVEST = Stage("paper/harvest", 1, "torch", "firth paper build --to harvest")
+SURROGATE = Stage("paper/surrogate", 1, "torch", "firth paper build --to surrogate")
 _READS = {"transformer": (TOKENIZER,), "layers": (PRETRAINED,)}
 _PATIENCE = 1_000
 """Evaluations without a gain after which training stops: the paper trains to the end."""
@@ -49,7 +49,7 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
         Origin.open,
         stage=HARVEST,
         reads=READS,
-        settings=["corpus"],
+        settings=[],
         inputs=settings.inputs("window", "precision", "retrieve", "contexts", "fits", "harvest"),
         pairs=settings.harvest,
         executor=executor,
@@ -84,13 +84,12 @@ def train_surrogate(
             some = workspace / SCRATCH / "pairs"
             sample_pairs(pairs, some, chosen.pairs, seen.settings.seed)
             pairs = some
-        cross = chosen.structure == "cross-encoder"
         student = DistillSettings(
             **chosen.model_dump(exclude={"structure", "pairs"}), objective="pairs",
             patience=_PATIENCE,
         )  # fmt: skip
-        kind = "cross-encoder" if cross else "bi-encoder"
-        return train_student(seen, workspace, student, kind, pairs, ())
+        cross = chosen.structure == "cross-encoder"
+        return train_student(seen, workspace, student, cross, pairs, ())
 
     reads = [HARVEST, *_READS.get(chosen.base, ())]
     return run.build(stage, fill, reads=reads, settings=["seed", "encoder"], inputs=inputs)

@@ -158,7 +158,7 @@ def encode_corpus(encoder: SentenceEncoder, table: TokenTable, path: Path, scrat
     where = encoder.tokens.weight.device
     start = read_json(mark) if mark.is_file() and path.is_file() else 0
     shape = (len(table), size)
-    vectors = np.load(path, "r+") if start else create_mapped(path, np.float16, shape)
+    vectors: Any = np.load(path, "r+") if start else create_mapped(path, np.float16, shape)
     bar: Progress[int] = progress(len(table), "Encoding sentences")
     with bar, torch.inference_mode():
         bar.advance(start)
@@ -176,9 +176,9 @@ def encode_corpus(encoder: SentenceEncoder, table: TokenTable, path: Path, scrat
 class Positions:
     """Positions in the corpus to learn from, or to measure on.
 
-    A replacement for the centre of a position is itself the centre of one of them. A sentence is
-    therefore as often a negative centre as a positive one, and nothing can be learned from a
-    sentence without its context. The neighbours of a position never replace its centre.
+    A replacement for the center of a position is itself the center of one of them. A sentence is
+    therefore as often a negative center as a positive one, and nothing can be learned from a
+    sentence without its context. The neighbors of a position never replace its center.
 
     Attributes:
         sentences: Sentence numbers, (n,), ascending.
@@ -198,7 +198,7 @@ class Positions:
         return Positions(self.sentences[part], self.documents[part], self.window)
 
     def replacements(self, chosen: Ints, same_document: bool, seed: int) -> Ints:
-        """Draw a replacement for the centre of each position of the indices `chosen`, (k,).
+        """Draw a replacement for the center of each position of the indices `chosen`, (k,).
 
         It comes from the position's own document, or from any other one; -1 where there is none.
         """
@@ -238,7 +238,7 @@ def split(positions: Positions, held_out: float, seed: int) -> tuple[Positions, 
         raise InputError(
             f"The corpus has {len(positions)} positions in {len(documents)} documents, too few to "
             "learn coherence from. A position is a sentence of corpus.min_words to "
-            "corpus.max_words words with a neighbour on each side. Add longer documents."
+            "corpus.max_words words with a neighbor on each side. Add longer documents."
         )
     return learned, tested
 
@@ -274,7 +274,7 @@ class BatchSource:
 
 
 def negatives(batch: Positions) -> tuple[Mask, Mask]:
-    """Return where centre i is a negative for position j: from j's document, and from another."""
+    """Return where center i is a negative for position j: from j's document, and from another."""
     together = batch.documents[:, None] == batch.documents
     near = np.abs(batch.sentences[:, None] - batch.sentences) <= batch.window
     return together & ~near, ~together
@@ -285,7 +285,7 @@ def batch_loss(
 ) -> Tensor:
     """Return the binary cross-entropy of a batch in nats; positives weigh as much as negatives.
 
-    Every centre is tried at every position. Negatives from the position's own document and those
+    Every center is tried at every position. Negatives from the position's own document and those
     from others have half of the weight each. The mean over random draws of one negative a position
     is the same, and its variance is far larger.
     """

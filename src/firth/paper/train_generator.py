@@ -131,7 +131,7 @@ class _Training:
         )
         if not len(self.learned) or not len(self.held_out):
             raise InputError(
-                f"The corpus has {len(corpus.positions())} sentences with a neighbour on each "
+                f"The corpus has {len(corpus.positions())} sentences with a neighbor on each "
                 "side, too few to train a generator and to measure it. Add documents."
             )
         self.shape = Shape(
@@ -311,7 +311,7 @@ class Example:
         roles: The m parts that are generated.
         read: For each part in `given`, n texts; then `<mask>` for each of `roles`.
         given: The parts that `read` holds, in order.
-        dropped: (m, n, 2), which neighbours of a generated part are left out.
+        dropped: (m, n, 2), which neighbors of a generated part are left out.
         inputs: For each of `roles`, n decoder inputs: `<s>`, and the part without its last token.
         targets: The tokens of those parts, one after another.
     """
@@ -353,7 +353,7 @@ class Example:
 
 
 def drop(n: int, share: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Draw which neighbours are left out, (n, 2).
+    """Draw which neighbors are left out, (n, 2).
 
     With probability `share` it is one of the two, with half of that both. The model thus learns
     each kind of evidence that the baseline leaves: one side alone, and none.
@@ -386,7 +386,7 @@ def loss_of(model: ContextTransformer) -> Callable[[Example], Tensor]:
 
 
 def _memory(model: ContextTransformer, example: Example) -> Memory:
-    """Return the memory of each generated part: `<mask>`, and its neighbours unless dropped."""
+    """Return the memory of each generated part: `<mask>`, and its neighbors unless dropped."""
     read, marks, n = example.read, len(example.roles), example.dropped.shape[1]
 
     def others(parts: Tensor, i: int) -> list[Tensor]:

@@ -4,9 +4,9 @@ Word, sentence-position and token-position embeddings are added (§3.2.2). The e
 given sentence by itself, and the decoder generates the missing part, attending to all of them. A
 sentence is thus encoded once for all contexts, and a side of a context once for all sentences. The
 one-token text `<mask>` in the place of the missing part is always given too: the decoder attends to
-it where every neighbour is left out.
+it where every neighbor is left out.
 
-A word of the missing part often occurs in its neighbours, which a small model learns last. The
+A word of the missing part often occurs in its neighbors, which a small model learns last. The
 output is therefore a pointer sentinel mixture (Merity et al. 2017): one more attention over the
 given parts, whose weight on a token is the probability of generating that token again. Its weight
 on `<mask>` is the share of the softmax over the vocabulary:
