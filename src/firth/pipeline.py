@@ -17,7 +17,7 @@ from firth.corpus.document import Document
 from firth.corpus.read import input_names, read_documents
 from firth.corpus.store import FILE, damage
 from firth.corpus.tokenizer import TOKENIZER, build_tokenizer
-from firth.encoders.folder import ModelKind, PretrainedFiles, find_model
+from firth.encoders.folder import ModelKind, PretrainedFiles
 from firth.encoders.pretrained import PRETRAINED, Tune, build_pretrained
 from firth.encoders.static import ENCODER, StaticEncoder, build_static
 from firth.encoders.words import WORDS, WordSpace, build_words
@@ -75,7 +75,7 @@ def stages(run: Run, executor: Executor) -> Mapping[Stage, Callable[[], Outcome 
 def _tuning(run: Run) -> Tune | None:
     """Return what tunes the pretrained encoder: a language model is no encoder before that."""
     name = run.settings.encoder.model
-    if name is None or find_model(name).kind is not ModelKind.CAUSAL_LM:
+    if name is None or PretrainedFiles.find(name).kind is not ModelKind.CAUSAL_LM:
         return None
     from firth.train.adapt import tune_language_model
 

@@ -10,12 +10,62 @@ from typing import Any
 import numpy as np
 import pytest
 
+from firth.corpus.build import build_corpus
+from firth.corpus.tokenizer import build_tokenizer
+from firth.encoders.words import build_words
+from firth.run.run import Run
+from firth.run.settings import parse_settings
+
 TOPICS = {
-    "sea": "ship harbor wave sailor storm sail captain anchor island tide".split(),
-    "farm": "farmer field wheat plow cow barn harvest tractor seed meadow".split(),
-    "court": "judge lawyer trial jury witness verdict appeal court law crime".split(),
+    "sea": [
+        "ship",
+        "harbor",
+        "wave",
+        "sailor",
+        "storm",
+        "sail",
+        "captain",
+        "anchor",
+        "island",
+        "tide",
+    ],
+    "farm": [
+        "farmer",
+        "field",
+        "wheat",
+        "plow",
+        "cow",
+        "barn",
+        "harvest",
+        "tractor",
+        "seed",
+        "meadow",
+    ],
+    "court": [
+        "judge",
+        "lawyer",
+        "trial",
+        "jury",
+        "witness",
+        "verdict",
+        "appeal",
+        "court",
+        "law",
+        "crime",
+    ],
 }
-VERBS = "saw met left found watched reached followed praised feared remembered".split()
+VERBS = [
+    "saw",
+    "met",
+    "left",
+    "found",
+    "watched",
+    "reached",
+    "followed",
+    "praised",
+    "feared",
+    "remembered",
+]
 TEXTS = [
     "The ship sailed.",
     "",
@@ -35,6 +85,24 @@ def documents(count: int = 30) -> list[str]:
             sentences.append(f"The {one} {rng.choice(VERBS)} the {two} near the {three}.")
         texts.append(" ".join(sentences))
     return texts
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a corpus, its tokenizer and its word vectors. Do not change it."""
+    settings = {"words": {"dimensions": 12, "epochs": 4, "batch": 32, "min_count": 2}}
+    run = Run.create(tmp_path_factory.mktemp("built") / "run", parse_settings(settings, "test"))
+    build_corpus(run, documents())
+    build_tokenizer(run)
+    build_words(run)
+    return run.path
+
+
+@pytest.fixture
+def words_run(built: Path, tmp_path: Path) -> Run:
+    """A copy of the run."""
+    shutil.copytree(built, tmp_path / "run")
+    return Run.open(tmp_path / "run")
 
 
 @pytest.fixture(scope="session")

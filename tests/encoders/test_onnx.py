@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.encoders.conftest import TEXTS
 
 from firth.encoders import onnx as onnx_module
 from firth.encoders.folder import PretrainedFiles
@@ -16,7 +17,6 @@ from firth.encoders.pretrained import open_encoder
 from firth.run.console import listening
 from firth.run.errors import InputError
 from firth.run.settings import EncoderSettings
-from tests.encoders.conftest import TEXTS
 
 pytest.importorskip("onnxruntime")
 Edited = Callable[..., Path]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.encoders.conftest import TEXTS
 
 from firth.encoders.encoder import Normalized
 from firth.encoders.pretrained import (
@@ -23,7 +24,6 @@ from firth.encoders.words import BagEncoder
 from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.run import Run
-from tests.encoders.conftest import TEXTS
 
 Edited = Callable[..., Path]
 KINDS = ["tiny_encoder", "tiny_bert", "tiny_onnx", "tiny_llm"]

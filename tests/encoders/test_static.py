@@ -71,7 +71,11 @@ def test_sentence_transformers_gives_the_same_vectors(
     assert (lengths > 0).tolist() == expected.any(axis=1).tolist()
 
 
-@given(st.text(alphabet=st.sampled_from("the ship caf\u00e9 X_1 Stra\u00dfe.,-'\n\t\u093f"), max_size=40))
+@given(
+    st.text(
+        alphabet=st.sampled_from("the ship caf\u00e9 X_1 Stra\u00dfe.,-'\n\t\u093f"), max_size=40
+    )
+)
 def test_the_tokenizer_reads_words(text: str) -> None:
     """Its tokens are those of `firth.text.words.words`; unknown ones are 0."""
     known = ["the", "ship", "caf\u00e9", "x", "1", "stra\u00dfe"]
@@ -155,8 +159,8 @@ def test_pieces_can_spell_every_word_of_known_characters() -> None:
     assert {"s", "##s", "\u00fc", "##er", "sh"} <= {*pieces}
     assert "ship" not in pieces
     assert len(pieces) == len(set(pieces))
-    tokens = word_tokenizer(["ship", "\u00fcber", *pieces]).encode("shuber shi\u00fcb").tokens
-    assert tokens == ["sh", "##u", "##b", "##er", "sh", "##i", "##\u00fc", "##b"]
+    tokens = word_tokenizer(["ship", "\u00fcber", *pieces]).encode("shber shi\u00fcb").tokens
+    assert tokens == ["sh", "##b", "##er", "sh", "##i", "##\u00fc", "##b"]
 
 
 def test_random_directions_are_those_of_spelling() -> None:
@@ -238,20 +242,19 @@ def test_the_encoder_of_a_run_has_the_cosines_of_its_words(words_run: Run, tmp_p
     expected = gram / np.sqrt(np.outer(np.diag(gram), np.diag(gram)))
     assert np.std(expected) > 0.1, "premise: there is an order to agree on"
     errors = []
-    for dimensions in (64, 512, 4096):
+    for dimensions in (32, 128, 1024):
         run = words_run.changed({"distill": {"dimensions": dimensions, "number_weight": 1.0}})
         summary = build_static(run, space, 0.5, tmp_path / str(dimensions))
         assert summary["dimensions"] == dimensions
         vectors = StaticEncoder.open(tmp_path / str(dimensions)).raw(texts).astype(np.float64)
         errors.append(np.sqrt(np.mean((cosines(vectors) - expected) ** 2)))
     assert errors[0] > errors[1] > errors[2]
-    assert errors[2] < 0.03
+    assert errors[2] < 0.05
 
 
 def test_the_encoder_of_a_run_recognizes_unseen_words(words_run: Run, tmp_path: Path) -> None:
     """Two sentences that share one are more similar than two with different ones."""
-    run = words_run.changed({"distill": {"dimensions": 1024}})
-    build_static(run, WordSpace.load(run.folder(WORDS)), 0.5, tmp_path)
+    build_static(words_run, WordSpace.load(words_run.folder(WORDS)), 2.0, tmp_path)
     library: Any = SentenceTransformer(str(tmp_path), device="cpu")
     texts = ["the cow rows", "a wave rows", "the cow lamented", "a wave grew", "\u8239"]
     vectors = StaticEncoder.open(tmp_path).encode(texts)

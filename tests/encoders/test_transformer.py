@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from tests.encoders.conftest import TEXTS
 from transformers import AutoModel, AutoTokenizer
 
 from firth.encoders.encoder import StatesOfWords
@@ -15,7 +16,6 @@ from firth.encoders.pretrained import open_encoder
 from firth.encoders.transformer import Pooling, device, open_sentence_transformer
 from firth.run.errors import InputError
 from firth.run.settings import EncoderSettings
-from tests.encoders.conftest import TEXTS
 
 Edited = Callable[..., Path]
 

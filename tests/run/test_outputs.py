@@ -84,11 +84,11 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_reused_and_replaced_with_force(tmp_path: Path) -> None:
-    """Another result needs `force`, and the message says what differs."""
+    """Another result needs `force`."""
     out = tmp_path / "new" / "results"
     assert not write(out, x=1, deep={"y": 2})
     assert write(out, "not written", x=1, deep={"y": 2})
-    with pytest.raises(InputError, match=r"another result \(deep\.y: 2 there, 3 here\).*--force"):
+    with pytest.raises(InputError, match=r"another result of firth x.*--force"):
         write(out, "two", x=1, deep={"y": 3})
     assert (out / "result.txt").read_text() == "one"
     assert not write(out, "two", force=True, x=1, deep={"y": 3})

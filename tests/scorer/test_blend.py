@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from firth.encoders.folder import ModelKind
 from firth.encoders.words import WordSpace
-from firth.evaluate.compare import Answers, answer, compare_answers
-from firth.evaluate.questions import Question, QuestionType
+from firth.evaluation.compare import Answers, answer, compare_answers
+from firth.evaluation.questions import Question, QuestionType
 from firth.run.errors import ConfigError, MissingStageError
 from firth.run.run import Run
 from firth.scorer import blend as module

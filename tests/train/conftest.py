@@ -14,7 +14,7 @@ from firth.corpus.build import build_corpus
 from firth.corpus.tokenizer import build_tokenizer
 from firth.encoders.static import write_static
 from firth.encoders.words import build_words
-from firth.evaluate.questions import build_questions
+from firth.evaluation.questions import build_questions
 from firth.run.run import Run
 from firth.run.settings import Settings
 from firth.scorer.blend import build_blend

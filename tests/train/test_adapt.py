@@ -8,7 +8,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from firth.encoders.pretrained import PRETRAINED, RunEncoder, open_encoder
-from firth.evaluate.compare import choose
+from firth.evaluation.compare import choose
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.run import Run
@@ -72,9 +72,11 @@ def test_a_table_of_words_is_tuned_as_a_matrix(
     assert found.report["history"][-1]["step"] == 6
 
 
-def test_without_questions_nothing_is_changed(run: Run, tiny_bert: Path, tmp_path: Path) -> None:
-    none = run.changed({"questions": {"distractors": 500}})
-    found = adapt(none, str(tiny_bert), tmp_path / "out")
+def test_without_questions_nothing_is_changed(
+    run: Run, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "open_questions", lambda run: [])
+    found = adapt(run, str(tiny_bert), tmp_path / "out")
     assert found.report["kept"] == AS_IS
     assert found.report["history"] == []
     np.testing.assert_allclose(vectors(found.path), vectors(tiny_bert), atol=1e-5)

@@ -8,7 +8,7 @@ import pytest
 from sentence_transformers import CrossEncoder, SentenceTransformer
 
 from firth.encoders.pretrained import open_encoder
-from firth.evaluate.compare import Decision
+from firth.evaluation.compare import Decision
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.run import Run
@@ -140,7 +140,7 @@ def test_a_stopped_distillation_ends_with_the_same_bytes(
 
 
 def test_a_student_that_became_worse_is_rejected(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from firth.evaluate.bootstrap import Estimate
+    from firth.evaluation.bootstrap import Estimate
 
     verdict = Decision(False, "rejected: worse", {}, (), (), Estimate(-1.0, -2.0, -0.5, 9))
     monkeypatch.setattr(module, "decide", lambda *_, **__: verdict)

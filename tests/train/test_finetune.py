@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
-from firth.evaluate.files import NLI
+from firth.evaluation.files import NLI
 from firth.run.errors import InputError
 from firth.train import finetune as module
 from firth.train.finetune import (
@@ -43,7 +43,7 @@ def test_the_data_decide_what_is_learned(scored: Path, inference: Path, triplets
 def test_no_row_is_in_two_parts(scored: Path) -> None:
     parts = gather(scored, None, None, None, 1)
     texts = [{row.texts for row in part.rows} for part in parts.named.values()]
-    assert [len(some) for some in texts] == [72, 9, 9]
+    assert [len(some) for some in texts] == [73, 8, 9]
     assert len(set.union(*texts)) == 90
     assert parts.notes == (
         "A tenth of the rows was drawn at random for test.",
@@ -66,10 +66,14 @@ def test_splits_of_a_file_are_used_as_such(triplets: Path) -> None:
 
 def test_rows_of_dev_and_test_are_not_learned_from(scored: Path, tmp_path: Path) -> None:
     lines = scored.read_text().splitlines(keepends=True)
-    (tmp_path / "dev.jsonl").write_text("".join(lines[:20]))
-    parts = gather(scored, tmp_path / "dev.jsonl", tmp_path / "dev.jsonl:all", None, 1)
-    assert len(parts.train.rows) == 70
-    assert parts.notes[0].startswith("20 rows were not learned from")
+    for name, some in (("dev", lines[:20]), ("test", lines[15:30])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(some))
+    parts = gather(scored, tmp_path / "dev.jsonl", tmp_path / "test.jsonl", None, 1)
+    assert {name: len(part.rows) for name, part in parts.named.items()} == {
+        "train": 60, "dev": 15, "test": 15
+    }  # fmt: skip
+    assert len(parts.notes) == 2
+    assert parts.notes[0] == "15 rows were not learned from: their texts are in test."
 
 
 def test_all_problems_of_the_rows_are_named(scored: Path, tmp_path: Path) -> None:

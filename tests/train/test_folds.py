@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firth.evaluate.sets import EvaluationSet
+from firth.evaluation.sets import EvaluationSet
 from firth.run.errors import InputError
 from firth.train.finetune import joined, load_splits
 from firth.train.folds import cross_validate, make_folds, parts_of_fold

@@ -76,6 +76,23 @@ class CorpusSummary:
         """Return plain values for JSON."""
         return asdict(self)
 
+    def text(self) -> str:
+        """Return the counts in a sentence."""
+        changes = {"added": self.added, "replaced": self.replaced, "removed": self.removed}
+        done = ", ".join(f"{count:,} {name}" for name, count in changes.items() if count)
+        return (
+            f"Documents: {self.documents:,} ({done or 'unchanged'}), "
+            f"{plural(self.sentences, 'sentence')}, {plural(self.words, 'word')}; "
+            f"{self.held_out:,} held out."
+        )
+
+
+def summarize(run: Run) -> CorpusSummary:
+    """Return the counts of a run's corpus as it is; errors as of `remove_documents`."""
+    require_corpus(run.path)
+    with Store(run.path / FILE) as store:
+        return _summary(store)
+
 
 def build_corpus(run: Run, inputs: Inputs, executor: Executor | None = None) -> CorpusSummary:
     """Bring the store in line with the inputs: new documents are added, changed ones replaced.

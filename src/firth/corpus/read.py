@@ -210,7 +210,7 @@ def find_inputs(inputs: Inputs, run: Path | None = None) -> Given:
             inside the run.
         MissingExtraError: The library that reads a file is not installed.
     """
-    named = _names(inputs)
+    named = input_names(inputs)
     if named is None:
         return Given(records=_records(inputs))
     problems = [] if named else ["none given"]
@@ -239,7 +239,7 @@ def find_inputs(inputs: Inputs, run: Path | None = None) -> Given:
     return Given(_with_distinct_names(list(files.values())), None, tuple(walk.left_out))
 
 
-def _names(inputs: Inputs) -> list[str] | None:
+def input_names(inputs: Inputs) -> list[str] | None:
     """Return the names of files; None where the inputs are texts, records or a frame."""
     if isinstance(inputs, str | Path):
         return [str(inputs)]

@@ -58,7 +58,13 @@ class PretrainedEncoder(ABC):
 
     def encode(self, texts: Sequence[str]) -> Singles:
         """Return unit vectors of n texts, (n, dimensions)."""
-        return unit(self.raw(texts).astype(np.float64)).astype(np.float32)
+        return unit_singles(self.raw(texts))
+
+
+def unit_singles(rows: Singles) -> Singles:
+    """Divide each row of a float32 (n, d) array by its length; rows of zeros stay."""
+    lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows, dtype=np.float64))
+    return rows / np.where(lengths > 0, lengths, 1.0).astype(np.float32)[:, None]
 
 
 class Normalized(PretrainedEncoder):

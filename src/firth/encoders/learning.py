@@ -83,7 +83,8 @@ def learn(
     checkpoint = scratch / "checkpoint.safetensors"
     done, losses = _resume(checkpoint, adam)
     bar: Progress[None]
-    with one_thread(), progress(steps, title) as bar:
+    quiet = np.errstate(over="ignore", invalid="ignore")  # The loss is checked.
+    with one_thread(), quiet, progress(steps, title) as bar:
         bar.advance(done)
         for step in range(done, steps):
             firsts, seconds = pairs(step)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firth.encoders.encoder import PretrainedEncoder, TokenStates, by_length
+from firth.encoders.encoder import PretrainedEncoder, TokenStates, by_length, unit_singles
 from firth.encoders.folder import (
     MODULES,
     PretrainedFiles,
@@ -18,7 +18,7 @@ from firth.encoders.folder import (
 from firth.run.console import Progress, progress
 from firth.run.errors import InputError, require
 from firth.run.settings import EncoderSettings
-from firth.text.arrays import Floats, Ints, Singles, unit
+from firth.text.arrays import Floats, Ints, Singles
 
 _BATCH, _BATCH_TOKENS = 64, 4_096
 _BY_BATCH = b"DynamicQuantizeLinear"
@@ -133,7 +133,7 @@ class OnnxEncoder(PretrainedEncoder):
         if not rows:
             return np.zeros((0, self.dimensions), np.float32)
         vectors = np.stack([rows[number] for number in range(len(texts))]).astype(np.float32)
-        return unit(vectors.astype(np.float64)).astype(np.float32) if self._normalized else vectors
+        return unit_singles(vectors) if self._normalized else vectors
 
     def _vectors(self, ids: Ints, mask: Ints) -> Singles:
         """Return the vectors of one batch, (n, d)."""

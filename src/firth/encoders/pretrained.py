@@ -172,7 +172,7 @@ def build_pretrained(run: Run, tune: Tune | None = None) -> Outcome | None:
     return run.build(
         PRETRAINED,
         fill,
-        settings=["seed", "corpus", *read, *(["adapt"] if tune else [])],
+        settings=["seed", "corpus.language", *read, *(["adapt"] if tune else [])],
         inputs=inputs | ({"tuned": "yes"} if tune else {}),
     )
 

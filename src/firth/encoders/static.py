@@ -23,6 +23,7 @@ from firth.run.files import read_arrays, write_arrays, write_json, write_text
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.settings import DistillSettings
+from firth.run.stage import Stage
 from firth.text.arrays import Floats, Singles
 from firth.text.marks import numbers_in
 from firth.text.rarity import fit_idf
@@ -32,6 +33,8 @@ from firth.text.words import NO_STEMMER, stems, words
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+ENCODER = Stage("encoder", version=1)
+"""The encoder of a run, which search uses and a user takes home."""
 UNKNOWN = "<unk>"
 """Token 0: a word that no pieces can spell. Its vector is zero."""
 CONTINUED = "##"
@@ -223,7 +226,7 @@ def build_static(
         table = np.concatenate((np.zeros_like(vectors[:1]), vectors))
         tokenizer = word_tokenizer([*known, *pieces])
         axes = principal_axes(StaticEncoder(table, tokenizer, "").encode(texts))
-        vectors = (vectors @ axes).astype(np.float32)
+        vectors = vectors @ axes.astype(np.float32)
     write_static(folder, [*known, *pieces], vectors)
     return {"words": len(known), "pieces": len(pieces), "dimensions": vectors.shape[1]}
 
@@ -309,8 +312,9 @@ def random_directions(grams: Sequence[Sequence[str]], dimensions: int, seed: int
 def _fitted(learned: Floats, dimensions: int) -> Floats:
     """Return vectors with `dimensions` columns: zeros are added, or the principal axes kept."""
     if learned.shape[1] > dimensions:
-        _, axes = np.linalg.eigh(learned.T @ learned)
-        return learned @ axes[:, ::-1][:, :dimensions]
+        axes = np.linalg.eigh(learned.T @ learned)[1][:, ::-1]
+        kept: Floats = learned @ axes[:, :dimensions]
+        return kept
     return np.pad(learned, ((0, 0), (0, dimensions - learned.shape[1])))
 
 
@@ -319,6 +323,9 @@ def principal_axes(vectors: Singles) -> Floats:
 
     Vectors can then be cut short (Kusupati et al. 2022).
     """
-    exact = vectors.astype(np.float64)
-    _, axes = np.linalg.eigh(exact.T @ exact)
-    return np.ascontiguousarray(axes[:, ::-1])
+    products = np.zeros((vectors.shape[1], vectors.shape[1]))
+    for start in range(0, len(vectors), _TEXTS):
+        block = vectors[start : start + _TEXTS].astype(np.float64)
+        products += block.T @ block
+    axes: Floats = np.linalg.eigh(products)[1][:, ::-1]
+    return axes

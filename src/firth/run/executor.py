@@ -262,7 +262,8 @@ class Ray:
             device = os.environ.get(DEVICE, "auto") if self.gpus else "cpu"
             origin = _Origin(uuid4().hex, os.getcwd(), device, _versions())
             packed = ray.put(ray.cloudpickle.dumps(work))
-            options = {"num_cpus": 1, "num_gpus": self.gpus, "max_retries": RETRIES}
+            # Without `max_calls`, Ray would start a new process for each item on a GPU.
+            options = {"num_cpus": 1, "num_gpus": self.gpus, "max_retries": RETRIES, "max_calls": 0}
             task = ray.remote(**options)(_do_on_cluster)
             while True:
                 there = ray.cluster_resources()  # Machines come and go during the work.

@@ -127,8 +127,12 @@ def write_folder(
         with lock.acquire(timeout=0), _disk_errors(out):
             try:
                 finish_rename(place)
-                if not force:
-                    _refuse_other_result(out, wanted)
+                there = Manifest.read(place)
+                if there and there.request != wanted.request and not force:
+                    raise InputError(
+                        f"{out}: holds another result of firth {there.stage}, of other settings "
+                        "or inputs. Name another folder, or replace it: --force"
+                    )
                 return execute(place, wanted, filled)
             finally:
                 with suppress(OSError):
@@ -158,31 +162,6 @@ def copy_folder(source: Path, out: str | Path, force: bool = False) -> Path:
     inputs = {"copied": manifest.digest}
     write_folder(out, fill, command=manifest.stage, settings={}, inputs=inputs, force=force)
     return Path(out)
-
-
-def _refuse_other_result(out: Path, wanted: Manifest) -> None:
-    """Raise `InputError` where `out` holds a result of another request; name the differences."""
-    there = Manifest.read(out)
-    if there is None or there.request == wanted.request:
-        return
-    old = {"command": there.stage, **_flat(there.settings), **there.inputs}
-    new = {"command": wanted.stage, **_flat(wanted.settings), **wanted.inputs}
-    names = sorted(name for name in old | new if old.get(name) != new.get(name))
-    values = [f"{name}: {old.get(name)} there, {new.get(name)} here" for name in names]
-    lines = [value if len(value) < 80 else f"another {value.split(':')[0]}" for value in values]
-    raise InputError(
-        f"{out}: holds another result ({'; '.join(lines[:5])}). Name another folder, or replace "
-        "it: --force"
-    )
-
-
-def _flat(settings: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Return dotted path → value of nested settings."""
-    flat: dict[str, Any] = {}
-    for name, value in settings.items():
-        is_section = isinstance(value, Mapping)
-        flat |= _flat(value, f"{before}{name}.") if is_section else {before + name: value}
-    return flat
 
 
 @contextmanager

@@ -61,7 +61,7 @@ class CorpusSettings(Section):
 
 
 class WordSettings(Section):
-    """Word vectors, learned from which sentences stand next to each other."""
+    """Word vectors, learned from which sentences are neighbors."""
 
     min_count: Count = 5
     """Rarer stems get no learned vector."""
@@ -122,7 +122,7 @@ class ScorerSettings(Section):
     word_weight: NonNegative | None = None
     """Weight of the alignment of words. By default label-free comparison chooses."""
     spelling_weight: NonNegative | None = None
-    """Length of a word's character n-gram vector beside its learned vector, which has length 1."""
+    """Length of a word's character n-gram vector, where its learned vector has length 1."""
     number_penalty: Fraction = 0.25
     """Share of the score that is lost where the numbers of two texts differ."""
     contexts: Count | None = None
@@ -136,7 +136,7 @@ class QuestionSettings(Section):
 
     questions: Count = 2_000
     """Questions of each type, at most."""
-    distractors: Count = 19
+    distractors: Count = 9
     """Wrong answers of each question."""
 
 
@@ -357,10 +357,13 @@ def values_of(settings: Settings, paths: Sequence[str]) -> dict[str, Any]:
 class _Loader(yaml.SafeLoader):
     """Reads plain values: no aliases (their expansion has no bound), no NUL, no repeated keys.
 
-    Scalars are those of YAML 1.2: `no` and `2024-01-31` are strings, `1e-4` is a number.
+    As in YAML 1.2, `no` and `2024-01-31` are strings: Norwegian is a language.
     """
 
-    yaml_implicit_resolvers: ClassVar[Any] = {}  # type: ignore[misc]
+    yaml_implicit_resolvers: ClassVar[Any] = {  # type: ignore[misc]
+        first: [pair for pair in pairs if pair[0].rpartition(":")[2] not in ("bool", "timestamp")]
+        for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -380,21 +383,9 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-class _Dumper(yaml.SafeDumper):
-    """Quotes a string that YAML 1.1 or 1.2 would read as something else."""
-
-
-for _tag, _pattern, _first in (
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    ("int", r"[-+]?(0|[1-9][0-9_]*)", list("-+0123456789")),
-    ("float", r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan",
-     list("-+.0123456789")),
-):  # fmt: skip
-    for _kind in (_Loader, _Dumper):
-        _kind.add_implicit_resolver(
-            f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), _first
-        )
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile("(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
 
 
 def read_yaml(text: str) -> Any:
@@ -464,12 +455,8 @@ def _lines(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
 def _line(path: str, value: Any) -> str:
     """Return a setting as a line of YAML."""
     for is_unicode in (True, False):  # The library does not escape every odd character.
-        text = yaml.dump(
-            [value],
-            Dumper=_Dumper,
-            default_flow_style=True,
-            allow_unicode=is_unicode,
-            width=sys.maxsize,
+        text = yaml.safe_dump(
+            [value], default_flow_style=True, allow_unicode=is_unicode, width=sys.maxsize
         )
         if read_yaml(text) == [value]:
             break

@@ -9,7 +9,7 @@ sentence. The default then leaves learned vectors out: the scorer compares tf-id
 stems, and learned vectors count only where the questions show that they are better.
 
 The dimensions of a pretrained encoder are centered or standardized only where the rule of decision
-accepts it (`firth.evaluate.compare.decide`).
+accepts it (`firth.evaluation.compare.decide`).
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from firth.encoders.encoder import Encoder, WordStates, normalize
 from firth.encoders.folder import ModelKind
 from firth.encoders.pretrained import PRETRAINED, Normalization, RunEncoder, open_run_encoder
 from firth.encoders.words import WORDS, WordSpace
-from firth.evaluate.compare import (
+from firth.evaluation.compare import (
     Answers,
     accuracies_of,
     answer_by_vectors,
@@ -32,7 +32,7 @@ from firth.evaluate.compare import (
     pairs_of,
     texts_of,
 )
-from firth.evaluate.questions import QUESTIONS, Question, QuestionType, open_questions
+from firth.evaluation.questions import QUESTIONS, Question, QuestionType, open_questions
 from firth.run.console import note, plural
 from firth.run.errors import ConfigError
 from firth.run.files import read_json, write_json

@@ -167,21 +167,14 @@ def build_contexts(run: Run) -> Outcome:
     """Sample contexts and group them into topics, or reuse what is there.
 
     Raises:
-        MissingStageError: The run has no corpus, words, or pretrained encoder that it needs.
+        MissingStageError: The run has no corpus or words; or no blend, with a pretrained encoder.
         InputError: No sentence of the corpus has a usual length.
     """
-    pretrained = run.settings.encoder.model is not None
     return run.build(
         CONTEXTS,
         _fill,
-        reads=[WORDS, PRETRAINED] if pretrained else [WORDS],
-        settings=[
-            "corpus.min_words",
-            "corpus.max_words",
-            "scorer.contexts",
-            "scorer.topics",
-            "seed",
-        ],
+        reads=[WORDS, *([PRETRAINED, BLEND] if run.settings.encoder.model is not None else [])],
+        settings=["encoder", "scorer.contexts", "scorer.topics", "seed"],
         inputs={"corpus": Corpus.open(run).digest},
     )
 
@@ -191,10 +184,9 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     corpus, encoder = Corpus.open(run), open_blended_encoder(run)
     usual = corpus.usual_sentences()
     if not len(usual):
-        limits = run.settings.corpus
         raise InputError(
-            f"{run.path}: its corpus has no sentence of {limits.min_words} to {limits.max_words} "
-            "words, so nothing can be learned. Add documents, or change corpus.min_words"
+            f"{run.path}: its corpus has no sentence of corpus.min_words to corpus.max_words words, "
+            "so nothing can be learned. Add documents, or change these settings"
         )
     default = ENCODED_CONTEXTS if run.settings.encoder.model else DEFAULT_CONTEXTS
     # The purpose of the seed is "fit" so that figures stay comparable with earlier ones.

@@ -18,13 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
+from firth.encoders.static import ENCODER
+from firth.run.console import table
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file, read_json, write_json
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
+from firth.run.settings import values_of
 from firth.run.stage import Outcome, Stage
 from firth.scorer.scorer import Scorer
-from firth.search.index import ENCODER, INDEX, Index
+from firth.search.index import INDEX, Index
 from firth.text.arrays import Floats, Ints, starts
 from firth.text.pairs import TextPair
 
@@ -45,6 +48,7 @@ _SURE = 0.95
 _ALL = 3.0
 """If all of n pairs are below, at most 3/n of all pairs are not, with 95 % confidence."""
 _YES, _NO = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
+_RATES = (0.1, 0.01, 0.001, 0.0001)
 _FOLDS, _REGULARIZATION = 10, 100.0
 
 
@@ -204,12 +208,15 @@ class Calibration:
         """Return the calibration of what the run computes now; None where there is none."""
         if not run.has(CALIBRATION):
             return None
-        known = run.manifest(CALIBRATION).inputs
+        known = run.manifest(CALIBRATION)
         stages = [INDEX] if scores == "encoder" else Scorer.reads(run)
         if not all(run.has(stage) for stage in stages):
             return None
-        now = run.inputs(*stages)
-        if any(known.get(name) != digest for name, digest in now.items()):
+        now: dict[str, Any] = dict(run.inputs(*stages))
+        if scores == "scorer":
+            now |= values_of(run.settings, Scorer.settings(run))
+        before = {**known.inputs, **known.settings}
+        if any(before.get(name) != value for name, value in now.items()):
             return None
         return cls.open(run, scores)
 
@@ -286,6 +293,20 @@ class Calibration:
             text += f"; a match with probability {self.probability.of(score):.2f}"
         return text
 
+    def text(self) -> str:
+        """Return a table of thresholds for rates of false matches, and the judged pairs."""
+        rows = [["false matches", "threshold"]]
+        for rate in _RATES:
+            if rate * (self.levels[PairKind.RANDOM].n + 1) >= 1:
+                rows.append([f"{100 * rate:g} %", f"{self.threshold(rate):.3f}"])
+        lines = [table(rows)]
+        if p := self.probability:
+            lines.append(
+                f"{p.n:,} judged pairs, {p.matches:,} matches: squared error {p.brier:.3f}; a "
+                f"constant has {p.constant_brier:.3f}"
+            )
+        return "\n\n".join(lines)
+
 
 def percent(share: float, n: int) -> str:
     """Return the share of n pairs that score lower, in words; it is never rounded up.
@@ -344,14 +365,16 @@ def build_calibration(run: Run, labels: Path | None = None) -> Outcome:
                 np.einsum("nd,nd->n", index.vectors(one[at]), index.vectors(two[at]))
                 for at in blocks
             ]
-            return np.clip(np.concatenate(products), -1.0, 1.0).astype(np.float64)
+            whole: Floats = np.clip(np.concatenate(products), -1.0, 1.0).astype(np.float64)
+            return whole
 
         def similarities(one: Ints, two: Ints) -> Floats:
             return scorer.similarities(list(zip(corpus.texts(one), corpus.texts(two), strict=True)))
 
         def encoded(texts: list[TextPair]) -> Floats:
             one, two = (index.encoder.encode([pair[side] for pair in texts]) for side in (0, 1))
-            return np.einsum("nd,nd->n", one, two).astype(np.float64)
+            products: Floats = np.einsum("nd,nd->n", one, two).astype(np.float64)
+            return products
 
         fewer = max(100, pairs // _FEWER)
         calibrations = {
@@ -364,7 +387,7 @@ def build_calibration(run: Run, labels: Path | None = None) -> Outcome:
             for name, each in calibrations.items()
         }
 
-    settings = ["seed", "calibration", "search.encoder"]
+    settings = ["seed", "calibration", "search.encoder", *Scorer.settings(run)]
     return run.build(CALIBRATION, fill, reads=reads, settings=settings, inputs=inputs)
 
 

@@ -106,14 +106,13 @@ class Comparison:
         """Return plain values, for JSON."""
         return asdict(self)
 
-    @property
     def text(self) -> str:
-        """The comparison as text, at most 80 columns wide."""
+        """Return the comparison as text, at most 80 columns wide."""
         return "\n".join(self._lines())
 
     def __str__(self) -> str:
-        """Return `text`."""
-        return self.text
+        """Return `text()`."""
+        return self.text()
 
     def _lines(self) -> Iterator[str]:
         for side, name, size in (("A", self.a, self.sentences_a), ("B", self.b, self.sentences_b)):

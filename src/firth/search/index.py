@@ -21,6 +21,7 @@ from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import Encoder
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.pretrained import open_encoder
+from firth.encoders.static import ENCODER
 from firth.run.console import Progress, progress
 from firth.run.errors import DamagedError, InputError
 from firth.run.executor import Executor, Local
@@ -44,7 +45,6 @@ from firth.text.words import stemmer_of
 INDEX = Stage("index", 1)
 ADDED = Stage("index-added", 1)
 """Rows of the documents that came after the index was built."""
-ENCODER = Stage("encoder", 1)
 EXACT = 40_000
 """Rows up to which every vector is compared. Beyond, comparing codes first is faster."""
 COMPARED = 1_000
@@ -220,7 +220,6 @@ class _Writer:
             return
         vectors = np.load(path, mmap_mode="r+") if done.is_file() and path.is_file() else None
         first = 0 if vectors is None else int(read_json(done))
-        known = earlier[1] if earlier else np.empty((0, 0), np.float16)
         source = self._sources(earlier[0]) if earlier else np.full(count, -1)
         shards = [np.arange(at, min(at + SHARD, count)) for at in range(first, count, SHARD)]
         texts = (self._corpus.texts(self._sentences[rows[source[rows] < 0]]) for rows in shards)
@@ -233,7 +232,8 @@ class _Writer:
                     vectors = create_mapped(path, np.float16, (count, encoded.shape[1]))
                 is_new = source[rows] < 0
                 vectors[rows[is_new]] = encoded
-                vectors[rows[~is_new]] = known[source[rows[~is_new]]]
+                if earlier:
+                    vectors[rows[~is_new]] = earlier[1][source[rows[~is_new]]]
                 cast(np.memmap, vectors).flush()
                 write_json(done, int(rows[-1]) + 1)
                 bar.advance(len(rows))

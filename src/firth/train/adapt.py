@@ -1,12 +1,13 @@
 """Adapting an encoder to a run's documents: try, compare, keep.
 
 Candidates are the encoder as it is and the encoder tuned on the corpus, each with its dimensions as
-they are, centered or standardized. Label-free questions decide (`firth.evaluate.compare.choose`): a
+they are, centered or standardized. Label-free questions decide (`firth.evaluation.compare.choose`): a
 changed encoder is kept only where no type of question fell, and one that training does not optimize
 rose. A causal language model becomes the encoder of the run itself (`build_tuned`).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ from firth.encoders.pretrained import (
     sample_sentences,
 )
 from firth.encoders.transformer import open_sentence_transformer
-from firth.evaluate.compare import Answers, answer_by_vectors, choose, compare_answers, texts_of
-from firth.evaluate.questions import QUESTIONS, build_questions, open_questions
+from firth.evaluation.compare import Answers, answer_by_vectors, choose, compare_answers, texts_of
+from firth.evaluation.questions import QUESTIONS, build_questions, open_questions
 from firth.run.console import quiet_libraries
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
@@ -158,6 +159,7 @@ def _fill(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
     questions, corpus = open_questions(run), Corpus.open(run)
     only = run.settings.encoder.normalize
     kinds = (only,) if only else NORMALIZATIONS
+    reference = candidate_name(False, kinds[0])
     answers: dict[str, Answers] = {}
     statistics: dict[str, tuple[Floats, Floats]] = {}
     with quiet_libraries():
@@ -191,27 +193,28 @@ def _fill(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
 
             history = tune(vectors, part, pairs, settings, rate, seed, workspace / SCRATCH)
             measure(tuned=True)
-        reference = candidate_name(False, kinds[0])
-        trained = trained_types(pair_kind(settings, corpus), settings.steps)
-        kept, decisions = choose(answers, reference, trained_on=trained, seed=run.settings.seed)
+        kept, reasons, comparison = reference, {}, None
+        if questions:
+            trained = trained_types(pair_kind(settings, corpus), settings.steps)
+            seed = run.settings.seed
+            kept, decisions = choose(answers, reference, trained_on=trained, seed=seed)
+            reasons = {one: each.reason for one, each in decisions.items()}
+            comparison = compare_answers(answers, reference, seed)
         if history and not kept.startswith(TUNED):
             part.load_state_dict(load_file(start))
         append_normalization(model, *statistics[kept])
-    compared = compare_answers(answers, reference, run.settings.seed)
-    shown, reasons = shown_name(name), {one: each.reason for one, each in decisions.items()}
-    report = {
+    shown = shown_name(name)
+    report: dict[str, Any] = {
         "encoder": shown,
         "kept": kept,
         "settings": settings.model_dump(mode="json") | {"seed": run.settings.seed},
-        "comparison": compared.as_dict(),
+        "comparison": None if comparison is None else asdict(comparison),
         "decisions": reasons,
         "history": history,
-        "lines": [
-            compared.text(),
-            *(f"{one}: {reason}." for one, reason in reasons.items()),
-            f"Kept: {kept}.",
-        ],
     }
+    lines = [comparison.text() if comparison else "There are no label-free questions."]
+    lines += [f"{one}: {reason}." for one, reason in reasons.items()]
+    report["lines"] = [*lines, f"Kept: {kept}."]
     write_json(workspace / REPORT, report)
     text = "\n".join(report["lines"])
     title = f"{shown} (its licence holds), adapted to documents with firth: {kept}"

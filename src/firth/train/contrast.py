@@ -109,7 +109,8 @@ class TextPairs:
         else:
             homes = corpus.document_of(places)
             places = places[:-1][(np.diff(places) == 1) & (np.diff(homes) == 0)]
-        return places.astype(np.int64)
+        found: Ints = places.astype(np.int64)
+        return found
 
     def _grouped(self, places: Ints) -> list[Ints]:
         """Return the pairs of each source file; small files are merged."""

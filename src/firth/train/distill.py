@@ -19,8 +19,8 @@ from firth.encoders.folder import PretrainedFiles
 from firth.encoders.pretrained import PRETRAINED
 from firth.encoders.transformer import device, has_bfloat16
 from firth.encoders.words import WORDS
-from firth.evaluate.compare import answer, decide
-from firth.evaluate.questions import QUESTIONS, Question, build_questions, open_questions
+from firth.evaluation.compare import answer, decide
+from firth.evaluation.questions import QUESTIONS, Question, build_questions, open_questions
 from firth.run.console import quiet_libraries, table
 from firth.run.errors import InputError
 from firth.run.executor import Executor

@@ -20,10 +20,10 @@ from torch.nn import functional
 
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.transformer import device, has_bfloat16, open_sentence_transformer
-from firth.evaluate.bootstrap import Estimate, bootstrap_seed
-from firth.evaluate.files import NLI, read_pair_file
-from firth.evaluate.metrics import BINARY, measure, measure_difference, undefined
-from firth.evaluate.sets import ALL, EvaluationSet, evaluation_set, load_set, set_of_file
+from firth.evaluation.bootstrap import Estimate, bootstrap_seed
+from firth.evaluation.files import NLI, read_pair_file
+from firth.evaluation.metrics import BINARY, measure, measure_difference, undefined
+from firth.evaluation.sets import ALL, EvaluationSet, evaluation_set, load_set, set_of_file
 from firth.run.console import quiet_libraries, table
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from firth.encoders.transformer import open_sentence_transformer
-from firth.evaluate.bootstrap import bootstrap_seed, estimate
-from firth.evaluate.metrics import Metric, metric_sample
-from firth.evaluate.sets import ALL, EvaluationSet
+from firth.evaluation.bootstrap import bootstrap_seed, estimate
+from firth.evaluation.metrics import Metric, metric_sample
+from firth.evaluation.sets import ALL, EvaluationSet
 from firth.run.console import table
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json

@@ -327,12 +327,12 @@ def label_map(scores: Floats, calibration: str, cosines: Floats) -> Callable[[Fl
     Raises:
         InputError: Scores are not finite, or all equal; or `cosines` are, for `match`.
     """
-    mean, deviation = float(scores.mean()), float(scores.std())
-    if not np.isfinite(deviation) or not np.ptp(scores):
+    if not np.isfinite(scores).all() or not len(scores) or not np.ptp(scores):
         raise InputError(
             f"the scores of {len(scores)} training pairs are all equal, or not finite; nothing can "
             "be learned from them"
         )
+    mean, deviation = float(scores.mean()), float(scores.std())
     if calibration == "none":
         return lambda values: np.clip(values, 0.0, 1.0)
     if calibration == "zscore":

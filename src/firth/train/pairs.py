@@ -42,8 +42,8 @@ _FEWEST_SENTENCES = 40
 _POOL = 20_000
 """Sentences of a shard, at most, among which similar ones are looked for."""
 _NEIGHBORS = 4
-_COMMON = 0.05
-"""Words in a larger share of a shard's sentences do not make two of them similar."""
+_COMMON, _RARE = 0.05, 20
+"""Words in a larger share of a shard's sentences, and in more of them, make no two similar."""
 _ROWS, _BATCH = 512, 1 << 14
 _EVALUATION = Path(__file__).with_name("data") / "evaluation_sentences.npy"
 _FEWEST_EXCLUDED_WORDS = 3
@@ -350,7 +350,7 @@ def draw_pairs(
 def word_vectors(texts: Sequence[str], language: str) -> sparse.csr_matrix:
     """Return tf-idf vectors of texts over their stems, (n, stems), of length 1 or 0.
 
-    Stems in one text, and in more than a twentieth of the texts, have no weight.
+    Stems in one text, and in more than a twentieth of many texts, have no weight.
     """
     rows = [stems(words(text), stemmer_of(language)) for text in texts]
     numbers: dict[str, int] = {}
@@ -360,7 +360,7 @@ def word_vectors(texts: Sequence[str], language: str) -> sparse.csr_matrix:
     counts = sparse.csr_matrix((np.ones(len(columns)), columns, bounds), shape)
     counts.sum_duplicates()
     frequency = counts.getnnz(axis=0)
-    has_weight = (frequency > 1) & (frequency <= max(2, _COMMON * len(rows)))
+    has_weight = (frequency > 1) & (frequency <= max(_RARE, _COMMON * len(rows)))
     idf = np.where(has_weight, np.log(len(rows) / np.maximum(frequency, 1)), 0.0)
     weighed = sparse.csr_matrix(counts @ sparse.diags(idf))
     weighed.eliminate_zeros()

@@ -31,6 +31,7 @@ from firth.encoders.pretrained import RunEncoder
 from firth.encoders.static import build_static
 from firth.encoders.transformer import open_sentence_transformer
 from firth.encoders.words import WORDS, WordSpace
+from firth.run.console import quiet_libraries
 from firth.run.errors import InputError
 from firth.run.files import write_text
 from firth.run.run import Run
@@ -173,15 +174,16 @@ def open_student(
             if model.num_labels == 1:
                 return PairEncoder(model)
         raise InputError(
-            f"distill.base: {base} is of kind {place.kind}; expected an encoder, or a cross-encoder "
-            "with one output"
+            f"distill.base: {base} is of kind {place.kind}; expected an encoder, or a "
+            "cross-encoder with one output"
         )
     if base == "static":
         blend = Blend.of(run)
         space = blend.known(WordSpace.load(run.folder(WORDS)))
         build_static(run, space, blend.spelling_weight, folder)
         static = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-        static[0].embedding.padding_idx = 0  # Unknown words do not learn.
+        first: Any = static[0]
+        first.embedding.padding_idx = 0  # Unknown words do not learn.
         return BiEncoder(static)
     if base == "layers":
         _write_layers(RunEncoder.open(run).encoder, settings.max_tokens, folder)
@@ -230,8 +232,7 @@ def _write_layers(encoder: object, max_tokens: int, folder: Path) -> None:
     if not isinstance(encoder, LanguageModelEncoder) or encoder.model.config.model_type != "llama":
         raise InputError(
             "distill.base is layers, and the run's encoder is no language model of type 'llama' "
-            "(Llama, SmolLM2, TinyLlama); expected static, transformer, or folder or hub name of an "
-            "encoder"
+            "(Llama, SmolLM2, TinyLlama); expected static, transformer, or the name of an encoder"
         )
     body, tokenizer, config = encoder.model.base_model, encoder.tokenizer, encoder.model.config
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token or tokenizer.unk_token
@@ -264,7 +265,8 @@ def save_model(
     model: SentenceTransformer | CrossEncoder, folder: Path, title: str, text: str
 ) -> None:
     """Save a model, and a card: its title, how to use it, and a text in Markdown."""
-    model.cpu().save_pretrained(str(folder), create_model_card=False)
+    with quiet_libraries():
+        model.cpu().save_pretrained(str(folder), create_model_card=False)
     use = _USE_CROSS if isinstance(model, CrossEncoder) else _USE
     write_text(folder / "README.md", f"{_FRONT}\n# {title}\n\n{use}\n{text}\n")
 

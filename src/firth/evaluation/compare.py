@@ -1,0 +1,476 @@
+"""Models compared without labels: how often each prefers the right candidate of a question.
+
+The accuracy of a question is the share of its distractors that score below the right candidate;
+ties count one half, so chance is 50 %. Intervals resample documents, because the questions about
+one document depend on each other (Davison and Hinkley 1997, section 3.8). No accuracy is given of
+fewer than 100 questions, and no interval of fewer than 10 documents.
+
+One rule decides about every model that training has changed (`decide`).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.corpus.corpus import Corpus
+from firth.evaluation.bootstrap import (
+    RESAMPLES,
+    Estimate,
+    Sample,
+    Statistic,
+    bootstrap_seed,
+    difference_of,
+    estimate,
+)
+from firth.evaluation.questions import (
+    TOGETHER,
+    Question,
+    QuestionType,
+    build_questions,
+    make_questions,
+    open_questions,
+)
+from firth.run.console import plural, progress, table
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.text.arrays import Floats
+from firth.text.pairs import CosineScorer, PairScorer, TextPair
+
+CHANCE = 50.0
+FEWEST_QUESTIONS, FEWEST_DOCUMENTS = 100, 10
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers of one model to questions.
+
+    Attributes:
+        questions: The n questions.
+        accuracies: Accuracy of each, in [0, 1], (n,).
+    """
+
+    questions: Sequence[Question]
+    accuracies: Floats
+
+
+def pairs_of(questions: Sequence[Question]) -> list[TextPair]:
+    """Return the pairs to score: each text with its right candidate, then its distractors."""
+    return [(q.text, candidate) for q in questions for candidate in (q.answer, *q.distractors)]
+
+
+def accuracies_of(questions: Sequence[Question], similarities: Floats) -> Floats:
+    """Return the accuracy of each question, in [0, 1], from the similarities of `pairs_of`."""
+    bounds = np.cumsum([0, *(1 + len(question.distractors) for question in questions)])
+    accuracies = np.empty(len(questions))
+    for place, (low, high) in enumerate(pairwise(bounds.tolist())):
+        right, others = similarities[low], similarities[low + 1 : high]
+        accuracies[place] = np.mean((others < right) + 0.5 * (others == right))
+    return accuracies
+
+
+def answer(scorer: PairScorer, questions: Sequence[Question]) -> Answers:
+    """Ask a model. The distinct pairs of each type are scored in one call.
+
+    Raises:
+        InputError: The model does not give one finite number for each pair.
+    """
+    accuracies = np.empty(len(questions))
+    for places in _by_type(questions).values():
+        some = [questions[place] for place in places]
+        pairs = pairs_of(some)
+        distinct = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+        scores = np.asarray(scorer.similarities(list(distinct)), dtype=np.float64)
+        if scores.shape != (len(distinct),) or not np.isfinite(scores).all():
+            wrong = np.count_nonzero(~np.isfinite(scores))
+            raise InputError(
+                f"{scorer.name} gave similarities of shape {scores.shape}, {wrong} of them not "
+                f"finite; expected one finite number for each of {len(distinct)} pairs"
+            )
+        accuracies[places] = accuracies_of(some, scores[[distinct[pair] for pair in pairs]])
+    return Answers(questions, accuracies)
+
+
+def texts_of(questions: Sequence[Question]) -> list[str]:
+    """Return the distinct texts of questions."""
+    return list(dict.fromkeys(text for pair in pairs_of(questions) for text in pair))
+
+
+def answer_by_vectors(questions: Sequence[Question], vectors: npt.NDArray[np.floating]) -> Answers:
+    """Answer by the cosines of the vectors of `texts_of(questions)`, (n, d)."""
+    places = {text: place for place, text in enumerate(texts_of(questions))}
+    scorer = CosineScorer("vectors", lambda texts: vectors[[places[text] for text in texts]])
+    return answer(scorer, questions)
+
+
+# --- Comparison --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Models on the same questions. Types are values of `QuestionType`.
+
+    Attributes:
+        accuracies: Model → type → mean accuracy x 100, with its interval.
+        differences: Model → type → its accuracy minus that of the reference.
+        against: Name of the reference.
+        questions: Type → number of questions; types without questions are absent.
+        documents: Type → number of documents that they are about.
+        other_documents: Number of questions with distractors from other documents.
+    """
+
+    accuracies: Mapping[str, Mapping[str, Estimate]]
+    differences: Mapping[str, Mapping[str, Estimate]]
+    against: str
+    questions: Mapping[str, int]
+    documents: Mapping[str, int]
+    other_documents: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, with the verdicts."""
+        return asdict(self) | {"verdicts": self.verdicts()}
+
+    def table(self) -> str:
+        """Return a table: one line for each model, one column for each type."""
+        first, *others = self.questions
+        rows = [["model", first, f"minus {self.against}", *others]]
+        for model, accuracies in self.accuracies.items():
+            difference = "-" if model == self.against else self.differences[model][first].signed
+            cells = [accuracies[first], *(accuracies[kind] for kind in others)]
+            shown = ["-" if cell.value is None else str(cell) for cell in cells]
+            if self.accuracies[model][first].value is None:
+                difference = "-"
+            rows.append([model, shown[0], difference, *shown[1:]])
+        return table(rows)
+
+    def verdicts(self) -> list[str]:
+        """Return one sentence for each model but the reference, about the first type."""
+        kind = next(iter(self.questions))
+        return [
+            f"{kind}: {difference[kind].verdict(model, self.against)}"
+            for model, difference in self.differences.items()
+            if model != self.against
+        ]
+
+    def text(self) -> str:
+        """Return the table, the numbers of questions, and the verdicts."""
+        counts = "; ".join(
+            f"{kind} {plural(n, 'question')} about {plural(self.documents[kind], 'document')}"
+            for kind, n in self.questions.items()
+        )
+        lines = [self.table(), "", f"Held-out text: {counts}. Chance is 50. Brackets are 95 % "
+                 "intervals over documents."]  # fmt: skip
+        few = [kind for kind, n in self.questions.items() if n < FEWEST_QUESTIONS]
+        if few:
+            lines.append(
+                f"Fewer than {FEWEST_QUESTIONS} questions, so no figure: {', '.join(few)}. Hold "
+                "more documents out: corpus.held_out_fraction."
+            )
+        narrow = [kind for kind, n in self.documents.items() if n < FEWEST_DOCUMENTS]
+        if narrow:
+            lines.append(
+                f"Fewer than {FEWEST_DOCUMENTS} documents, so no intervals: {', '.join(narrow)}."
+            )
+        if self.other_documents:
+            lines.append(
+                f"{plural(self.other_documents, 'question')} with distractors from other "
+                "documents: they are easier."
+            )
+        return "\n".join([*lines, *(f"{verdict}." for verdict in self.verdicts())])
+
+
+def compare_models(
+    scorers: Mapping[str, PairScorer],
+    run: Run,
+    questions: int | Sequence[Question] | None = None,
+    against: str | None = None,
+) -> Comparison:
+    """Compare models on questions about a run's held-out documents.
+
+    Args:
+        scorers: Name → model. The first is the reference unless `against` names another.
+        run: Its corpus is built. Its questions are made where they are missing.
+        questions: Questions to ask; or how many of each type, at most. By default those of the run.
+        against: Name of the reference.
+
+    Raises:
+        InputError: The held-out documents give no question, or `against` is not a model.
+        MissingStageError: The run has no corpus.
+    """
+    if against is not None and against not in scorers:
+        raise InputError(f"--against {against}: expected one of {', '.join(scorers)}")
+    if questions is None:
+        build_questions(run)
+        questions = open_questions(run)
+    elif isinstance(questions, int):
+        changed = run.changed({"questions": {"questions": questions}}, "questions")
+        questions = make_questions(Corpus.open(run, "held-out"), changed.settings)
+    if not questions:
+        documents = Corpus.open(run, "held-out").n_documents
+        raise InputError(
+            f"{run.path}: {plural(documents, 'held-out document')} give no questions. Add longer "
+            "documents, or hold more of them out (--set corpus.held_out_fraction=0.1), and run "
+            "firth build again"
+        )
+    answers = {}
+    for name in progress(list(scorers), "Asking models"):
+        answers[name] = answer(scorers[name], questions)
+    return compare_answers(answers, against, run.settings.seed)
+
+
+def compare_answers(
+    answers: Mapping[str, Answers], against: str | None = None, seed: int = 13
+) -> Comparison:
+    """Compare the answers of models to the same questions.
+
+    Args:
+        answers: Model → its answers; at least one model and one question.
+        against: The reference; by default the first model.
+        seed: Seed of the resamples.
+    """
+    against = against or next(iter(answers))
+    questions = answers[against].questions
+    names = [kind.value for kind in _by_type(questions)]
+    tables = {name: _Table.of(given) for name, given in answers.items()}
+    accuracies: dict[str, dict[str, Estimate]] = {name: {} for name in answers}
+    differences: dict[str, dict[str, Estimate]] = {name: {} for name in answers}
+    for kind in names:
+        reference = tables[against].accuracy(kind)
+        for name, one in tables.items():
+            own = one.accuracy(kind)
+            accuracies[name][kind] = one.estimate(own, [kind], seed)
+            change = difference_of(own, reference)
+            differences[name][kind] = one.estimate(change, [kind], seed)
+    first = tables[against]
+    return Comparison(
+        accuracies,
+        differences,
+        against,
+        {kind: first.questions(kind) for kind in names},
+        {kind: first.documents([kind]) for kind in names},
+        sum(not question.same_document for question in questions),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Answers by document (row) and type (column). Resamples draw documents.
+
+    Attributes:
+        kinds: Column of each type.
+        asked: Number of questions, (documents, types).
+        right: Sum of their accuracies, (documents, types).
+    """
+
+    kinds: Mapping[str, int]
+    asked: Floats
+    right: Floats
+
+    @classmethod
+    def of(cls, answers: Answers) -> "_Table":
+        rows: dict[str, int] = {}
+        kinds = {kind.value: column for column, kind in enumerate(QuestionType)}
+        cells = tuple(
+            np.array(
+                [
+                    (rows.setdefault(question.document, len(rows)), kinds[question.type])
+                    for question in answers.questions
+                ]
+            ).T
+        )
+        asked, right = np.zeros((len(rows), len(kinds))), np.zeros((len(rows), len(kinds)))
+        np.add.at(asked, cells, 1.0)
+        np.add.at(right, cells, answers.accuracies)
+        return cls(kinds, asked, right)
+
+    def questions(self, kind: str) -> int:
+        return int(self.asked[:, self.kinds[kind]].sum())
+
+    def documents(self, kinds: Collection[str]) -> int:
+        return int(self._rows(kinds).sum())
+
+    def accuracy(self, kind: str, among: Collection[str] = ()) -> Statistic:
+        """Return the accuracy of a type, of counts of the documents that `among` are about."""
+        rows, column = self._rows(among or [kind]), self.kinds[kind]
+        asked, right = self.asked[rows, column], self.right[rows, column]
+
+        def accuracy(counts: Floats) -> Floats:
+            with np.errstate(invalid="ignore"):
+                ratio: Floats = (counts @ right) / (counts @ asked)
+            return ratio
+
+        return accuracy
+
+    def estimate(self, statistic: Statistic, kinds: Collection[str], seed: int) -> Estimate:
+        """Return a statistic with its interval, as far as there are questions and documents."""
+        n, documents = sum(map(self.questions, kinds)), self.documents(kinds)
+        if n < FEWEST_QUESTIONS:
+            reason = f"{plural(n, 'question')}; {FEWEST_QUESTIONS} are needed"
+            return Estimate(None, None, None, n, reason)
+        resamples = RESAMPLES if documents >= FEWEST_DOCUMENTS else 0
+        sample = Sample(statistic, documents, bootstrap_seed(seed, "questions"))
+        return replace(estimate(sample, resamples), n=n)
+
+    def _rows(self, kinds: Collection[str]) -> Any:
+        return self.asked[:, [self.kinds[kind] for kind in kinds]].any(axis=1)
+
+
+def _by_type(questions: Sequence[Question]) -> dict[QuestionType, list[int]]:
+    """Return the places of the questions of each type, in the order of `QuestionType`."""
+    places: dict[QuestionType, list[int]] = {kind: [] for kind in QuestionType}
+    for place, question in enumerate(questions):
+        places[question.type].append(place)
+    return {kind: some for kind, some in places.items() if some}
+
+
+# --- Decision ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether a changed model may replace the model that it was made of.
+
+    Attributes:
+        accepted: Whether it may.
+        reason: Why, in words.
+        differences: Type → its accuracy minus that of the reference, x 100, for types with enough
+            questions and documents.
+        gained: Types on which it is significantly more accurate.
+        lost: Types on which it is significantly less accurate.
+        gain: Mean gain over the types that count; see `gain_of`.
+    """
+
+    accepted: bool
+    reason: str
+    differences: Mapping[str, Estimate]
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+    gain: Estimate
+
+
+def decide(
+    reference: Answers,
+    candidate: Answers,
+    *,
+    trained_on: Collection[str] = (QuestionType.NEXT,),
+    must_gain: bool = True,
+    seed: int = 13,
+) -> Decision:
+    """Decide whether a changed model may replace the model that it was made of.
+
+    It is accepted if it lost on no type of question, and gained on one that training does not
+    optimise. A model that learns which sentences are neighbors answers `next-sentence` better, and
+    may have forgotten other things. Only types with 100 questions about 10 documents count.
+
+    A change that a user asked for needs no gain: it is rejected only if it lost on the mean of all
+    types, or on the mean of those that ask which texts belong together.
+
+    Args:
+        reference: Answers of the model as it was.
+        candidate: Answers of the changed model to the same questions.
+        trained_on: Types that training optimises.
+        must_gain: Whether the change needs a gain.
+        seed: Seed of the resamples.
+    """
+    compared = compare_answers({"reference": reference, "candidate": candidate}, seed=seed)
+    differences = {
+        kind: difference
+        for kind, difference in compared.differences["candidate"].items()
+        if difference.value is not None and compared.documents[kind] >= FEWEST_DOCUMENTS
+    }
+    gained = tuple(kind for kind, one in differences.items() if one.sign > 0)
+    lost = tuple(kind for kind, one in differences.items() if one.sign < 0)
+    counting = [kind for kind in differences if not must_gain or kind not in trained_on]
+    gain = gain_of(reference, candidate, counting, seed)
+    accuracies = compared.accuracies["candidate"]
+    reasons = [
+        kind for kind in gained if kind in counting and (accuracies[kind].value or 0.0) > CHANCE
+    ]
+
+    def named(kinds: Sequence[str]) -> str:
+        return ", ".join(f"{kind} ({differences[kind].signed})" for kind in kinds)
+
+    if not differences:
+        documents = max(compared.documents.values(), default=0)
+        reason = (
+            f"too little held-out text to decide by ({plural(documents, 'document')} and "
+            f"{plural(max(compared.questions.values(), default=0), 'question')} of a type; "
+            f"{FEWEST_DOCUMENTS} and {FEWEST_QUESTIONS} are needed)"
+        )
+        accepted = not must_gain
+    elif not must_gain:
+        together = gain_of(reference, candidate, [k for k in TOGETHER if k in differences], seed)
+        fallen = [
+            f"the mean of {what} fell ({mean.signed})"
+            for what, mean in (("all types", gain), (" and ".join(TOGETHER), together))
+            if mean.sign < 0
+        ]
+        accepted = not fallen
+        reason = " and ".join(fallen) or f"no significant loss ({gain.signed} on the mean)"
+    elif lost:
+        accepted, reason = False, f"less accurate on {named(lost)}"
+    elif reasons:
+        accepted, reason = True, f"more accurate on {named(reasons)}, and less accurate on no type"
+    else:
+        accepted, reason = False, "no significant gain"
+        if gained:
+            own = [kind for kind in gained if kind in trained_on]
+            why = "training optimises it" if own else "it is still no better than chance"
+            reason = f"more accurate on {named(own or gained)} only, and {why}"
+    verb = "accepted" if accepted else "rejected"
+    return Decision(accepted, f"{verb}: {reason}", differences, gained, lost, gain)
+
+
+def choose(
+    answers: Mapping[str, Answers],
+    reference: str,
+    *,
+    trained_on: Collection[str] = (QuestionType.NEXT,),
+    seed: int = 13,
+) -> tuple[str, dict[str, Decision]]:
+    """Return the accepted candidate with the largest mean gain, or the reference, and decisions.
+
+    Args:
+        answers: Name of a candidate → its answers; the reference is among them.
+        reference: Name of the model as it was.
+        trained_on: Types that training optimises.
+        seed: Seed of the resamples.
+    """
+    decisions = {
+        name: decide(answers[reference], given, trained_on=trained_on, seed=seed)
+        for name, given in answers.items()
+        if name != reference
+    }
+    best, gain = reference, 0.0
+    for name, decision in decisions.items():
+        if decision.accepted and (decision.gain.value or 0.0) > gain:
+            best, gain = name, decision.gain.value or 0.0
+    return best, decisions
+
+
+def gain_of(
+    reference: Answers, candidate: Answers, kinds: Collection[str], seed: int = 13
+) -> Estimate:
+    """Return the mean gain over some types, x 100, each of equal weight.
+
+    A loss counts whole. A gain counts from chance upwards: where an edit keeps more words than a
+    paraphrase, a model that compares words is right less often than by chance, and forgetting words
+    would be a gain.
+    """
+    if not kinds:
+        return Estimate(None, None, None, 0, "no type counts")
+    old, new = _Table.of(reference), _Table.of(candidate)
+    sides = [(old.accuracy(kind, kinds), new.accuracy(kind, kinds)) for kind in kinds]
+    chance = CHANCE / 100
+
+    def gain(counts: Floats) -> Floats:
+        gains = []
+        for before, after in ((one(counts), two(counts)) for one, two in sides):
+            above = np.maximum(after, chance) - np.maximum(before, chance)
+            gains.append(np.minimum(after - before, above))
+        return np.array(np.nanmean(gains, axis=0))
+
+    return new.estimate(gain, kinds, seed)

@@ -1,0 +1,472 @@
+"""Evaluate pair scorers on sets with human scores, save the results, and compare saved ones.
+
+Every pair is scored once. Every figure has a 95 % bootstrap interval, and differences of two models
+are paired: both are measured on the same resamples of the same rows. Saved results hold the scores
+and no text, so that they can be compared later and published.
+"""
+
+import importlib.metadata
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firth.evaluation.bootstrap import RESAMPLES, Estimate, Sample, bootstrap_seed, estimate
+from firth.evaluation.files import Row
+from firth.evaluation.leakage import find_overlap, remove_overlap
+from firth.evaluation.metrics import Metric, metric_sample
+from firth.evaluation.sets import ALL, EvaluationSet, load_sets
+from firth.run.console import progress, table, wrapped
+from firth.run.errors import InputError
+from firth.run.files import read_json
+from firth.run.outputs import write_file
+from firth.run.run import CONFIG, Run
+from firth.text.arrays import Floats
+from firth.text.pairs import PairScorer
+
+MEAN = "mean"
+"""The name of the unweighted mean over all subsets of a set."""
+RESULTS = "results.json"
+SCHEMA = 3
+"""Version of the JSON of results; it changes when a key changes its meaning or goes."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of one model.
+
+    Attributes:
+        model: Name of the model.
+        set: Name and split of the set, such as `sts-b:test`.
+        subset: `all`, `mean` (over subsets), or the name of a subset.
+        metric: Name of the metric.
+        estimate: Value and interval, times 100.
+    """
+
+    model: str
+    set: str
+    subset: str
+    metric: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first model's figure minus the second's on one set, or on the mean over several."""
+
+    first: str
+    second: str
+    set: str
+    metric: str
+    estimate: Estimate
+
+    def __str__(self) -> str:
+        """Return text such as `sts-b:test spearman: A is better than B by 1.3 [0.4, 2.2]`."""
+        return f"{self.set} {self.metric}: {self.estimate.verdict(self.first, self.second)}"
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSet:
+    """A set and the scores of each model.
+
+    Attributes:
+        data: The set. Its rows have no texts where it was read from saved results.
+        scores: Similarities of `data.pairs` by each model.
+    """
+
+    data: EvaluationSet
+    scores: dict[str, Floats]
+
+    def is_called(self, name: str) -> bool:
+        """Return whether the set has a name, with or without its split."""
+        return name in (self.data.id, self.data.name)
+
+    def sample(self, models: Sequence[str], metric: Metric, seed: int, subset: str = ALL) -> Sample:
+        """Return a metric of one model, or of one minus another, on all rows or on a subset."""
+        data = self.data
+        columns = [data.columns(self.scores[model]) for model in models]
+        if subset != ALL:
+            rows = data.subsets[subset]
+            columns = [(x[rows], y[rows]) for x, y in columns]
+        drawn = bootstrap_seed(seed, data.name, data.split, subset, metric.value)
+        name = data.id if subset == ALL else subset
+        return metric_sample(metric, columns, drawn, difference=len(models) > 1, name=name)
+
+    def figures(self, model: str, seed: int, resamples: int) -> Iterator[Figure]:
+        """Yield the figures of a model: all rows, mean over subsets, each subset."""
+        data, subsets = self.data, list(self.data.subsets)
+        groups = {ALL: [ALL], **({MEAN: subsets} if subsets else {}), **{n: [n] for n in subsets}}
+        for group, members in groups.items():
+            for metric in data.metrics:
+                samples = [self.sample([model], metric, seed, name) for name in members]
+                one = estimate(samples, resamples)
+                yield Figure(model, data.id, group, metric.value, one)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON, without the texts."""
+        data = self.data
+        return {
+            "name": data.name,
+            "split": data.split,
+            "fingerprint": data.fingerprint,
+            "metrics": [metric.value for metric in data.metrics],
+            "source": data.source,
+            "gold": data.scores.tolist(),
+            "subsets": [row.subset for row in data.rows],
+            "scores": {
+                model: [value if np.isfinite(value) else None for value in scores.tolist()]
+                for model, scores in self.scores.items()
+            },
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "ScoredSet":
+        """Return a set from plain values; raise `ValueError` where they do not fit each other."""
+        name, split, fingerprint, source = (
+            str(values[key]) for key in ("name", "split", "fingerprint", "source")
+        )
+        rows = tuple(
+            Row((), float(score), subset=str(subset))
+            for score, subset in zip(values["gold"], values["subsets"], strict=True)
+        )
+        metrics = tuple(map(Metric, values["metrics"]))
+        data = EvaluationSet(name, split, rows, metrics, fingerprint, source)
+        scores = {str(k): np.array(v, np.float64) for k, v in values["scores"].items()}
+        n = 2 * len(rows) if data.is_triplets else len(rows)
+        if any(one.shape != (n,) for one in scores.values()):
+            raise ValueError(f"{data.id}: scores of other rows")
+        return cls(data, scores)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The results of models on sets.
+
+    Attributes:
+        sets: The sets with the scores of each model, without texts.
+        notes: Remarks that a reader of the figures needs.
+        seed: Seed of the resamples.
+        resamples: Number of resamples behind each interval.
+    """
+
+    sets: tuple[ScoredSet, ...]
+    notes: tuple[str, ...]
+    seed: int
+    resamples: int
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models."""
+        return list(dict.fromkeys(model for one in self.sets for model in one.scores))
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """The figures of each set and model: all rows, mean over subsets, each subset."""
+        return tuple(
+            figure
+            for one in self.sets
+            for model in one.scores
+            for figure in one.figures(model, self.seed, self.resamples)
+        )
+
+    def find(self, model: str, set: str, metric: str | None = None, subset: str = ALL) -> Estimate:
+        """Return one figure.
+
+        Args:
+            model: Name of the model.
+            set: Name of the set, with or without its split.
+            metric: Name of the metric; by default the set's usual one.
+            subset: `all`, `mean`, or the name of a subset.
+
+        Raises:
+            InputError: There is no such figure.
+        """
+        for one in self.figures:
+            named = (one.model, one.subset) == (model, subset) and metric in (None, one.metric)
+            if named and set in (one.set, one.set.rpartition(":")[0]):
+                return one.estimate
+        raise InputError(f"no figure of {model} on {set} ({subset}, {metric or 'any metric'})")
+
+    def compare(
+        self, *, against: str | None = None, mean_of: Sequence[str] = ()
+    ) -> "ResultComparison":
+        """Compare the models in pairs, on every set that both have, by its usual metric.
+
+        Args:
+            against: Compare all other models with this one; by default all models in pairs.
+            mean_of: Two or more sets, such as `sts12`: compare the means over them too.
+
+        Raises:
+            InputError: There is one model only, `against` or a set of `mean_of` is not there, or
+                no two models share a set.
+        """
+        models = self.models
+        if against is not None and against not in models:
+            raise InputError(f"{against}: no such model. Expected one of {', '.join(models)}")
+        pairs = list(combinations(models, 2))
+        if against is not None:
+            pairs = [(model, against) for model in models if model != against]
+        groups = [(one.data.id, [one], one.data.metrics[0]) for one in self.sets]
+        means: list[Figure] = []
+        if mean_of:
+            label, chosen, metric = self._mean_of(mean_of)
+            groups.append((label, chosen, metric))
+            for model in models:
+                if all(model in one.scores for one in chosen):
+                    samples = [one.sample([model], metric, self.seed) for one in chosen]
+                    mean = estimate(samples, self.resamples)
+                    means.append(Figure(model, label, ALL, metric.value, mean))
+        differences = [
+            Difference(
+                *pair, label, metric.value,
+                estimate([one.sample(pair, metric, self.seed) for one in sets], self.resamples),
+            )
+            for pair in pairs
+            for label, sets, metric in groups
+            if all(model in one.scores for one in sets for model in pair)
+        ]  # fmt: skip
+        if not differences:
+            raise InputError(f"{', '.join(models)}: expected two models that share a set")
+        return ResultComparison(tuple(differences), tuple(means))
+
+    def _mean_of(self, names: Sequence[str]) -> tuple[str, list[ScoredSet], Metric]:
+        """Return a label of some sets, the sets, and the usual metric that they share."""
+        label, chosen = f"mean of {', '.join(names)}", []
+        for name in names:
+            named = [one for one in self.sets if one.is_called(name)]
+            if len(named) != 1:
+                there = ", ".join(one.data.id for one in self.sets)
+                problem = "several splits" if named else "no such set"
+                raise InputError(f"{name}: {problem} in these results. Choose among {there}")
+            chosen += named
+        shared = [m for m in Metric if all(m in one.data.metrics for one in chosen)]
+        if len({one.data.id for one in chosen}) < 2 or not shared:
+            raise InputError(f"{label}: expected two different sets or more with a common metric")
+        return label, chosen, shared[0]
+
+    def text(self, against: str | None = None, *, subsets: bool = False) -> str:
+        """Return the figures as tables of at most 80 columns, with the notes.
+
+        Args:
+            against: Model that the others are compared with; by default the first.
+            subsets: Add the figures of each subset.
+        """
+        against = self.models[0] if against is None else against
+        tables = [self._table(one, against) for one in self.sets]
+        if subsets:
+            tables += [_subset_table(self, one) for one in self.sets if one.data.subsets]
+        remark = f"Times 100; brackets are 95 % intervals over {self.resamples:,} resamples."
+        return "\n\n".join([*tables, "\n".join(map(wrapped, [remark, *self.notes]))])
+
+    def _table(self, one: ScoredSet, against: str) -> str:
+        """Return the figures of a set: a line for each model."""
+        data, (first, *others) = one.data, one.data.metrics
+        compared = against in one.scores and len(one.scores) > 1
+        header = [f"{data.id} ({len(data.rows):,} rows)", first.value]
+        header += [f"minus {against}"] if compared else []
+        header += ["mean of subsets"] if data.subsets else []
+        rows = [[*header, *(metric.value for metric in others)]]
+        for model in one.scores:
+            row = [model, str(self.find(model, data.id, first))]
+            if compared:
+                both = one.sample([model, against], first, self.seed)
+                row.append("" if model == against else estimate(both, self.resamples).signed)
+            more = [self.find(model, data.id, first, MEAN)] if data.subsets else []
+            more += [self.find(model, data.id, metric) for metric in others]
+            rows.append([*row, *map(_plain, more)])
+        return table(rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {
+            "schema": SCHEMA,
+            "firth": importlib.metadata.version("firth"),
+            "seed": self.seed,
+            "resamples": self.resamples,
+            "figures": [asdict(figure) for figure in self.figures],
+            "notes": list(self.notes),
+            "sets": [one.as_dict() for one in self.sets],
+        }
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the results with all scores as one JSON file, atomically.
+
+        Args:
+            path: The file, such as `results.json`.
+            force: Replace a file that firth did not write.
+
+        Raises:
+            InputError: The file cannot be written, or is there and firth did not write it.
+        """
+        text = json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False)
+        write_file(Path(path), text + "\n", force)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Evaluation":
+        """Read a file that `save` wrote, or `results.json` of a folder.
+
+        Raises:
+            InputError: The file is missing, damaged or of another version.
+        """
+        path = Path(path) / RESULTS if Path(path).is_dir() else Path(path)
+        values = read_json(path)
+        schema = values.get("schema") if isinstance(values, dict) else None
+        if schema != SCHEMA:
+            raise InputError(
+                f"{path}: got schema {schema}; expected results of schema {SCHEMA}. Evaluate "
+                "again: firth evaluate MODEL... --task NAME... --out FILE"
+            )
+        try:
+            sets = tuple(ScoredSet.from_dict(one) for one in values["sets"])
+            notes = tuple(map(str, values["notes"]))
+            return cls(sets, notes, int(values["seed"]), int(values["resamples"]))
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InputError(f"{path}: the results are damaged ({error!r})") from error
+
+
+def _subset_table(evaluation: Evaluation, one: ScoredSet) -> str:
+    """Return the usual metric of each subset: a column for each model."""
+    data, metric = one.data, one.data.metrics[0]
+    rows = [[f"{data.id}, {metric}", *one.scores]]
+    for subset in data.subsets:
+        values = [evaluation.find(model, data.id, metric, subset) for model in one.scores]
+        rows.append([subset, *map(_plain, values)])
+    return table(rows)
+
+
+def _plain(one: Estimate) -> str:
+    return "-" if one.value is None else f"{one.value:.1f}"
+
+
+def evaluate(
+    scorers: Mapping[str, PairScorer],
+    tasks: Sequence[str],
+    data_dir: str | Path | None = None,
+    *,
+    exclude_overlap: Sequence[str | Path | Run] = (),
+    sample: int | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 13,
+) -> Evaluation:
+    """Score every pair of some sets with models, and compare with the human scores.
+
+    Args:
+        scorers: Name of each model, and the model. Add `open_baseline("ngrams")` and
+            `open_baseline("tfidf")`: what does not exceed them has learned nothing of use.
+        tasks: Sets, as `firth.evaluation.sets.load_set` names them, or files; or `all`.
+        data_dir: Folder with the evaluation sets.
+        exclude_overlap: Sets, such as `sts-b:dev`: rows that they have are left out. Runs: rows
+            with a text, or a near copy, in their corpus are left out.
+        sample: Random rows of each set, at least 2; by default all rows.
+        resamples: Number of resamples behind each interval.
+        seed: Seed of random rows and resamples.
+
+    Raises:
+        InputError: A set cannot be loaded, no row of a set is left, or a model does not give one
+            number for each pair.
+        MissingStageError: A run of `exclude_overlap` has no corpus.
+    """
+    if not scorers:
+        raise InputError("got no model to evaluate; expected at least one")
+    if isinstance(exclude_overlap, str | Path | Run):
+        raise InputError(f"exclude_overlap: got {exclude_overlap}; expected a list")
+    if sample is not None and sample < 2:
+        raise InputError(f"sample: got {sample}; expected at least 2 rows")
+    is_run = [isinstance(one, Run) or (Path(one) / CONFIG).is_file() for one in exclude_overlap]
+    runs = [Run.open(one) for one, yes in zip(exclude_overlap, is_run, strict=True) if yes]
+    names = [str(one) for one, yes in zip(exclude_overlap, is_run, strict=True) if not yes]
+    sets = load_sets(tasks, data_dir, exclude_overlap=names)
+    for run in runs:
+        overlaps = find_overlap(sets, run)
+        sets = [remove_overlap(*both, run) for both in zip(sets, overlaps, strict=True)]
+    if sample is not None:
+        sets = [data.sampled(sample, seed) for data in sets]
+    scored = [ScoredSet(data, {}) for data in sets]
+    for one, name in progress([(one, name) for one in scored for name in scorers], "Evaluating"):
+        one.scores[name] = _scores(scorers[name], name, one.data)
+    notes = [f"{data.id}: {note}" for data in sets for note in data.notes]
+    results = Evaluation(tuple(scored), (), seed, resamples)
+    notes += [
+        f"{one.model} on {one.set} ({one.subset}), {one.metric}: {one.estimate.reason}"
+        for one in results.figures
+        if one.estimate.reason
+    ]
+    return replace(results, notes=tuple(notes))
+
+
+def _scores(scorer: PairScorer, name: str, data: EvaluationSet) -> Floats:
+    pairs = data.pairs
+    scores = np.asarray(scorer.similarities(pairs), dtype=np.float64)
+    if scores.shape != (len(pairs),):
+        raise InputError(
+            f"{name}: got similarities of shape {scores.shape} for {len(pairs):,} pairs of "
+            f"{data.id}; expected one number for each pair"
+        )
+    return scores
+
+
+@dataclass(frozen=True)
+class ResultComparison:
+    """Differences of models in pairs, and the mean of each model over some sets."""
+
+    differences: tuple[Difference, ...]
+    means: tuple[Figure, ...] = ()
+
+    def text(self) -> str:
+        """Return the means and differences, one line each, wrapped at 80 columns."""
+        means = [f"{one.set} {one.metric}: {one.model} {one.estimate}" for one in self.means]
+        return "\n".join(map(wrapped, [*means, *map(str, self.differences)]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)
+
+
+def compare_results(
+    paths: str | Path | Sequence[str | Path],
+    against: str | None = None,
+    *,
+    mean_of: Sequence[str] = (),
+) -> ResultComparison:
+    """Compare the models of saved results in pairs, by a paired bootstrap of the same rows.
+
+    A model name that means different scores in two files is followed by the file's name.
+
+    Args:
+        paths: Files that `Evaluation.save` wrote, or folders with such a `results.json`.
+        against: Compare all other models with this one; by default all models in pairs.
+        mean_of: Two or more sets, such as `sts12`: compare the means over them too.
+
+    Raises:
+        InputError: A file cannot be used, two files have different rows of one set, or as
+            `Evaluation.compare`.
+    """
+    paths = [paths] if isinstance(paths, str | Path) else list(paths)
+    loaded = [Evaluation.load(path) for path in paths]
+    if not loaded:
+        raise InputError("got no results to compare; expected files or folders")
+    sets: dict[str, ScoredSet] = {}
+    for path, evaluation in zip(paths, loaded, strict=True):
+        clashes = set()
+        for one in evaluation.sets:
+            known = sets.setdefault(one.data.id, replace(one, scores={}))
+            if known.data.fingerprint != one.data.fingerprint:
+                raise InputError(
+                    f"{path}: {one.data.id} has other rows than in {paths[0]}. Evaluate all models "
+                    "on the same files, and leave out the same rows"
+                )
+            clashes |= {
+                model
+                for model in known.scores.keys() & one.scores.keys()
+                if not np.array_equal(known.scores[model], one.scores[model], equal_nan=True)
+            }
+        for one in evaluation.sets:
+            named = {f"{m} ({path})" if m in clashes else m: s for m, s in one.scores.items()}
+            sets[one.data.id] = replace(one, scores={**sets[one.data.id].scores, **named})
+    merged = Evaluation(tuple(sets.values()), (), loaded[0].seed, loaded[0].resamples)
+    return merged.compare(against=against, mean_of=mean_of)

@@ -1,0 +1,262 @@
+"""Metrics of similarities: correlations with human scores, and ranking of two classes.
+
+Each metric is a statistic of counts (`firth.evaluation.bootstrap`). Ranks are recomputed in every
+resample without sorting, because the order of the values never changes, only their counts. The
+order of the rows changes nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+
+import numpy as np
+
+from firth.evaluation.bootstrap import (
+    RESAMPLES,
+    Estimate,
+    Sample,
+    Statistic,
+    difference_of,
+    estimate,
+    mean_of,
+    mean_of_rows,
+)
+from firth.run.errors import InputError
+from firth.text.arrays import Floats
+
+Columns = tuple[Floats, Floats]
+"""The two columns that a metric compares, each (n,): human scores and similarities. For triplets:
+similarities of (anchor, positive) and of (anchor, negative)."""
+
+
+class Metric(StrEnum):
+    """How two columns of n numbers become one value."""
+
+    SPEARMAN = "spearman"
+    """Rank correlation of human score and similarity; ties share their average rank."""
+    PEARSON = "pearson"
+    """Linear correlation of human score and similarity."""
+    ACCURACY = "accuracy"
+    """Share of rows whose first column is larger than the second; a tie is wrong."""
+    AVERAGE_PRECISION = "average-precision"
+    """For scores 0 and 1: precision at each similarity, weighted by the gain in recall."""
+    F1 = "f1"
+    """For scores 0 and 1: F1 at the similarity threshold that gives the highest F1."""
+    AUC = "auc"
+    """For scores 0 and 1: share of pairs of a 1 and a 0 in which the 1 has the larger similarity;
+    ties count one half."""
+
+
+CORRELATIONS = (Metric.SPEARMAN, Metric.PEARSON)
+BINARY = (Metric.AVERAGE_PRECISION, Metric.F1, Metric.AUC)
+
+
+def measure(
+    metric: Metric, x: Floats, y: Floats, *, seed: int, resamples: int = RESAMPLES
+) -> Estimate:
+    """Measure two columns of shape (n,), with an interval.
+
+    Args:
+        metric: The metric.
+        x: Human scores; similarities of (anchor, positive) for triplets.
+        y: Similarities; similarities of (anchor, negative) for triplets.
+        seed: Seed of the resamples.
+        resamples: Number of resamples; 0 gives the value alone.
+
+    Raises:
+        InputError: The columns differ in shape.
+
+    Example:
+        >>> x, y = np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.3, 0.2])
+        >>> measure(Metric.SPEARMAN, x, y, seed=1, resamples=0).value
+        50.0
+    """
+    return estimate(metric_sample(metric, [(x, y)], seed), resamples)
+
+
+def measure_difference(
+    metric: Metric, first: Columns, second: Columns, *, seed: int, resamples: int = RESAMPLES
+) -> Estimate:
+    """Measure how much higher the first model scores than the second: a paired bootstrap.
+
+    Both are about the same observations, row by row, and are measured on the same resamples.
+    """
+    return estimate(metric_sample(metric, [first, second], seed, difference=True), resamples)
+
+
+def metric_sample(
+    metric: Metric,
+    systems: Sequence[Columns],
+    seed: int,
+    *,
+    difference: bool = False,
+    name: str = "",
+    weight: float = 1.0,
+) -> Sample:
+    """Return a metric of some rows as a sample, for `estimate`.
+
+    Args:
+        metric: The metric.
+        systems: Columns of each model. Row by row, all are about the same observations.
+        seed: Seed of the resamples.
+        difference: Take the first model minus the second; by default the mean over the models.
+        name: Name of the rows in messages, where there are several samples.
+        weight: Weight in a mean over samples.
+
+    Raises:
+        InputError: The columns differ in shape.
+    """
+    shapes = {column.shape for columns in systems for column in columns}
+    if len(shapes) > 1 or len(next(iter(shapes))) != 1:
+        raise InputError(f"{metric}: got columns of shapes {', '.join(map(str, shapes))}")
+    n = len(systems[0][0])
+    if reason := next(filter(None, (undefined(metric, *columns) for columns in systems)), ""):
+        why = f"{name}: {reason}" if name else reason
+        return Sample(mean_of([]), n, seed, weight=weight, undefined=why)
+    # Rows are ordered by their content, so that their order decides nothing.
+    order = np.lexsort([column for columns in systems for column in columns][::-1])
+    statistics = [_STATISTICS[metric](x[order], y[order]) for x, y in systems]
+    combined = difference_of(*statistics) if difference else mean_of(statistics)
+    return Sample(combined, n, seed, weight=weight)
+
+
+def undefined(metric: Metric, x: Floats, y: Floats) -> str:
+    """Return why a metric of two columns says nothing, or ""."""
+    for column in (x, y):
+        if broken := int(np.count_nonzero(~np.isfinite(column))):
+            return f"{broken} of {len(column)} similarities are not finite"
+    if len(x) == 0:
+        return "there are no rows"
+    if metric is Metric.ACCURACY:
+        return ""
+    if len(x) < 2:
+        return f"{metric} needs at least 2 rows"
+    of_classes = metric in BINARY
+    for column, what in ((x, "human scores"), (y, "similarities")):
+        if column.min() == column.max() and not (of_classes and column is y):
+            return f"all {len(column)} {what} equal {column[0]:g}"
+    return ""
+
+
+# Statistics.
+
+
+def _accuracy(x: Floats, y: Floats) -> Statistic:
+    return mean_of_rows((x > y).astype(np.float64))
+
+
+def _pearson(x: Floats, y: Floats) -> Statistic:
+    x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
+    moments = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
+
+    def statistic(counts: Floats) -> Floats:
+        n, sx, sy, sxx, syy, sxy = (counts @ moments).T
+        return _correlation(n * sxy - sx * sy, n * sxx - sx * sx, n * syy - sy * sy, n * n)
+
+    return statistic
+
+
+def _spearman(x: Floats, y: Floats) -> Statistic:
+    ranks_of_x, ranks_of_y = _Ranks(x), _Ranks(y)
+
+    def statistic(counts: Floats) -> Floats:
+        rx, vx = ranks_of_x(counts)
+        ry, vy = ranks_of_y(counts)
+        rx *= ry
+        rx *= counts
+        return _correlation(rx.sum(axis=1), vx, vy, counts.sum(axis=1) ** 3)
+
+    return statistic
+
+
+def _average_precision(x: Floats, y: Floats) -> Statistic:
+    group = _Steps(y)
+
+    def statistic(counts: Floats) -> Floats:
+        every, right = group(counts), group(counts * x)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            precision = np.cumsum(right, axis=1) / np.cumsum(every, axis=1)
+            gain = right / right.sum(axis=1, keepdims=True)
+            values: Floats = np.where(right > 0, precision * gain, gain).sum(axis=1)
+        return values
+
+    return statistic
+
+
+def _f1(x: Floats, y: Floats) -> Statistic:
+    group = _Steps(y)
+
+    def statistic(counts: Floats) -> Floats:
+        taken = np.cumsum(group(counts), axis=1)
+        right = np.cumsum(group(counts * x), axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            f1 = 2 * right / (taken + right[:, -1:])
+        best: Floats = np.where(right[:, -1] > 0, f1.max(axis=1), np.nan)
+        return best
+
+    return statistic
+
+
+def _auc(x: Floats, y: Floats) -> Statistic:
+    ranks_of_y = _Ranks(y)
+
+    def statistic(counts: Floats) -> Floats:
+        ranks, _ = ranks_of_y(counts)
+        ones = counts @ x
+        with np.errstate(invalid="ignore", divide="ignore"):
+            # Mann and Whitney: the centred ranks of the ones sum to 0 for a random order.
+            above = (ranks * counts * x).sum(axis=1) / (ones * (counts.sum(axis=1) - ones))
+        shares: Floats = 0.5 + above
+        return shares
+
+    return statistic
+
+
+class _Steps:
+    """Sums over rows of equal similarity, from the highest similarity down."""
+
+    def __init__(self, y: Floats) -> None:
+        self._order = np.argsort(-y, kind="stable")
+        ordered = y[self._order]
+        self._starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+
+    def __call__(self, values: Floats) -> Floats:
+        sums: Floats = np.add.reduceat(values[:, self._order], self._starts, axis=1)
+        return sums
+
+
+class _Ranks:
+    """Average ranks of fixed values under changing counts, minus their mean."""
+
+    def __init__(self, values: Floats) -> None:
+        self._order = np.argsort(values, kind="stable")
+        ordered = values[self._order]
+        starts = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+        self._starts = np.flatnonzero(starts)
+        self._group = np.empty(len(values), dtype=np.int64)
+        self._group[self._order] = np.cumsum(starts) - 1
+
+    def __call__(self, counts: Floats) -> tuple[Floats, Floats]:
+        """Return the centred rank of each row, and the sums of count times squared rank."""
+        sizes = np.add.reduceat(counts[:, self._order], self._starts, axis=1)
+        ends = np.cumsum(sizes, axis=1)
+        # A group of m equal values that ends at place e holds the ranks e - m + 1 to e.
+        ranks = ends - sizes / 2 - ends[:, -1:] / 2
+        return ranks[:, self._group], (sizes * ranks * ranks).sum(axis=1)
+
+
+def _correlation(covariance: Floats, vx: Floats, vy: Floats, scale: Floats) -> Floats:
+    """Divide moments into Pearson's r; NaN where a variance is nothing but rounding."""
+    zero = (vx <= 1e-12 * scale) | (vy <= 1e-12 * scale)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r = covariance / np.sqrt(vx * vy)
+    return np.where(zero, np.nan, np.clip(r, -1.0, 1.0))
+
+
+_STATISTICS: Mapping[Metric, Callable[[Floats, Floats], Statistic]] = {
+    Metric.ACCURACY: _accuracy,
+    Metric.AUC: _auc,
+    Metric.AVERAGE_PRECISION: _average_precision,
+    Metric.F1: _f1,
+    Metric.PEARSON: _pearson,
+    Metric.SPEARMAN: _spearman,
+}

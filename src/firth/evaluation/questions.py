@@ -1,0 +1,293 @@
+"""Label-free questions about held-out documents: which candidate belongs to a text?
+
+Each document orders its questions evenly over its length, from a seed of its id. Questions of all
+documents are then taken in rounds, one from each document, so that long documents do not dominate.
+The questions of a document do not depend on other documents, except for names in edits and for
+distractors of questions that are not of the `same_document`.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firth.corpus.corpus import Corpus
+from firth.evaluation.edits import edits_of
+from firth.run.console import note, plural
+from firth.run.errors import DamagedError
+from firth.run.files import write_text
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.settings import Settings
+from firth.run.stage import Outcome, Stage
+from firth.text.arrays import Ints
+from firth.text.words import normal_form
+
+QUESTIONS = Stage("questions", version=1)
+USUAL_WORDS = (5, 40)
+"""Words of a sentence that is asked about; the limits of the corpus apply as well."""
+MIN_GAP = 4
+"""Distractors from the sentence's own document lie at least so many sentences away."""
+FEW = 100
+"""With fewer next-sentence questions, distractors are taken from other documents too."""
+EDIT_ATTEMPTS = 10
+"""Sentences that are tried for edits, as a multiple of the questions wanted."""
+_SPAN = 2
+"""Sentences of a span; a paragraph of twice as many has two spans without overlap."""
+_POOL = 500
+_GOLDEN = (5**0.5 - 1) / 2
+_FILE = "questions.jsonl"
+
+
+class QuestionType(StrEnum):
+    """What the right candidate is, and what the distractors are."""
+
+    NEXT = "next-sentence"
+    """The next sentence; other sentences of the document."""
+    PARAGRAPH = "same-paragraph"
+    """The last two sentences of the paragraph whose first two are given; those of others."""
+    ORDER = "order"
+    """A paraphrase; an edit that exchanges two parties of the sentence."""
+    NEGATION = "negation"
+    """A paraphrase; an edit that negates the sentence."""
+    NUMBER = "number"
+    """A paraphrase; an edit that changes a number."""
+    NAME = "name"
+    """A paraphrase; an edit that changes a name."""
+
+
+TOGETHER = (QuestionType.NEXT, QuestionType.PARAGRAPH)
+"""Types that ask which texts belong together, in any language."""
+EDITS = (QuestionType.ORDER, QuestionType.NEGATION, QuestionType.NUMBER, QuestionType.NAME)
+"""Types that ask what an edit changes; the rules are for English."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A text and its candidates.
+
+    Attributes:
+        type: Type of the question.
+        document: Id of its document.
+        text: The text that is compared with each candidate.
+        answer: The candidate that should score highest.
+        distractors: The other candidates, at least one.
+        same_document: Whether all candidates come from the text's own document.
+    """
+
+    type: QuestionType
+    document: str
+    text: str
+    answer: str
+    distractors: tuple[str, ...]
+    same_document: bool = True
+
+
+def build_questions(run: Run) -> Outcome:
+    """Make the questions of a run's held-out documents, or reuse them; there may be none.
+
+    Raises:
+        MissingStageError: The run has no corpus.
+    """
+    outcome = run.build(
+        QUESTIONS,
+        _fill,
+        settings=["questions", "corpus.language", "corpus.max_words", "corpus.min_words", "seed"],
+        inputs={"corpus": Corpus.open(run, "held-out").digest},
+    )
+    documents = outcome.manifest.summary["documents"]
+    if not any(outcome.manifest.summary["questions"].values()):
+        note(
+            f"questions: {plural(documents, 'held-out document')} give no question, so models "
+            "cannot be compared without labels here. Hold more documents out "
+            "(corpus.held_out_fraction), or add longer ones"
+        )
+    return outcome
+
+
+def open_questions(run: Run) -> list[Question]:
+    """Read the questions of a run.
+
+    Raises:
+        MissingStageError: They are not built.
+        DamagedError: The file is not as it was written.
+    """
+    path = run.folder(QUESTIONS) / _FILE
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+        return [
+            Question(
+                QuestionType(row.pop("type")), distractors=tuple(row.pop("distractors")), **row
+            )
+            for row in rows
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"{path}: damaged ({error!r}). Run firth build") from error
+
+
+def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
+    corpus = Corpus.open(run, "held-out")
+    questions = make_questions(corpus, run.settings)
+    lines = (json.dumps(asdict(question), ensure_ascii=False) for question in questions)
+    write_text(workspace / _FILE, "".join(f"{line}\n" for line in lines))
+    counts = Counter(question.type for question in questions)
+    return {
+        "documents": corpus.n_documents,
+        "questions": {kind.value: counts[kind] for kind in QuestionType},
+    }
+
+
+def make_questions(corpus: Corpus, settings: Settings) -> list[Question]:
+    """Make the questions that documents give, at most `questions.questions` of each type.
+
+    Args:
+        corpus: The documents.
+        settings: Sections `questions` and `corpus`, and the seed.
+    """
+    maker = _Maker(corpus, settings)
+    questions = [*maker.next_sentences(), *maker.paragraphs()]
+    return questions + maker.edits() if settings.corpus.language == "en" else questions
+
+
+class _Maker:
+    def __init__(self, corpus: Corpus, settings: Settings) -> None:
+        self._corpus, self._seed = corpus, settings.seed
+        self._most, self._distractors = settings.questions.questions, settings.questions.distractors
+        low = max(USUAL_WORDS[0], settings.corpus.min_words)
+        high = min(USUAL_WORDS[1], settings.corpus.max_words)
+        counts = np.asarray(corpus.word_counts)
+        self._usual: Ints = np.flatnonzero((counts >= low) & (counts <= high))
+        self._homes = corpus.document_of(self._usual)
+        self._ids = corpus.document_ids()
+        seeds = [derive_seed(self._seed, "check", name) for name in self._ids]
+        self._seeds = np.array(seeds, np.int64)
+
+    def next_sentences(self) -> list[Question]:
+        """Ask for the next sentence of a paragraph."""
+        starts = self._usual[:-1][np.diff(self._usual) == 1]
+        paragraphs = self._corpus.paragraph_of(starts)
+        starts = starts[paragraphs == self._corpus.paragraph_of(starts + 1)]
+        questions = self._take(self._next(*place) for place in self._rounds(starts))
+        if len(questions) < FEW:
+            pools = self._pools()
+            more = self._take(self._next(*place, pools) for place in self._rounds(starts))
+            questions += [question for question in more if not question.same_document]
+        return questions[: self._most]
+
+    def paragraphs(self) -> list[Question]:
+        """Ask for the end of the paragraph whose beginning is given."""
+        bounds: Ints = np.asarray(self._corpus.paragraph_bounds)
+        long = np.flatnonzero(np.diff(bounds) >= 2 * _SPAN)
+        words = np.concatenate([[0], np.cumsum(self._corpus.word_counts, dtype=np.int64)])
+        firsts, lasts = bounds[long], bounds[long + 1] - _SPAN
+        sizes = np.stack([words[at + _SPAN] - words[at] for at in (firsts, lasts)])
+        fits = ((sizes >= USUAL_WORDS[0]) & (sizes <= _SPAN * USUAL_WORDS[1])).all(axis=0)
+        firsts, lasts = firsts[fits], lasts[fits]
+        homes = self._corpus.document_of(firsts)
+
+        def question(start: int, document: int) -> Question | None:
+            low, high = np.searchsorted(homes, [document, document + 1])
+            if high - low <= self._distractors:
+                return None
+            drawn = self._rng("crop", document, start).permutation(lasts[low:high])
+            right = lasts[np.searchsorted(firsts, start)]
+            others = drawn[drawn != right][: 2 * self._distractors]
+            texts = [" ".join(self._corpus.texts([i, i + 1])) for i in (start, right, *others)]
+            return self._question(QuestionType.PARAGRAPH, document, *texts)
+
+        return self._take(question(*place) for place in self._rounds(firsts))
+
+    def edits(self) -> list[Question]:
+        """Ask which of two edits keeps the meaning, for each kind of edit."""
+        by_type: dict[QuestionType, list[Question]] = {kind: [] for kind in EDITS}
+        rng = np.random.default_rng(derive_seed(self._seed, "check", "pool"))
+        size = min(_POOL, len(self._usual))
+        pool = self._corpus.texts(rng.choice(self._usual, size, replace=False) if size else [])
+        for start, document in islice(self._rounds(self._usual), EDIT_ATTEMPTS * self._most):
+            rng = self._rng("edit", document, start)
+            text = self._corpus.text(start)
+            for edit in edits_of(text, [other for other in pool if other != text], rng):
+                kind = QuestionType(edit.kind)
+                by_type[kind].append(
+                    Question(kind, self._ids[document], text, edit.paraphrase, (edit.change,))
+                )
+            if all(len(some) >= self._most for some in by_type.values()):
+                break
+        return [question for some in by_type.values() for question in some[: self._most]]
+
+    def _next(
+        self, start: int, document: int, pools: Mapping[int, Ints] | None = None
+    ) -> Question | None:
+        """Return the question of a sentence; with `pools`, also one that needs other documents.
+
+        Args:
+            start: Number of the sentence.
+            document: Number of its document.
+            pools: Number of a document → the sentences of all documents of its file.
+        """
+        low, high = np.searchsorted(self._homes, [document, document + 1])
+        own = self._usual[low:high]
+        far = own[np.abs(own - start) >= MIN_GAP]
+        if len(far) < self._distractors and pools is None:
+            return None
+        rng = self._rng("next", document, start)
+        text, answer = self._corpus.texts([start, start + 1])
+        others = self._corpus.texts(rng.permutation(far)[: 2 * self._distractors])
+        question = self._question(QuestionType.NEXT, document, text, answer, *others)
+        if question or pools is None:
+            return question
+        for pool in (pools[document], self._usual):
+            drawn = rng.choice(pool, 4 * self._distractors)
+            others += self._corpus.texts(drawn[self._corpus.document_of(drawn) != document])
+        return self._question(
+            QuestionType.NEXT, document, text, answer, *others, same_document=False
+        )
+
+    def _pools(self) -> dict[int, Ints]:
+        files = self._corpus.source_numbers()[self._homes]
+        by_file = {file: self._usual[files == file] for file in np.unique(files).tolist()}
+        return {d: by_file[f] for d, f in zip(self._homes.tolist(), files.tolist(), strict=True)}
+
+    def _question(
+        self,
+        kind: QuestionType,
+        document: int,
+        text: str,
+        answer: str,
+        *others: str,
+        same_document: bool = True,
+    ) -> Question | None:
+        """Return a question with the first distinct distractors, or None where they are few."""
+        distinct: dict[str, str] = {}
+        for candidate in (text, answer, *others):
+            distinct.setdefault(normal_form(candidate), candidate)
+        same = normal_form(text) == normal_form(answer)
+        if same or len(distinct) < self._distractors + 2:
+            return None
+        kept = tuple(distinct.values())[2 : self._distractors + 2]
+        return Question(kind, self._ids[document], text, answer, kept, same_document)
+
+    def _rounds(self, starts: Ints) -> Iterator[tuple[int, int]]:
+        """Yield ascending sentences and their documents in the order in which they are asked."""
+        homes = self._corpus.document_of(starts)
+        places = np.arange(len(starts)) - np.searchsorted(homes, homes)
+        # The first multiples of the golden ratio, modulo 1, are spread evenly over the document,
+        # however many of them are taken.
+        keys = (self._seeds[homes] / 2**63 + places * _GOLDEN) % 1
+        ranks = np.empty(len(starts), np.int64)
+        ranks[np.lexsort((keys, homes))] = places
+        order = np.lexsort((self._seeds[homes], ranks))
+        yield from zip(starts[order].tolist(), homes[order].tolist(), strict=True)
+
+    def _take(self, questions: Iterable[Question | None]) -> list[Question]:
+        return list(islice(filter(None, questions), self._most))
+
+    def _rng(self, purpose: str, document: int, start: int) -> np.random.Generator:
+        place = int(start - self._corpus.document_bounds[document])
+        return np.random.default_rng(derive_seed(int(self._seeds[document]), purpose, place))

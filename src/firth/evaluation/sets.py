@@ -1,0 +1,517 @@
+"""Evaluation sets: the public ones, folders of `pairs.tsv`, and a user's files.
+
+A public set is read from `DATA_DIR/FOLDER/pairs.tsv` (or `triplets.tsv`), or from the organisers'
+files. Any other folder of the same form is a set too, so that a language needs no code. The
+rows of a set are sorted by their content: the order of a file decides nothing.
+"""
+
+import csv
+import hashlib
+import io
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+
+from firth.evaluation.files import (
+    Content,
+    PairFile,
+    Problems,
+    Row,
+    listed,
+    parse_score,
+    read_pair_file,
+)
+from firth.evaluation.metrics import BINARY, CORRELATIONS, Columns, Metric
+from firth.run.errors import FirthError, InputError, first_line
+from firth.run.seeds import derive_seed
+from firth.text.arrays import Floats, Ints
+from firth.text.pairs import TextPair
+from firth.text.words import normal_form
+
+ALL = "all"
+"""The split that holds all rows, and the subset that holds all rows of a split."""
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationSet:
+    """The rows of one split of a set.
+
+    Attributes:
+        name: Name of the set, such as `sts12`.
+        split: Name of the split, such as `test`.
+        rows: Rows with their scores. Labels have become scores: 1 for similar texts, else 0.
+        metrics: Metrics that are reported, the usual one first.
+        fingerprint: A digest of the rows: texts, scores and subsets.
+        source: Where the rows come from, for messages.
+        notes: Remarks that a reader of the results needs.
+    """
+
+    name: str
+    split: str
+    rows: tuple[Row, ...]
+    metrics: tuple[Metric, ...]
+    fingerprint: str = ""
+    source: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Name and split, such as `sts-b:dev`."""
+        return f"{self.name}:{self.split}"
+
+    @property
+    def is_triplets(self) -> bool:
+        """Whether rows are triplets, which are measured by accuracy; else they are pairs."""
+        return self.metrics == (Metric.ACCURACY,)
+
+    @property
+    def pairs(self) -> list[TextPair]:
+        """The pairs to score; for triplets (anchor, positive) of all rows, then the negatives."""
+        pairs = [(row.texts[0], row.texts[1]) for row in self.rows]
+        return pairs + [(row.texts[0], row.texts[2]) for row in self.rows if self.is_triplets]
+
+    @property
+    def scores(self) -> Floats:
+        """The human scores, (n,)."""
+        return np.array([row.score for row in self.rows], dtype=np.float64)
+
+    @cached_property
+    def subsets(self) -> dict[str, Ints]:
+        """Row numbers of each subset, sorted by name; empty where there is only one subset."""
+        names = np.array([row.subset for row in self.rows])
+        distinct = np.unique(names).tolist()
+        if len(distinct) < 2:
+            return {}
+        return {name or "(none)": np.flatnonzero(names == name) for name in distinct}
+
+    def columns(self, similarities: Floats) -> Columns:
+        """Return what a metric compares, from the similarities of `pairs`."""
+        n = len(self.rows)
+        if self.is_triplets:
+            return similarities[:n], similarities[n:]
+        return self.scores, similarities
+
+    def sampled(self, size: int, seed: int) -> "EvaluationSet":
+        """Return at most `size` random rows; a smaller sample is part of a larger one."""
+        n = len(self.rows)
+        if size >= n:
+            return self
+        rng = np.random.default_rng(derive_seed(seed, "reproduce", "pairs"))
+        chosen = [self.rows[i] for i in rng.permutation(n)[:size].tolist()]
+        return self.with_rows(chosen, f"{size:,} random rows of {n:,}, seed {seed}")
+
+    def without(self, other: "EvaluationSet") -> "EvaluationSet":
+        """Return the rows whose texts, in any order, are not those of a row of another set.
+
+        Texts are equal if their normal forms are.
+
+        Raises:
+            InputError: No row is left.
+        """
+        theirs = {_forms(row) for row in other.rows}
+        kept = [row for row in self.rows if _forms(row) not in theirs]
+        n = len(self.rows)
+        if not kept:
+            raise InputError(
+                f"{self.id}: no row is left, because {other.id} has the texts of all {n:,} rows. "
+                "Do not evaluate this set, or exclude another one"
+            )
+        remark = f"{n - len(kept):,} of {n:,} rows left out, whose texts are in {other.id}"
+        return self.with_rows(kept, remark)
+
+    def with_rows(self, rows: Sequence[Row], note: str) -> "EvaluationSet":
+        """Return the set with some of its rows, and a further note."""
+        notes = (*self.notes, note)
+        return evaluation_set(self.name, self.split, rows, self.metrics, self.source, notes)
+
+
+def evaluation_set(
+    name: str,
+    split: str,
+    rows: Iterable[Row],
+    metrics: tuple[Metric, ...],
+    source: str,
+    notes: Sequence[str] = (),
+) -> EvaluationSet:
+    """Return a set whose rows are sorted by their content."""
+    digests = [(_digest((*row.texts, repr(row.score), row.subset)), row) for row in rows]
+    digests.sort(key=itemgetter(0))
+    fingerprint = _digest(digest.hex() for digest, _ in digests).hex()
+    ordered = tuple(row for _, row in digests)
+    return EvaluationSet(name, split, ordered, metrics, fingerprint, source, tuple(notes))
+
+
+def _forms(row: Row) -> tuple[str, ...]:
+    return tuple(sorted(map(normal_form, row.texts)))
+
+
+def _digest(fields: Iterable[str]) -> bytes:
+    digest = hashlib.blake2b(digest_size=20)
+    for text in fields:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.digest()
+
+
+# Loading.
+
+
+def load_set(name: str, data_dir: str | Path | None = None) -> EvaluationSet:
+    """Load a set.
+
+    Args:
+        name: A public set, a folder of `data_dir` with `pairs.tsv` or `triplets.tsv`, or a file
+            of pairs or triplets. `NAME:SPLIT` takes a split; by default it is `test`, or all rows
+            where there is no `test`.
+        data_dir: Folder with the evaluation sets.
+
+    Raises:
+        InputError: There is no such set or split, or its file is broken.
+    """
+    base, _, split = (name, "", "") if Path(name).is_file() else name.partition(":")
+    if Path(base).is_file():
+        return set_of_file(read_pair_file(base), split or None)
+    if not base or "/" in base or Path(base).suffix:
+        raise InputError(f"{name}: no such file")
+    if data_dir is None or not Path(data_dir).is_dir():
+        problem = "give the folder" if data_dir is None else f"{data_dir}: no such folder; give one"
+        raise InputError(f"{name}: {problem} that holds the evaluation sets: --data-dir DIR")
+    if base in TASKS:
+        return TASKS[base].load(Path(data_dir), split or None)
+    for folder in sorted(Path(data_dir).iterdir()):
+        for file in ("pairs.tsv", "triplets.tsv"):
+            if folder.name.lower() == base.lower() and (folder / file).is_file():
+                return set_of_file(read_pair_file(folder / file), split or None, base)
+    raise InputError(
+        f"{name}: no such set. {data_dir} has no {base}/pairs.tsv, and the public sets are "
+        f"{', '.join(TASKS)}"
+    )
+
+
+def load_sets(
+    names: Sequence[str],
+    data_dir: str | Path | None = None,
+    exclude_overlap: Sequence[str] = (),
+) -> list[EvaluationSet]:
+    """Load several sets.
+
+    Args:
+        names: Names as `load_set` takes them; `all` means the public sets in `data_dir`.
+        data_dir: Folder with the evaluation sets.
+        exclude_overlap: Sets whose rows are left out of all sets, such as `sts-b:dev`.
+
+    Raises:
+        InputError: As `load_set`; no name; no set is there; no row of a set is left.
+    """
+    if isinstance(names, str) or not names:
+        raise InputError(f"got the sets {names!r}; expected a list of names, such as ['sts-b']")
+    if isinstance(exclude_overlap, str):
+        raise InputError(f"exclude_overlap: got {exclude_overlap!r}; expected a list of names")
+    others = [load_set(name, data_dir) for name in exclude_overlap]
+    sets: dict[str, EvaluationSet] = {}
+    reasons = []
+    for name in dict.fromkeys(names):
+        for one in TASKS if name == ALL else [name]:
+            try:
+                data = load_set(one, data_dir)
+            except FirthError as error:
+                if name != ALL:
+                    raise
+                reasons.append(f"\n  - {first_line(error)}")
+                continue
+            for other in others:
+                data = data.without(other)
+            sets.setdefault(data.id, data)
+    if not sets:
+        raise InputError(f"{ALL}: no public set is there:{''.join(reasons)}")
+    return list(sets.values())
+
+
+def set_of_file(file: PairFile, split: str | None = None, name: str = "") -> EvaluationSet:
+    """Return the rows of a file as a set, named after the file.
+
+    Scored pairs are measured by Spearman and Pearson correlation, triplets by accuracy, and labels
+    or scores 0 and 1 by average precision, F1 and the area under the ROC curve.
+
+    Args:
+        file: The file.
+        split: Split to take; by default `test` where the file has it, else all rows.
+        name: Name of the set; by default the file's name without extensions.
+
+    Raises:
+        InputError: Rows have neither score nor label, no label says which texts are similar, or
+            there is no such split.
+    """
+    if file.content is Content.PAIRS:
+        raise InputError(
+            f"{file.path}: pairs without scores cannot be evaluated. Expected a third column: "
+            "score, label, or a negative for each anchor"
+        )
+    if file.content is Content.LABELLED and file.similar_label is None:
+        raise InputError(
+            f"{file.path}: got the labels {listed(file.labels)}. Expected two labels, of which one "
+            "means similar (1 and 0, X and not_X), or entailment, neutral, contradiction"
+        )
+    counts = Counter(row.split for row in file.rows)
+    chosen = split or ("test" if counts["test"] else ALL)
+    if chosen != ALL and not counts[chosen]:
+        has = ", ".join(f"{one} ({n})" for one, n in counts.items() if one) or "no splits"
+        raise InputError(f"{file.path}: no split {chosen!r}. It has: {has}")
+    rows = [row for row in file.rows if chosen in (ALL, row.split)]
+    notes = []
+    if file.unlabelled:
+        notes.append(f"{file.unlabelled:,} rows without a label left out")
+    if file.content is Content.LABELLED:
+        rows = [replace(row, score=float(row.label == file.similar_label)) for row in rows]
+        share = 100 * sum(row.score for row in rows) / len(rows)
+        notes.append(f"label {file.similar_label} means similar: {share:.1f} % of the rows")
+    metrics: tuple[Metric, ...] = CORRELATIONS
+    if file.content is Content.TRIPLETS:
+        metrics = (Metric.ACCURACY,)
+    elif {row.score for row in rows} <= {0.0, 1.0}:
+        metrics = BINARY
+    path = file.path.with_suffix("") if file.path.suffix == ".gz" else file.path
+    return evaluation_set(name or path.stem, chosen, rows, metrics, str(file.path), notes)
+
+
+# The public sets.
+
+_Record = tuple[int, str, str, Sequence[str]]
+"""Line, split, subset; and two sentences and a score, else the row is broken."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A public set.
+
+    Attributes:
+        name: Name in commands.
+        title: Name in the literature, with its source.
+        published: Number of rows of each split, as published.
+        folders: Folders of `data_dir` that may hold it; the first holds `pairs.tsv`.
+        read: Reads the organisers' files of a folder; yields nothing where there are none.
+        metrics: Metrics that are reported, the usual one first.
+        scale: Lowest and highest score.
+        subset_names: Reported name of subsets by how their names in the files start.
+        left_out: Subsets that are not counted, by common practice.
+        note: A remark for the reader of its results.
+    """
+
+    name: str
+    title: str
+    published: Mapping[str, int]
+    folders: tuple[str, ...]
+    read: Callable[[Path], Iterator[_Record]] | None = None
+    metrics: tuple[Metric, ...] = CORRELATIONS
+    scale: tuple[float, float] = (0, 5)
+    subset_names: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    note: str = ""
+
+    def row(self, row: Row) -> Row:
+        """Return a row with its subset's reported name; raise `ValueError` off the scale."""
+        low, high = self.scale
+        if not low <= row.score <= high:
+            raise ValueError(f"score {row.score:g} is not in {low:g} to {high:g}")
+        subset = "" if row.subset == ALL else row.subset
+        for start, name in self.subset_names.items():
+            subset = name if row.subset.startswith(start) else subset
+        return replace(row, subset=subset)
+
+    def load(self, data_dir: Path, split: str | None = None) -> EvaluationSet:
+        """Load a split; by default `test`, or all rows where there is no `test`."""
+        source, rows, notes = self._find(data_dir)
+        counts = Counter(row.split for row in rows)
+        chosen = split or ("test" if counts["test"] else ALL)
+        if chosen not in self.published or not (chosen == ALL or counts[chosen]):
+            has = ", ".join(f"{one} ({n})" for one, n in counts.items())
+            raise InputError(f"{self.name}: no split {chosen!r} in {source}. It has: {has}")
+        kept = [
+            row for row in rows if chosen in (ALL, row.split) and row.subset not in self.left_out
+        ]
+        notes += [self.note] if self.note else []
+        if len(kept) != (published := self.published[chosen]):
+            notes.append(f"{len(kept):,} rows; {published:,} were published")
+        return evaluation_set(self.name, chosen, kept, self.metrics, source, notes)
+
+    def _find(self, data_dir: Path) -> tuple[str, list[Row], list[str]]:
+        """Return where the rows are, the rows of all splits, and notes."""
+        form = "triplets.tsv" if self.metrics == (Metric.ACCURACY,) else "pairs.tsv"
+        for folder in self.folders:
+            if (path := data_dir / folder / form).is_file():
+                return str(path), _plain(self, path), _SUBSTITUTE * folder.endswith("-substitute")
+        for folder in self.folders:
+            if self.read is not None and (data_dir / folder).is_dir():
+                rows, broken = _rows(self, self.read(data_dir / folder))
+                if rows:
+                    return f"the organisers' files in {data_dir / folder}", rows, broken
+                if broken:
+                    raise InputError(f"{data_dir / folder}: no usable row: {broken[0]}")
+        files = f", or the organisers' files in {' or '.join(self.folders)}" if self.read else ""
+        raise InputError(f"{self.name}: {data_dir} has no {self.folders[0]}/{form}{files}")
+
+
+_SUBSTITUTE = ["a substitute for the published set: its figures are not comparable"]
+
+
+def _plain(task: Task, path: Path) -> list[Row]:
+    file = read_pair_file(path)
+    problems, rows = Problems(path), []
+    for row in file.rows:
+        try:
+            rows.append(task.row(row))
+        except ValueError as error:
+            problems.add(row.line, str(error))
+    problems.check()
+    return rows
+
+
+def _rows(task: Task, records: Iterable[_Record]) -> tuple[list[Row], list[str]]:
+    """Return the good rows of records, and a note that counts and names the others."""
+    rows, broken = [], []
+    for line, split, subset, cells in records:
+        try:
+            if len(cells) != 3 or not all(cell.strip() for cell in cells):
+                raise ValueError("expected two sentences and a score")
+            rows.append(task.row(Row(tuple(cells[:2]), parse_score(cells[2]), "", split, subset)))
+        except ValueError as error:
+            broken.append(f"line {line}: {error}")
+    notes = [f"{len(broken):,} broken rows skipped, such as {broken[0]}"] if broken else []
+    return rows, notes
+
+
+# The organisers' files.
+
+_TOPICS = {"GC": "gun_control", "GM": "gay_marriage", "DP": "death_penalty"}
+_SICK_FILES = {
+    "SICK_train.txt": "train", "SICK_trial.txt": "trial", "SICK_test_annotated.txt": "test",
+}  # fmt: skip
+
+
+def _lines(path: Path) -> list[str]:
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")  # some of the older files are
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines[:-1] if lines and not lines[-1] else lines
+
+
+def _read_year(folder: Path) -> Iterator[_Record]:
+    """Read `STS.input.NAME.txt` and `STS.gs.NAME.txt`; rows without a score are not of the set."""
+    for path in sorted(folder.rglob("STS*.input.*.txt")):
+        subset = path.name.split(".")[2]
+        if subset == "ALL":
+            continue
+        split = "train" if "train" in path.parent.name.lower() else "test"
+        gold = path.with_name(path.name.replace(".input.", ".gs."))
+        if not gold.is_file():
+            raise InputError(f"{path}: its scores are missing; expected {gold.name}")
+        pairs, scores = _lines(path), _lines(gold)
+        if len(pairs) != len(scores):
+            raise InputError(
+                f"{path}: {len(pairs)} lines, but {gold.name} has {len(scores)}. Take both from "
+                "one release"
+            )
+        for number, (pair, score) in enumerate(zip(pairs, scores, strict=True), start=1):
+            if score.strip():
+                yield number, split, subset, [*pair.split("\t")[:2], score.strip()]
+
+
+def _read_benchmark(folder: Path) -> Iterator[_Record]:
+    """Read `sts-train.csv`, `sts-dev.csv` and `sts-test.csv`, which are tab-separated."""
+    for split in ("train", "dev", "test"):
+        if (path := folder / f"sts-{split}.csv").is_file():
+            for number, line in enumerate(_lines(path), start=1):
+                subset, _, _, _, score, *texts = [*line.split("\t"), *[""] * 5]
+                yield number, split, subset, [*texts[:2], score]
+
+
+def _read_sick(folder: Path) -> Iterator[_Record]:
+    """Read `SICK.txt`, or the three files of the SemEval task."""
+    paths = [path for name in ("SICK.txt", *_SICK_FILES) if (path := folder / name).is_file()]
+    for path in paths[:1] if paths and paths[0].name == "SICK.txt" else paths:
+        header, *lines = (line.split("\t") for line in _lines(path))
+        for number, values in enumerate(lines, start=2):
+            cells = dict(zip(header, values, strict=False))
+            split = _SICK_FILES.get(path.name) or cells.get("SemEval_set", "").strip().lower()
+            names = ("sentence_A", "sentence_B", "relatedness_score")
+            yield number, split, "", [cells.get(name, "") for name in names]
+
+
+def _read_relatedness(folder: Path) -> Iterator[_Record]:
+    """Read the CSV file of STR-2021, whose cell `Text` holds two lines."""
+    for path in sorted(folder.rglob("*.csv"))[:1]:
+        for number, cells in _csv(path):
+            subset = cells.get("PairID", "").split("_")[0].replace("Wiki", "Wikipedia")
+            yield number, ALL, subset, [*cells.get("Text", "").split("\n"), cells.get("Score", "")]
+
+
+def _read_arguments(folder: Path) -> Iterator[_Record]:
+    """Read `ArgPairs_GC.csv`, `ArgPairs_GM.csv` and `ArgPairs_DP.csv`."""
+    for topic, subset in _TOPICS.items():
+        for path in sorted(folder.rglob(f"ArgPairs_{topic}.csv"))[:1]:
+            for number, cells in _csv(path):
+                plain = {name.lower().replace("_", ""): cell for name, cell in cells.items()}
+                score = plain.get("regressionlabel", plain.get("score", ""))
+                texts = [plain.get(f"sentence{i}", "") for i in (1, 2)]
+                yield number, ALL, subset, [*texts, score]
+
+
+def _csv(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    reader = csv.reader(io.StringIO("\n".join(_lines(path)), newline=""))
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        for cells in reader:
+            yield reader.line_num, dict(zip(header, cells, strict=False))
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num}: not CSV ({error})") from error
+
+
+def _sts(year: int, rows: Mapping[str, int], *left_out: str, note: str = "") -> Task:
+    name = f"STS{year}"
+    folders = (name, f"STS20{year}", f"{name}-en-test", f"STS/{name}-en-test")
+    title = f"STS 20{year} (Agirre et al., SemEval 20{year})"
+    return Task(name.lower(), title, rows, folders, _read_year, left_out=left_out, note=note)
+
+
+_NO_SMT = "without SMT (750 rows), whose text is not public; SentEval leaves it out too"
+TASKS: Mapping[str, Task] = {task.name: task for task in (
+    _sts(12, {"train": 2234, "test": 3108}),
+    _sts(13, {"test": 1500}, "SMT", note=_NO_SMT),
+    _sts(14, {"test": 3750}),
+    _sts(15, {"test": 3000}),
+    _sts(16, {"test": 1186}),
+    Task(
+        "sts-b", "STS benchmark (Cer et al., SemEval 2017)",
+        {"train": 5749, "dev": 1500, "test": 1379},
+        ("STSb", "stsbenchmark", "STS/STSBenchmark", "STSBenchmark"), _read_benchmark,
+        subset_names={"main-captions": "captions", "main-forum": "forums", "main-news": "news"},
+    ),
+    Task(
+        "sick-r", "SICK-R (Marelli et al., LREC 2014)",
+        {"train": 4500, "trial": 500, "test": 4927, ALL: 9927}, ("SICK",), _read_sick,
+        scale=(1, 5),
+    ),
+    Task(
+        "str-2021", "STR-2021 (Abdalla, Vishnubhotla & Mohammad 2021)", {ALL: 5500},
+        ("STR-2021", "STR"), _read_relatedness, metrics=(Metric.SPEARMAN,), scale=(0, 1),
+    ),
+    Task(
+        "afs", "Argument Facet Similarity (Misra, Ecker & Walker, SIGDIAL 2016)", {ALL: 6000},
+        ("AFS", "ArgumentFacetSimilarity"), _read_arguments,
+    ),
+    Task(
+        "wiki-sections", "Wikipedia Sections (Ein Dor et al., ACL 2018)",
+        {"train": 1_779_417, "dev": 220_400, "test": 222_957},
+        ("WikiSections", "WikiSections-substitute"), metrics=(Metric.ACCURACY,),
+    ),
+)}  # fmt: skip
+"""The public sets by name, in the order in which they are reported."""

@@ -1,0 +1,82 @@
+"""Files in every format, and runs with a corpus."""
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from firth.corpus.build import CorpusSummary, build_corpus
+from firth.corpus.corpus import Corpus
+from firth.corpus.document import Document, Item, Problem
+from firth.corpus.read import Inputs, read_documents
+from firth.run.run import Run
+from firth.run.settings import CorpusSettings, parse_settings
+
+PACKINGS = ["", ".gz", ".bz2", ".xz", ".zst"]
+
+
+def packed(data: bytes, packing: str) -> bytes:
+    """Compress `data` as a file with this extension has it."""
+    match packing:
+        case ".gz":
+            return gzip.compress(data, mtime=0)
+        case ".bz2":
+            return bz2.compress(data)
+        case ".xz":
+            return lzma.compress(data)
+        case ".zst":
+            return zstandard.ZstdCompressor().compress(data)
+    return data
+
+
+def json_lines(rows: Iterable[Mapping[str, object] | str]) -> bytes:
+    """Return records, or texts as records, one object a line."""
+    records = [{"text": row} if isinstance(row, str) else row for row in rows]
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def table(rows: Sequence[Sequence[str]]) -> bytes:
+    """Return rows as CSV."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(rows)
+    return file.getvalue().encode()
+
+
+def apart(items: Iterable[Item]) -> tuple[list[Document], list[Problem]]:
+    """Return the documents and the problems among items."""
+    read = list(items)
+    documents = [item for item in read if isinstance(item, Document)]
+    return documents, [item for item in read if isinstance(item, Problem)]
+
+
+def read(inputs: Inputs, **settings: Any) -> tuple[list[Document], list[Problem]]:
+    """Read inputs with some settings of the corpus."""
+    return apart(read_documents(inputs, CorpusSettings(**settings)))
+
+
+def run_of(folder: Path, seed: int = 13, **settings: Any) -> Run:
+    """Return a run with some settings of the corpus; by default nothing is held out."""
+    corpus = {"held_out_fraction": 0.0, **settings}
+    return Run.create(folder, parse_settings({"seed": seed, "corpus": corpus}, "test"))
+
+
+def built(folder: Path, inputs: Inputs, **settings: Any) -> tuple[Corpus, CorpusSummary]:
+    """Build the corpus of a new run, and open all of it."""
+    run = run_of(folder, **settings)
+    summary = build_corpus(run, inputs)
+    return Corpus.open(run, "all"), summary
+
+
+def contents(run: Run) -> dict[str, list[str]]:
+    """Return id → sentences of all documents."""
+    corpus = Corpus.open(run, "all")
+    bounds = corpus.document_bounds.tolist()
+    spans = zip(corpus.document_ids(), bounds, bounds[1:], strict=False)
+    return {id: corpus.texts(range(start, end)) for id, start, end in spans}

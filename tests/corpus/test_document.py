@@ -1,0 +1,92 @@
+"""Records become documents; what cannot is named."""
+
+from datetime import date, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.corpus.document import Document, Reason, id_of_text, iso_date, record_of
+from firth.run.settings import CorpusSettings
+
+from .conftest import apart
+
+
+@given(st.lists(st.one_of(st.dates(), st.datetimes()), min_size=2, max_size=9))
+def test_dates_sort_as_they_follow_each_other(moments: list[date]) -> None:
+    """A day sorts before its hours."""
+    dates = sorted(iso_date(moment.isoformat()) for moment in moments)
+    assert all(dates)
+    whole = [
+        moment if isinstance(moment, datetime) else datetime.combine(moment, datetime.min.time())
+        for moment in moments
+    ]
+    assert [datetime.fromisoformat(text) for text in dates] == sorted(whole)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("2024-05-01", "2024-05-01"),
+        ("2024-05-01T23:30:00-02:00", "2024-05-02T01:30:00"),
+        ("2024-05-01 10:00", "2024-05-01T10:00:00"),
+        ("2024-05-01T10:00:00Z", "2024-05-01T10:00:00"),
+        ("0001-01-01T00:00:00+05:00", ""),
+        ("1 May 2024", ""),
+        ("", ""),
+    ],
+)
+def test_a_date_has_one_form(given: str, kept: str) -> None:
+    """Times with a zone are in UTC; what is no date of ISO 8601 is none."""
+    assert iso_date(given) == kept
+
+
+def test_a_record_without_id_has_its_place_as_id() -> None:
+    """Ids are strings or whole numbers; titles are strings."""
+    rows: list[dict[str, object]] = [
+        {"text": "One.", "id": "x-1", "title": " A  title "},
+        {"text": "Two.", "id": 7, "title": None},
+        {"text": "Three.", "id": ["no", "name"]},
+        {"text": "Four.", "id": True},
+        {"text": "Five."},
+    ]
+    items = [i for n, row in enumerate(rows, 1) for i in record_of(row, "a", n, CorpusSettings())]
+    documents, problems = apart(items)
+    assert not problems
+    assert [d.id for d in documents] == ["x-1", "7", "a:3", "a:4", "a:5"]
+    assert [d.title for d in documents] == ["A title", "", "", "", ""]
+
+
+def test_a_bad_date_loses_no_document() -> None:
+    """It is named, and the document has none; values that are no text are no dates."""
+    dates = ["2024-05-01", "May", "", None, 1.5, {"day": 1}, 20240502, date(2020, 1, 2)]
+    rows = [{"text": "A text.", "date": given} for given in dates]
+    items = [i for n, row in enumerate(rows, 1) for i in record_of(row, "a", n, CorpusSettings())]
+    documents, (problem,) = apart(items)
+    kept = ["2024-05-01", "", "", "", "", "", "2024-05-02", "2020-01-02"]
+    assert [d.date for d in documents] == kept
+    assert (problem.line, problem.reason, problem.detail) == (2, Reason.BAD_DATE, "'May'")
+
+
+def test_fields_are_kept_as_text() -> None:
+    """Texts, numbers, truth values, dates and lists; what is none of them or empty is no value."""
+    settings = CorpusSettings(fields=("author", "stars", "tags", "ok", "day"))
+    rows: list[dict[str, object]] = [
+        {"author": " Ann ", "stars": 3, "tags": ["a", "b", "a"], "ok": True},
+        {"author": None, "stars": 2.5, "tags": [], "ok": False, "day": date(2020, 5, 1)},
+        {"author": "", "tags": {"x": 1}, "stars": float("nan")},
+    ]
+    documents = [
+        next(iter(record_of({"text": "A text.", **row}, "a", 1, settings))) for row in rows
+    ]
+    assert [d.fields for d in documents if isinstance(d, Document)] == [
+        {"author": ("Ann",), "stars": ("3",), "tags": ("a", "b"), "ok": ("true",)},
+        {"stars": ("2.5",), "ok": ("false",), "day": ("2020-05-01",)},
+        {},
+    ]
+
+
+def test_equal_texts_have_equal_ids() -> None:
+    """An id of a text depends on nothing else, half a surrogate pair included."""
+    assert id_of_text("A text.") == id_of_text("A text.") != id_of_text("A text")
+    assert id_of_text("\ud800").startswith("text-")

@@ -1,0 +1,550 @@
+"""Files in, documents out, and bad records named: a bad one never loses a good one."""
+
+import json
+import random
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firth.corpus.document import Reason
+from firth.corpus.readers import Line, Source, read_lines
+from firth.text.words import words
+
+from .conftest import PACKINGS, json_lines, packed, read, table
+
+LIMIT = 2_000
+
+
+def lines_of(path: Path, packing: str, max_bytes: int = 1 << 20) -> list[Line]:
+    """Read the lines of a text file."""
+    return list(read_lines(Source("a", str(path), "text", packing), max_bytes, lambda _: None))
+
+
+def numbered(count: int) -> bytes:
+    """Return lines that do not compress well, so that a cut falls in the middle of many."""
+    rng = random.Random(3)
+    return b"".join(f"{i} {rng.getrandbits(256):x}\n".encode() for i in range(count))
+
+
+# --- Lines -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(data=st.binary(max_size=400) | st.text("ab\n\r", max_size=60).map(str.encode))
+def test_any_bytes_give_their_lines(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Compressed or not, lines are those of the whole content, with their numbers."""
+    folder, mark = tmp_path_factory.mktemp("lines"), b"\xef\xbb\xbf"
+    expected = data.removeprefix(mark).split(b"\n")
+    if not expected[-1] and data != mark:  # A byte order mark alone makes an empty line.
+        expected.pop()
+    for packing in PACKINGS:
+        path = folder / f"a.txt{packing}"
+        path.write_bytes(packed(data, packing))
+        lines = lines_of(path, packing)
+        assert [line.content for line in lines] == [e.removesuffix(b"\r") for e in expected]
+        assert [line.number for line in lines] == list(range(1, len(expected) + 1))
+        assert all(line.flaw is None for line in lines)
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_a_long_line_is_named_and_costs_no_memory(tmp_path: Path, packing: str) -> None:
+    """A line of 60 MB is never held, compressed or not; its neighbors stay."""
+    path = tmp_path / f"a.txt{packing}"
+    content = b"before\n" + b"x" * 60_000_000 + b"\nafter\n" + b"y" * 5_000_000
+    path.write_bytes(packed(content, packing))
+    assert not packing or path.stat().st_size < 200_000  # the premise: little becomes much
+    del content
+    tracemalloc.start()
+    lines = lines_of(path, packing)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [(line.number, line.content, line.flaw) for line in lines] == [
+        (1, b"before", None),
+        (2, b"", Reason.TOO_LONG),
+        (3, b"after", None),
+        (4, b"", Reason.TOO_LONG),
+    ]
+    assert peak < 45_000_000
+
+
+@pytest.mark.parametrize("packing", PACKINGS[1:])
+@pytest.mark.parametrize("share", [0.3, 0.9, 1.0])
+def test_a_truncated_file_keeps_what_came_before(
+    tmp_path: Path, packing: str, share: float
+) -> None:
+    """Every whole line before the break is there, and the break is named once, at the end."""
+    data = numbered(60_000)
+    whole = packed(data, packing)
+    path = tmp_path / f"a.txt{packing}"
+    path.write_bytes(whole[: max(1, int(len(whole) * share) - 1)])
+    *lines, last = lines_of(path, packing)
+    assert all(line.flaw is None for line in lines)
+    assert (last.flaw, last.number) == (Reason.TRUNCATED, len(lines) + 1)
+    kept = b"\n".join([line.content for line in lines] + [last.content])
+    assert data.startswith(kept)
+    block = 1_000_000 if packing == ".bz2" else 300_000  # bytes that are packed together
+    assert len(kept) >= len(data) * share - block
+
+
+@pytest.mark.parametrize("packing", [".gz", ".zst"])
+def test_a_corrupt_member_keeps_the_members_before(tmp_path: Path, packing: str) -> None:
+    """A file may have several members; those before garbage are kept."""
+    first, second = b"one\ntwo\n", b"three\n"
+    path = tmp_path / f"a.txt{packing}"
+    broken = b"\x28\xb5\x2f\xfd" if packing == ".zst" else b"\x1f\x8b"
+    path.write_bytes(
+        packed(first, packing) + packed(second, packing) + broken + b"\xff no packed data at all"
+    )
+    *lines, last = lines_of(path, packing)
+    assert [line.content for line in lines] == [b"one", b"two", b"three"]
+    assert last.flaw is Reason.CORRUPT
+
+
+def test_members_frames_and_padding(tmp_path: Path) -> None:
+    """Files joined end to end, zero-padded members and skippable frames are read through."""
+    (tmp_path / "a.txt.gz").write_bytes(
+        packed(b"one\ntw", ".gz") + b"\0" * 700 + packed(b"o\nthree", ".gz") + b"\0" * 20
+    )
+    skippable = (0x184D2A50).to_bytes(4, "little") + (4).to_bytes(4, "little") + b"abcd"
+    frame = zstandard.ZstdCompressor(write_checksum=True).compress(b"o\nthree")
+    (tmp_path / "a.txt.zst").write_bytes(skippable + packed(b"one\ntw", ".zst") + frame)
+    for packing in (".gz", ".zst"):
+        lines = lines_of(tmp_path / f"a.txt{packing}", packing)
+        assert [line.content for line in lines] == [b"one", b"two", b"three"]
+        assert all(line.flaw is None for line in lines)
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_progress_adds_up_to_the_size(tmp_path: Path, packing: str) -> None:
+    """The bar ends at the size of the file on disk."""
+    path = tmp_path / f"a.txt{packing}"
+    path.write_bytes(packed(numbered(5_000), packing))
+    steps: list[int] = []
+    list(read_lines(Source("a", str(path), "text", packing), 1 << 20, steps.append))
+    assert len(steps) > 1
+    assert sum(steps) == path.stat().st_size
+
+
+# --- JSON --------------------------------------------------------------------------------------
+
+GOOD = st.text(max_size=40).filter(lambda text: "\0" not in text and bool(words(text)))
+BAD_JSON: dict[bytes, Reason] = {
+    b'{"text": "cut off': Reason.BROKEN_JSON,
+    b"not json at all": Reason.BROKEN_JSON,
+    b"[" * 1_900: Reason.BROKEN_JSON,
+    b'{"text": "raw \0 NUL"}': Reason.BROKEN_JSON,
+    b'["text"]': Reason.NOT_AN_OBJECT,
+    b"null": Reason.NOT_AN_OBJECT,
+    b'{"txet": "a word"}': Reason.MISSING_FIELD,
+    b'{"text": null}': Reason.NOT_TEXT,
+    b'{"text": ["a", "b"]}': Reason.NOT_TEXT,
+    b'{"text": 7}': Reason.NOT_TEXT,
+    b'{"text": "byte \xff"}': Reason.INVALID_UTF8,
+    b'{"text": "half a pair \\ud800"}': Reason.INVALID_UTF8,
+    b'{"text": "escaped \\u0000 NUL"}': Reason.NUL,
+    b'{"text": ""}': Reason.EMPTY,
+    b'{"text": " \\n --- \\u00a0"}': Reason.EMPTY,
+    b'{"text": "' + b"long " * 500 + b'"}': Reason.TOO_LONG,
+}
+
+
+@settings(max_examples=60)
+@given(
+    entries=st.lists(st.one_of(GOOD, st.sampled_from(sorted(BAD_JSON)), st.just(b"")), max_size=12),
+    packing=st.sampled_from(PACKINGS),
+)
+def test_json_lines_keep_all_good_records(
+    entries: list[str | bytes], packing: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Each good record is there, each bad one is named by its line; blank lines are neither."""
+    lines = [e if isinstance(e, bytes) else json.dumps({"text": e}).encode() for e in entries]
+    path = tmp_path_factory.mktemp("json") / f"a.jsonl{packing}"
+    path.write_bytes(packed(b"\n".join(lines), packing))
+    documents, problems = read(path, max_record_bytes=LIMIT)
+    good = [(n, e) for n, e in enumerate(entries, 1) if isinstance(e, str)]
+    bad = [(n, BAD_JSON[e]) for n, e in enumerate(entries, 1) if isinstance(e, bytes) and e]
+    assert [(d.line, d.text) for d in documents] == good
+    assert [(p.line, p.reason) for p in problems] == bad
+
+
+def test_a_named_id_field_must_be_there(tmp_path: Path) -> None:
+    """A misspelt id_field is named, not silently replaced by file and line."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"body": "One.", "key": "k1"}\n{"body": "Two.", "id": "2"}\n')
+    documents, problems = read(path, text_field="body", id_field="key")
+    assert [(d.id, d.text) for d in documents] == [("k1", "One.")]
+    assert [(p.line, p.reason) for p in problems] == [(2, Reason.MISSING_FIELD)]
+    assert "'key'" in problems[0].detail
+    assert "'body', 'id'" in problems[0].detail
+
+
+def test_a_break_just_after_a_record_keeps_it(tmp_path: Path) -> None:
+    """The last record is whole though the compressed file is not."""
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(packed(json_lines(["One.", "Two."])[:-1], ".gz")[:-4])
+    documents, problems = read(path)
+    assert [d.text for d in documents] == ["One.", "Two."]
+    assert [(p.line, p.reason) for p in problems] == [(2, Reason.TRUNCATED)]
+
+
+@pytest.mark.parametrize(
+    ("value", "texts", "reasons"),
+    [
+        ([{"text": "One."}, 7, {"text": "Two."}], ["One.", "Two."], [Reason.NOT_AN_OBJECT]),
+        ({"data": [{"text": "One."}], "count": 1}, ["One."], []),
+        ({"text": "One.", "tags": []}, ["One."], []),
+        ({"a": [], "b": []}, [], [Reason.MISSING_FIELD]),
+        ("text", [], [Reason.NOT_AN_OBJECT]),
+    ],
+)
+def test_a_json_file_holds_an_array_or_a_record(
+    tmp_path: Path, value: object, texts: list[str], reasons: list[Reason]
+) -> None:
+    """Line ends mean nothing in it; a bad record loses no other."""
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(value, indent=2))
+    documents, problems = read(path)
+    assert [d.text for d in documents] == texts
+    assert [p.reason for p in problems] == reasons
+
+
+ROWS = [{"subject": "Locked out", "body": "I cannot log in."}, {"subject": "Thanks", "body": None}]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_a_text_of_several_fields(tmp_path: Path, form: str) -> None:
+    """Each begins a paragraph, in the order in which they are named; what one lacks, others may
+    have. A table must have all the columns, and a record one of the fields."""
+    path = tmp_path / f"a.{form}"
+    if form == "jsonl":
+        path.write_bytes(json_lines(ROWS))
+    elif form == "csv":
+        path.write_text("subject,body\nLocked out,I cannot log in.\nThanks,\n")
+    else:
+        pq.write_table(pa.Table.from_pylist(ROWS), path)
+    documents, problems = read(path, text_field="body, subject")
+    assert not problems
+    assert [d.text.strip() for d in documents] == ["I cannot log in.\n\nLocked out", "Thanks"]
+    documents, problems = read(path, text_field="subject,answer")
+    assert len(documents) == (2 if form == "jsonl" else 0)
+    assert [p.reason for p in problems] == [Reason.MISSING_FIELD] * (not documents)
+    _, problems = read(path, text_field="question,answer")
+    assert {p.reason for p in problems} == {Reason.MISSING_FIELD}
+    assert "corpus.text_field" in problems[0].detail
+
+
+# --- Text --------------------------------------------------------------------------------------
+
+
+def test_a_text_file_is_one_document(tmp_path: Path) -> None:
+    """It is named after its file, whatever its line ends and byte order mark."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"\xef\xbb\xbfOne.\r\n\r\nTwo.\r\n")
+    documents, problems = read(path)
+    assert not problems
+    assert [(d.id, d.line, d.text) for d in documents] == [("a.txt", 1, "One.\n\nTwo.")]
+
+
+def test_bad_lines_of_a_text_file_leave_paragraph_borders(tmp_path: Path) -> None:
+    """Only the bad line is lost, and its neighbors are not joined."""
+    lines = [b"One.", b"byte \xff here", b"Two.", b"a \0 NUL", b"Three.", b"x" * 3_000, b"Four."]
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"\n".join(lines))
+    documents, problems = read(path, max_record_bytes=LIMIT)
+    assert [d.text for d in documents] == ["One.\n\nTwo.\n\nThree.\n\nFour."]
+    assert [(p.line, p.reason) for p in problems] == [
+        (2, Reason.INVALID_UTF8),
+        (4, Reason.NUL),
+        (6, Reason.TOO_LONG),
+    ]
+    assert "0xff at position 5" in problems[0].detail
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b" * * *\n"])
+def test_a_text_file_without_words_is_named(tmp_path: Path, content: bytes) -> None:
+    """An empty file is a problem."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(content)
+    documents, problems = read(path)
+    assert not documents
+    assert [(p.line, p.reason) for p in problems] == [(1, Reason.EMPTY)]
+
+
+@settings(max_examples=40)
+@given(
+    paragraphs=st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=5), max_size=30),
+    limit=st.integers(70, 400),
+)
+def test_long_text_files_are_split_in_parts(
+    paragraphs: list[list[int]], limit: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Parts lose nothing, are within the limit, and begin at the line that they name."""
+    path = tmp_path_factory.mktemp("parts") / "a.txt"
+    lines: list[str] = []
+    for number, lengths in enumerate(paragraphs):
+        lines += [f"{number}" + "w" * (length - 1) for length in lengths] + [""]
+    path.write_text("\n".join(lines))
+    documents, problems = read(path, max_record_bytes=limit)
+    assert not paragraphs or not problems
+    assert [w for d in documents for w in d.text.split()] == [line for line in lines if line]
+    for document in documents:
+        assert len(document.text.encode()) <= limit
+        assert document.text.split("\n")[0] == lines[document.line - 1]
+        assert document.id == ("a.txt" if len(documents) == 1 else f"a.txt:{document.line}")
+
+
+def test_truncated_text_keeps_its_last_line(tmp_path: Path) -> None:
+    """A text file of one long line is not lost for its missing end, nor for half a character."""
+    path = tmp_path / "a.txt.zst"
+    text = "Fähre und Kähne. " * 30_000
+    whole = packed(text.encode(), ".zst")
+    path.write_bytes(whole[: len(whole) - 3])
+    documents, problems = read(path)
+    assert [(p.line, p.reason) for p in problems] == [(1, Reason.TRUNCATED)]
+    assert all(text.startswith(d.text) for d in documents)
+
+
+# --- Tables ------------------------------------------------------------------------------------
+
+CELL = st.text(max_size=30).filter(lambda text: "\0" not in text and "\r" not in text)
+BAD_ROWS: dict[bytes, Reason] = {
+    b'k,"closed"too early': Reason.BROKEN_ROW,
+    b"k": Reason.BROKEN_ROW,
+    b"k,a,b": Reason.BROKEN_ROW,
+    b"k,byte \xff": Reason.INVALID_UTF8,
+    b"k,a \0 NUL": Reason.NUL,
+    b"k,": Reason.EMPTY,
+    b"k," + b"long " * 500: Reason.TOO_LONG,
+}
+
+
+@settings(max_examples=60)
+@given(
+    entries=st.lists(
+        st.one_of(
+            st.tuples(CELL, CELL.filter(lambda text: bool(words(text)))),
+            st.sampled_from(sorted(BAD_ROWS)),
+        ),
+        max_size=10,
+    ),
+    packing=st.sampled_from(PACKINGS),
+)
+def test_csv_keeps_all_good_records(
+    entries: list[tuple[str, str] | bytes], packing: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """With line ends and quotes inside fields: good rows stay, bad ones are named."""
+    rows = [e + b"\n" if isinstance(e, bytes) else table([e]) for e in entries]
+    starts, line = [], 2
+    for row in rows:
+        starts.append(line)
+        line += row.count(b"\n")
+    path = tmp_path_factory.mktemp("csv") / f"a.csv{packing}"
+    path.write_bytes(packed(b"key,text\n" + b"".join(rows), packing))
+    documents, problems = read(path, max_record_bytes=LIMIT)
+    placed = list(zip(starts, entries, strict=True))
+    good = [(n, e[1]) for n, e in placed if isinstance(e, tuple)]
+    bad = [(n, BAD_ROWS[e]) for n, e in placed if isinstance(e, bytes)]
+    assert [(d.line, d.text) for d in documents] == good
+    assert [(p.line, p.reason) for p in problems] == bad
+
+
+@pytest.mark.parametrize("follow", ["plain words", '"quoted, words"', '"two\nlines"'])
+def test_an_open_quote_costs_one_row(tmp_path: Path, follow: str) -> None:
+    """After a quote that is never closed, the rows it would swallow are read after all."""
+    path = tmp_path / "a.csv"
+    path.write_text(f'key,text\n1,First.\n2,"never closed\n3,{follow}\n4,Last one.\n')
+    documents, problems = read(path)
+    assert [d.text for d in documents] == ["First.", follow.strip('"'), "Last one."]
+    assert [(p.line, p.reason) for p in problems] == [(3, Reason.BROKEN_ROW)]
+
+
+def test_an_open_quote_in_a_long_file(tmp_path: Path) -> None:
+    """The search for the closing quote ends at max_record_bytes, and nothing else is lost."""
+    path = tmp_path / "a.csv"
+    rows = [f"{i},Row number {i}." for i in range(500)]
+    path.write_text("\n".join(["key,text", '0,"open', *rows]) + "\n")
+    documents, problems = read(path, max_record_bytes=LIMIT)
+    assert [d.text for d in documents] == [f"Row number {i}." for i in range(500)]
+    assert [(p.line, p.reason) for p in problems] == [(2, Reason.TOO_LONG)]
+
+
+def test_tsv_has_no_quoting(tmp_path: Path) -> None:
+    """A quotation mark at the start of a field is text."""
+    path = tmp_path / "a.tsv"
+    path.write_text('id\ttext\ttitle\na\t"Yes," he said.\tT\nb\tAn inch is 1".\t"\n')
+    documents, problems = read(path)
+    assert not problems
+    assert [(d.id, d.text, d.title) for d in documents] == [
+        ("a", '"Yes," he said.', "T"),
+        ("b", 'An inch is 1".', '"'),
+    ]
+
+
+def test_columns_are_known_by_the_first_row(tmp_path: Path) -> None:
+    """Whatever their order and the line ends."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'\xef\xbb\xbf body , key\r\n"One,\r\n\r\ntwo.",k1\r\nThree\rfour.,k2\r\n')
+    documents, problems = read(path, text_field="body", id_field="key")
+    assert not problems
+    assert [(d.id, d.line, d.text) for d in documents] == [
+        ("k1", 2, "One,\n\ntwo."),
+        ("k2", 5, "Three four."),
+    ]
+
+
+@pytest.mark.parametrize("header", ["key,body", 'key,"te"xt'])
+def test_a_table_without_a_text_column_is_one_problem(tmp_path: Path, header: str) -> None:
+    """Not one for each of its rows."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"{header}\n1,One.\n2,Two.\n")
+    documents, problems = read(path)
+    assert not documents
+    assert [p.line for p in problems] == [1]
+
+
+# --- Parquet -----------------------------------------------------------------------------------
+
+
+def parquet(path: Path, rows: int, group: int, change: Callable[[bytes], bytes]) -> list[str]:
+    """Write a table in row groups, with changed bytes; return its texts."""
+    texts = [f"Row number {i} of the table." for i in range(rows)]
+    columns = {"id": [f"r{i}" for i in range(rows)], "text": texts, "title": ["T"] * rows}
+    pq.write_table(pa.table(columns), path, row_group_size=group, compression="none")
+    path.write_bytes(change(path.read_bytes()))
+    return texts
+
+
+def test_parquet_rows_are_numbered_over_all_groups(tmp_path: Path) -> None:
+    """From 1; ids and titles are read."""
+    path = tmp_path / "a.parquet"
+    texts = parquet(path, 1_000, 300, lambda data: data)
+    documents, problems = read(path)
+    assert not problems
+    assert [d.text for d in documents] == texts
+    assert [d.line for d in documents] == list(range(1, 1_001))
+    assert (documents[500].id, documents[500].title) == ("r500", "T")
+
+
+def test_bad_parquet_rows_are_named(tmp_path: Path) -> None:
+    """Null, empty and invalid UTF-8; the others are kept."""
+    valid = pa.array([b"Good one.", b"bad \xff", None, b"", b"Good two."], pa.binary())
+    text = pa.Array.from_buffers(pa.string(), 5, valid.buffers())
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": text}), path)
+    documents, problems = read(path)
+    assert [(d.line, d.text) for d in documents] == [(1, "Good one."), (5, "Good two.")]
+    assert [(p.line, p.reason) for p in problems] == [
+        (2, Reason.INVALID_UTF8),
+        (3, Reason.NOT_TEXT),
+        (4, Reason.EMPTY),
+    ]
+
+
+def test_a_broken_row_group_loses_no_other(tmp_path: Path) -> None:
+    """Garbage in one row group leaves the others, and rows keep their numbers."""
+    path = tmp_path / "a.parquet"
+
+    def break_second(data: bytes) -> bytes:
+        at = data.index(b"Row number 350 ")
+        return data[: at - 4_000] + b"\xff" * 3_000 + data[at - 1_000 :]
+
+    parquet(path, 1_000, 300, break_second)
+    documents, problems = read(path)
+    lines = {d.line for d in documents}
+    assert set(range(1, 301)) | set(range(601, 1_001)) <= lines
+    assert len(lines) < 1_000
+    assert problems
+    assert all(300 < p.line <= 600 for p in problems)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(b"not parquet at all", Reason.CORRUPT), (None, Reason.MISSING_FIELD)],
+)
+def test_unusable_parquet_files(tmp_path: Path, content: bytes | None, reason: Reason) -> None:
+    """A file that is no Parquet, or has no text column, is one problem."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"body": ["x"]}), path)
+    if content is not None:
+        path.write_bytes(content)
+    documents, problems = read(path)
+    assert not documents
+    assert [(p.line, p.reason) for p in problems] == [(1, reason)]
+
+
+@pytest.mark.parametrize("wide", [0, 1])
+def test_dates_that_python_cannot_hold_cost_nothing(tmp_path: Path, wide: int) -> None:
+    """A date beyond the year 9999, in a column of any name, is never a Python date."""
+    dates = pa.array([10**9, 3], pa.date32()), pa.array([2**55, 3], pa.timestamp("ms"))
+    path = tmp_path / "a.parquet"
+    columns = {"text": ["One good.", "Two good."], "date": dates[wide], "when": dates[wide]}
+    pq.write_table(pa.table(columns), path)
+    with pytest.raises((ValueError, OverflowError)):  # the premise
+        pq.read_table(path).to_pylist()
+    documents, (problem,) = read(path)
+    assert [d.text for d in documents] == ["One good.", "Two good."]
+    assert [d.date[:10] for d in documents] == ["", "1970-01-04" if wide == 0 else "1970-01-01"]
+    assert problem.reason is Reason.BAD_DATE
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.large_string(), pa.string_view(), pa.binary(), pa.dictionary(pa.int32(), pa.string())],
+)
+def test_every_kind_of_string_column_is_text(tmp_path: Path, kind: pa.DataType) -> None:
+    """Arrow has many; numbers are ids, and lists of texts are fields."""
+    path = tmp_path / "a.parquet"
+    texts = pa.array(["Ünï one.", "Two."]).cast(kind)
+    tags = [["a", "b"], None]
+    pq.write_table(pa.table({"text": texts, "id": [7, 8], "tags": tags}), path)
+    documents, problems = read(path, fields=("tags",))
+    assert not problems
+    assert [(d.id, d.text) for d in documents] == [("7", "Ünï one."), ("8", "Two.")]
+    assert [d.fields for d in documents] == [{"tags": ("a", "b")}, {}]
+
+
+# --- Time --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("a.csv", 'a","b\n'), ("a.csv", '"a\n'), ("a.csv", 'a,"\n'), ("a.csv", 'a,"b"",""c\n')]
+    + [("a.md", piece) for piece in ("[", "*a ", "<a ", "> ", "`` `", "- x\n", "|a|\n|-|\n")],
+)
+def test_reading_takes_time_in_proportion(tmp_path: Path, name: str, line: str) -> None:
+    """Eight times the lines take far less than 64 times as long."""
+
+    def seconds(content: str) -> float:
+        (tmp_path / name).write_text(content)
+        start = time.process_time()
+        read(tmp_path / name)
+        return time.process_time() - start
+
+    small, large = (
+        min(
+            sum(seconds("key,text\n" + line * n + end) for end in ("", 'c"\n')) for _ in range(2)
+        )
+        for n in (500, 4_000)
+    )
+    assert large < 24 * max(small, 0.005)
+
+
+def test_any_bytes_in_any_format_end_without_an_error(tmp_path: Path) -> None:
+    """Random bytes are problems, and at most documents."""
+    rng = random.Random(5)
+    names: list[Any] = ["a.txt", "a.md", "a.json", "a.jsonl", "a.csv", "a.tsv", "a.parquet"]
+    names += [f"a.jsonl{packing}" for packing in PACKINGS[1:]]
+    for name in names:
+        for _ in range(10):
+            (tmp_path / name).write_bytes(rng.randbytes(300))
+            _, problems = read(tmp_path / name)
+            assert problems, name

@@ -1,0 +1,162 @@
+"""Intervals: those of a plain bootstrap, right about as often as they say, paired, by clusters."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.evaluation.bootstrap import (
+    Estimate,
+    Sample,
+    bootstrap_seed,
+    difference_of,
+    estimate,
+    mean_of,
+    mean_of_rows,
+)
+from firth.text.arrays import Floats
+
+values = st.lists(st.floats(-1, 1), min_size=2, max_size=20).map(np.array)
+
+
+def width(one: Estimate) -> float:
+    assert one.low is not None
+    assert one.high is not None
+    return one.high - one.low
+
+
+@given(rows=values, seed=st.integers(0, 99))
+def test_a_resample_is_rows_drawn_with_replacement(rows: Floats, seed: int) -> None:
+    """With one resample, both ends are the mean of the rows that the seed draws."""
+    n = len(rows)
+    one = estimate(Sample(mean_of_rows(rows), n, seed), resamples=1)
+    drawn = rows[np.random.default_rng(seed).integers(0, n, size=n)]
+    assert one.value == pytest.approx(100 * rows.mean(), abs=1e-9)
+    assert one.low == one.high == pytest.approx(100 * drawn.mean(), abs=1e-9)
+
+
+def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.random.default_rng(0).normal(size=50)
+    whole = estimate(Sample(mean_of_rows(rows), 50, seed=1))
+    monkeypatch.setattr("firth.evaluation.bootstrap._BLOCK", 120)
+    assert estimate(Sample(mean_of_rows(rows), 50, seed=1)) == whole
+
+
+def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
+    """Of 300 samples of a known mean, about 95 % of the intervals hold it."""
+    rng = np.random.default_rng(17)
+    covered = 0
+    for seed in range(300):
+        one = estimate(Sample(mean_of_rows(rng.normal(0.3, 1, 80)), 80, seed), resamples=300)
+        assert one.low is not None
+        assert one.high is not None
+        covered += one.low <= 30 <= one.high
+    assert 272 <= covered <= 297
+
+
+def test_clusters_are_drawn_together() -> None:
+    """Rows that are copies of each other say no more than one of them."""
+    rows = np.random.default_rng(3).normal(size=30)
+    copies, clusters = np.repeat(rows, 20), np.repeat(np.arange(30), 20)
+    single = estimate(Sample(mean_of_rows(rows), 30, seed=5))
+    clustered = estimate(Sample(mean_of_rows(copies), 600, seed=5, clusters=clusters))
+    alone = estimate(Sample(mean_of_rows(copies), 600, seed=5))
+    assert clustered.value == pytest.approx(single.value)
+    assert clustered.low == pytest.approx(single.low)
+    assert clustered.high == pytest.approx(single.high)
+    assert width(alone) < width(clustered) / 3
+
+
+def test_the_mean_of_a_resample_weighs_clusters_by_their_rows() -> None:
+    """A resample is the mean over the rows of the drawn clusters, not over cluster means."""
+    rows, clusters = np.array([1.0, 0.0, 0.0, 0.0]), np.array([0, 1, 1, 1])
+    one = estimate(Sample(mean_of_rows(rows), 4, seed=0, clusters=clusters), resamples=1)
+    drawn = np.random.default_rng(0).integers(0, 2, size=2)
+    expected = np.concatenate([rows[clusters == c] for c in drawn]).mean()
+    assert one.low == pytest.approx(100 * expected)
+
+
+def test_one_cluster_has_no_interval() -> None:
+    """Nothing can be drawn otherwise, so nothing is said about how far the value may be off."""
+    one = estimate(Sample(mean_of_rows(np.array([0.0, 1.0])), 2, 1, np.array([0, 0])))
+    assert (one.value, one.low, one.high, one.sign) == (50.0, None, None, 0)
+    assert str(one) == "50.0"
+
+
+def test_paired_differences_are_narrower() -> None:
+    """Two models that err alike differ clearly, although their own intervals overlap."""
+    rng = np.random.default_rng(12)
+    hard = rng.normal(size=300)
+    better, worse = hard + 0.1, hard + 0.05 * rng.normal(size=300)
+    first, second = (mean_of_rows(one) for one in (better, worse))
+    one, two = (estimate(Sample(each, 300, seed=0)) for each in (first, second))
+    assert one.low is not None
+    assert two.high is not None
+    assert one.low < two.high, "premise: the intervals overlap"
+    difference = estimate(Sample(difference_of(first, second), 300, seed=0))
+    assert difference.sign == 1
+    assert difference.value == pytest.approx((one.value or 0) - (two.value or 0))
+    assert difference.verdict("A", "B").startswith("A is better than B by ")
+    turned = estimate(Sample(difference_of(second, first), 300, seed=0))
+    assert turned.verdict("B", "A") == difference.verdict("A", "B")
+
+
+def test_a_model_is_not_better_than_itself() -> None:
+    rows = mean_of_rows(np.random.default_rng(0).normal(size=50))
+    one = estimate(Sample(difference_of(rows, rows), 50, seed=0))
+    assert (one.value, one.low, one.high, one.sign) == (0.0, 0.0, 0.0, 0)
+    assert one.verdict("A", "B") == ("no significant difference: A minus B is 0.0 [0.0, 0.0]")
+
+
+def test_means_over_samples_are_weighted_and_narrower_than_their_parts() -> None:
+    """Samples are resampled independently, so that the errors of their mean cancel in part."""
+    rng = np.random.default_rng(4)
+    parts = [Sample(mean_of_rows(rng.normal(size=100)), 100, seed) for seed in range(4)]
+    each = [estimate(part) for part in parts]
+    mean = estimate(parts)
+    assert mean.n == 400
+    assert mean.value == pytest.approx(np.mean([one.value for one in each]))
+    assert width(mean) == pytest.approx(np.mean([width(one) for one in each]) / 2, rel=0.25)
+    heavy = [Sample(part.statistic, part.n, part.seed, weight=w)
+             for part, w in zip(parts, (3, 1, 0, 0), strict=True)]  # fmt: skip
+    expected = (3 * (each[0].value or 0) + (each[1].value or 0)) / 4
+    assert estimate(heavy).value == pytest.approx(expected)
+
+
+def test_systems_are_averaged_in_each_resample() -> None:
+    """The mean of two models whose errors cancel does not vary."""
+    rows = np.random.default_rng(4).normal(size=40)
+    both = mean_of([mean_of_rows(rows), mean_of_rows(-rows)])
+    one = estimate(Sample(both, 40, seed=1))
+    assert (one.value, one.low, one.high) == pytest.approx((0, 0, 0), abs=1e-9)
+
+
+def test_undefined_samples_make_the_mean_undefined() -> None:
+    good = Sample(mean_of_rows(np.ones(3)), 3, seed=0)
+    bad = Sample(mean_of_rows(np.ones(2)), 2, seed=0, undefined="all are equal")
+    one = estimate([good, bad])
+    assert (one.value, one.low, one.n, one.reason) == (None, None, 5, "all are equal")
+    assert str(one) == one.signed == "undefined"
+    assert one.verdict("A", "B") == "A and B cannot be compared: all are equal"
+
+
+def test_resamples_without_a_value_are_left_out() -> None:
+    def only_with_the_first(counts: Floats) -> Floats:
+        return np.where(counts[:, 0] > 0, 1.0, np.nan)
+
+    one = estimate(Sample(only_with_the_first, 2, seed=0))
+    assert (one.value, one.low, one.high) == (100.0, 100.0, 100.0)
+
+
+def test_text_forms() -> None:
+    one = Estimate(1.26, 0.44, 2.2, 10)
+    assert (str(one), one.signed, one.interval) == (
+        "1.3 [0.4, 2.2]", "+1.3 [0.4, 2.2]", "[0.4, 2.2]",
+    )  # fmt: skip
+
+
+def test_seeds_follow_the_names_of_the_figure() -> None:
+    names = ("sts12", "test", "all", "spearman")
+    assert bootstrap_seed(13, *names) == bootstrap_seed(13, *names)
+    assert bootstrap_seed(13, *names) != bootstrap_seed(14, *names)
+    assert bootstrap_seed(13, *names) != bootstrap_seed(13, *names[:3], "pearson")

@@ -1,0 +1,363 @@
+"""Accuracies, intervals over documents, paired differences, and the rule of decision."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firth.evaluation.compare import (
+    CHANCE,
+    FEWEST_DOCUMENTS,
+    FEWEST_QUESTIONS,
+    Answers,
+    accuracies_of,
+    answer,
+    answer_by_vectors,
+    choose,
+    compare_answers,
+    compare_models,
+    decide,
+    gain_of,
+    pairs_of,
+    texts_of,
+)
+from firth.evaluation.questions import Question, QuestionType
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.text.arrays import Floats
+from firth.text.pairs import TextPair
+
+NEXT, SPAN, NEGATION = QuestionType.NEXT, QuestionType.PARAGRAPH, QuestionType.NEGATION
+KINDS = (NEXT, SPAN, NEGATION)
+
+
+class Scores:
+    """A model that is a function of a pair, and remembers what it was asked."""
+
+    def __init__(self, name: str, function: Callable[[str, str], float]) -> None:
+        self.name, self._function = name, function
+        self.asked: list[list[TextPair]] = []
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        self.asked.append(list(pairs))
+        return np.array([self._function(*pair) for pair in pairs])
+
+
+def questions(count: int = 120, documents: int = 15) -> list[Question]:
+    """So many of each of three types; documents have unequal numbers of them."""
+    return [
+        Question(
+            kind, f"d{min(n % (documents + 5), documents - 1)}", f"{kind} {n}", f"right {n}",
+            tuple(f"wrong {n} {k}" for k in range(1 if kind is NEGATION else 9)),
+        )
+        for kind in KINDS
+        for n in range(count)
+    ]  # fmt: skip
+
+
+def random_scores(seed: int, lead: float = 0.0) -> Scores:
+    """Scores that follow from the texts and a seed; right candidates have a lead."""
+
+    def score(a: str, b: str) -> float:
+        key = [seed, *f"{a}|{b}".encode()]
+        return float(np.random.default_rng(key).normal()) + lead * b.startswith("right")
+
+    return Scores(f"random {seed}", score)
+
+
+def answers(
+    asked: Sequence[Question], changes: Mapping[Any, float], base: float = 0.6, seed: int = 4
+) -> Answers:
+    """Accuracies of `base` and a change for each type, with noise of each question."""
+    noise = np.random.default_rng(seed).uniform(-0.1, 0.1, len(asked))
+    return Answers(asked, np.array([base + changes.get(q.type, 0.0) for q in asked]) + noise)
+
+
+def test_the_truth_has_100_and_a_constant_50() -> None:
+    """And the opposite of the truth 0; with intervals of no width."""
+    asked = questions()
+    for value, function in ((100.0, 1.0), (50.0, 0.0), (0.0, -1.0)):
+        model = Scores("m", lambda _, b, f=function: f * b.startswith("right"))  # type: ignore[misc]
+        compared = compare_answers({"m": answer(model, asked)})
+        assert set(compared.accuracies["m"]) == set(KINDS)
+        for estimate in compared.accuracies["m"].values():
+            assert (estimate.value, estimate.low, estimate.high) == (value, value, value)
+            assert estimate.n == 120
+
+
+@given(st.integers(0, 50), st.floats(0.1, 5), st.floats(-3, 3))
+@settings(max_examples=20)
+def test_only_the_order_of_scores_counts(seed: int, scale: float, shift: float) -> None:
+    """Accuracies are the same under a rising transform of the scores."""
+    some = questions(4)
+    scores = random_scores(seed).similarities(pairs_of(some))
+    moved = np.exp(scores * scale) + shift
+    assert len({*scores.tolist()}) == len({*moved.tolist()})  # no new ties
+    assert accuracies_of(some, scores).tolist() == accuracies_of(some, moved).tolist()
+
+
+def test_accuracy_is_the_share_of_distractors_below() -> None:
+    """Ties count one half; each question alone."""
+    some = [Question(NEXT, "d", "s", "r", ("a", "b", "c", "d")),
+            Question(NEGATION, "d", "s", "r", ("a",))]  # fmt: skip
+    assert pairs_of(some) == [("s", t) for t in ("r", "a", "b", "c", "d", "r", "a")]
+    assert accuracies_of(some, np.array([2.0, 1, 2, 3, 0, 1, 5])).tolist() == [2.5 / 4, 0.0]
+
+
+def test_each_type_is_scored_once_and_each_pair_once() -> None:
+    """Repeated pairs are asked once, and the answers are those of each question alone."""
+    some = questions(8)
+    some += some[:10]
+    model = random_scores(3)
+    found = answer(model, some).accuracies
+    assert len(model.asked) == len(KINDS)
+    assert all(len(set(pairs)) == len(pairs) for pairs in model.asked)
+    assert found.tolist() == [float(answer(model, [q]).accuracies[0]) for q in some]
+
+
+def test_vectors_answer_as_their_cosines_do() -> None:
+    """Each text encoded once gives the answers of a model that is asked pair by pair."""
+    asked = questions(6)
+    texts = texts_of(asked)
+    vectors = np.random.default_rng(5).normal(size=(len(texts), 4))
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    place = {text: n for n, text in enumerate(texts)}
+    plain = Scores("plain", lambda a, b: float(units[place[a]] @ units[place[b]]))
+    found = answer_by_vectors(asked, vectors).accuracies
+    np.testing.assert_allclose(found, answer(plain, asked).accuracies)
+
+
+@pytest.mark.parametrize("scores", [[1.0, float("nan")], [1.0], [[1.0], [2.0]]])
+def test_odd_scores_are_refused(scores: list[float]) -> None:
+    """A score that is missing or not finite is no answer."""
+
+    class Odd:
+        name = "odd"
+
+        def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+            return np.array(scores)
+
+    with pytest.raises(InputError, match="odd gave similarities of shape"):
+        answer(Odd(), [Question(NEGATION, "d", "s", "r", ("a",))])
+
+
+# --- Comparison --------------------------------------------------------------------------------
+
+
+def test_intervals_resample_documents() -> None:
+    """Questions that are repeated within their documents leave the interval as wide as it was;
+    independent documents give the interval of a mean."""
+    asked = [Question(NEXT, f"d{n}", f"s{n}", "r", ("x",)) for n in range(400)]
+    values = np.random.default_rng(0).random(400)
+    (one, again) = (
+        compare_answers({"m": Answers(asked * times, np.tile(values, times))}).accuracies["m"][NEXT]
+        for times in (1, 4)
+    )
+    assert (again.low, again.high) == pytest.approx((one.low, one.high))
+    assert (one.n, again.n) == (400, 1600)
+    assert one.low is not None
+    assert one.high is not None
+    assert one.high - one.low == pytest.approx(2 * 1.96 * 100 * values.std() / 20, rel=0.1)
+    other = compare_answers({"m": Answers(asked, values)}, seed=6).accuracies["m"][NEXT]
+    assert other.value == one.value
+    assert other.low != one.low
+
+
+def test_a_model_is_not_better_than_itself() -> None:
+    """The paired difference is exactly 0, and so is its interval."""
+    asked = questions()
+    given = answer(random_scores(1), asked)
+    compared = compare_answers({"a": given, "b": given})
+    for differences in compared.differences.values():
+        for one in differences.values():
+            assert (one.value, one.low, one.high) == (0.0, 0.0, 0.0)
+    (verdict,) = compared.verdicts()
+    assert "no significant difference" in verdict
+
+
+@pytest.mark.parametrize("against", ["good", "bad"])
+def test_verdicts_name_the_better_model(against: str) -> None:
+    """Whichever is the reference; the difference has the sign that belongs to it."""
+    asked = questions()
+    compared = compare_answers(
+        {"good": answer(random_scores(1, 2.0), asked), "bad": answer(random_scores(2), asked)},
+        against,
+    )
+    (verdict,) = compared.verdicts()
+    assert verdict.startswith("next-sentence: good is better than bad by ")
+    assert compared.differences[against][NEXT].value == 0
+    text = compared.text()
+    assert f"minus {against}" in text
+    assert "next-sentence 120 questions about 15 documents" in text
+    assert verdict in text
+    assert compared.as_dict()["verdicts"] == [verdict]
+    assert compared.as_dict()["accuracies"]["good"]["negation"]["n"] == 120
+
+
+def test_no_figure_of_few_questions_and_no_interval_of_few_documents() -> None:
+    """The text says so, and what to do."""
+    few = compare_answers({"m": answer(random_scores(1), questions(FEWEST_QUESTIONS - 1))})
+    assert few.accuracies["m"][NEXT].value is None
+    assert "99 questions; 100 are needed" in few.accuracies["m"][NEXT].reason
+    assert "Fewer than 100 questions, so no figure" in few.text()
+    given = {name: answer(random_scores(1, lead), questions(120, FEWEST_DOCUMENTS - 1))
+             for name, lead in (("m", 0.0), ("n", 3.0))}  # fmt: skip
+    narrow = compare_answers(given)
+    estimate = narrow.differences["n"][NEXT]
+    assert estimate.value is not None
+    assert estimate.low is None
+    assert "Fewer than 10 documents, so no intervals" in narrow.text()
+    assert "no significant difference" in narrow.text()
+
+
+def test_borrowed_distractors_are_counted() -> None:
+    """Since they make questions easier."""
+    asked = [Question(q.type, q.document, q.text, q.answer, q.distractors, n % 2 == 0)
+             for n, q in enumerate(questions())]  # fmt: skip
+    compared = compare_answers({"m": answer(random_scores(1), asked)})
+    assert compared.other_documents == 180
+    assert "180 questions with distractors from other documents" in compared.text()
+
+
+def test_models_are_compared_on_the_given_questions(empty_run: Run) -> None:
+    """A reference that is no model is refused, and so is a run without questions."""
+    models = {"a": random_scores(1), "b": random_scores(2, 2.0)}
+    compared = compare_models(models, empty_run, questions(), "b")
+    assert compared.against == "b"
+    assert list(compared.accuracies) == ["a", "b"]
+    with pytest.raises(InputError, match="--against c: expected one of a, b"):
+        compare_models(models, empty_run, questions(), "c")
+
+
+# --- Decision ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "accepted", "reason"),
+    [
+        ({SPAN: 0.1}, True, "more accurate on same-paragraph (+10.0"),
+        ({NEGATION: 0.1, NEXT: 0.1}, True, "more accurate on negation (+10.0"),
+        ({NEXT: 0.1}, False, "on next-sentence (+10.0 [10.0, 10.0]) only, and training optimises"),
+        ({SPAN: 0.2, NEGATION: -0.1}, False, "less accurate on negation (-10.0"),
+        ({SPAN: 0.2, NEXT: -0.1}, False, "less accurate on next-sentence"),
+        ({}, False, "no significant gain"),
+    ],
+)
+def test_decisions(changes: dict[str, float], accepted: bool, reason: str) -> None:
+    """A gain that training does not optimise accepts; any loss rejects."""
+    asked = questions()
+    decision = decide(answers(asked, {}), answers(asked, changes))
+    assert decision.accepted is accepted
+    assert decision.reason.startswith("accepted: " if accepted else "rejected: ")
+    assert reason in decision.reason
+    assert set(decision.differences) == set(KINDS)
+
+
+@given(
+    changes=st.dictionaries(st.sampled_from(KINDS), st.floats(-0.4, 0.4)),
+    documents=st.integers(2, 30), count=st.integers(50, 150), seed=st.integers(0, 99),
+)  # fmt: skip
+@settings(max_examples=40)
+def test_what_lost_is_never_accepted(
+    changes: dict[str, float], documents: int, count: int, seed: int
+) -> None:
+    """What is chosen is the reference, or lost on no type, gained on one that training does not
+    optimise, and was asked 100 questions about 10 documents."""
+    asked = questions(count, documents)
+    given = {"as it is": answers(asked, {}), "changed": answers(asked, changes, seed=seed)}
+    best, decisions = choose(given, "as it is")
+    assert set(decisions) == {"changed"}
+    assert decisions["changed"].accepted is (best == "changed")
+    if best == "changed":
+        decision = decisions["changed"]
+        assert not decision.lost
+        assert set(decision.gained) - {NEXT}
+        assert count >= FEWEST_QUESTIONS
+        assert len({question.document for question in asked}) >= FEWEST_DOCUMENTS
+        assert (decision.gain.value or 0) > 0
+
+
+def test_little_text_decides_nothing() -> None:
+    """A change that nobody asked for is rejected then, one that was asked for accepted."""
+    for count, documents in ((120, 9), (99, 15)):
+        asked = questions(count, documents)
+        pair = answers(asked, {}), answers(asked, {SPAN: 0.3})
+        assert not decide(*pair).accepted
+        assert "too little held-out text" in decide(*pair).reason
+        assert decide(*pair, must_gain=False).accepted
+
+
+def test_to_guess_is_no_gain() -> None:
+    """A rise that ends below chance does not accept, since forgetting words gives it; the same
+    rise does where it ends above."""
+    asked = questions()
+    for base, accepted in ((0.15, False), (0.35, True)):
+        change = {NEGATION: 0.25}
+        decision = decide(answers(asked, {}, base), answers(asked, change, base))
+        assert decision.gained == (NEGATION,)
+        assert decision.accepted is accepted
+        assert ("no better than chance" in decision.reason) is not accepted
+
+
+def test_the_best_of_those_accepted_is_chosen() -> None:
+    """By the mean gain over the types that training does not optimise; the earliest if equal."""
+    asked = questions()
+    reference, small, large = (answers(asked, {SPAN: by}) for by in (0.0, 0.1, 0.2))
+    flattered = answers(asked, {NEXT: 0.3, SPAN: 0.05})
+    lost = answers(asked, {SPAN: 0.4, NEGATION: -0.1})
+    given = {"r": reference, "lost": lost, "small": small, "large": large, "flat": flattered}
+    assert choose(given, "r")[0] == "large"
+    assert choose({"r": reference, "small": small, "same": small}, "r")[0] == "small"
+    assert choose({"r": reference, "flat": flattered, "small": small}, "r")[0] == "small"
+    assert choose({"r": reference, "lost": lost}, "r")[0] == "r"
+
+
+def test_what_training_optimises_does_not_count() -> None:
+    """`same-paragraph` is no reason to keep a model that was tuned on spans of paragraphs."""
+    asked = questions()
+    pair = answers(asked, {}), answers(asked, {SPAN: 0.2})
+    assert decide(*pair).accepted
+    assert not decide(*pair, trained_on={"next-sentence", "same-paragraph"}).accepted
+
+
+@pytest.mark.parametrize(
+    ("changes", "accepted"),
+    [
+        ({SPAN: 0.1, NEGATION: -0.05}, True),
+        ({SPAN: -0.3, NEGATION: 0.1}, False),
+        ({NEXT: -0.05, SPAN: -0.05, NEGATION: 0.3}, False),
+        ({}, True),
+    ],
+)
+def test_what_was_asked_for_needs_no_gain(changes: dict[str, float], accepted: bool) -> None:
+    """It is rejected if the mean fell, or that of the types that ask what belongs together."""
+    asked = questions()
+    decision = decide(answers(asked, {}), answers(asked, changes), must_gain=False)
+    assert decision.accepted is accepted
+    assert ("fell" in decision.reason) is not accepted
+
+
+def test_the_gain_is_the_mean_over_types() -> None:
+    """Each type weighs the same, however many questions it has."""
+    asked = [q for q in questions(240, 20) if q.type is not NEXT or int(q.text.split()[-1]) < 120]
+    reference, candidate = answers(asked, {}), answers(asked, {NEXT: 0.1, SPAN: 0.2})
+    assert gain_of(reference, candidate, [NEXT, SPAN]).value == pytest.approx(15)
+    assert gain_of(reference, reference, KINDS).sign == 0
+    assert gain_of(reference, candidate, []).value is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "gain"),
+    [(0.1, 0.4, 0), (0.1, 0.5, 0), (0.1, 0.7, 20), (0.4, 0.1, -30), (0.7, 0.4, -30)],
+)
+def test_a_gain_counts_from_chance_upwards(before: float, after: float, gain: float) -> None:
+    """A model that was wrong more often than by chance and now guesses has learned nothing."""
+    asked = [q for q in questions() if q.type is NEGATION]
+    one, two = (Answers(asked, np.full(len(asked), value)) for value in (before, after))
+    found = gain_of(one, two, [NEGATION])
+    assert found.value == pytest.approx(gain)
+    assert found.low == pytest.approx(gain)
+    assert CHANCE == 50

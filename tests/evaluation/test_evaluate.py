@@ -1,0 +1,321 @@
+"""Evaluations: figures of the rows of the files, saved and compared later, whatever was broken."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from firth.corpus.build import build_corpus
+from scipy import stats
+
+from firth.evaluation.baselines import Dice, TfIdf
+from firth.evaluation.evaluate import (
+    MEAN,
+    RESULTS,
+    Evaluation,
+    compare_results,
+    evaluate,
+)
+from firth.evaluation.sets import load_set
+from firth.run.console import WIDTH
+from firth.run.errors import InputError, MissingStageError
+from firth.run.run import Run
+from firth.text.arrays import Floats
+from firth.text.pairs import PairScorer, TextPair
+from firth.text.words import words
+
+HEADER = "sentence1\tsentence2\tscore\tsubtask\tsplit\n"
+WORDS = ["a", "the", "ship", "sea", "storm", "sailed", "left", "red", "old", "captain", "it", "was"]
+
+
+class Noisy:
+    """Word overlap with noise that depends on the pair and a seed."""
+
+    name = "noisy"
+
+    def __init__(self, seed: int, noise: float = 0.3) -> None:
+        self._seed, self._noise = seed, noise
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        overlap = Dice().similarities(pairs)
+        seeds = [[self._seed, *"".join(pair).encode()] for pair in pairs]
+        noise = [np.random.default_rng(seed).normal() for seed in seeds]
+        return overlap + self._noise * np.array(noise)
+
+
+class Constant:
+    """Gives the same score to every pair, or as many scores as asked for."""
+
+    name = "constant"
+
+    def __init__(self, value: float = 0.5, extra: int = 0) -> None:
+        self._value, self._extra = value, extra
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        return np.full(len(pairs) + self._extra, self._value)
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    """Return a folder with made-up rows of sts13, sts-b and wiki-sections."""
+    rng = np.random.default_rng(7)
+
+    def sentence() -> str:
+        return " ".join(rng.choice(WORDS, size=rng.integers(3, 9)))
+
+    def rows(count: int, split: str, subsets: Sequence[str]) -> str:
+        lines = []
+        for i in range(count):
+            one, two = sentence(), sentence()
+            score = min(5.0, len(set(words(one)) & set(words(two))) + rng.uniform(0, 1))
+            lines.append(f"{one}\t{two}\t{score:.3f}\t{subsets[i % len(subsets)]}\t{split}\n")
+        return "".join(lines)
+
+    triplets = [f"{sentence()}\t{sentence()}\t{sentence()}\ttest\n" for _ in range(20)]
+    folder = tmp_path / "eval"
+    for name, text in {
+        "STS13/pairs.tsv": HEADER + rows(40, "test", ["FNWN", "OnWN"]),
+        "STSb/pairs.tsv": HEADER + rows(30, "dev", ["main-news"]) + rows(30, "test", ["main-news"]),
+        "WikiSections/triplets.tsv": "anchor\tpositive\tnegative\tsplit\n" + "".join(triplets),
+    }.items():
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+TASKS = ["sts13", "sts-b:dev", "wiki-sections"]
+MODELS: dict[str, PairScorer] = {"dice": Dice(), "noisy": Noisy(1), "tfidf": TfIdf()}
+
+
+@pytest.fixture
+def results(data_dir: Path) -> Evaluation:
+    return evaluate(MODELS, TASKS, data_dir, resamples=50)
+
+
+# Figures.
+
+
+def test_figures_are_those_of_scipy(data_dir: Path, results: Evaluation) -> None:
+    """On all rows, on each subset, and as the mean over subsets."""
+    data = load_set("sts13", data_dir)
+    scores, gold = Dice().similarities(data.pairs), data.scores
+
+    def spearman(rows: Sequence[int] | slice) -> float:
+        return 100 * float(stats.spearmanr(gold[rows], scores[rows]).statistic)
+
+    assert results.find("dice", "sts13").value == pytest.approx(spearman(slice(None)))
+    assert results.find("dice", "sts13:test", "pearson").value == pytest.approx(
+        100 * float(stats.pearsonr(gold, scores).statistic)
+    )
+    each = {name: spearman(rows.tolist()) for name, rows in data.subsets.items()}
+    assert len(each) == 2
+    for name, value in each.items():
+        assert results.find("dice", "sts13", subset=name).value == pytest.approx(value)
+    mean = results.find("dice", "sts13", subset=MEAN)
+    assert mean.value == pytest.approx(np.mean(list(each.values())))
+    assert mean.n == 40
+    triplets = load_set("wiki-sections", data_dir)
+    positive, negative = triplets.columns(Dice().similarities(triplets.pairs))
+    accuracy = results.find("dice", "wiki-sections", "accuracy")
+    assert accuracy.value == pytest.approx(100 * np.mean(positive > negative))
+    with pytest.raises(InputError, match="no figure of dice on sts14"):
+        results.find("dice", "sts14")
+
+
+def test_the_order_of_rows_in_the_file_does_not_matter(data_dir: Path) -> None:
+    before = evaluate({"tfidf": TfIdf()}, ["sts13"], data_dir, resamples=20)
+    path = data_dir / "STS13" / "pairs.tsv"
+    header, *lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([header, *lines[::-1]]))
+    after = evaluate({"tfidf": TfIdf()}, ["sts13"], data_dir, resamples=20)
+    assert after.as_dict() == before.as_dict()
+
+
+def test_the_seed_decides_intervals_only(data_dir: Path) -> None:
+    one, two = (
+        evaluate(MODELS, ["sts13"], data_dir, resamples=20, seed=seed).find("dice", "sts13")
+        for seed in (1, 2)
+    )
+    assert one.value == two.value
+    assert one.low != two.low
+
+
+def test_constant_and_broken_scores_are_undefined_with_a_note(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    models = {"constant": Constant(), "broken": Constant(float("nan"))}
+    results = evaluate(models, ["sts13"], data_dir, resamples=5)
+    assert results.find("constant", "sts13").reason == "sts13:test: all 40 similarities equal 0.5"
+    assert any("broken on sts13:test" in note and "not finite" in note for note in results.notes)
+    assert "undefined" in results.text()
+    results.save(tmp_path / "r.json")
+    assert Evaluation.load(tmp_path / "r.json").as_dict() == results.as_dict()
+
+
+def test_wrong_arguments_are_named(data_dir: Path, empty_run: Run) -> None:
+    with pytest.raises(InputError, match=r"extra: got similarities of shape \(41,\) for 40 pairs"):
+        evaluate({"extra": Constant(extra=1)}, ["sts13"], data_dir)
+    with pytest.raises(InputError, match="expected at least one"):
+        evaluate({}, ["sts13"], data_dir)
+    with pytest.raises(InputError, match="sample: got 1; expected at least 2"):
+        evaluate(MODELS, ["sts13"], data_dir, sample=1)
+    with pytest.raises(InputError, match="exclude_overlap: got sts-b:dev; expected a list"):
+        evaluate(MODELS, ["sts13"], data_dir, exclude_overlap="sts-b:dev")
+    with pytest.raises(MissingStageError):
+        evaluate(MODELS, ["sts13"], data_dir, exclude_overlap=[empty_run])
+
+
+# Overlap.
+
+
+def test_rows_with_texts_of_a_run_or_set_are_left_out(
+    data_dir: Path, tmp_path: Path, empty_run: Run
+) -> None:
+    """The figures are those of a file that never had these rows."""
+    path = data_dir / "STS13" / "pairs.tsv"
+    header, *lines = path.read_text().splitlines(keepends=True)
+    seen = [line for line in lines if len(line.split("\t")[0].split()) >= 6][:3]
+    assert len(seen) == 3, "premise: some texts are long enough to be looked for"
+    texts = [line.split("\t")[0].capitalize() for line in seen]
+    (tmp_path / "day.txt").write_text("\n\n".join(f"{text}." for text in texts))
+    run = empty_run.changed({"corpus": {"held_out_fraction": 0.0}})
+    build_corpus(run, [tmp_path / "day.txt"])
+    other = data_dir / "held" / "pairs.tsv"
+    other.parent.mkdir()
+    other.write_text("".join([header, *lines[-2:]]))
+    results = evaluate(
+        MODELS, ["sts13"], data_dir, exclude_overlap=["held", run.path], resamples=20
+    )
+    assert len([note for note in results.notes if "rows left out" in note]) == 2
+    rest = [line for line in lines if line not in (*seen, *lines[-2:])]
+    path.write_text("".join([header, *rest]))
+    cleared = evaluate(MODELS, ["sts13"], data_dir, resamples=20)
+    assert results.sets[0].data.fingerprint == cleared.sets[0].data.fingerprint
+    assert results.figures == cleared.figures
+    with pytest.raises(InputError, match="no row is left"):
+        evaluate(MODELS, ["held"], data_dir, exclude_overlap=["held"])
+
+
+# What is printed and saved.
+
+
+@pytest.mark.parametrize("subsets", [False, True])
+def test_text_fits_the_screen_and_has_every_model(results: Evaluation, subsets: bool) -> None:
+    text = results.text(against="dice", subsets=subsets)
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert all(model in text for model in results.models)
+    assert str(results.find("noisy", "sts13")).split(" [")[0] in text
+    assert ("FNWN" in text) == subsets
+    assert "minus dice" in text
+
+
+def test_results_survive_the_file(results: Evaluation, tmp_path: Path) -> None:
+    """They hold every figure and score, and no text."""
+    path = tmp_path / RESULTS
+    results.save(path)
+    stored = path.read_text()
+    assert "captain" not in stored
+    figures = json.loads(stored)["figures"]
+    assert {one["subset"] for one in figures} == {"all", MEAN, "FNWN", "OnWN"}
+    for one in (Evaluation.load(path), Evaluation.load(tmp_path)):
+        assert one.as_dict() == results.as_dict()
+        assert one.text(subsets=True) == results.text(subsets=True)
+
+
+def test_files_of_others_are_not_replaced(results: Evaluation, tmp_path: Path) -> None:
+    path = tmp_path / "notes.json"
+    path.write_text("my notes")
+    with pytest.raises(InputError, match=r"notes\.json"):
+        results.save(path)
+    assert path.read_text() == "my notes"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda values: values.update(schema=1), "got schema 1; expected"),
+        (lambda values: values.pop("sets"), "damaged"),
+        (lambda values: values["sets"][0]["gold"].pop(), "damaged"),
+        (lambda values: values["sets"][0]["scores"]["dice"].pop(), "damaged"),
+        (lambda values: values["sets"][0].update(metrics=["luck"]), "damaged"),
+        (lambda values: values["sets"][0].update(scores=3), "damaged"),
+    ],
+)
+def test_damaged_results_are_named(
+    results: Evaluation, tmp_path: Path, change: Callable[[dict[str, object]], object], message: str
+) -> None:
+    values = results.as_dict()
+    change(values)
+    (tmp_path / RESULTS).write_text(json.dumps(values))
+    with pytest.raises(InputError, match=message) as caught:
+        Evaluation.load(tmp_path)
+    assert RESULTS in str(caught.value)
+
+
+# Comparisons.
+
+
+def test_saved_results_compare_as_fresh_ones(
+    data_dir: Path, results: Evaluation, tmp_path: Path
+) -> None:
+    """Models of two files are paired row by row, as models of one evaluation are."""
+    for name, model in MODELS.items():
+        one = evaluate({name: model}, TASKS, data_dir, resamples=50)
+        one.save(tmp_path / name / RESULTS)
+    compared = compare_results([tmp_path / name for name in MODELS], against="dice")
+    assert set(compared.differences) == set(results.compare(against="dice").differences)
+    assert {(one.first, one.second) for one in compared.differences} == {
+        (model, "dice") for model in results.models if model != "dice"
+    }
+
+
+def test_differences_and_means_are_those_of_the_figures(results: Evaluation) -> None:
+    compared = results.compare(mean_of=["sts13", "sts-b"])
+    assert len(compared.differences) == 3 * 4, "pairs of models, and sets with their mean"
+    for one in compared.differences:
+        if "mean" not in one.set:
+            first, second = (results.find(m, one.set).value or 0 for m in (one.first, one.second))
+            assert one.estimate.value == pytest.approx(first - second)
+    for mean in compared.means:
+        each = [results.find(mean.model, name).value or 0 for name in ("sts13", "sts-b:dev")]
+        assert mean.estimate.value == pytest.approx(np.mean(each))
+        assert mean.estimate.n == 70
+    assert "mean of sts13, sts-b spearman: dice" in compared.text()
+    assert max(map(len, compared.text().splitlines())) <= WIDTH
+    assert json.dumps(compared.as_dict())
+
+
+def test_what_cannot_be_compared_is_named(
+    data_dir: Path, results: Evaluation, tmp_path: Path
+) -> None:
+    for options, message in (
+        ({"against": "cow"}, "cow: no such model. Expected one of dice"),
+        ({"mean_of": ["sts13"]}, "expected two different sets"),
+        ({"mean_of": ["sts13", "sts12"]}, "sts12: no such set in these results"),
+        ({"mean_of": ["sts13", "wiki-sections"]}, "with a common metric"),
+    ):
+        with pytest.raises(InputError, match=message):
+            results.compare(**options)
+    alone = evaluate({"dice": Dice()}, ["sts13"], data_dir, resamples=2)
+    with pytest.raises(InputError, match="expected two models that share a set"):
+        alone.compare()
+    alone.save(tmp_path / "whole.json")
+    part = evaluate(MODELS, ["sts13"], data_dir, sample=20, resamples=2)
+    part.save(tmp_path / "part.json")
+    with pytest.raises(InputError, match=r"part\.json: sts13:test has other rows than in"):
+        compare_results([tmp_path / "whole.json", tmp_path / "part.json"])
+    with pytest.raises(InputError, match="expected files or folders"):
+        compare_results([])
+
+
+def test_one_name_for_two_models_gets_the_path(data_dir: Path, tmp_path: Path) -> None:
+    """Equal scores are one model, such as a baseline of both files."""
+    for seed in (1, 2):
+        models: dict[str, PairScorer] = {"run": Noisy(seed), "dice": Dice()}
+        one = evaluate(models, ["sts13"], data_dir, resamples=5)
+        one.save(tmp_path / f"{seed}.json")
+    second = tmp_path / "2.json"
+    compared = compare_results([tmp_path / "1.json", second])
+    names = {name for one in compared.differences for name in (one.first, one.second)}
+    assert names == {"run", "dice", f"run ({second})"}

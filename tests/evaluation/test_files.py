@@ -1,0 +1,229 @@
+"""Files of pairs: every format is the same file, columns are recognized, problems come together."""
+
+import csv
+import gzip
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.evaluation.files import (
+    NLI,
+    Content,
+    PairFile,
+    Row,
+    read_pair_file,
+    read_table,
+    similar_label,
+)
+from firth.run.errors import InputError
+
+SCORED = [
+    {"sentence1": "A ship sailed.", "sentence2": "The ship left.", "score": "4.5"},
+    {"sentence1": 'He said "no".', "sentence2": "It's, well, a cow", "score": "1"},
+]
+
+
+def write(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
+    """Write rows in the format that the extension of a file names."""
+    header, kind = list(rows[0]), path.name.split(".")[1]
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "wt", encoding="utf-8", newline="") as file:
+        if kind == "jsonl":
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+        elif kind == "csv":
+            csv.writer(file).writerows([header, *(row.values() for row in rows)])
+        else:
+            lines = [header, *(map(str, row.values()) for row in rows)]
+            file.writelines("\t".join(line) + "\n" for line in lines)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.txt", "a.csv", "a.csv.gz", "a.tsv.gz", "a.jsonl"])
+def test_every_format_is_the_same_file(tmp_path: Path, name: str) -> None:
+    """Quotation marks, commas, compression: the rows are equal except for their lines."""
+    file = read_pair_file(write(tmp_path / name, SCORED))
+    assert file.content is Content.SCORED
+    assert [(row.texts, row.score) for row in file.rows] == [
+        ((row["sentence1"], row["sentence2"]), float(row["score"])) for row in SCORED
+    ]
+    assert [row.line for row in file.rows] == ([1, 2] if name == "a.jsonl" else [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("header", "content"),
+    [
+        ("sentence1 sentence2 score", Content.SCORED),
+        ("text_a text_b similarity_score", Content.SCORED),
+        ("Sentence_A Sentence_B relatedness_score", Content.SCORED),
+        ("premise hypothesis gold_label", Content.LABELLED),
+        ("question1 question2 is_duplicate", Content.LABELLED),
+        ("anchor positive negative", Content.TRIPLETS),
+        ("anchor positive", Content.PAIRS),
+    ],
+)
+def test_columns_are_recognized_by_their_usual_names(
+    tmp_path: Path, header: str, content: Content
+) -> None:
+    """With other columns around them, in any order."""
+    names = header.split()
+    values = {"id": "7", **dict(zip(names, ("one", "two", "1"), strict=False))}
+    file = read_pair_file(write(tmp_path / "a.csv", [dict(reversed(values.items()))]))
+    assert file.content is content
+    assert file.rows[0].texts[:2] == ("one", "two")
+    assert set(file.columns.values()) == set(names)
+
+
+def test_columns_of_any_name_can_be_given(tmp_path: Path) -> None:
+    """Given names go before usual ones, and decide the content."""
+    row = {"a": "one", "b": "two", "score": "3", "label": "1", "where": "sea"}
+    path = write(tmp_path / "a.csv", [row, {**row, "label": "0"}])
+    ours = {"sentence1": "a", "sentence2": "b", "subset": "where"}
+    scored, labelled = read_pair_file(path, ours), read_pair_file(path, {**ours, "label": "label"})
+    assert scored.content is Content.SCORED
+    assert (scored.rows[0].score, scored.rows[0].subset) == (3, "sea")
+    assert (labelled.content, labelled.labels) == (Content.LABELLED, ("0", "1"))
+    assert read_pair_file(path, ours, Content.LABELLED) == labelled
+    with pytest.raises(InputError, match=r"line 1: no column c\. Got: a, b"):
+        read_pair_file(path, {"sentence1": "c"})
+    with pytest.raises(InputError, match="no column is called sentence3"):
+        read_pair_file(path, {"sentence3": "c"})
+    with pytest.raises(InputError, match=r"got the columns a, b, .* Expected anchor, positive"):
+        read_pair_file(path)
+
+
+def test_of_several_names_of_a_subset_the_first_counts(tmp_path: Path) -> None:
+    """STR-2021 has `subtask` and the finer `subset`."""
+    rows = [{**SCORED[0], "subset": "Formality_pp", "subtask": "Formality"}]
+    assert read_pair_file(write(tmp_path / "a.tsv", rows)).rows[0].subset == "Formality"
+
+
+@pytest.mark.parametrize(
+    ("labels", "similar"),
+    [
+        (["0", "1"], "1"),
+        (["-1", "1"], "1"),
+        (["duplicate", "not_duplicate"], "duplicate"),
+        (["Yes", "no"], "yes"),
+        (list(NLI), "entailment"),
+        (["ship", "cow"], None),
+        (["0", "1", "2"], None),
+    ],
+)
+def test_which_label_means_similar(tmp_path: Path, labels: list[str], similar: str | None) -> None:
+    """One of two labels, or of inference; other sets of labels do not say."""
+    rows = [{"sentence1": "a", "sentence2": "b", "label": label} for label in labels]
+    file = read_pair_file(write(tmp_path / "a.tsv", rows))
+    assert set(file.labels) == {label.lower() for label in labels}
+    assert file.similar_label == similar == similar_label(file.labels)
+
+
+@pytest.mark.parametrize("column", ["gold_label", "score"])
+def test_rows_without_a_label_are_counted(tmp_path: Path, column: str) -> None:
+    """SNLI's `-`, also where the plain form has the labels of inference in `score`."""
+    rows = [
+        {"premise": "a", "hypothesis": "b", column: label, "split": "validation"}
+        for label in (*NLI, "-")
+    ]
+    file = read_pair_file(write(tmp_path / "a.jsonl", rows))
+    assert (file.labels, len(file.rows), file.unlabelled) == (NLI, 3, 1)
+    assert {row.split for row in file.rows} == {"dev"}
+
+
+def test_minus_one_and_one_are_two_labels(tmp_path: Path) -> None:
+    rows = [{"sentence1": "a", "sentence2": "b", "label": label} for label in (-1, 1, 1.0)]
+    file = read_pair_file(write(tmp_path / "a.jsonl", rows))
+    assert (file.labels, file.unlabelled, len(file.rows)) == (("-1", "1"), 0, 3)
+
+
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
+    """Each with its line; no row is left out silently."""
+    good = SCORED[0]
+    broken = [{**good, "score": "high"}, {**good, "sentence2": " "}, {**good, "score": "nan"}]
+    with pytest.raises(InputError) as caught:
+        read_pair_file(write(tmp_path / "a.csv", [good, *broken]))
+    message = str(caught.value)
+    assert "a.csv: 3 problems:" in message
+    assert "line 3: score 'high' is not a number" in message
+    assert "line 4: no text in sentence2" in message
+    assert "line 5: score nan is not a finite number" in message
+    with pytest.raises(InputError, match="and 30 more"):
+        read_pair_file(write(tmp_path / "b.csv", [broken[0]] * 50))
+    triplet = {"anchor": "a", "positive": "b", "negative": "b"}
+    with pytest.raises(InputError, match="line 1: positive and negative are the same text"):
+        read_pair_file(write(tmp_path / "a.jsonl", [triplet]))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.tsv", b"sentence1\tsentence2\tscore\n", "the file has no rows"),
+        ("a.tsv", b"", "the file is empty"),
+        ("a.tsv", b"a\tb\tscore\n1\t2\n1\t2\t3\t4\n", "2 problems:\n  - line 2: 2 cells"),
+        ("a.tsv", b"a\tb\ta\n", "a column name occurs twice"),
+        ("a.tsv", b"sentence1\tx\n\xff\n", r"line 2: not UTF-8 \(byte 12"),
+        ("a.csv", b'a,b\n1,"2" 3\n', "line 2: not CSV"),
+        ("a.csv.gz", b"a,b\n", "cannot be unpacked"),
+        ("a.jsonl", b"[1]\nx\n", "2 problems:\n  - line 1: not a JSON object"),
+    ],
+)
+def test_broken_files_are_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        read_pair_file(tmp_path / name)
+    assert name in str(caught.value)
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"pears\.tsv: cannot be read"):
+        read_pair_file(tmp_path / "pears.tsv")
+    with pytest.raises(InputError, match="expected a file"):
+        read_pair_file(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "sentence1\tsentence2\tscore\r\na b\tc d\t1\r\n",
+        "\ufeffsentence1\tsentence2\tscore\n\na b\tc d\t1\n\n",
+        "sentence1\tsentence2\tscore\na b\tc d\t1",
+    ],
+    ids=["CRLF", "byte order mark and blank lines", "no last line end"],
+)
+def test_odd_but_whole_files_read_the_same(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_bytes(content.encode())
+    assert [row.texts for row in read_pair_file(path).rows] == [("a b", "c d")]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"])),
+            st.floats(allow_nan=False, allow_infinity=False),
+        )
+    )
+)
+def test_every_text_is_kept_verbatim(rows: list[tuple[str, float]]) -> None:
+    """No quoting, escapes, stripping or other line ends in any format."""
+    rows = [(text, score) for text, score in rows if text.strip()] or [("a", 1.0)]
+    written = [{"sentence1": text, "sentence2": "b", "score": score} for text, score in rows]
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("a.jsonl", "a.tsv", "a.csv"):
+            file = read_pair_file(write(Path(folder) / name, written))
+            assert [(row.texts[0], row.score) for row in file.rows] == rows
+
+
+def test_quoted_cells_may_hold_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'a,b\r\n"one\r\ntwo",3\r\n')
+    assert read_table(path).records == [(3, {"a": "one\r\ntwo", "b": "3"})]
+
+
+def test_a_pair_file_can_be_made_in_python() -> None:
+    rows = tuple(Row(("a", "b"), label=str(number % 2)) for number in (1, 2))
+    assert PairFile(Path("made"), Content.LABELLED, rows, {}).similar_label == "1"

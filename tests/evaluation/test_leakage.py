@@ -1,0 +1,96 @@
+"""Overlap with a corpus: exactly what a comparison of all with all finds, counted by rows."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from firth.corpus.build import build_corpus
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firth.evaluation.files import Row
+from firth.evaluation.leakage import CopyFinder, find_overlap
+from firth.evaluation.metrics import CORRELATIONS
+from firth.evaluation.sets import EvaluationSet, evaluation_set
+from firth.run.errors import MissingStageError
+from firth.run.run import Run
+from firth.text.words import normal_form
+
+SEEN = "The old captain left the red harbour in a storm."
+NEARLY = "The old captain left the red harbour in a storm yesterday."
+OTHER = "Nobody had ever counted the lamps along that quiet street."
+
+
+@pytest.fixture
+def data() -> EvaluationSet:
+    """Four rows: a text that is in the corpus, one within a text, a near copy, short texts."""
+    rows = [
+        Row((SEEN.upper(), "Two cows stand alone in a field."), 1.0),
+        Row(("It was late. " + SEEN, "Two cows stand alone in a field."), 2.0),
+        Row((NEARLY, "A ship."), 3.0),
+        Row(("A ship.", "The sea."), 4.0),
+    ]
+    return evaluation_set("made", "test", rows, CORRELATIONS, "made up")
+
+
+def test_texts_and_the_sentences_in_them_are_counted(data: EvaluationSet) -> None:
+    """Exact and near copies; short texts are not looked for."""
+    (overlap,) = find_overlap([data], [OTHER, SEEN, "A ship."])
+    assert (overlap.set, overlap.texts, overlap.exact, overlap.near) == ("made:test", 4, 1, 2)
+    assert len(overlap.rows) == 3
+    (untouched,) = set(range(4)) - set(overlap.rows)
+    assert data.rows[untouched].texts == ("A ship.", "The sea.")
+    assert str(overlap) == ("made:test: 1 of 4 texts are in the corpus, 2 nearly; 3 rows have one")
+
+
+def test_what_counts_as_a_copy_can_be_chosen(data: EvaluationSet) -> None:
+    sentences = [OTHER, SEEN, "A ship."]
+    (short,) = find_overlap([data], sentences, min_words=2)
+    (strict,) = find_overlap([data], sentences, threshold=1.0)
+    assert (short.exact, strict.exact) == (2, 1), "A ship. counts"
+    assert strict.near == 0
+    assert find_overlap([data], [])[0].rows == ()
+
+
+def test_a_run_gives_what_its_sentences_give(
+    data: EvaluationSet, empty_run: Run, tmp_path: Path
+) -> None:
+    with pytest.raises(MissingStageError):
+        find_overlap([data], empty_run)
+    (tmp_path / "day.txt").write_text(f"{OTHER} {SEEN} A ship.", encoding="utf-8")
+    run = empty_run.changed({"corpus": {"held_out_fraction": 0.0}})
+    build_corpus(run, [tmp_path / "day.txt"])
+    assert find_overlap([data], run) == find_overlap([data], [OTHER, SEEN, "A ship."])
+
+
+WORDS = ["a", "b", "c", "d", "The", "ship,", "sailed."]
+TEXT = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
+
+
+def jaccard(one: str, two: str) -> float:
+    first, second = (set(pairwise(normal_form(text).split())) for text in (one, two))
+    return len(first & second) / max(len(first | second), 1)
+
+
+@settings(max_examples=200)
+@given(
+    texts=st.lists(TEXT, max_size=8),
+    sentences=st.lists(TEXT, max_size=12),
+    threshold=st.sampled_from([0.3, 0.5, 0.7, 1.0]),
+)
+def test_nothing_is_missed_and_nothing_invented(
+    texts: list[str], sentences: list[str], threshold: float
+) -> None:
+    """The finder equals a comparison of every text with every sentence."""
+    finder = CopyFinder(texts, min_words=3, threshold=threshold)
+    for sentence in sentences:
+        finder.read([sentence])
+    long = [one for one in map(normal_form, sentences) if len(one.split()) >= 3]
+    wanted = {one for one in map(normal_form, texts) if len(one.split()) >= 3}
+    assert {form for form in wanted if form in finder} == wanted
+    assert finder.exact == wanted & set(long)
+    assert finder.near == {
+        form
+        for form in wanted
+        if any(one != form and jaccard(form, one) >= threshold - 1e-9 for one in long)
+    }

@@ -1,0 +1,376 @@
+"""Sets: the plain form and the organisers' files give the same rows; splits, samples, overlaps."""
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.evaluation.files import Row
+from firth.evaluation.metrics import BINARY, CORRELATIONS, Metric
+from firth.evaluation.sets import TASKS, EvaluationSet, evaluation_set, load_set, load_sets
+from firth.run.errors import InputError
+from firth.text.words import normal_form
+
+HEADER = ("sentence1", "sentence2", "score", "subtask", "split")
+
+
+def write_table(
+    path: Path, rows: Sequence[Sequence[object]], header: Sequence[str] = HEADER
+) -> None:
+    """Write rows as tab-separated text, and the folder above."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = ["\t".join(map(str, row)) + "\n" for row in (header, *rows)]
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def made_of(pairs: Sequence[tuple[str, str]], name: str = "sts13", seed: int = 0) -> EvaluationSet:
+    """Return pairs with random scores and subsets."""
+    rng = random.Random(seed)
+    rows = [Row(pair, rng.uniform(0, 5), subset=rng.choice(["x", "y"])) for pair in pairs]
+    return evaluation_set(name, "test", rows, CORRELATIONS, "made up")
+
+
+def texts_of(data: EvaluationSet) -> set[tuple[str, ...]]:
+    return {row.texts for row in data.rows}
+
+
+# The plain form.
+
+
+def test_a_public_set_is_read_by_split(tmp_path: Path) -> None:
+    """Subsets get their reported names, and `test` is taken unless another split is named."""
+    rows = [(f"{split} a", f"{split} b", 3.5, f"main-{genre}/x", split)
+            for split in ("train", "dev", "test") for genre in ("news", "forums")]  # fmt: skip
+    write_table(tmp_path / "STSb" / "pairs.tsv", rows)
+    data = load_set("sts-b", tmp_path)
+    assert (data.id, data.metrics, list(data.subsets)) == (
+        "sts-b:test", CORRELATIONS, ["forums", "news"],
+    )  # fmt: skip
+    assert load_set("sts-b:dev", tmp_path).rows[0].texts == ("dev a", "dev b")
+    assert data.scores.tolist() == [3.5, 3.5]
+    with pytest.raises(InputError, match=r"no split 'trial' in .* It has: train \(2\), dev \(2\)"):
+        load_set("sts-b:trial", tmp_path)
+
+
+def test_sets_say_what_they_lack(tmp_path: Path) -> None:
+    """Rows that are missing, and rows that are there and not counted."""
+    rows = [(f"a{i}", f"b{i}", 1, "SMT" if i % 2 else "OnWN", "test") for i in range(6)]
+    write_table(tmp_path / "STS13" / "pairs.tsv", rows)
+    data = load_set("sts13", tmp_path)
+    assert {row.subset for row in data.rows} == {"OnWN"}
+    assert any("3 rows; 1,500 were published" in note for note in data.notes)
+    assert any("without SMT" in note for note in data.notes)
+
+
+def test_the_whole_of_sick_is_taken_where_there_is_no_test(tmp_path: Path) -> None:
+    rows = [("a b", "c d", 4, "train"), ("a b", "c d", 5, "trial")]
+    write_table(tmp_path / "SICK" / "pairs.tsv", rows, (*HEADER[:3], "split"))
+    assert load_set("sick-r", tmp_path).id == "sick-r:all"
+    assert len(load_set("sick-r", tmp_path).rows) == 2
+    assert load_set("sick-r:trial", tmp_path).scores.tolist() == [5]
+
+
+def test_scores_off_the_scale_are_problems(tmp_path: Path) -> None:
+    rows = [("a", "b", 5.1, "x", "test"), ("a", "b", 5, "x", "test"), ("a", "b", -1, "x", "test")]
+    write_table(tmp_path / "STS14" / "pairs.tsv", rows)
+    with pytest.raises(InputError, match=r"(?s)line 2: score 5.1 .* line 4: score -1 is not in 0"):
+        load_set("sts14", tmp_path)
+
+
+def test_triplets_and_substitutes(tmp_path: Path) -> None:
+    """A substitute for the published set says so; pairs are asked positives first."""
+    path = tmp_path / "WikiSections-substitute" / "triplets.tsv"
+    write_table(path, [("a", "b", "c", "test")], ("anchor", "positive", "negative", "split"))
+    data = load_set("wiki-sections", tmp_path)
+    assert (data.is_triplets, data.metrics) == (True, (Metric.ACCURACY,))
+    assert data.pairs == [("a", "b"), ("a", "c")]
+    positive, negative = data.columns(np.array([0.9, 0.1]))
+    assert (positive.tolist(), negative.tolist()) == ([0.9], [0.1])
+    assert any("not comparable" in note for note in data.notes)
+
+
+def test_any_folder_of_the_plain_form_is_a_set(tmp_path: Path) -> None:
+    """So languages need no code; and the case of a folder's name does not count."""
+    rows = [("jirgi ya tashi", "jirgin ya bar", 0.7, "hau", split) for split in ("dev", "test")]
+    write_table(tmp_path / "hau" / "pairs.tsv", rows)
+    write_table(tmp_path / "MRPC" / "pairs.tsv", [("a", "b", 1), ("c", "d", 0)],
+                ("sentence1", "sentence2", "label"))  # fmt: skip
+    assert [load_set(name, tmp_path).id for name in ("hau", "hau:dev", "mrpc")] == [
+        "hau:test", "hau:dev", "mrpc:all",
+    ]  # fmt: skip
+    mrpc = load_set("mrpc", tmp_path)
+    assert mrpc.metrics == BINARY
+    assert sorted(mrpc.scores.tolist()) == [0, 1]
+    with pytest.raises(InputError, match="no split 'trial'"):
+        load_set("hau:trial", tmp_path)
+
+
+def test_a_file_of_ones_choice_is_a_set(tmp_path: Path) -> None:
+    """It is called by its name; its labels become scores."""
+    path = tmp_path / "mine.csv"
+    path.write_text("premise,hypothesis,label\na,b,entailment\nc,d,neutral\ne,f,contradiction\n")
+    data = load_set(str(path))
+    assert (data.id, data.metrics) == ("mine:all", BINARY)
+    assert {row.texts[0]: row.score for row in data.rows} == {"a": 1, "c": 0, "e": 0}
+    path.write_text("anchor,positive,split\na,b,dev\n")
+    with pytest.raises(InputError, match="pairs without scores cannot be evaluated"):
+        load_set(f"{path}:dev")
+    path.write_text("sentence1,sentence2,label\na,b,cow\na,c,ship\n")
+    with pytest.raises(InputError, match="got the labels cow, ship"):
+        load_set(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("sts-c", "no such set.*the public sets are sts12, sts13"),
+        ("sts12", "has no STS12/pairs.tsv, or the organisers' files in STS12 or STS2012"),
+        ("wiki-sections", "has no WikiSections/triplets.tsv$"),
+        ("pears.tsv", "pears.tsv: no such file"),
+        ("some/folder", "no such file"),
+    ],
+)
+def test_what_is_not_there_is_named(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_set(name, tmp_path)
+    with pytest.raises(InputError, match=r"no such file|give the folder that holds"):
+        load_set(name)
+    with pytest.raises(InputError, match=r"no such file|nowhere: no such folder"):
+        load_set(name, tmp_path / "nowhere")
+
+
+# The organisers' files.
+
+TEXTS = [('A "cat", she said.', "Two cats."), ("naïve ﬁ", "It's a b"), (" a ", "x")]
+SCORES = (1.0, 2.5, 5.0)
+
+
+def write_year(folder: Path) -> None:
+    """Two text files for each subset; rows without a score are not of the set."""
+    home = folder / "STS2015" / "test_evaluation_task2a"
+    home.mkdir(parents=True)
+    pairs = [f"{a}\t{b}\n" for a, b in TEXTS] + ["no score\there\n"]
+    (home / "STS.input.belief.txt").write_text("".join(pairs), "utf-8")
+    (home / "STS.gs.belief.txt").write_text("".join(f"{s}\n" for s in SCORES) + "\n")
+
+
+def write_benchmark(folder: Path) -> None:
+    """Tab-separated, whatever its name says; some rows have more cells."""
+    home = folder / "STSBenchmark"
+    home.mkdir()
+    lines = [f"main-news\tx\t2012\t{i}\t{s}\t{a}\t{b}\tmore\n"
+             for i, ((a, b), s) in enumerate(zip(TEXTS, SCORES, strict=True))]  # fmt: skip
+    (home / "sts-test.csv").write_text("".join(lines), "utf-8")
+
+
+def write_sick(folder: Path) -> None:
+    home = folder / "SICK"
+    home.mkdir()
+    rows = [(i, a, b, s, "TEST") for i, ((a, b), s) in enumerate(zip(TEXTS, SCORES, strict=True))]
+    rows.append((9, "trial one", "trial two", 3.0, "TRIAL"))
+    header = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "SemEval_set")
+    write_table(home / "SICK.txt", rows, header)
+
+
+def write_relatedness(folder: Path) -> None:
+    """A quoted file whose text cell holds both sentences."""
+    home = folder / "STR"
+    home.mkdir()
+    rows = [f'Wiki_r_{i},"{a.replace(chr(34), chr(34) * 2)}\n{b}",{s / 5}\n'
+            for i, ((a, b), s) in enumerate(zip(TEXTS, SCORES, strict=True))]  # fmt: skip
+    (home / "ranked.csv").write_text("PairID,Text,Score\n" + "".join(rows), "utf-8")
+
+
+def write_arguments(folder: Path) -> None:
+    """A quoted file for each topic."""
+    home = folder / "AFS" / "data"
+    home.mkdir(parents=True)
+    rows = [f'{s},x,"{a.replace(chr(34), chr(34) * 2)}","{b}"\n'
+            for (a, b), s in zip(TEXTS, SCORES, strict=True)]  # fmt: skip
+    header = "Regression_Label,other,Sentence_1,Sentence_2\n"
+    (home / "ArgPairs_GM.csv").write_text(header + "".join(rows), "utf-8")
+
+
+LAYOUTS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "sts15": (write_year, "belief"),
+    "sts-b": (write_benchmark, "news"),
+    "sick-r": (write_sick, ""),
+    "str-2021": (write_relatedness, "Wikipedia"),
+    "afs": (write_arguments, "gay_marriage"),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_organisers_files_give_the_published_rows(tmp_path: Path, name: str) -> None:
+    """Texts verbatim, scores, subsets by their reported names; no row counts as broken."""
+    write, subset = LAYOUTS[name]
+    write(tmp_path)
+    data = load_set(name, tmp_path)
+    scale = 5 if name == "str-2021" else 1
+    assert {(row.texts, row.score, row.subset) for row in data.rows} == {
+        (texts, score / scale, subset) for texts, score in zip(TEXTS, SCORES, strict=True)
+    }
+    assert "organisers' files" in data.source
+    assert not any("broken" in note for note in data.notes)
+
+
+def test_a_set_is_the_same_in_both_forms(tmp_path: Path) -> None:
+    """And the plain form is taken first."""
+    write_benchmark(tmp_path)
+    organisers = load_set("sts-b", tmp_path)
+    rows = [(a, b, s, "main-news/x", "test") for (a, b), s in zip(TEXTS, SCORES, strict=True)]
+    write_table(tmp_path / "STSb" / "pairs.tsv", rows[::-1])
+    plain = load_set("sts-b", tmp_path)
+    assert "pairs.tsv" in plain.source
+    assert plain.fingerprint == organisers.fingerprint
+    assert plain.pairs == organisers.pairs
+
+
+def test_sick_counts_the_whole_set_as_a_split(tmp_path: Path) -> None:
+    write_sick(tmp_path)
+    assert len(load_set("sick-r:all", tmp_path).rows) == 4
+    assert len(load_set("sick-r:trial", tmp_path).rows) == 1
+    home = tmp_path / "SICK"
+    (home / "SICK.txt").rename(home / "SICK_train.txt")
+    assert len(load_set("sick-r:train", tmp_path).rows) == 4
+
+
+def test_training_rows_of_2012_are_recognized_by_their_folder(tmp_path: Path) -> None:
+    """The archives unpack into `train/` and `test-gold/`; some files are Latin-1."""
+    for folder in ("train", "test-gold"):
+        home = tmp_path / "STS2012" / folder
+        home.mkdir(parents=True)
+        (home / "STS.input.MSRpar.txt").write_bytes(f"café {folder}\tb\n".encode("latin-1"))
+        (home / "STS.gs.MSRpar.txt").write_text("3\n")
+    for split, folder in (("train", "train"), ("test", "test-gold")):
+        (row,) = load_set(f"sts12:{split}", tmp_path).rows
+        assert row.texts == (f"café {folder}", "b")
+
+
+def test_broken_rows_of_the_organisers_are_counted_and_noted(tmp_path: Path) -> None:
+    write_year(tmp_path)
+    home = tmp_path / "STS2015" / "test_evaluation_task2a"
+    (home / "STS.gs.belief.txt").write_text("1.0\n9\n3\n\n")
+    data = load_set("sts15", tmp_path)
+    assert len(data.rows) == 2
+    assert any("1 broken rows skipped, such as line 2: score 9" in note for note in data.notes)
+    (home / "STS.gs.belief.txt").write_text("1.0\n")
+    with pytest.raises(InputError, match=r"4 lines, but STS\.gs\.belief\.txt has 1"):
+        load_set("sts15", tmp_path)
+    (home / "STS.gs.belief.txt").unlink()
+    with pytest.raises(InputError, match="its scores are missing"):
+        load_set("sts15", tmp_path)
+    write_arguments(tmp_path)
+    file = tmp_path / "AFS" / "data" / "ArgPairs_GM.csv"
+    file.write_text(file.read_text("utf-8").replace("Sentence_2", "Text"), "utf-8")
+    with pytest.raises(InputError, match="no usable row: 3 broken rows"):
+        load_set("afs", tmp_path)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_each_public_set_is_consistent(name: str) -> None:
+    task = TASKS[name]
+    assert task.name == name
+    assert task.folders
+    assert all(rows > 0 for rows in task.published.values())
+    assert task.scale[0] < task.scale[1]
+
+
+# Sets as values.
+
+PAIRS = st.lists(
+    st.tuples(*[st.sampled_from(["The ship.", "the ship", "A storm!", "a  storm", "Old sea"])] * 2),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(pairs=PAIRS, seed=st.integers(0, 9))
+def test_the_order_of_rows_decides_nothing(pairs: list[tuple[str, str]], seed: int) -> None:
+    data = made_of(pairs)
+    rows = list(data.rows)
+    random.Random(seed).shuffle(rows)
+    mixed = evaluation_set("sts13", "test", rows, CORRELATIONS, "made up")
+    assert (mixed.rows, mixed.fingerprint) == (data.rows, data.fingerprint)
+
+
+def test_fingerprints_know_texts_scores_and_subsets() -> None:
+    one = Row(("a", "b"), 1.0, subset="x")
+    others = [Row(("a", "c"), 1.0, subset="x"), Row(("a", "b"), 2.0, subset="x"),
+              Row(("a", "b"), 1.0, subset="y"), Row(("ab", ""), 1.0, subset="x")]  # fmt: skip
+    prints = {
+        evaluation_set("s", "test", [row], CORRELATIONS, "").fingerprint for row in (one, *others)
+    }
+    assert len(prints) == 5
+    named = Row(("a", "b"), 1.0, subset="x", line=7, split="dev")
+    assert evaluation_set("t", "dev", [named], CORRELATIONS, "").fingerprint in prints
+
+
+def test_subsets_hold_every_row_once() -> None:
+    data = made_of([(str(i), "b") for i in range(20)])
+    numbers = np.concatenate(list(data.subsets.values()))
+    assert sorted(numbers.tolist()) == list(range(20))
+    assert all(data.rows[i].subset == name for name, some in data.subsets.items() for i in some)
+    alone = evaluation_set("s", "test", [Row(("a", "b"), subset="x")], CORRELATIONS, "")
+    assert alone.subsets == {}
+
+
+@given(ours=PAIRS, theirs=PAIRS)
+def test_exactly_the_shared_pairs_are_excluded(
+    ours: list[tuple[str, str]], theirs: list[tuple[str, str]]
+) -> None:
+    """Rows remain whose two texts, case and punctuation aside, are in no row of the other set."""
+    held = {frozenset(map(normal_form, pair)) for pair in theirs}
+    data, other = made_of(ours), made_of(theirs, "sts14", seed=1)
+    expected = [row for row in data.rows if frozenset(map(normal_form, row.texts)) not in held]
+    if not expected:
+        with pytest.raises(InputError, match="no row is left, because sts14:test has"):
+            data.without(other)
+        return
+    rest = data.without(other)
+    assert list(rest.rows) == expected
+    assert f"{len(ours) - len(expected)} of {len(ours)} rows left out" in rest.notes[-1]
+    assert rest.without(other).rows == rest.rows
+    turned = made_of([(two, one) for one, two in theirs], "sts14", seed=2)
+    assert data.without(turned).rows == rest.rows
+
+
+@given(small=st.integers(2, 40), large=st.integers(2, 40), seed=st.integers(0, 5))
+def test_samples_are_nested(small: int, large: int, seed: int) -> None:
+    """A smaller sample is part of a larger one, and the same whatever the order of the file."""
+    data = made_of([(f"text {i}", f"text {i + 1}") for i in range(30)])
+    again = evaluation_set("sts13", "test", data.rows[::-1], CORRELATIONS, "")
+    one, two = (data.sampled(size, seed) for size in sorted((small, large)))
+    assert len(one.rows) == min(small, large, 30)
+    assert texts_of(one) <= texts_of(two)
+    assert texts_of(again.sampled(small, seed)) == texts_of(data.sampled(small, seed))
+
+
+def test_several_sets_are_loaded_and_cleared(tmp_path: Path) -> None:
+    """`all` stands for the public sets that are there; a set that is named must be there."""
+    rows = [(f"a{i}", f"b{i}", 1, "x", "test") for i in range(30)]
+    write_table(tmp_path / "STS14" / "pairs.tsv", rows)
+    write_table(tmp_path / "STS12" / "pairs.tsv", rows[:20])
+    write_table(tmp_path / "held" / "pairs.tsv", rows[:5])
+    assert [data.id for data in load_sets(["all", "held"], tmp_path)] == [
+        "sts12:test", "sts14:test", "held:test",
+    ]  # fmt: skip
+    (data,) = load_sets(["sts14"], tmp_path, ["held"])
+    assert len(data.rows) == 25
+    assert not texts_of(data) & texts_of(load_set("held", tmp_path))
+    for options, message in (
+        ({"names": ["sts13"]}, "sts13: .* has no"),
+        ({"names": []}, "expected a list of names"),
+        ({"names": "sts14"}, "expected a list of names"),
+        ({"names": ["sts14"], "exclude_overlap": "held"}, "expected a list"),
+        ({"names": ["held"], "exclude_overlap": ["sts14"]}, "no row is left"),
+    ):
+        with pytest.raises(InputError, match=message):
+            load_sets(data_dir=tmp_path, **options)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"(?s)no public set is there.*sts12"):
+        load_sets(["all"], tmp_path / "empty")

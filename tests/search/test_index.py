@@ -1,0 +1,222 @@
+"""`firth.search.index`: rows follow the store, and work that is interrupted gives equal bytes."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.search.conftest import Records, build_encoder, document, documents, write_encoder
+
+from firth.corpus.build import add_documents, build_corpus, remove_documents
+from firth.corpus.corpus import Corpus
+from firth.encoders.static import StaticEncoder
+from firth.run.errors import DamagedError, MissingStageError
+from firth.run.executor import Processes
+from firth.run.run import Run
+from firth.run.settings import parse_settings
+from firth.search import index as module
+from firth.search.index import ADDED, INDEX, Index, build_added, build_index
+from firth.text.arrays import Singles
+
+Make = Callable[..., Run]
+
+
+def stored(run: Run) -> dict[str, bytes]:
+    """The bytes of the index."""
+    folder = run.folder(INDEX)
+    return {
+        path.name: path.read_bytes() for path in folder.iterdir() if path.name != "manifest.json"
+    }
+
+
+class Encodings:
+    """Counts the texts of each call of static encoders, and interrupts the call `stop`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.sizes: list[int] = []
+        self.stop = 0
+        encode, counts = StaticEncoder.encode, self
+
+        def counted(self: StaticEncoder, texts: Sequence[str]) -> Singles:
+            counts.sizes.append(len(texts))
+            if len(counts.sizes) == counts.stop:
+                raise KeyboardInterrupt
+            return encode(self, texts)
+
+        monkeypatch.setattr(StaticEncoder, "encode", counted)
+
+
+@pytest.fixture
+def encodings(monkeypatch: pytest.MonkeyPatch) -> Encodings:
+    """The texts that are encoded from here on."""
+    return Encodings(monkeypatch)
+
+
+def check_rows(index: Index, encoder: StaticEncoder) -> None:
+    """Every sentence has its own vector, and is found by it."""
+    texts = index.corpus.texts(np.arange(len(index)))
+    vectors = index.vectors(np.arange(len(index)))
+    np.testing.assert_allclose(vectors, encoder.encode(texts), atol=1e-3)
+    numbers, cosines = index.nearest(encoder.encode(texts), 3)
+    assert (cosines[:, 0] > 0.99).all()
+    assert numbers.min() >= 0
+    ordered = np.sort(cosines, axis=1)[:, ::-1]
+    assert (ordered == cosines).all()
+
+
+def test_every_sentence_has_its_vector(run: Run) -> None:
+    """Held-out documents are indexed, too; unit vectors take two bytes a number."""
+    index = Index.open(run)
+    corpus = Corpus.open(run, "all")
+    assert len(index) == len(corpus) == 24 * 5
+    assert 0 < Corpus.open(run, "held-out").n_documents < 24
+    assert index.unindexed == 0
+    check_rows(index, StaticEncoder.open(run.path / "encoder"))
+    assert np.load(run.folder(INDEX) / "vectors.npy", mmap_mode="r").dtype == np.float16
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_nearest_is_that_of_comparing_all(
+    run: Run, exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks and codes change nothing; among some sentences only these are returned."""
+    monkeypatch.setattr(module, "SHARD", 16)
+    index = Index.open(run)
+    queries = index.encoder.encode(["A ship left the port.", "The judge met the jury.", "cow"])
+    everything = queries @ index.vectors(np.arange(len(index))).T
+    for within in (None, np.arange(3, 90, 2)):
+        scores = everything.copy()
+        if within is not None:
+            scores[:, np.setdiff1d(np.arange(len(index)), within)] = -2
+        numbers, cosines = index.nearest(queries, 7, within=within, exact=exact)
+        assert numbers.shape == cosines.shape == (3, 7)
+        np.testing.assert_allclose(cosines, np.sort(scores, axis=1)[:, :-8:-1], atol=1e-3)
+        np.testing.assert_allclose(cosines, np.take_along_axis(scores, numbers, axis=1), atol=1e-3)
+    numbers, _ = index.nearest(queries[:1], 500, within=np.array([4, 9]), exact=exact)
+    assert sorted(numbers[0].tolist()) == [4, 9]
+
+
+def test_documents_come_and_go_without_a_rebuild(make: Make) -> None:
+    """After adding, replacing and removing, answers are those of an index built at once."""
+    run = make(documents())
+    before = stored(run)
+    new = [
+        document("sea", 7),
+        {**document("farm", 1), "text": "A cow left the barn. The field was wet."},
+    ]
+    add_documents(run, new)
+    assert Index.open(run).unindexed == 2
+    assert build_added(run) is not None
+    remove_documents(run, ["court-3", "music-0"])
+    assert build_added(run) is not None
+    index = Index.open(run)
+    assert index.unindexed == 0
+    assert stored(run) == before
+    encoder = StaticEncoder.open(run.path / "encoder")
+    check_rows(index, encoder)
+
+    kept = [each for each in documents() if each["id"] not in ("court-3", "music-0", "farm-1")]
+    once = Index.open(make([*kept, *new], name="once"))
+    assert once.corpus.texts(np.arange(len(once))) == index.corpus.texts(np.arange(len(index)))
+    for query in ("the cow and the barn", "ship", "a verdict of the jury"):
+        for one, two in zip(index.bm25.scores(query), once.bm25.scores(query), strict=True):
+            np.testing.assert_allclose(one, two, atol=1e-5)
+        vector = encoder.encode([query])
+        for exact in (True, False):
+            found, expected = (i.nearest(vector, 10, exact=exact) for i in (index, once))
+            np.testing.assert_allclose(found[1], expected[1], atol=1e-6)
+
+
+def test_vectors_of_earlier_additions_are_kept(make: Make, encodings: Encodings) -> None:
+    """Only what is new is encoded."""
+    run = make(documents())
+    add_documents(run, [document("sea", 7)])
+    build_added(run)
+    encodings.sizes.clear()
+    add_documents(run, [document("farm", 8)])
+    build_added(run)
+    assert encodings.sizes == [5]
+    check_rows(Index.open(run), StaticEncoder.open(run.path / "encoder"))
+    again = build_added(run)
+    assert again is not None
+    assert again.reused
+
+
+def test_added_rows_of_an_older_index_are_ignored(make: Make) -> None:
+    """A new index has all documents itself."""
+    run = make(documents(range(3)))
+    add_documents(run, [document("sea", 7)])
+    build_added(run)
+    build_encoder(run, seed=4)
+    with pytest.raises(DamagedError, match="another encoder"):
+        Index.open(run)
+    build_index(run)
+    assert build_added(run) is None
+    check_rows(Index.open(run), StaticEncoder.open(run.path / "encoder"))
+
+
+def test_an_interrupted_build_continues_to_the_same_bytes(
+    make: Make, encodings: Encodings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped in any shard, the next call encodes this and the later ones only."""
+    monkeypatch.setattr(module, "SHARD", 32)
+    run = make(documents())
+    whole = stored(run)
+    assert encodings.sizes == [32, 32, 32, 24]
+    for stop in (1, 2, 4):
+        shutil.rmtree(run.path / "index")
+        encodings.sizes.clear()
+        encodings.stop = stop
+        with pytest.raises(KeyboardInterrupt):
+            build_index(run)
+        encodings.sizes.clear()
+        encodings.stop = 0
+        build_index(run)
+        assert encodings.sizes == [32, 32, 32, 24][stop - 1 :]
+        assert stored(run) == whole
+
+
+def test_processes_give_the_bytes_of_one(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who encodes does not decide the bytes."""
+    monkeypatch.setattr(module, "SHARD", 40)
+    run = make(documents(range(2)))
+    whole = stored(run)
+    shutil.rmtree(run.path / "index")
+    build_index(run, Processes(2))
+    assert stored(run) == whole
+
+
+def test_a_named_encoder_is_used_and_checked(make: Make, tmp_path: Path) -> None:
+    """`search.encoder` needs no encoder of the run, and its files must not change."""
+    write_encoder(tmp_path / "named", seed=9)
+    run = make(documents(range(2)), search={"encoder": str(tmp_path / "named")})
+    shutil.rmtree(run.path / "encoder")
+    check_rows(Index.open(run), StaticEncoder.open(tmp_path / "named"))
+    write_encoder(tmp_path / "named", seed=10)
+    with pytest.raises(DamagedError, match="firth build"):
+        Index.open(run)
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    """Without an encoder or an index the message names the command."""
+    run = Run.create(tmp_path / "run", parse_settings({}, "test"))
+    build_corpus(run, documents(range(1)))
+    with pytest.raises(MissingStageError, match="firth build"):
+        build_index(run)
+    build_encoder(run)
+    with pytest.raises(MissingStageError, match="firth build"):
+        Index.open(run)
+    build_index(run)
+    assert not run.has(ADDED)
+    assert len(Index.open(run)) == 20
+
+
+def test_a_document_without_known_words_has_the_zero_vector(make: Make) -> None:
+    """It is found by its words alone."""
+    records: Records = [*documents(range(1)), {"id": "odd", "text": "Zyx wvu tsr qpo."}]
+    index = Index.open(make(records))
+    d = index.corpus.document_ids().index("odd")
+    row = int(index.corpus.document_bounds[d])
+    assert not index.vectors([row]).any()
+    assert index.bm25.scores("wvu")[0].argmax() == row
