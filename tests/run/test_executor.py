@@ -301,6 +301,7 @@ def test_workers_are_like_the_process_that_asks(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FIRTH_DEVICE", "cpu")
     versions = VERSIONS()
+    monkeypatch.setattr(module, "_versions", lambda: versions)
     module._Origin("key", str(tmp_path), "auto", versions).enter()
     assert os.environ["FIRTH_DEVICE"] == "auto"
     with pytest.raises(InputError, match=rf"numpy is {versions['numpy']}, not 1\.0\. Install"):

@@ -307,9 +307,9 @@ class _Origin:
         os.chdir(self.folder)
         here = _versions()
         others = [
-            f"{name} is {here[name]}, not {known}"
+            f"{name} is {here.get(name)}, not {known}"
             for name, known in self.versions.items()
-            if here[name] != known
+            if here.get(name) != known
         ]
         if others:
             raise InputError(f"{'; '.join(others)}. Install the same versions on all machines")
