@@ -29,8 +29,8 @@ from firth.text.pairs import CosineScorer, PairScorer
 if TYPE_CHECKING:
     from firth.evaluation.evaluate import Evaluation
     from firth.search.calibration import Calibration
-    from firth.search.documents import Comparison, Reuse
-    from firth.search.duplicates import Group
+    from firth.search.documents import Comparison, Given, Reuse
+    from firth.search.duplicates import Duplicates
     from firth.search.search import Hit, Search
 
 BASELINE = "baseline:"
@@ -151,19 +151,18 @@ class Model:
         scorer = self.scorer if rerank is True else rerank or None
         return self._search.search(query, top=top, mode=mode, unit=unit, where=where, rerank=scorer)
 
-    def duplicates(self, threshold: float | None = None, **options: Any) -> "list[Group]":
+    def duplicates(self, threshold: float | None = None, **options: Any) -> "Duplicates":
         """Return groups of equal, nearly equal and similar texts.
 
         Args:
-            threshold: Lowest cosine of similar texts. By default a rate of one false match in
-                10,000 random pairs decides (`calibration.threshold`).
+            threshold: Lowest similarity of similar texts, in (0, 1).
             options: Options of `firth.search.duplicates.duplicates`.
         """
         from firth.search.duplicates import duplicates
 
         return duplicates(self.run, threshold=threshold, **options)
 
-    def compare_documents(self, a: str, b: str, **options: Any) -> "Comparison":
+    def compare_documents(self, a: "Given", b: "Given", **options: Any) -> "Comparison":
         """Align the sentences of two documents, which are ids of the run or files."""
         from firth.search.documents import compare_documents
 

@@ -56,10 +56,11 @@ def evaluate(
         int | None, typer.Option(min=2, help="Random pairs of each set.", show_default=False)
     ] = None,
     exclude_overlap: Annotated[
-        Path | None,
+        list[str] | None,
         typer.Option(
-            metavar="RUN",
-            help="Leave out pairs whose sentences occur in the corpus of this run.",
+            metavar="RUN|SET",
+            help="Leave out pairs whose sentences occur in the corpus of a run, or in another set. "
+            "Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -82,10 +83,10 @@ def evaluate(
         task,
         data_dir,
         sample=sample,
-        exclude_overlap=exclude_overlap,
+        exclude_overlap=exclude_overlap or (),
     )
     if out is not None:
-        result.save(out, force)
+        result.save(out, force=force)
     show(result.as_dict(), as_json, result.text(against))
 
 

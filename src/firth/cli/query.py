@@ -145,9 +145,12 @@ def _pairs(text1: str | None, text2: str | None, file: Path | None) -> list[tupl
     if file is not None:
         if text1 is not None:
             raise InputError("got texts and --pairs-file; expected one of them")
-        from firth.evaluation.files import read_pairs
+        from firth.evaluation.files import read_table
 
-        return [(row.text1, row.text2) for row in read_pairs(file)]
+        table = read_table(file)
+        if not {"sentence1", "sentence2"} <= {*table.header}:
+            raise InputError(f"{file}: expected the columns sentence1 and sentence2")
+        return [(row["sentence1"], row["sentence2"]) for _, row in table.rows]
     if text1 is None or text2 is None:
         raise InputError("expected two texts, or --pairs-file FILE")
     return [(text_argument(text1, "TEXT1"), text_argument(text2, "TEXT2"))]

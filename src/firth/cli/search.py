@@ -17,7 +17,7 @@ from firth.cli.options import (
     start,
     text_argument,
 )
-from firth.run.console import say
+from firth.run.console import say, wrapped
 from firth.run.errors import InputError
 
 Unit = Annotated[
@@ -61,7 +61,7 @@ def search(
         return
     for number, hit in enumerate(hits, start=1):
         source = hit.title or hit.document
-        say(f"{number:>2}  {hit.text}")
+        say(wrapped(f"{number:>2}  {hit.text}"))
         say(f"    {source}; {hit.score_note}")
         if explain:
             say(f"    {model.explain(query, hit.text).top(3).text}")

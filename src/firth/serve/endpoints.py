@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from firth.corpus.corpus import Corpus
+from firth.corpus.document import Document
 from firth.model import Model
 from firth.pipeline import compare_with_baseline, examples, status, verdict
 from firth.scorer import render
@@ -95,33 +96,24 @@ def search(model: Model, request: schemas.SearchRequest) -> Plain:
 def duplicates(model: Model, request: schemas.DuplicatesRequest) -> Plain:
     """Find groups of equal, nearly equal and similar texts."""
     result = model.duplicates(request.threshold, unit=request.unit, where=request.where)
-    values = result.as_dict()
-    return {**values, "groups": values["groups"][: request.top]}
+    return result.as_dict(request.top)
 
 
 def reuse(model: Model, request: schemas.ReuseRequest) -> Plain:
     """Find documents that share passages."""
-    values = model.find_reuse(where=request.where).as_dict()
-    return {**values, "pairs": values["pairs"][: request.top]}
+    return model.find_reuse(where=request.where).as_dict(request.top)
 
 
 def compare(model: Model, request: schemas.CompareRequest) -> Plain:
     """Align the sentences of two documents."""
-    first, second = (
-        given if isinstance(given, str) else model_text(given.text)
-        for given in (request.first, request.second)
-    )
+    sides = []
     for given in (request.first, request.second):
         if isinstance(given, str):
-            _document(model, given)
-    return model.compare_documents(first, second).as_dict()
-
-
-def model_text(text: str) -> Any:
-    """Wrap a text, so that it is not taken for the id of a document."""
-    from firth.search.documents import Text
-
-    return Text(text)
+            _document(model, given)  # an id is never taken for a file
+            sides.append(given)
+        else:
+            sides.append(Document("text", given.text))
+    return model.compare_documents(sides[0], sides[1]).as_dict()
 
 
 def documents(model: Model, request: schemas.DocumentsRequest) -> Plain:
