@@ -15,8 +15,9 @@ from firth.corpus.build import CorpusSummary
 from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import Encoder
 from firth.encoders.pretrained import open_encoder
+from firth.encoders.static import ENCODER
 from firth.evaluation.baselines import open_baseline
-from firth.pipeline import ENCODER, Built, bring_up_to_date
+from firth.pipeline import Built, bring_up_to_date
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
 from firth.run.run import CONFIG, Run
@@ -76,7 +77,7 @@ class Model:
         return Calibration.open(self.run)
 
     @overload
-    def similarity(self, a: str, b: str) -> float: ...
+    def similarity(self, a: str, b: str) -> float: ...  # type: ignore[overload-overlap]
     @overload
     def similarity(self, a: Sequence[str], b: Sequence[str]) -> Floats: ...
     def similarity(self, a: str | Sequence[str], b: str | Sequence[str]) -> float | Floats:
@@ -106,18 +107,13 @@ class Model:
         """Return the similarity of two texts with the evidence that sums to it."""
         return self.scorer.explain(a, b)
 
-    @overload
-    def encode(self, texts: str) -> Singles: ...
-    @overload
-    def encode(self, texts: Sequence[str]) -> Singles: ...
     def encode(self, texts: str | Sequence[str]) -> Singles:
         """Return unit vectors: (d,) for a text, (n, d) for n texts, as float32.
 
         A text without any known word has the zero vector.
         """
-        if isinstance(texts, str):
-            return self.encoder.encode([texts])[0]
-        return self.encoder.encode(list(texts))
+        vectors = self.encoder.encode([texts] if isinstance(texts, str) else list(texts))
+        return vectors.reshape(-1) if isinstance(texts, str) else vectors
 
     @cached_property
     def _search(self) -> "Search":

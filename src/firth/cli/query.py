@@ -150,7 +150,7 @@ def _pairs(text1: str | None, text2: str | None, file: Path | None) -> list[tupl
         table = read_table(file)
         if not {"sentence1", "sentence2"} <= {*table.header}:
             raise InputError(f"{file}: expected the columns sentence1 and sentence2")
-        return [(row["sentence1"], row["sentence2"]) for _, row in table.rows]
+        return [(row["sentence1"], row["sentence2"]) for _, row in table.records]
     if text1 is None or text2 is None:
         raise InputError("expected two texts, or --pairs-file FILE")
     return [(text_argument(text1, "TEXT1"), text_argument(text2, "TEXT2"))]

@@ -123,9 +123,10 @@ def finetune(
     from firth.train.folds import cross_validate
 
     if folds is not None or leave_out is not None:
-        result = cross_validate(
+        folded = cross_validate(
             encoder, data, out, folds=folds, leave_out=leave_out, epochs=epochs, seed=seed
         )
-    else:
-        result = run_finetuning(encoder, data, out, epochs=epochs, seed=seed, force=force)
+        show(folded.as_dict(), as_json, folded.text())
+        return
+    result = run_finetuning(encoder, data, out, epochs=epochs, seed=seed, force=force)
     show(result.as_dict(), as_json, result.text())

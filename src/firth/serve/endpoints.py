@@ -106,7 +106,7 @@ def reuse(model: Model, request: schemas.ReuseRequest) -> Plain:
 
 def compare(model: Model, request: schemas.CompareRequest) -> Plain:
     """Align the sentences of two documents."""
-    sides = []
+    sides: list[str | Document] = []
     for given in (request.first, request.second):
         if isinstance(given, str):
             _document(model, given)  # an id is never taken for a file
