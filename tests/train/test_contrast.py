@@ -58,7 +58,7 @@ def test_titles_belong_to_the_document_of_the_sentence(session_run: Run) -> None
 def test_small_files_are_merged_and_files_are_drawn_equally(tmp_path: Path) -> None:
     large = "\n\n".join(f"Ship {n} left the harbor. The crew slept all night." for n in range(60))
     for number in range(3):
-        (tmp_path / f"small-{number}.txt").write_text("A cow ate the grass. The farmer saw it.")
+        (tmp_path / f"small-{number}.txt").write_text(f"Cow {number} ate the grass. A cow slept.")
     (tmp_path / "large.txt").write_text(large)
     run = Run.create(tmp_path / "run").changed({"corpus": {"held_out_fraction": 0.0}})
     build_corpus(run, [tmp_path / "large.txt", *tmp_path.glob("small-*.txt")])

@@ -50,8 +50,6 @@ _FEWEST_EXCLUDED_WORDS = 3
 """Shorter texts of evaluation sets (`Yes.`) are too common to be excluded."""
 
 Hashes = npt.NDArray[np.uint64]
-Planned = tuple[str, str, str]
-"""Two texts and the kind of the pair."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +85,6 @@ class Shard:
 
 
 ScorerOpener = Callable[[Run], PairScorer]
-Planner = Callable[[Shard], Sequence[Planned]]
 
 
 def score_pairs(
@@ -99,7 +96,6 @@ def score_pairs(
     settings: Sequence[str] | None = None,
     inputs: Mapping[str, str] | None = None,
     pairs: PairSettings | None = None,
-    open_planner: "Callable[[Run, PairSettings], Planner] | None" = None,
     executor: Executor | None = None,
 ) -> Outcome:
     """Build the stage of scored pairs: `train.jsonl`, `dev.jsonl` and `test.jsonl`.
@@ -115,7 +111,6 @@ def score_pairs(
         settings: Settings that the scorer reads. By default those of the run's scorer.
         inputs: Fingerprints of what else decides the scores.
         pairs: How many pairs, and which. By default `run.settings.pairs`.
-        open_planner: Opens what chooses the pairs of a shard. By default `open_planner`.
         executor: Who scores shards. The bytes are the same.
 
     Raises:
@@ -134,7 +129,7 @@ def score_pairs(
         shards = plan_shards(Corpus.open(seen), chosen, excluded, seen.settings.seed)
         files = [workspace / SCRATCH / f"shard-{shard.number:06}.jsonl" for shard in shards]
         left = [(s, file) for s, file in zip(shards, files, strict=True) if not file.is_file()]
-        work = _Scoring(seen, chosen, open_scorer, open_planner or _planner)
+        work = _Scoring(seen, chosen, open_scorer)
         bar: Progress[int] = progress(len(shards), "Scoring pairs")
         with bar:
             bar.advance(len(shards) - len(left))
@@ -179,17 +174,25 @@ class _Scoring:
     run: Run
     settings: PairSettings
     open_scorer: ScorerOpener
-    open_planner: Callable[[Run, PairSettings], Planner]
 
     def open(self) -> Callable[[Shard], str]:
-        plan, scorer = self.open_planner(self.run, self.settings), self.open_scorer(self.run)
+        corpus, scorer, seed = (
+            Corpus.open(self.run),
+            self.open_scorer(self.run),
+            self.run.settings.seed,
+        )
+        language = self.run.settings.corpus.language
 
         def score(shard: Shard) -> str:
-            planned = plan(shard)
-            scores = scorer.similarities([(one, two) for one, two, _ in planned]).tolist()
+            texts = corpus.texts(shard.sentences)
+            rng = np.random.default_rng(derive_seed(seed, "pairs", shard.number))
+            planned = draw_pairs(word_vectors(texts, language), shard.size, self.settings, rng)
+            pairs = [(texts[one], texts[two]) for one, two, _ in planned]
             rows = [
                 {"sentence1": one, "sentence2": two, "score": score, "kind": kind}
-                for (one, two, kind), score in zip(planned, scores, strict=True)
+                for (one, two), score, (_, _, kind) in zip(
+                    pairs, scorer.similarities(pairs).tolist(), planned, strict=True
+                )
             ]
             return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
@@ -292,18 +295,6 @@ def plan_shards(
             wanted = size * (part + 1) // parts - size * part // parts
             shards.append(Shard(len(shards), split, wanted, np.sort(order[first:last][:_POOL])))
     return shards
-
-
-def _planner(run: Run, settings: PairSettings) -> Planner:
-    corpus, seed, language = Corpus.open(run), run.settings.seed, run.settings.corpus.language
-
-    def plan(shard: Shard) -> list[Planned]:
-        texts = corpus.texts(shard.sentences)
-        rng = np.random.default_rng(derive_seed(seed, "pairs", shard.number))
-        chosen = draw_pairs(word_vectors(texts, language), shard.size, settings, rng)
-        return [(texts[one], texts[two], kind) for one, two, kind in chosen]
-
-    return plan
 
 
 def draw_pairs(
