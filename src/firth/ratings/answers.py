@@ -1,0 +1,291 @@
+"""Answers to tuples: which of them count, and the same as arrays."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.evaluation.files import listed
+from firth.ratings.design import number_items
+from firth.ratings.records import Annotation, Gold, Tuple
+from firth.run.errors import InputError
+from firth.text.arrays import Floats, Ints
+
+THRESHOLD = 0.7
+"""Share of gold questions that an annotator must answer rightly (Abdalla et al., §3.2.1)."""
+_SHOWN = 5
+
+
+class Fault(StrEnum):
+    """Why an answer does not count. Of several reasons the first one is given."""
+
+    UNKNOWN_TUPLE = "unknown tuple"
+    EMPTY = "no answer"
+    STRANGE_ITEM = "item not in the tuple"
+    INCOMPLETE = "best or worst missing"
+    SAME = "best and worst are the same"
+    CONTRADICTORY = "the annotator answered the tuple differently"
+    REPEATED = "the same answer again"
+    FAILED = "annotator below the gold threshold"
+    GOLD = "gold question"
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """An annotator, and how gold questions went.
+
+    Attributes:
+        name: Name.
+        answers: Number of annotations.
+        gold_answered: Number of gold questions that were answered.
+        gold_right: Number of those with the right best and the right worst item.
+        passed: Whether the answers count; they do where no gold question was answered.
+    """
+
+    name: str
+    answers: int
+    gold_answered: int
+    gold_right: int
+    passed: bool
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of gold questions answered rightly; None where none was answered."""
+        return self.gold_right / self.gold_answered if self.gold_answered else None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Annotations, divided into those that count and the others.
+
+    Attributes:
+        kept: Those that count: at most one for each annotator and tuple.
+        left_out: The others, with the reason.
+        annotators: All annotators, by name.
+    """
+
+    kept: tuple[Annotation, ...]
+    left_out: tuple[tuple[Annotation, Fault], ...]
+    annotators: tuple[Annotator, ...]
+
+    @property
+    def faults(self) -> dict[Fault, int]:
+        """Number of answers that were left out, by reason."""
+        counts = Counter(fault for _, fault in self.left_out)
+        return {fault: counts[fault] for fault in Fault if counts[fault]}
+
+    @property
+    def failed(self) -> tuple[Annotator, ...]:
+        """Annotators whose answers do not count."""
+        return tuple(one for one in self.annotators if not one.passed)
+
+    def text(self) -> str:
+        """Return lines for a screen."""
+        total = len(self.kept) + len(self.left_out)
+        lines = [f"{len(self.kept):,} of {total:,} answers of {len(self.annotators):,} annotators"]
+        for fault, count in self.faults.items():
+            places = [one.line for one, why in self.left_out if why is fault and one.line]
+            more = ", ..." if len(places) > _SHOWN else ""
+            few = f" (lines {', '.join(map(str, places[:_SHOWN]))}{more})" if places else ""
+            lines.append(f"  left out {count:,}: {fault}{few}")
+        for one in self.failed:
+            share = f"{one.gold_right} of {one.gold_answered} right"
+            lines.append(f"  below the gold threshold: {one.name} ({share})")
+        return "\n".join(lines)
+
+
+def sort_answers(
+    tuples: Iterable[Tuple],
+    annotations: Sequence[Annotation],
+    gold: Iterable[Gold] = (),
+    *,
+    threshold: float = THRESHOLD,
+    score_gold: bool = False,
+) -> Answers:
+    """Decide which annotations count.
+
+    The first complete answer of an annotator to each gold question is checked. Of equal answers to
+    a tuple the first counts; of different ones none does.
+
+    Args:
+        tuples: All questions.
+        annotations: All annotations.
+        gold: Questions with known answers.
+        threshold: Share of gold questions that an annotator must answer rightly, 0 to 1.
+        score_gold: Count the answers to gold questions, too. Annotators see the right answers, and
+            gold questions have more answers than others, so by default they are left out.
+
+    Raises:
+        InputError: The threshold is not in [0, 1], or no answer counts.
+    """
+    if not 0 <= threshold <= 1:
+        raise InputError(f"gold threshold: got {threshold:g}; expected a share from 0 to 1")
+    members = {one.id: frozenset(one.items) for one in tuples}
+    right = {one.tuple: (one.best, one.worst) for one in gold}
+    annotators = _check(annotations, right, threshold)
+    failed = {one.name for one in annotators if not one.passed}
+    faults = [_fault(one, members) for one in annotations]
+    _compare(annotations, faults)
+    kept, left_out = [], []
+    for one, fault in zip(annotations, faults, strict=True):
+        if fault is None and one.annotator in failed:
+            fault = Fault.FAILED
+        elif fault is None and one.tuple in right and not score_gold:
+            fault = Fault.GOLD
+        if fault is None:
+            kept.append(one)
+        else:
+            left_out.append((one, fault))
+    answers = Answers(tuple(kept), tuple(left_out), annotators)
+    if not kept:
+        raise InputError(f"no answer counts:\n{answers.text()}")
+    return answers
+
+
+def _fault(one: Annotation, members: dict[str, frozenset[str]]) -> Fault | None:
+    """Return what is wrong with an answer by itself."""
+    if one.tuple not in members:
+        return Fault.UNKNOWN_TUPLE
+    given = [name for name in (one.best, one.worst) if name]
+    if not given:
+        return Fault.EMPTY
+    if any(name not in members[one.tuple] for name in given):
+        return Fault.STRANGE_ITEM
+    if len(given) == 1:
+        return Fault.INCOMPLETE
+    return Fault.SAME if one.best == one.worst else None
+
+
+def _compare(annotations: Sequence[Annotation], faults: list[Fault | None]) -> None:
+    """Mark all different answers of an annotator to a tuple, and equal ones after the first."""
+    places = defaultdict(list)
+    for place, one in enumerate(annotations):
+        if faults[place] is None:
+            places[one.annotator, one.tuple].append(place)
+    for several in places.values():
+        same = len({(annotations[p].best, annotations[p].worst) for p in several}) == 1
+        for place in several[1:] if same else several:
+            faults[place] = Fault.REPEATED if same else Fault.CONTRADICTORY
+
+
+def _check(
+    annotations: Sequence[Annotation], right: dict[str, tuple[str, str]], threshold: float
+) -> tuple[Annotator, ...]:
+    first: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
+    for one in annotations:
+        if one.tuple in right and one.best and one.worst:
+            first[one.annotator].setdefault(one.tuple, (one.best, one.worst))
+    annotators = []
+    for name, answers in sorted(Counter(one.annotator for one in annotations).items()):
+        answered = first[name]
+        hits = sum(answer == right[question] for question, answer in answered.items())
+        passed = not answered or hits >= threshold * len(answered) - 1e-9
+        annotators.append(Annotator(name, answers, len(answered), hits, passed))
+    return tuple(annotators)
+
+
+# --- Arrays --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often each of N items was shown in an answered tuple, chosen best, chosen worst, (N,)."""
+
+    shown: Ints
+    best: Ints
+    worst: Ints
+
+    @property
+    def scores(self) -> Floats:
+        """Scores by counting, (N,), as `to_scores` returns them."""
+        return to_scores(self.best - self.worst, self.shown)
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """A answers to T tuples of n of the N items, by numbers of items.
+
+    Attributes:
+        items: Ids of the items.
+        tuples: (T, n).
+        asked: Number of the tuple of each answer, (A,).
+        best: (A,).
+        worst: (A,).
+    """
+
+    items: tuple[str, ...]
+    tuples: Ints
+    asked: Ints
+    best: Ints
+    worst: Ints
+
+    def __len__(self) -> int:
+        """Return the number of answers."""
+        return len(self.asked)
+
+    @property
+    def answered(self) -> Ints:
+        """Number of answers to each tuple, (T,)."""
+        return np.bincount(self.asked, minlength=len(self.tuples))
+
+    @classmethod
+    def of(
+        cls, tuples: Sequence[Tuple], answers: Iterable[Annotation], items: Sequence[str] = ()
+    ) -> "Judgements":
+        """Return answers that count as arrays.
+
+        Args:
+            tuples: Tuples of one size.
+            answers: Answers that `sort_answers` kept.
+            items: Ids in the wanted order; by default those that occur, sorted.
+
+        Raises:
+            InputError: The tuples hold items that are not among `items`.
+        """
+        known = set(items)
+        if known and (strange := {name for one in tuples for name in one.items} - known):
+            raise InputError(
+                f"the tuples hold {len(strange):,} items that are not among the items: "
+                f"{listed(sorted(strange))}. Give the items that the tuples were made from"
+            )
+        names, rows = number_items(tuples, items)
+        numbers = {name: number for number, name in enumerate(names)}
+        places = {one.id: place for place, one in enumerate(tuples)}
+        table = [(places[a.tuple], numbers[a.best], numbers[a.worst]) for a in answers]
+        asked, best, worst = np.array(table, dtype=np.int64).reshape(-1, 3).T
+        return cls(tuple(names), rows, asked, best, worst)
+
+    def count(self) -> Counts:
+        """Count how often each item was shown, and chosen."""
+        n, times = len(self.items), np.repeat(self.answered, self.tuples.shape[1])
+        shown = np.bincount(self.tuples.ravel(), times, minlength=n).astype(np.int64)
+        best, worst = (np.bincount(chosen, minlength=n) for chosen in (self.best, self.worst))
+        return Counts(shown, best, worst)
+
+
+def to_scores(difference: npt.NDArray[np.generic], shown: npt.NDArray[np.generic]) -> Floats:
+    """Return share of times best minus share of times worst, mapped from -1...1 to 0...1.
+
+    Items that were never shown have NaN. The map is fixed, so that scores of two sets of answers
+    can be compared (Orme 2009; Abdalla et al., §2.2 and §3.2.2).
+
+    Args:
+        difference: Times best minus times worst, any shape.
+        shown: Times shown, the same shape.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.asarray(difference, dtype=np.float64) / np.asarray(shown, dtype=np.float64)
+    return np.asarray((share + 1) / 2)
+
+
+def rank_correlation(x: Floats, y: Floats) -> float | None:
+    """Return Spearman's correlation of two columns, (n,); None where it is undefined."""
+    from scipy.stats import rankdata
+
+    ranks = np.array([rankdata(x), rankdata(y)])
+    if len(x) < 3 or (ranks.std(axis=1) == 0).any():
+        return None
+    return float(np.corrcoef(ranks)[0, 1])

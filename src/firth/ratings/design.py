@@ -1,0 +1,359 @@
+"""Tuples for best-worst scaling: which items are judged together, and how balanced that is.
+
+Kiritchenko and Mohammad (2017) ask for tuples of distinct items, no tuple twice, each item in
+equally many tuples, and each pair of items together as rarely as possible. Permutations of all
+items, cut into tuples, balance the items exactly. Swaps between tuples keep that balance, and
+separate pairs that met too often.
+"""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firth.ratings.records import SMALLEST, Tuple, read_items, write_tuples
+from firth.run.console import progress
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file
+from firth.run.outputs import write_folder
+from firth.run.seeds import derive_seed
+from firth.run.stage import Outcome
+from firth.text.arrays import Ints
+
+_PROPOSALS, _IN_VAIN = 150_000, 50
+"""Swaps that are tried at most, and those without gain for each place of the design. Only small
+sets of items, in which pairs must meet again, need more than a few thousand."""
+_TRIES = 50
+_REPEAT = 1 << 30
+"""Cost of a row that repeats another one: more than any number of pairs that meet again."""
+
+
+def design_tuples(items: int, *, size: int = 4, factor: float = 2.0, seed: int = 13) -> Ints:
+    """Return a balanced design: `factor` times `items` tuples, rounded up.
+
+    Items are distinct in a tuple. No two tuples hold the same items. The numbers of tuples of two
+    items differ by 1 at most. With the default size and factor, no two of fifty items or more meet
+    twice.
+
+    Args:
+        items: Number of items.
+        size: Items in a tuple, at least 3.
+        factor: Tuples for each item.
+        seed: Decides the design.
+
+    Returns:
+        Numbers of items, (tuples, size).
+
+    Raises:
+        InputError: The design is impossible; the message says which values are possible.
+    """
+    if problem := _impossible(items, size, factor):
+        raise InputError(problem)
+    count, different = count_tuples(items, factor), math.comb(items, size)
+    rng = random.Random(derive_seed(seed, "bws", "tuples"))
+    if count > different // 2:
+        # Of the rows that are left out, too, each item has equally many.
+        left_out = {tuple(sorted(row)) for row in _designed(items, size, different - count, rng)}
+        rows = [list(row) for row in combinations(range(items), size) if row not in left_out]
+        rng.shuffle(rows)
+    else:
+        rows = _designed(items, size, count, rng)
+    for row in rows:
+        rng.shuffle(row)  # The place of an item must say nothing about it.
+    return np.array(rows, dtype=np.int64)
+
+
+def count_tuples(items: int, factor: float) -> int:
+    """Return `factor` times `items`, rounded up except for the error of a binary fraction."""
+    return math.ceil(round(factor * items, 6))
+
+
+def pair_codes(tuples: Ints, items: int) -> Ints:
+    """Return each pair of each tuple as smaller × items + larger, (tuples, size (size - 1) / 2)."""
+    one, two = np.triu_indices(tuples.shape[1], 1)
+    low = np.minimum(tuples[:, one], tuples[:, two])
+    codes: Ints = low * items + np.maximum(tuples[:, one], tuples[:, two])
+    return codes
+
+
+def number_items(tuples: Sequence[Tuple], items: Sequence[str] = ()) -> tuple[list[str], Ints]:
+    """Return ids of items, and the tuples (of one size) as numbers of items, (tuples, size).
+
+    Args:
+        tuples: Tuples.
+        items: Ids in the wanted order; by default those that occur, sorted.
+    """
+    names = list(items) or sorted({name for one in tuples for name in one.items})
+    numbers = {name: number for number, name in enumerate(names)}
+    rows = [[numbers[name] for name in one.items] for one in tuples]
+    return names, np.array(rows, dtype=np.int64)
+
+
+def write_design(
+    items: Path,
+    out: Path,
+    *,
+    size: int = 4,
+    factor: float = 2.0,
+    seed: int = 13,
+    force: bool = False,
+) -> Outcome:
+    """Write `tuples.csv` for a file of items into a folder; the summary is the balance.
+
+    Args:
+        items: A file for `read_items`.
+        out: The folder. Other tuples in it, which may have answers, are replaced by `force` only.
+        size: As for `design_tuples`, as are factor and seed.
+        factor: As for `design_tuples`.
+        seed: As for `design_tuples`.
+        force: Replace another result in the folder.
+
+    Raises:
+        InputError: As `read_items`, `design_tuples` and `firth.run.outputs.write_folder`.
+    """
+    names = [item.id for item in read_items(items)]
+
+    def fill(folder: Path) -> Mapping[str, Any]:
+        rows = design_tuples(len(names), size=size, factor=factor, seed=seed)
+        width = len(str(len(rows)))
+        tuples = [
+            Tuple(f"{number:0{width}}", tuple(names[item] for item in row))
+            for number, row in enumerate(rows.tolist(), start=1)
+        ]
+        write_tuples(folder / "tuples.csv", tuples)
+        balance = measure_balance(rows, len(names))
+        return {"balance": asdict(balance), "lines": balance.text().split("\n")}
+
+    settings = {"size": size, "factor": factor, "seed": seed}
+    inputs = {"items": fingerprint_file(items)}
+    return write_folder(
+        out, fill, command="ratings tuples", settings=settings, inputs=inputs, force=force
+    )
+
+
+# --- Making a design -----------------------------------------------------------------------------
+
+
+def _impossible(items: int, size: int, factor: float) -> str:
+    if size < SMALLEST:
+        return f"tuples of {size} items; expected at least {SMALLEST}"
+    if items < size:
+        return f"{items} items are too few for tuples of {size}. Add items, or lower --size"
+    if not math.isfinite(factor) or count_tuples(items, factor) * size < items:
+        return (
+            f"a factor of {factor:g} gives too few tuples for {items:,} items; expected at least "
+            f"{1 / size:g}, so that each item occurs"
+        )
+    if (count := count_tuples(items, factor)) > (different := math.comb(items, size)):
+        return (
+            f"a factor of {factor:g} asks for {count:,} tuples, but {items} items have only "
+            f"{different:,} different tuples of {size}; expected a factor of at most "
+            f"{different / items:g}"
+        )
+    return ""
+
+
+def _designed(items: int, size: int, count: int, rng: random.Random) -> list[list[int]]:
+    rows = _cut_permutations(items, size, count, rng)
+    return _Repair(rows, items, rng).run() if count > 1 else rows
+
+
+def _cut_permutations(items: int, size: int, count: int, rng: random.Random) -> list[list[int]]:
+    """Return rows of distinct items, each item equally often except for the last permutation."""
+    shuffle = np.random.default_rng(rng.getrandbits(63))  # many times as fast as `random`
+    rows: list[list[int]] = []
+    head: list[int] = []
+    while len(rows) < count:
+        permutation = shuffle.permutation(items).tolist()
+        if head:
+            # A row that begins in one permutation ends in the next one, with other items.
+            taken = set(head)
+            rest = [item for item in permutation if item not in taken][: size - len(head)]
+            rows.append(head + rest)
+            used = set(rest)
+            permutation = [item for item in permutation if item not in used]
+        whole = len(permutation) // size * size
+        rows += [permutation[start : start + size] for start in range(0, whole, size)]
+        head = permutation[whole:]
+    return rows[:count]
+
+
+class _Repair:
+    """Swaps items between rows as long as that separates pairs that met often.
+
+    The cost is the sum over all pairs of the squared number of meetings, which is least where all
+    pairs meet equally often, and `_REPEAT` for each row that repeats another one.
+    """
+
+    def __init__(self, rows: list[list[int]], items: int, rng: random.Random) -> None:
+        self.rows, self.items, self.rng = rows, items, rng
+        self.size = len(rows[0])
+        codes, counts = np.unique(pair_codes(np.array(rows), items), return_counts=True)
+        self.met = dict(zip(codes.tolist(), counts.tolist(), strict=True))
+        self.keys = Counter(tuple(sorted(row)) for row in rows)
+        meetings, pairs = int(counts.sum()), math.comb(items, 2)
+        often, rest = divmod(meetings, pairs)
+        self.cap = often + (rest > 0)
+        least = rest * (often + 1) ** 2 + (pairs - rest) * often**2
+        self.excess = int((counts**2).sum()) - least
+        self.tried = self.last_gain = 0
+
+    def run(self) -> list[list[int]]:
+        with progress(None, "Separating pairs of items") as bar:
+            while (self.excess or self.repeats()) and not self.is_spent():
+                before, suspects = self.excess, self.suspects()
+                for row in suspects or self.shuffled(list(range(len(self.rows)))):
+                    if not suspects or self.is_suspect(row):  # One swap repairs two rows.
+                        self.separate(row)
+                    if self.is_spent():
+                        break
+                bar.advance(status=f"{before - self.excess:,} separated")
+        if self.repeats():
+            raise InputError(
+                f"{len(self.rows):,} different tuples of {self.items} items could not be made. Add "
+                "items, or lower --factor"
+            )
+        return self.rows
+
+    def is_spent(self) -> bool:
+        patience = 2_000 + _IN_VAIN * self.size * len(self.rows)
+        return self.tried >= _PROPOSALS or self.tried - self.last_gain >= patience
+
+    def repeats(self) -> int:
+        return len(self.rows) - len(self.keys)
+
+    def shuffled(self, rows: list[int]) -> list[int]:
+        self.rng.shuffle(rows)
+        return rows
+
+    def suspects(self) -> list[int]:
+        """Return rows that repeat another one, or hold a pair that meets too often."""
+        codes = pair_codes(np.array(self.rows), self.items)
+        _, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
+        most = counts[places.reshape(codes.shape)].max(axis=1)
+        rows: list[int] = np.flatnonzero(most > self.cap).tolist()
+        if self.repeats():
+            rows += [n for n, row in enumerate(self.rows) if self.keys[tuple(sorted(row))] > 1]
+        return self.shuffled(rows)
+
+    def is_suspect(self, row: int) -> bool:
+        members = self.rows[row]
+        met = (self.met[self.code(*pair)] for pair in combinations(members, 2))
+        return self.keys[tuple(sorted(members))] > 1 or max(met) > self.cap
+
+    def separate(self, row: int) -> None:
+        """Swap one item of a row for one of another row: the first of some tries that helps."""
+        for _ in range(_TRIES):
+            self.tried += 1
+            place, other = self.rng.randrange(self.size), self.rng.randrange(len(self.rows))
+            if self.swap(row, place, other, self.rng.randrange(self.size)):
+                self.last_gain = self.tried
+                return
+
+    def swap(self, row: int, place: int, other: int, there: int) -> bool:
+        """Swap two items unless the cost rises; return whether it fell."""
+        one, two = self.rows[row], self.rows[other]
+        x, y = one[place], two[there]
+        if row == other or y in one or x in two:
+            return False
+        first = [item for item in one if item != x and item not in two]
+        second = [item for item in two if item != y and item not in one]
+        more = [self.code(y, item) for item in first] + [self.code(x, item) for item in second]
+        less = [self.code(x, item) for item in first] + [self.code(y, item) for item in second]
+        rise = sum(2 * self.met.get(code, 0) + 1 for code in more)
+        rise -= sum(2 * self.met[code] - 1 for code in less)
+        old = (tuple(sorted(one)), tuple(sorted(two)))
+        new = (
+            tuple(sorted(y if item == x else item for item in one)),
+            tuple(sorted(x if item == y else item for item in two)),
+        )
+        fewer = sum(self.keys[key] > 1 for key in old) - sum(key in self.keys for key in new)
+        if rise - _REPEAT * fewer > 0 or new[0] == new[1]:
+            return False
+        for code in less:
+            self.met[code] -= 1
+        for code in more:
+            self.met[code] = self.met.get(code, 0) + 1
+        one[place], two[there] = y, x
+        self.keys.subtract(old)
+        self.keys.update(new)
+        for key in old:
+            if not self.keys[key]:
+                del self.keys[key]
+        self.excess += rise
+        return bool(rise - _REPEAT * fewer < 0)
+
+    def code(self, one: int, two: int) -> int:
+        return one * self.items + two if one < two else two * self.items + one
+
+
+# --- Measuring a design --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Balance:
+    """How balanced a set of tuples is.
+
+    Attributes:
+        items: Number of items.
+        tuples: Number of tuples.
+        size: Items in a tuple.
+        occurrences: Least and largest number of tuples of an item.
+        meetings: Largest number of tuples of a pair of items.
+        least_meetings: The smallest value that `meetings` can have with so many tuples.
+        repeated_pairs: Number of pairs that meet more than once.
+        repeated_tuples: Number of tuples that have the items of an earlier one.
+        components: Number of groups of items that no tuple connects. Scores of items in different
+            groups cannot be compared.
+    """
+
+    items: int
+    tuples: int
+    size: int
+    occurrences: tuple[int, int]
+    meetings: int
+    least_meetings: int
+    repeated_pairs: int
+    repeated_tuples: int
+    components: int
+
+    def text(self) -> str:
+        """Return lines for a screen."""
+        least, most = self.occurrences
+        times = f"{most} tuples" if least == most else f"{least} to {most} tuples"
+        return (
+            f"{self.tuples:,} tuples of {self.size}, of {self.items:,} items\n"
+            f"each item is in {times}\n"
+            f"two items meet at most {self.meetings} times (the least possible: "
+            f"{self.least_meetings}); {self.repeated_pairs:,} pairs meet more than once\n"
+            f"{self.repeated_tuples:,} repeated tuples; connected groups of items: "
+            f"{self.components:,}"
+        )
+
+
+def measure_balance(tuples: Ints, items: int) -> Balance:
+    """Measure a design: numbers of items, (tuples, size), distinct in each row."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    codes, counts = np.unique(pair_codes(tuples, items), return_counts=True)
+    ones = np.ones(len(codes), dtype=np.int8)
+    graph = coo_array((ones, (codes // items, codes % items)), shape=(items, items))
+    occurrences = np.bincount(tuples.ravel(), minlength=items)
+    return Balance(
+        items=items,
+        tuples=len(tuples),
+        size=tuples.shape[1],
+        occurrences=(int(occurrences.min()), int(occurrences.max())),
+        meetings=int(counts.max(initial=0)),
+        least_meetings=math.ceil(int(counts.sum()) / math.comb(items, 2)),
+        repeated_pairs=int((counts > 1).sum()),
+        repeated_tuples=len(tuples) - len(np.unique(np.sort(tuples, axis=1), axis=0)),
+        components=int(connected_components(graph, directed=False)[0]),
+    )

@@ -1,0 +1,292 @@
+"""The files of best-worst scaling: items, tuples, gold questions and annotations.
+
+Files are UTF-8 CSV. A reader reports all problems of a file together, with their lines. Answers
+that are incomplete or contradict each other are no problem of a file: people give them, and
+`firth.ratings.answers` counts them.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from firth.evaluation.files import Problems, Table, listed, parse_score, read_table, read_text
+from firth.run.errors import InputError
+from firth.run.files import write_text
+
+T = TypeVar("T")
+Record = Mapping[str, str]
+SENTENCES = ("sentence1", "sentence2")
+SMALLEST = 3
+"""Items of the smallest tuple. In a tuple of two, the best item determines the worst."""
+_ANSWER = ("tuple", "annotator", "best", "worst")
+_ITEM = re.compile(r"item([1-9]\d*)")
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something that is judged, such as a pair of sentences.
+
+    Attributes:
+        id: Unique name.
+        texts: One text or several.
+        score: A score that is known already, such as the true one of a simulation; else None.
+    """
+
+    id: str
+    texts: tuple[str, ...]
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class Tuple:
+    """A question: which of these items is the best, and which is the worst?
+
+    Attributes:
+        id: Unique name.
+        items: Ids of three or more items.
+    """
+
+    id: str
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The right answer to a tuple, which checks annotators: ids of its best and worst item."""
+
+    tuple: str
+    best: str
+    worst: str
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """The answer of an annotator to a tuple, as it was given.
+
+    Attributes:
+        tuple: Id of the tuple.
+        annotator: Name of the annotator.
+        best: Id of an item, or "".
+        worst: Id of an item, or "".
+        line: Line in its file; 0 where there is none.
+    """
+
+    tuple: str
+    annotator: str
+    best: str
+    worst: str
+    line: int = field(default=0, compare=False)
+
+
+# --- Reading -------------------------------------------------------------------------------------
+
+
+def read_items(path: str | Path) -> list[Item]:
+    """Read items from a CSV or TSV file, JSON Lines, or a text file with an item on each line.
+
+    A column `id` names the items; without it their names are row numbers. A column `score` is kept.
+    The texts are the columns `sentence1` and `sentence2`, or all other columns.
+
+    Raises:
+        InputError: The file cannot be read, has no column of texts, or has empty or repeated ids,
+            empty texts, or scores that are no numbers.
+    """
+    path = Path(path)
+    if path.suffix == ".txt":
+        lines = [line for line in read_text(path).splitlines() if line.strip()]
+        width = len(str(len(lines)))
+        return _some(path, [Item(f"{n:0{width}}", (text,)) for n, text in enumerate(lines, 1)])
+    table = read_table(path)
+    names = SENTENCES if set(SENTENCES) <= set(table.header) else table.header
+    columns = [name for name in names if name not in ("id", "score")]
+    if not columns:
+        raise InputError(f"{path}, line 1: no column of texts. Got: {listed(table.header)}")
+    width, numbers = len(str(len(table.records))), iter(range(1, len(table.records) + 1))
+
+    def item(record: Record, _: int) -> Item:
+        name = record.get("id", f"{next(numbers):0{width}}")
+        if empty := [column for column in columns if not record.get(column, "").strip()]:
+            raise ValueError(f"{', '.join(empty)} is empty")
+        score = record.get("score", "").strip()
+        texts = tuple(record[column] for column in columns)
+        return Item(name, texts, parse_score(score) if score else None)
+
+    return _each(path, table, (), item, lambda item: item.id)
+
+
+def read_tuples(path: str | Path, items: Collection[str] | None = None) -> list[Tuple]:
+    """Read tuples from a file with the columns `tuple`, `item1`, ..., `itemN`.
+
+    Args:
+        path: The file.
+        items: Ids that may occur; None allows all.
+
+    Raises:
+        InputError: The file cannot be read, has fewer than three items in a tuple, an item twice
+            in a tuple, unknown items, or ids that occur twice.
+    """
+    path = Path(path)
+    table = read_table(path)
+    numbers = sorted(int(match[1]) for name in table.header if (match := _ITEM.fullmatch(name)))
+    if len(numbers) < SMALLEST or numbers != list(range(1, len(numbers) + 1)):
+        raise InputError(
+            f"{path}, line 1: expected the columns tuple, item1, item2, item3 and so on. Got: "
+            f"{listed(table.header)}"
+        )
+    known = None if items is None else set(items)
+
+    def question(record: Record, _: int) -> Tuple:
+        members = tuple(record.get(f"item{number}", "") for number in numbers)
+        if "" in members:
+            raise ValueError("an item is empty")
+        if len(set(members)) < len(members):
+            raise ValueError(f"an item occurs twice in the tuple: {listed(members)}")
+        if known is not None and (strange := [name for name in members if name not in known]):
+            raise ValueError(f"no such item: {listed(strange)}")
+        return Tuple(record["tuple"], members)
+
+    return _each(path, table, ("tuple",), question, lambda one: one.id)
+
+
+def read_gold(path: str | Path, tuples: Iterable[Tuple]) -> list[Gold]:
+    """Read gold questions from a file with the columns `tuple`, `best` and `worst`.
+
+    Raises:
+        InputError: The file cannot be read, names unknown tuples, items that are not in the tuple,
+            the same item as best and worst, or a tuple twice.
+    """
+    members = {one.id: one.items for one in tuples}
+
+    def gold(record: Record, _: int) -> Gold:
+        one = Gold(record["tuple"], record["best"], record["worst"])
+        if one.tuple not in members:
+            raise ValueError(f"no such tuple: {one.tuple!r}")
+        if strange := [name for name in (one.best, one.worst) if name not in members[one.tuple]]:
+            raise ValueError(f"{strange[0]!r} is not in tuple {one.tuple!r}")
+        if one.best == one.worst:
+            raise ValueError(f"best and worst are the same item, {one.best!r}")
+        return one
+
+    path = Path(path)
+    return _each(path, read_table(path), ("tuple", "best", "worst"), gold, lambda one: one.tuple)
+
+
+def read_annotations(path: str | Path) -> list[Annotation]:
+    """Read annotations from a file with the columns `tuple`, `annotator`, `best` and `worst`.
+
+    Best and worst may be empty, and are not checked. The file may be a questionnaire's database,
+    too: then all its answers are returned.
+
+    Raises:
+        InputError: The file cannot be read, or lines lack a tuple or an annotator.
+    """
+    path = Path(path)
+    if _is_database(path):
+        from firth.ratings.store import Store
+
+        with Store.open(path) as store:
+            return _some(path, store.annotations())
+
+    def annotation(record: Record, line: int) -> Annotation:
+        if empty := [name for name in _ANSWER[:2] if not record[name]]:
+            raise ValueError(f"{', '.join(empty)} is empty")
+        tuple_id, annotator, best, worst = (record[name] for name in _ANSWER)
+        return Annotation(tuple_id, annotator, best, worst, line)
+
+    return _each(path, read_table(path), _ANSWER, annotation, None)
+
+
+def read_answers(
+    tuples: Path, annotations: Path, gold: Path | None = None, items: Collection[str] | None = None
+) -> tuple[list[Tuple], list[Annotation], list[Gold]]:
+    """Read tuples, the answers to them, and gold questions; errors as of the readers of each."""
+    questions = read_tuples(tuples, items)
+    right = [] if gold is None else read_gold(gold, questions)
+    return questions, read_annotations(annotations), right
+
+
+def _is_database(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
+def _each(
+    path: Path,
+    table: Table,
+    needed: Sequence[str],
+    make: Callable[[Record, int], T],
+    key: Callable[[T], str] | None,
+) -> list[T]:
+    """Return a value for each row; `make` raises `ValueError` with the problem of a row."""
+    if missing := [name for name in needed if name not in table.header]:
+        raise InputError(
+            f"{path}, line 1: no column {', '.join(missing)}. Got: {listed(table.header)}"
+        )
+    problems, values = Problems(path), list[T]()
+    seen: dict[str, int] = {}
+    for line, cells in table.records:
+        record = {name: cells.get(name, "") for name in (*needed, *cells)}
+        try:
+            value = make(record, line)
+        except ValueError as error:
+            problems.add(line, str(error))
+            continue
+        if key is not None and not key(value):
+            problems.add(line, "the id is empty")
+        elif key is not None and seen.setdefault(key(value), line) != line:
+            problems.add(line, f"{key(value)!r} occurs already in line {seen[key(value)]}")
+        values.append(value)
+    problems.check()
+    return _some(path, values)
+
+
+def _some(path: Path, values: list[T]) -> list[T]:
+    if not values:
+        raise InputError(f"{path}: the file has no rows")
+    return values
+
+
+# --- Writing -------------------------------------------------------------------------------------
+
+
+def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a CSV file in one step; without rows it is a header."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def write_items(path: Path, items: Sequence[Item]) -> None:
+    """Write items of two texts as `id`, `sentence1`, `sentence2`, and `score` where all have one.
+
+    Items of other numbers of texts have columns `text1`, `text2` and so on.
+    """
+    count = len(items[0].texts)
+    names = SENTENCES if count == 2 else tuple(f"text{number + 1}" for number in range(count))
+    scored = all(item.score is not None for item in items)
+    rows = ((item.id, *item.texts, *((item.score,) if scored else ())) for item in items)
+    write_table(path, ("id", *names, *(("score",) if scored else ())), rows)
+
+
+def write_tuples(path: Path, tuples: Sequence[Tuple]) -> None:
+    """Write tuples of one size as `tuple`, `item1`, ..., `itemN`."""
+    header = ("tuple", *(f"item{number + 1}" for number in range(len(tuples[0].items))))
+    write_table(path, header, ((one.id, *one.items) for one in tuples))
+
+
+def write_gold(path: Path, gold: Iterable[Gold]) -> None:
+    """Write gold questions as `tuple`, `best`, `worst`."""
+    write_table(path, ("tuple", "best", "worst"), ((g.tuple, g.best, g.worst) for g in gold))
+
+
+def write_annotations(path: Path, annotations: Iterable[Annotation]) -> None:
+    """Write annotations as `tuple`, `annotator`, `best`, `worst`."""
+    write_table(path, _ANSWER, ((a.tuple, a.annotator, a.best, a.worst) for a in annotations))

@@ -1,0 +1,303 @@
+"""Split-half reliability: how similar the scores of two halves of the answers are.
+
+The answers to each tuple are divided into two bins, each bin gives scores by counting, and the two
+rankings are correlated, many times (Abdalla et al., §4; Kiritchenko and Mohammad 2017). A split is
+a column of weights, and counting is a sparse product, so all splits are computed together.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.ratings.answers import THRESHOLD, Judgements, sort_answers, to_scores
+from firth.ratings.records import read_answers, write_table
+from firth.ratings.score import input_fingerprints
+from firth.run.console import progress
+from firth.run.errors import InputError
+from firth.run.outputs import write_folder
+from firth.run.seeds import derive_seed
+from firth.run.stage import Outcome
+from firth.text.arrays import Floats, Ints
+
+SPLITS = 1_000
+Halves = npt.NDArray[np.int8]
+FIRST, SECOND, UNUSED = 0, 1, 2
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Correlations of the two halves in each split, over the items judged in both.
+
+    Attributes:
+        spearman: In [-1, 1], (splits,); NaN where all scores of a half are equal.
+        pearson: The same.
+        items: Number of items judged in both halves, (splits,).
+    """
+
+    spearman: Floats
+    pearson: Floats
+    items: Ints
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A correlation over many splits: mean, standard deviation, and the middle 95 % of the splits.
+
+    Attributes:
+        mean: In [-1, 1].
+        deviation: Standard deviation.
+        low: 2.5th percentile.
+        high: 97.5th percentile.
+    """
+
+    mean: float
+    deviation: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Floats) -> "Spread":
+        """Summarize the splits in which the correlation is defined."""
+        known = values[np.isfinite(values)]
+        low, high = np.quantile(known, [0.025, 0.975])
+        return cls(float(known.mean()), float(known.std()), float(low), float(high))
+
+    def __str__(self) -> str:
+        """Return text such as `0.840 [0.836, 0.844]`."""
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Split-half reliability of a set of answers; each half holds half of them.
+
+    Attributes:
+        items: Number of judged items.
+        tuples: Number of answered tuples.
+        answers: Number of answers that count.
+        most: Largest number of answers to a tuple.
+        splits: Number of random splits.
+        undefined: Number of splits without a correlation, which are left out.
+        spearman: Rank correlation.
+        pearson: Linear correlation.
+        by_answers: Rank correlation where at most k answers to each tuple are used, by k.
+        stepped_up: Spearman-Brown's 2r / (1 + r) of the mean rank correlation: the reliability of
+            halves as large as the whole.
+    """
+
+    items: int
+    tuples: int
+    answers: int
+    most: int
+    splits: int
+    undefined: int
+    spearman: Spread
+    pearson: Spread
+    by_answers: Mapping[int, Spread]
+    stepped_up: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        levels = {str(number): asdict(one) for number, one in self.by_answers.items()}
+        return {**asdict(self), "by_answers": levels}
+
+    def text(self) -> str:
+        """Return lines for a screen."""
+        return "\n".join(
+            [
+                f"{self.answers:,} answers to {self.tuples:,} tuples of {self.items:,} items; at "
+                f"most {self.most} for each tuple",
+                f"split-half reliability, mean and middle 95 % of {self.splits:,} random splits:",
+                f"  Spearman {self.spearman} (Spearman-Brown: {self.stepped_up:.3f})",
+                f"  Pearson  {self.pearson}",
+                *([f"  {self.undefined:,} undefined splits left out"] if self.undefined else []),
+                "Spearman by answers to each tuple:",
+                *(f"  {number:>3}  {one}" for number, one in self.by_answers.items()),
+            ]
+        )
+
+
+def measure_reliability(
+    judgements: Judgements, *, seed: int = 13, splits: int = SPLITS
+) -> tuple[Reliability, Correlations]:
+    """Measure split-half reliability of all answers, and of 1, 2, ... answers to each tuple.
+
+    Args:
+        judgements: Answers that count.
+        seed: Decides the splits.
+        splits: Number of splits.
+
+    Raises:
+        InputError: As `split_half`.
+    """
+    answered = judgements.answered[judgements.answered > 0]
+    most = int(answered.max())
+    whole = split_half(judgements, seed=seed, splits=splits)
+    levels = {
+        number: Spread.of(split_half(judgements, seed=seed, splits=splits, answers=number).spearman)
+        for number in range(1, most)
+    }
+    spearman = Spread.of(whole.spearman)
+    reliability = Reliability(
+        items=int((judgements.count().shown > 0).sum()),
+        tuples=len(answered),
+        answers=len(judgements),
+        most=most,
+        splits=splits,
+        undefined=int((~np.isfinite(whole.spearman)).sum()),
+        spearman=spearman,
+        pearson=Spread.of(whole.pearson),
+        by_answers={**levels, most: spearman},
+        stepped_up=2 * spearman.mean / (1 + spearman.mean),
+    )
+    return reliability, whole
+
+
+def write_reliability(
+    tuples: Path,
+    annotations: Path,
+    out: Path,
+    gold: Path | None = None,
+    *,
+    threshold: float = THRESHOLD,
+    score_gold: bool = False,
+    splits: int = SPLITS,
+    seed: int = 13,
+    force: bool = False,
+) -> Outcome:
+    """Measure the reliability of the answers in files; a folder gets `splits.csv`.
+
+    The summary holds `Reliability.as_dict`.
+
+    Raises:
+        InputError: As the readers, `sort_answers`, `split_half` and
+            `firth.run.outputs.write_folder`.
+    """
+    questions, given, right = read_answers(tuples, annotations, gold)
+
+    def fill(folder: Path) -> Mapping[str, Any]:
+        answers = sort_answers(questions, given, right, threshold=threshold, score_gold=score_gold)
+        judgements = Judgements.of(questions, answers.kept)
+        reliability, found = measure_reliability(judgements, seed=seed, splits=splits)
+        columns = zip(found.spearman, found.pearson, found.items.tolist(), strict=True)
+        rows = ((n, f"{rho:.6f}", f"{r:.6f}", items) for n, (rho, r, items) in enumerate(columns))
+        write_table(folder / "splits.csv", ("split", "spearman", "pearson", "items"), rows)
+        lines = [*answers.text().split("\n"), *reliability.text().split("\n")]
+        return {**reliability.as_dict(), "lines": lines}
+
+    settings = {"threshold": threshold, "score_gold": score_gold, "splits": splits, "seed": seed}
+    inputs = input_fingerprints(tuples=tuples, gold=gold, read=given)
+    return write_folder(
+        out, fill, command="ratings reliability", settings=settings, inputs=inputs, force=force
+    )
+
+
+def split_half(
+    judgements: Judgements, *, seed: int, splits: int = SPLITS, answers: int | None = None
+) -> Correlations:
+    """Correlate the halves of many random splits.
+
+    Args:
+        judgements: Answers that count.
+        seed: Decides the splits.
+        splits: Number of splits.
+        answers: Most answers to each tuple that are used, drawn for each split; None uses all.
+
+    Raises:
+        InputError: There are fewer than one split or answer, or no split has scores to correlate.
+    """
+    if splits < 1 or (answers is not None and answers < 1):
+        raise InputError(f"got {splits} splits of {answers} answers; expected 1 or more")
+    rng = np.random.default_rng(derive_seed(seed, "bws", "split", answers or 0))
+    parts = []
+    step = max(1, _BLOCK // (len(judgements) + 2 * len(judgements.items)))
+    with progress(splits, "Splits" if answers is None else f"Splits of {answers}") as bar:
+        for start in range(0, splits, step):
+            size = min(step, splits - start)
+            parts.append(correlate_halves(judgements, draw_halves(judgements, rng, size, answers)))
+            bar.advance(size)
+    found = Correlations(
+        np.concatenate([part.spearman for part in parts]),
+        np.concatenate([part.pearson for part in parts]),
+        np.concatenate([part.items for part in parts]),
+    )
+    if not np.isfinite(found.spearman).any():
+        raise InputError(
+            "no split has scores to correlate: expected at least three items with different scores "
+            "that are judged in both halves. Collect two answers or more to each tuple"
+        )
+    return found
+
+
+def draw_halves(
+    judgements: Judgements, rng: np.random.Generator, splits: int, answers: int | None = None
+) -> Halves:
+    """Divide the answers to each tuple into two bins of equal size.
+
+    Of an odd number, a coin decides the bin of the last one, so that no bin is larger on average.
+
+    Args:
+        judgements: Answers that count.
+        rng: Draws the bins.
+        splits: Number of splits.
+        answers: Most answers to a tuple; the others are `UNUSED`.
+
+    Returns:
+        `FIRST`, `SECOND` or `UNUSED`, (splits, A).
+    """
+    halves = np.empty((splits, len(judgements)), dtype=np.int8)
+    order = np.argsort(judgements.asked, kind="stable")
+    numbers = judgements.answered
+    first = np.cumsum(numbers) - numbers
+    for number in np.unique(numbers[numbers > 0]):
+        members = np.flatnonzero(numbers == number)
+        at = order[first[members][:, None] + np.arange(number)]
+        used = int(number if answers is None else min(number, answers))
+        bins = np.full(number, UNUSED, dtype=np.int8)
+        bins[:used] = np.arange(used) % 2
+        drawn = np.broadcast_to(bins, (splits, *at.shape))
+        coins = rng.integers(2, size=(splits, len(members), 1), dtype=np.int8)
+        turned = np.where(drawn == UNUSED, drawn, drawn ^ coins)
+        halves[:, at] = turned if number <= 2 and used == number else rng.permuted(turned, axis=2)
+    return halves
+
+
+def correlate_halves(judgements: Judgements, halves: Halves) -> Correlations:
+    """Correlate the scores of the two bins in each split of `draw_halves`, (splits, A)."""
+    from scipy.sparse import csr_array
+    from scipy.stats import rankdata
+
+    shape = (len(judgements.items), len(judgements))
+    answers, size = np.arange(shape[1]), judgements.tuples.shape[1]
+    signs = np.repeat([1.0, -1.0], len(answers)).astype(np.float32)
+    places = (np.concatenate([judgements.best, judgements.worst]), np.tile(answers, 2))
+    difference = csr_array((signs, places), shape=shape)
+    members = judgements.tuples[judgements.asked].ravel()
+    ones = np.ones(len(members), dtype=np.float32)
+    shown = csr_array((ones, (members, np.repeat(answers, size))), shape=shape)
+    scores = []
+    for half in (FIRST, SECOND):
+        weights = np.ascontiguousarray((halves == half).T, dtype=np.float32)  # exact in 24 bits
+        scores.append(to_scores((difference @ weights).T, (shown @ weights).T))
+    there = np.isfinite(scores[0]) & np.isfinite(scores[1])
+    if there.all():
+        spearman = _pearson(*(rankdata(one, axis=1) for one in scores))
+        return Correlations(spearman, _pearson(*scores), there.sum(axis=1))
+    pairs = [[one[row, keep] for one in scores] for row, keep in enumerate(there)]
+    spearman = np.array([_pearson(*(rankdata(one)[None] for one in p))[0] for p in pairs])
+    pearson = np.array([_pearson(*(one[None] for one in p))[0] for p in pairs])
+    return Correlations(spearman, pearson, there.sum(axis=1))
+
+
+def _pearson(x: Floats, y: Floats) -> Floats:
+    """Return the correlation of each row of x with that of y, (rows,)."""
+    if x.shape[1] < 3:
+        return np.full(len(x), np.nan)
+    x, y = (one - one.mean(axis=1, keepdims=True) for one in (x, y))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((x * y).sum(1) / np.sqrt((x * x).sum(1) * (y * y).sum(1)))
