@@ -179,13 +179,20 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     chosen = _choose(asked, measured, default, seed)
     stored = {"chosen": asdict(chosen), "normalize": normalized, "decisions": decisions}
     write_json(workspace / _FILE, stored)
-    reason = "too little held-out text to choose others"
-    if _is_enough(asked):
-        reason = "no others are significantly better"
-    message = f"default weights kept ({chosen}); {reason}"
     if chosen != default:
         message = f"weights chosen by {plural(len(asked), 'label-free question')} ({chosen})"
-    return {"questions": len(asked), "changed": chosen != default, "message": message}
+    elif _is_enough(asked):
+        message = f"default weights kept ({chosen}); no others are significantly better"
+    else:
+        message = f"default weights kept ({chosen}); too little held-out text to choose others"
+    if decisions:
+        message += "; " + "; ".join(f"{name} {reason}" for name, reason in decisions.items())
+    return {
+        "questions": len(asked),
+        "changed": chosen != default,
+        "normalize": normalized,
+        "message": message,
+    }
 
 
 def _first(questions: Sequence[Question], most: int) -> list[Question]:

@@ -28,7 +28,7 @@ from firth.run.files import read_arrays, read_json, write_arrays, write_json, wr
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome, Stage
-from firth.scorer.blend import open_blended_encoder
+from firth.scorer.blend import BLEND, open_blended_encoder
 from firth.scorer.explanation import ContextShare, TopicShare
 from firth.text.arrays import Floats, Ints, Singles
 from firth.text.marks import NEGATIONS, NUMERALS
@@ -185,8 +185,8 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     usual = corpus.usual_sentences()
     if not len(usual):
         raise InputError(
-            f"{run.path}: its corpus has no sentence of corpus.min_words to corpus.max_words words, "
-            "so nothing can be learned. Add documents, or change these settings"
+            f"{run.path}: no sentence of its corpus has corpus.min_words to corpus.max_words "
+            "words, so there is no context. Add documents, or change these settings"
         )
     default = ENCODED_CONTEXTS if run.settings.encoder.model else DEFAULT_CONTEXTS
     # The purpose of the seed is "fit" so that figures stay comparable with earlier ones.
@@ -353,8 +353,14 @@ class TopicFits:
 
         def share(k: int) -> TopicShare:
             topic = self.contexts.topics[k]
-            amounts = (added[k], shares[0][k], shares[1][k], self._expected[k])
-            return TopicShare(topic.words, topic.sentences, *map(float, amounts))
+            return TopicShare(
+                topic.words,
+                topic.sentences,
+                float(added[k]),
+                float(shares[0][k]),
+                float(shares[1][k]),
+                float(self._expected[k]),
+            )
 
         return ProductTopics(
             product,

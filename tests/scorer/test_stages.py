@@ -1,0 +1,174 @@
+"""The stages of the scorer on a tiny corpus: with word vectors, and with a pretrained encoder."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from firth.corpus.build import build_corpus
+from firth.encoders.pretrained import build_pretrained
+from firth.encoders.static import StaticEncoder, write_static
+from firth.encoders.words import WORDS, build_words
+from firth.evaluation.compare import compare_models
+from firth.evaluation.questions import build_questions
+from firth.run.errors import InputError, MissingStageError
+from firth.run.run import Run
+from firth.run.settings import parse_settings
+from firth.scorer import blend as module
+from firth.scorer.blend import BLEND, Blend, build_blend
+from firth.scorer.contexts import CONTEXTS, Contexts, build_contexts
+from firth.scorer.explanation import TOPICS as TOPICS_PART
+from firth.scorer.explanation import WORDS as WORDS_PART
+from firth.scorer.scorer import Scorer
+
+from .conftest import TOPICS, sentences
+
+A, B = "The ship reached the harbour.", "A sailor left the harbour in a storm."
+UNRELATED = "The ship saw the harbour near the tide.", "The judge saw the lawyer near the law."
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run whose scorer is built on word vectors."""
+    folder = tmp_path_factory.mktemp("scorer")
+    by_document: dict[str, list[str]] = {}
+    for name, text in sentences(1_000):
+        by_document.setdefault(name, []).append(text)
+    rows = [{"id": name, "title": name.upper(), "text": " ".join(texts)}
+            for name, texts in by_document.items()]  # fmt: skip
+    (folder / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    values = {"words": {"dimensions": 12, "epochs": 2, "batch": 64, "min_count": 2},
+              "corpus": {"held_out_fraction": 0.2}, "questions": {"distractors": 3}}  # fmt: skip
+    run = Run.create(folder / "run", parse_settings(values, "test"))
+    build_corpus(run, [str(folder / "texts.jsonl")])
+    with pytest.raises(MissingStageError):
+        Scorer.open(run)
+    for build in (build_words, build_questions, build_blend, build_contexts):
+        build(run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def encoded(built: Run) -> Run:
+    """The same run with a static encoder, which knows some of the words."""
+    rng = np.random.default_rng(2)
+    nouns = [noun for topic in TOPICS.values() for noun in topic]
+    centers = np.repeat(rng.standard_normal((4, 12)), 10, axis=0)
+    vectors = centers + 0.5 * rng.standard_normal((40, 12)) + 3.0
+    folder = built.path.parent / "static"
+    write_static(folder, nouns, vectors.astype(np.float32))
+    run = built.changed({"encoder": {"model": str(folder)}})
+    run = Run.create(built.path.parent / "encoded", run.settings)
+    build_corpus(run, [str(built.path.parent / "texts.jsonl")])
+    for build in (build_words, build_questions, build_pretrained, build_blend, build_contexts):
+        build(run)
+    return run
+
+
+def test_stages_are_reused(built: Run) -> None:
+    """Each keeps its request; a changed setting builds what it decides."""
+    assert build_blend(built).reused
+    assert build_contexts(built).reused
+    fewer = built.changed({"scorer": {"topics": 2}})
+    assert build_blend(fewer).reused
+    assert not build_contexts(fewer).reused
+    assert len(Contexts.load(fewer.folder(CONTEXTS)).topics) <= 2
+    build_contexts(built.changed({"scorer": {"topics": built.settings.scorer.topics}}))
+
+
+def test_equal_runs_have_equal_bytes(built: Run) -> None:
+    """Built again from nothing, every file is the same."""
+    before = {stage.name: built.manifest(stage).outputs for stage in (BLEND, CONTEXTS)}
+    for stage, build in ((BLEND, build_blend), (CONTEXTS, build_contexts)):
+        for path in built.folder(stage).iterdir():
+            path.unlink()
+        assert not build(built).reused
+        assert built.manifest(stage).outputs == before[stage.name]
+
+
+def test_contexts_are_stored_with_their_sources(built: Run) -> None:
+    """So that an explanation needs no corpus."""
+    contexts = Contexts.load(built.folder(CONTEXTS))
+    assert len(contexts.texts) > 100
+    for text, document, title in zip(
+        contexts.texts, contexts.documents, contexts.titles, strict=True
+    ):
+        assert any(noun in text for noun in TOPICS[document.split("-")[0]])
+        assert title == document.upper()
+
+
+def test_the_scorer_of_a_run_explains(built: Run) -> None:
+    """With topics and words; few held-out documents keep the default blend."""
+    scorer = Scorer.open(built)
+    assert Blend.of(built) == Blend()
+    assert not built.manifest(BLEND).summary["changed"]
+    assert "too little held-out text" in built.manifest(BLEND).summary["message"]
+    explanation = scorer.explain(A, B)
+    assert {TOPICS_PART, WORDS_PART} == set(explanation.parts)
+    assert explanation.score == scorer.similarities([(A, B)])[0]
+    assert explanation.topics[0].contexts[0].document
+    only = Scorer.open(built, Blend(0.0, 1.0))
+    assert only.weights == {"words": 1.0}
+    assert Scorer.reads(built) == (WORDS, BLEND)
+
+
+def test_a_pretrained_encoder_gives_the_sentence_vectors(encoded: Run) -> None:
+    """Its cosine is the sentence part, of which contexts explain all."""
+    scorer = Scorer.open(encoded)
+    assert Blend.of(encoded) == Blend(word_weight=0.15)
+    assert len(Scorer.reads(encoded)) == 3
+    explanation = scorer.explain(A, B)
+    parts = {name: one[0] for name, one in scorer.component_similarities([(A, B)]).items()}
+    weight = scorer.weights["sentences"]
+    contribution = explanation.parts[TOPICS_PART].contribution
+    assert contribution == pytest.approx(weight * parts["sentences"], abs=1e-6)
+    assert all(word.contribution is None for word in explanation.words1)
+
+
+@pytest.mark.parametrize("gained", [True, False])
+def test_the_normalization_is_decided(
+    encoded: Run, gained: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the one rule. The vectors of the scorer and of contexts follow."""
+    asked: list[tuple[set[str], str]] = []
+
+    def choose(answers: dict[str, Any], reference: str, **_: Any) -> tuple[str, dict[str, Any]]:
+        asked.append((set(answers), reference))
+        return ("center" if gained else reference), {}
+
+    monkeypatch.setattr(module, "choose", choose)
+    run = encoded.changed({"seed": 14 + gained})
+    for build in (build_words, build_questions, build_pretrained, build_blend, build_contexts):
+        build(run)
+    assert asked == [({"none", "center", "standardize"}, "none")]
+    assert run.manifest(BLEND).summary["normalize"] == ("center" if gained else "none")
+    contexts = Contexts.load(run.folder(CONTEXTS))
+    # The encoder's vectors have a common part, which centering removes.
+    assert bool(np.linalg.norm(contexts.vectors.mean(axis=0)) < 0.2) is gained
+    unrelated = Scorer.open(run, Blend(1.0, 0.0)).similarity(*UNRELATED)
+    assert (unrelated < 0.5) is gained
+
+
+def test_an_encoder_is_explained_by_the_contexts_of_a_run(built: Run, encoded: Run) -> None:
+    """Scores are its cosines; words are aligned without a contribution."""
+    encoder = StaticEncoder.open(built.path.parent / "static")
+    scorer = Scorer.of_encoder(built, encoder)
+    explanation = scorer.explain(A, B)
+    one, two = encoder.encode([A, B]).astype(float)
+    assert explanation.score == pytest.approx(one @ two, abs=1e-6)
+    assert set(explanation.parts) == {TOPICS_PART}
+    assert str(explanation.word_matches[0]) == "harbour"
+    assert explanation.topics
+
+
+def test_models_are_compared_on_held_out_documents(built: Run) -> None:
+    """Those of the run by default, or fewer for this call; a run without any is refused."""
+    scorer = Scorer.open(built)
+    compared = compare_models({"words": scorer, "same": scorer}, built)
+    assert compared.questions["next-sentence"] > 50
+    assert compare_models({"words": scorer}, built, 7).questions["next-sentence"] == 7
+    none = built.changed({"corpus": {"min_words": 30}})
+    with pytest.raises(InputError, match="held-out documents give no questions"):
+        compare_models({"words": scorer}, none)
+    build_questions(built)
