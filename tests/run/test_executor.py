@@ -261,6 +261,15 @@ def test_a_killed_worker_of_a_cluster_is_replaced(
         next(results)
 
 
+def test_errors_on_a_cluster_name_the_machine(
+    cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Once, and without a trace."""
+    with pytest.raises(InputError, match=rf"^a worker on {socket.gethostname()}: -1: expected"):
+        list(Ray().map(Working(tmp_path), [4, -1, 9, -2]))
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_lost_machine_and_gpus(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,15 +292,6 @@ def test_a_lost_machine_and_gpus(
             break
     assert [number for number, *_ in made] == list(range(len(made)))
     assert {machine for _, _, machine, *_ in made[-20:]} == {cluster.head_node.node_id}
-
-
-def test_errors_on_a_cluster_name_the_machine(
-    cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Once, and without a trace."""
-    with pytest.raises(InputError, match=rf"^a worker on {socket.gethostname()}: -1: expected"):
-        list(Ray().map(Working(tmp_path), [4, -1, 9, -2]))
-    assert capfd.readouterr() == ("", "")
 
 
 def test_workers_are_like_the_process_that_asks(

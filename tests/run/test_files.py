@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
-from firth.run import files
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import (
     cache_folder,
@@ -294,22 +292,3 @@ def test_the_cache_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setattr(Path, "home", homeless)
     with pytest.raises(InputError, match="FIRTH_CACHE=FOLDER"):
         cache_folder()
-
-
-def test_a_lost_race_for_a_private_folder_is_run_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another process may take a folder without a lock for a leftover; the write succeeds."""
-    mkdir: Callable[..., None] = Path.mkdir
-    lost: list[str] = []
-
-    def removed_at_once(self: Path, *arguments: object, **options: object) -> None:
-        mkdir(self, *arguments, **options)
-        if self.name.startswith(".firth-") and len(lost) < 3:
-            lost.append(self.name)
-            files.remove_leftovers(self.parent)
-
-    monkeypatch.setattr(Path, "mkdir", removed_at_once)
-    write_text(tmp_path / "file", "text")
-    assert len(set(lost)) == 3, "the premise"
-    assert names(tmp_path) == ["file"]

@@ -103,17 +103,6 @@ def test_a_stage_killed_at_every_step(tmp_path: Path) -> None:
         assert step > 25, "the premise: there are many steps"
 
 
-def test_a_stage_killed_again_and_again(tmp_path: Path) -> None:
-    """Each life ends a few steps after the one before; the end is the same."""
-    build(tmp_path / "whole", 2)
-    run, lives = tmp_path / "run", 0
-    build(run, 1)
-    while killed_at(run, 7 + 5 * lives, lambda: build(run, 2)):
-        lives += 1
-    assert lives > 3, "the premise"
-    assert contents(run) == contents(tmp_path / "whole")
-
-
 def fill_result(workspace: Path) -> Mapping[str, Any]:
     write_text(workspace / "result.txt", "whole")
     return {}

@@ -105,13 +105,16 @@ def test_files_of_the_user_are_never_replaced(tmp_path: Path, force: bool) -> No
     (tmp_path / "mine" / "result.txt").write_text("mine")
     write(tmp_path / "results")
     (tmp_path / "results" / "notes.txt").write_text("mine")
-    for name in ("file", "file/results", "mine", "results"):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / MANIFEST).write_text('{"name": "a web site"}')
+    for name in ("file", "file/results", "mine", "results", "site"):
         with pytest.raises(InputError):
             write(tmp_path / name, force=force, x=2)
     assert (tmp_path / "file").read_text() == "mine"
     assert (tmp_path / "mine" / "result.txt").read_text() == "mine"
     assert (tmp_path / "results" / "notes.txt").read_text() == "mine"
-    assert names(tmp_path) == ["file", "mine", "results"]
+    assert names(tmp_path / "site") == [MANIFEST]
+    assert names(tmp_path) == ["file", "mine", "results", "site"]
 
 
 def test_files_in_a_workspace_are_not_removed(tmp_path: Path) -> None:
@@ -152,14 +155,6 @@ def test_one_process_writes_a_folder(tmp_path: Path) -> None:
         write(tmp_path / "out")
     write(tmp_path / "out")
     assert names(tmp_path) == ["out"]
-
-
-def test_the_longest_name_of_a_folder(tmp_path: Path) -> None:
-    """A long name does not fail after the work."""
-    out = tmp_path / ("é" * 127)
-    assert not write(out, x=1)
-    assert not write(out, x=2, force=True)
-    assert names(tmp_path) == [out.name]
 
 
 def test_a_stage_is_copied(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -198,8 +197,3 @@ def test_unknown_settings_are_guessed(values: dict[str, object], meant: str) -> 
     with pytest.raises(ConfigError) as caught:
         parse_settings({"corpus": {"zz": 3}}, "test")
     assert "did you mean" not in str(caught.value)
-
-
-def test_the_loader_is_safe() -> None:
-    """The premise of the odd files: what yaml itself would read."""
-    assert yaml.safe_load("seed: yes")["seed"] is True

@@ -216,7 +216,7 @@ class Progress(Generic[T]):
         return self
 
     def advance(self, steps: float = 1, status: str = "") -> None:
-        """Count `steps` as done, and show `status` beside them."""
+        """Count `steps` as done, and show `status` after them."""
         self._done += steps
         self._status = status or self._status
         if self._listener is not None:
@@ -256,7 +256,7 @@ def progress(
 
     Args:
         work: Items to iterate over, or the number of steps of a block: `with progress(10, "Words")
-            as bar: bar.advance()`. None: nobody knows how many.
+            as bar: bar.advance()`. None: the number is unknown.
         title: What is done, as `Reading documents`.
         total: Number of the items, where they have no length.
     """

@@ -109,19 +109,21 @@ class Processes:
         """
         left = iter(items)
         packed = bytes(ForkingPickler.dumps(work))
-        waiting: deque[tuple[Item, Future[Any]]] = deque()
-        pool = self._pool(packed)
-        losses = 0
+        waiting: deque[tuple[Item, Future[Any] | None]] = deque()
+        pool, losses = self._pool(packed), 0
         try:
             while True:
-                room = _AHEAD * self.count - len(waiting)
                 try:
-                    for item in islice(left, room):
-                        waiting.append((item, Future()))
-                        waiting[-1] = (item, pool.submit(_do, item))
+                    more = islice(left, _AHEAD * self.count - len(waiting))
+                    waiting.extend((item, None) for item in more)
+                    for place, (item, future) in enumerate(waiting):
+                        if future is None:
+                            waiting[place] = item, pool.submit(_do, item)
                     if not waiting:
                         return
-                    answer = waiting[0][1].result()
+                    first = waiting[0][1]
+                    assert first is not None
+                    answer = first.result()
                 except BrokenProcessPool:
                     losses += 1
                     if losses > RETRIES:
@@ -132,7 +134,7 @@ class Processes:
                     pool.shutdown(cancel_futures=True)
                     pool = self._pool(packed)
                     waiting = deque(
-                        (item, future if _is_done(future) else pool.submit(_do, item))
+                        (item, future if future and _is_done(future) else None)
                         for item, future in waiting
                     )
                     continue

@@ -15,7 +15,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from firth.run.errors import FirthError, InputError
+from firth.run.errors import DamagedError, FirthError, InputError
 from firth.run.files import check_writable, claim_file, write_atomically
 from firth.run.stage import Fill, Manifest, Outcome, beside, execute, finish_rename
 
@@ -127,7 +127,7 @@ def write_folder(
         with lock.acquire(timeout=0), _disk_errors(out):
             try:
                 finish_rename(place)
-                there = Manifest.read(place)
+                there = _manifest(place)
                 if there and there.request != wanted.request and not force:
                     raise InputError(
                         f"{out}: holds another result of firth {there.stage}, of other settings "
@@ -162,6 +162,14 @@ def copy_folder(source: Path, out: str | Path, force: bool = False) -> Path:
     inputs = {"copied": manifest.digest}
     write_folder(out, fill, command=manifest.stage, settings={}, inputs=inputs, force=force)
     return Path(out)
+
+
+def _manifest(out: Path) -> Manifest | None:
+    """Read the manifest of a result; raise `InputError` where another program wrote the file."""
+    try:
+        return Manifest.read(out)
+    except DamagedError as error:
+        raise InputError(f"{error}. Name another folder, or move the file") from error
 
 
 @contextmanager

@@ -285,7 +285,7 @@ class Run:
 
 
 def opened_with(path: str | Path, config: Path | None, options: Sequence[str]) -> Run:
-    """Open a run, or begin one, with other settings laid over its own.
+    """Open a run, or begin one, with changes laid over its settings.
 
     Args:
         path: Folder of the run.
