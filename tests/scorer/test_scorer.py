@@ -1,5 +1,7 @@
 """The scorer: a weighted mean minus a penalty, symmetric, and explained by what sums to it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -222,12 +224,17 @@ def test_what_turns_the_meaning_is_a_caution(scorer: Scorer) -> None:
     assert "another order" in caution
 
 
-def test_names_match_by_spelling_only(scorer: Scorer) -> None:
-    """One stem or similar spelling; never because they occur in the same contexts."""
+def test_names_match_by_spelling_only(scorer: Scorer, space: WordSpace, contexts: Contexts) -> None:
+    """One stem or similar spelling; never because they occur in the same contexts. A capital makes
+    no name in German."""
     near = scorer.explain("They met Israel there.", "They met Israelis there.")
     far = scorer.explain("They met Bath there.", "They met Rome there.")
     assert ("Israel", "Israelis") in [(m.word1, m.word2) for m in near.word_matches]
     assert far.cautions == ("names differ (Bath vs. Rome)",)
+    german = replace(space, idf=replace(space.idf, stemmer="german"))
+    assert (
+        not scorer_of(german, contexts).explain("Der Hund bellt.", "Die Katze schnurrt.").cautions
+    )
 
 
 @pytest.mark.parametrize(

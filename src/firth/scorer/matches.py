@@ -114,7 +114,10 @@ class WordReader:
 
     def _read_text(self, text: str) -> tuple[_Read, ...]:
         marks, written = marks_of(text, self._names), as_written(text)
-        stemmed = stems([word.lower() for word in written], self._space.idf.stemmer)
+        stemmer = self._space.idf.stemmer
+        if stemmer == "german":  # all nouns have capitals
+            marks = {word: mark for word, mark in marks.items() if mark is not Mark.NAME}
+        stemmed = stems([word.lower() for word in written], stemmer)
         reads: dict[str, _Read] = {}
         for word, stem in zip(written, stemmed, strict=True):
             mark = marks.get(word.lower())
