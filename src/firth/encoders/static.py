@@ -69,7 +69,7 @@ class StaticEncoder(PretrainedEncoder):
         self.name, self.dimensions = name, int(table.shape[1])
         self._table, self._tokenizer = table, tokenizer
         self._reads_words = _rules(tokenizer) == _rules(word_tokenizer([]))
-        self._tokens: dict[str, list[int]] = {}
+        self._tokens = _Tokens(tokenizer)
 
     @classmethod
     def open(cls, model: str | Path | PretrainedFiles) -> "StaticEncoder":
@@ -89,17 +89,14 @@ class StaticEncoder(PretrainedEncoder):
                 f"named {' or '.join(_KEYS)}"
             )
         (table,) = arrays.values()
-        tokenizer = opened(
-            place.model,
-            "a static encoder with a tokenizer.json",
-            lambda: Tokenizer.from_file(str(files / _TOKENIZER)),
-        )
+        path = str(files / _TOKENIZER)
+        tokenizer = opened(place.model, "a tokenizer.json", lambda: Tokenizer.from_file(path))
         tokenizer.no_padding()
         most = max(tokenizer.get_vocab().values(), default=-1)
         if table.ndim != 2 or most >= len(table):
             raise InputError(
-                f"{place.model}: its tokenizer numbers tokens up to {most:,}, and its table has the "
-                f"shape {table.shape}: they do not belong together"
+                f"{place.model}: its tokenizer numbers tokens up to {most:,}, and its table has "
+                f"the shape {table.shape}: they do not belong together"
             )
         return cls(table.astype(np.float32, copy=False), tokenizer, place.title)
 
@@ -122,29 +119,31 @@ class StaticEncoder(PretrainedEncoder):
     def _split(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the numbers of each text's tokens."""
         tokens: list[list[int]] = [[] for _ in texts]
-        others = []
+        others, known = [], self._tokens.__getitem__
         if len(self._tokens) > _KNOWN_WORDS:
             self._tokens.clear()
         for number, text in enumerate(texts):
             plain = text if text.isascii() else text.translate(_SPACED)
             if self._reads_words and plain.isascii():
-                tokens[number] = [*chain.from_iterable(map(self._of_word, words(plain)))]
+                tokens[number] = [*chain.from_iterable(map(known, words(plain)))]
             else:
                 others.append(number)
         if others:
-            read = opened(self.name, "a tokenizer that can read the text", lambda: (
-                self._tokenizer.encode_batch_fast([texts[n] for n in others],
-                                                  add_special_tokens=False)
-            ))  # fmt: skip
+            some = [texts[number] for number in others]
+            read = self._tokenizer.encode_batch_fast(some, add_special_tokens=False)
             for number, encoding in zip(others, read, strict=True):
                 tokens[number] = encoding.ids
         return tokens
 
-    def _of_word(self, word: str) -> list[int]:
-        tokens = self._tokens.get(word)
-        if tokens is None:
-            tokens = self._tokenizer.encode(word, add_special_tokens=False).ids
-            self._tokens[word] = tokens
+
+class _Tokens(dict[str, list[int]]):
+    """The tokens of the words that were met."""
+
+    def __init__(self, tokenizer: "Tokenizer") -> None:
+        self._tokenizer = tokenizer
+
+    def __missing__(self, word: str) -> list[int]:
+        self[word] = tokens = self._tokenizer.encode(word, add_special_tokens=False).ids
         return tokens
 
 
@@ -219,16 +218,18 @@ def build_static(
     pieces = word_pieces(known, open_tokenizer(run).get_vocab())
     with one_thread():
         vectors = static_from_words(space, spelling_weight, known, pieces, settings, seed)
+        table = np.concatenate((np.zeros_like(vectors[:1]), vectors))
+        del vectors
         usual = corpus.usual_sentences()
         rng = np.random.default_rng(derive_seed(seed, "axes"))
         chosen = rng.choice(len(usual), min(_AXIS_SENTENCES, len(usual)), replace=False)
-        texts = list(corpus.texts(usual[np.sort(chosen)]))
-        table = np.concatenate((np.zeros_like(vectors[:1]), vectors))
-        tokenizer = word_tokenizer([*known, *pieces])
-        axes = principal_axes(StaticEncoder(table, tokenizer, "").encode(texts))
-        vectors = vectors @ axes.astype(np.float32)
-    write_static(folder, [*known, *pieces], vectors)
-    return {"words": len(known), "pieces": len(pieces), "dimensions": vectors.shape[1]}
+        unturned = StaticEncoder(table, word_tokenizer([*known, *pieces]), "")
+        texts = corpus.texts(usual[np.sort(chosen)])
+        axes = principal_axes(unturned.encode(texts)).astype(np.float32)
+        for start in range(0, len(table), _TEXTS):
+            table[start : start + _TEXTS] = table[start : start + _TEXTS] @ axes
+    write_static(folder, [*known, *pieces], table[1:])
+    return {"words": len(known), "pieces": len(pieces), "dimensions": table.shape[1]}
 
 
 def static_from_words(
@@ -263,7 +264,10 @@ def static_from_words(
     grams = [ngrams(stem) for stem in stemmed] + [runs(_framed(piece)) for piece in pieces]
     vectors = random_directions(grams, dimensions, derive_seed(seed, "n-grams"))
     vectors *= np.float32(spelling_weight) * np.concatenate((lengths, of_pieces))[:, None]
-    vectors[: len(known)] += _fitted(space.learned(stemmed), dimensions)
+    learned = space.learned(stemmed)
+    if learned.shape[1] > dimensions:
+        learned = learned @ principal_axes(learned)[:, :dimensions]
+    vectors[: len(known), : learned.shape[1]] += learned
     # The scorer lowers a score where numbers differ; in a cosine numbers can only weigh more.
     named = [bool(numbers_in(text.removeprefix(CONTINUED))) for text in [*known, *pieces]]
     vectors[named] *= np.float32(settings.number_weight)
@@ -298,7 +302,7 @@ def random_directions(grams: Sequence[Sequence[str]], dimensions: int, seed: int
 
     numbers = {gram: n for n, gram in enumerate(sorted({gram for some in grams for gram in some}))}
     counts = np.array([len(some) for some in grams], np.int64)
-    columns = np.array([numbers[gram] for some in grams for gram in some], np.int64)
+    columns = np.fromiter((numbers[gram] for some in grams for gram in some), np.int64)
     parts = np.repeat(1 / np.sqrt(counts * dimensions), counts).astype(np.float32)
     bounds = np.concatenate(([0], np.cumsum(counts)))
     table = sparse.csr_matrix((parts, columns, bounds), shape=(len(grams), len(numbers)))
@@ -309,17 +313,8 @@ def random_directions(grams: Sequence[Sequence[str]], dimensions: int, seed: int
     return sums
 
 
-def _fitted(learned: Floats, dimensions: int) -> Floats:
-    """Return vectors with `dimensions` columns: zeros are added, or the principal axes kept."""
-    if learned.shape[1] > dimensions:
-        axes = np.linalg.eigh(learned.T @ learned)[1][:, ::-1]
-        kept: Floats = learned @ axes[:, :dimensions]
-        return kept
-    return np.pad(learned, ((0, 0), (0, dimensions - learned.shape[1])))
-
-
-def principal_axes(vectors: Singles) -> Floats:
-    """Return a rotation (d, d) after which leading dimensions hold most of some unit vectors.
+def principal_axes(vectors: Singles | Floats) -> Floats:
+    """Return the rotation (d, d) after which leading dimensions hold most of some vectors.
 
     Vectors can then be cut short (Kusupati et al. 2022).
     """
