@@ -28,3 +28,55 @@ def _noisy() -> None:
 def empty_run(tmp_path: Path) -> Run:
     """A run with default settings and no stage, in a new folder."""
     return Run.create(tmp_path / "run", parse_settings({}, "test"))
+
+
+def toy_documents(count: int = 40) -> list[dict[str, str]]:
+    """Return documents about ships or farms, each with sentences that follow one another."""
+    sea, farm = (["ship", "boat", "harbor", "storm", "captain"], ["farmer", "field", "wheat", "cow", "barn"])
+    documents = []
+    for number in range(count):
+        nouns = (sea, farm)[number % 2]
+        sentences = [
+            f"The {nouns[i % 5]} number {number} saw the {nouns[(i + 1 + number) % 5]} on day {i}."
+            f" It was near the {nouns[(i + 2) % 5]} again."
+            for i in range(6)
+        ]
+        documents.append(
+            {
+                "id": f"doc-{number}",
+                "title": f"About the {nouns[0]} {number}",
+                "date": f"20{10 + number % 10}-01-01",
+                "section": ("sea", "farm")[number % 2],
+                "text": "\n\n".join(sentences),
+            }
+        )
+    return documents
+
+
+TOY_SETTINGS = {
+    "corpus": {"fields": ["section"], "held_out_fraction": 0.2},
+    "words": {"min_count": 2, "dimensions": 16, "epochs": 1},
+    "calibration": {"pairs": 500},
+    "distill": {"dimensions": 32},
+    "scorer": {"topics": 5},
+}
+"""Settings that make a build of toy documents fast."""
+
+
+@pytest.fixture(scope="session")
+def toy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was built from toy documents; tests that change it copy it first."""
+    from firth.model import build
+
+    folder = tmp_path_factory.mktemp("toy") / "run"
+    set_quiet(True)
+    build(toy_documents(), folder, **TOY_SETTINGS)
+    return folder
+
+
+@pytest.fixture
+def toy_copy(toy_folder: Path, tmp_path: Path) -> Path:
+    """A copy of the toy run that a test may change."""
+    import shutil
+
+    return Path(shutil.copytree(toy_folder, tmp_path / "toy"))

@@ -1,0 +1,139 @@
+"""The command line: each command on a toy run, as text and as JSON, and its errors."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.conftest import toy_documents
+
+A, B = "The ship saw the harbor.", "A boat left the storm."
+
+
+def firth(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command."""
+    command = [sys.executable, "-m", "firth", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def output(*arguments: object, cwd: Path | None = None) -> str:
+    """Return what a command prints; it succeeds."""
+    done = firth(*arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("similarity", A, B),
+        ("explain", A, B),
+        ("search", "ship in a storm"),
+        ("search", "ship", "--explain", "--rerank", "--top", 2),
+        ("duplicates",),
+        ("duplicates", "--unit", "document", "--false-match-rate", 0.05),
+        ("find-reuse",),
+        ("compare-documents", "doc-0", "doc-2"),
+        ("status",),
+        ("verify",),
+        ("calibrate",),
+        ("calibrate", "--false-match-rate", 0.05),
+        ("compare-models", "baseline:dice", "baseline:ngrams"),
+    ],
+)
+def test_text_and_json(arguments: tuple[object, ...], toy_folder: Path) -> None:
+    """Each command prints text within 80 columns for people and one JSON document for programs."""
+    command = (*arguments, "--run", toy_folder)
+    quiet = () if arguments[0] in ("status", "verify") else ("-q",)
+    text = output(*command, *quiet)
+    assert text.strip()
+    assert json.loads(output(*command, *quiet, "--json")) is not None
+    assert "Traceback" not in text
+
+
+def test_the_way_from_files_to_answers(tmp_path: Path) -> None:
+    """Build, add, search, write results, remove, report; the only run of a folder is found."""
+    lines = "".join(json.dumps(one) + "\n" for one in toy_documents(20))
+    (tmp_path / "docs.jsonl").write_text(lines)
+    settings = ("--set", "words.min_count=2", "--set", "words.dimensions=16")
+    built = output("build", "docs.jsonl", "--run", "kb", *settings, "-q", cwd=tmp_path)
+    assert "Documents: 20" in built
+    assert "min_count: 2" in (tmp_path / "kb" / "config.yaml").read_text()
+    (tmp_path / "new.txt").write_text("The zeppelin crossed the field.")
+    output("add", "new.txt", "-q", cwd=tmp_path)
+    assert "zeppelin" in output("search", "zeppelin", "-q", cwd=tmp_path)
+    output("remove", "new.txt", "-q", cwd=tmp_path)
+    assert "zeppelin crossed" not in output("search", "zeppelin", "-q", cwd=tmp_path)
+    (tmp_path / "pairs.tsv").write_text(f"sentence1\tsentence2\tscore\n{A}\t{B}\t1\n{B}\t{B}\t5\n")
+    output("similarity", "--pairs-file", "pairs.tsv", "--out", "s.jsonl", "-q", cwd=tmp_path)
+    assert len((tmp_path / "s.jsonl").read_text().splitlines()) == 2
+    output("explain", "--pairs-file", "pairs.tsv", "--out", "why.html", "-q", cwd=tmp_path)
+    output("duplicates", "--out", "d.jsonl", "-q", cwd=tmp_path)
+    output("encode", "docs.jsonl", "--out", "v.npy", "-q", cwd=tmp_path)
+    output("report", "--out", "r.html", "-q", cwd=tmp_path)
+    output(
+        "evaluate",
+        "kb",
+        "baseline:dice",
+        "--task",
+        "pairs.tsv",
+        "--out",
+        "e.json",
+        "-q",
+        cwd=tmp_path,
+    )
+    compared = output("compare-results", "e.json", "--against", "baseline:dice", cwd=tmp_path)
+    assert "kb" in compared
+    again = output("build", "-q", cwd=tmp_path)
+    assert "up to date" in again
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("search", "ship", "--run", "nowhere"), "nowhere"),
+        (("similarity", A, "--run", "RUN"), "expected two texts"),
+        (("search", "ship", "--run", "RUN", "--where", "color = 'red'"), "section"),
+        (("search", " ", "--run", "RUN"), "query"),
+        (("search", b"ship \xff".decode(errors="surrogateescape"), "--run", "RUN"), "UTF-8"),
+        (("build", "nothing.txt", "--run", "new"), "nothing.txt"),
+        (("build", "demo:speeches", "--run", ""), "--run"),
+        (("build", "demo:speeches", "--run", "new", "--set", "words.dimension=3"), "dimensions"),
+        (
+            ("duplicates", "--run", "RUN", "--threshold", "0.5", "--false-match-rate", "0.1"),
+            "one of",
+        ),
+        (("calibrate", "--run", "RUN", "--false-match-rate", "1e-9"), "pairs"),
+        (("compare-models", "baseline:none", "--run", "RUN"), "none"),
+        (("report", "--run", "RUN", "--out", "FILE"), "FILE"),
+    ],
+)
+def test_errors_are_one_message(
+    arguments: tuple[str, ...], message: str, toy_folder: Path, tmp_path: Path
+) -> None:
+    """Exit status 1 or 2, a message that names the problem, no traceback, and nothing is made."""
+    (tmp_path / "FILE").write_text("mine")
+    given = [str(toy_folder) if one == "RUN" else one for one in arguments]
+    done = firth(*given, cwd=tmp_path)
+    assert done.returncode in (1, 2)
+    assert message in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "new").exists()
+    assert (tmp_path / "FILE").read_text() == "mine"
+
+
+def test_a_closed_pipe_is_no_error(toy_folder: Path) -> None:
+    """A reader that goes away ends the command without a traceback."""
+    command = f"{sys.executable} -m firth search ship --run {toy_folder} --top 50 -q | true"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+
+
+def test_help_of_every_command_is_short() -> None:
+    """Help is there for each command, within 80 columns."""
+    for name in ("build", "search", "evaluate", "duplicates", "train"):
+        text = output(name, "--help")
+        assert "Usage" in text
+        assert max(map(len, text.splitlines())) <= 100
+    assert output("--version").startswith("firth ")

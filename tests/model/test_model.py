@@ -1,0 +1,133 @@
+"""`firth.model`: what `build` returns and `load` opens."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.conftest import TOY_SETTINGS, toy_documents
+
+import firth
+from firth.run.errors import InputError
+from firth.run.stage import Manifest
+
+A, B = "The ship saw the harbor.", "A boat left the storm."
+
+
+def test_similarity_has_the_shapes_of_sentence_transformers(toy_folder: Path) -> None:
+    """Two texts give a number, lists give all pairs, and the order of texts does not matter."""
+    model = firth.load(toy_folder)
+    matrix = model.similarity([A, B], [A, B, "The cow."])
+    assert isinstance(model.similarity(A, B), float)
+    assert matrix.shape == (2, 3)
+    assert matrix[0, 0] == 1
+    assert matrix[0, 1] == matrix[1, 0] == model.similarity(A, B) == model.similarity(B, A)
+    assert model.similarity_pairwise([A, B], [B, A]).tolist() == [matrix[0, 1]] * 2
+    with pytest.raises(InputError, match="got 1 and 2 texts"):
+        model.similarity_pairwise([A], [A, B])
+
+
+def test_encode_gives_unit_vectors_that_do_not_depend_on_other_texts(toy_folder: Path) -> None:
+    """One text gives (d,), several (n, d); a text without a known word has zeros."""
+    model = firth.load(toy_folder)
+    vectors = model.encode([A, B, "☃"])
+    assert vectors.shape == (3, 32)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), [1, 1, 0], atol=1e-5)
+    assert np.array_equal(model.encode(A), vectors[0])
+
+
+def test_an_explanation_sums_to_the_score(toy_folder: Path, tmp_path: Path) -> None:
+    """Parts and rows sum to the similarity; all three file formats are written."""
+    model = firth.load(toy_folder)
+    explanation = model.explain(A, B)
+    assert explanation.score == model.similarity(A, B)
+    assert np.isclose(
+        sum(part.contribution for part in explanation.parts.values()), explanation.score
+    )
+    assert np.isclose(sum(row.contribution for row in explanation.rows), explanation.score)
+    for extension in ("html", "json", "txt"):
+        assert explanation.save(tmp_path / f"why.{extension}").stat().st_size > 50
+
+
+def test_search_filters_before_it_ranks(toy_folder: Path) -> None:
+    """A filter removes other documents and not hits; scores fall."""
+    model = firth.load(toy_folder)
+    hits = model.search("ship in a storm", top=5, where="section = 'farm'")
+    assert len(hits) == 5
+    assert {hit.fields["section"] for hit in hits} == {("farm",)}
+    best = model.search("ship in a storm", top=5)
+    assert {hit.fields["section"] for hit in best} == {("sea",)}
+    assert [hit.score for hit in best] == sorted((hit.score for hit in best), reverse=True)
+    assert model.search("ship in a storm", top=3, rerank=True)
+    assert len({hit.document for hit in model.search("ship", top=4, unit="document")}) == 4
+
+
+def test_documents_come_change_and_go(toy_copy: Path) -> None:
+    """Added documents are found at once, replaced ones change, removed ones are gone."""
+    model = firth.load(toy_copy)
+    word = "zeppelin"
+    assert word not in model.search(word, top=1)[0].text
+    model.add([{"id": "new", "text": f"The {word} crossed the field slowly."}])
+    assert model.search(word, top=1)[0].document == "new"
+    model.add([{"id": "new", "text": f"Another {word} came over the harbor."}])
+    assert model.search(word, top=1)[0].text.startswith("Another")
+    model.remove(["new"])
+    assert word not in model.search(word, top=1)[0].text
+    with pytest.raises(InputError, match="nobody"):
+        model.remove(["nobody"])
+
+
+def test_the_saved_encoder_gives_the_same_vectors(toy_folder: Path, tmp_path: Path) -> None:
+    """`open_scorer` opens the copy; nothing is replaced without force."""
+    model = firth.load(toy_folder)
+    folder = model.save_encoder(tmp_path / "encoder")
+    copied = firth.open_scorer(str(folder))
+    cosine = float(model.encode(A) @ model.encode(B))
+    assert np.isclose(copied.similarities([(A, B)])[0], cosine, atol=1e-6)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("mine")
+    with pytest.raises(InputError):
+        model.save_encoder(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("name", ["baseline:dice", "baseline:tfidf", "baseline:ngrams"])
+def test_baselines_are_opened_by_name(name: str, toy_folder: Path) -> None:
+    """With a run they take its word counts; an unknown name is an error that lists the known."""
+    scorer = firth.open_scorer(f"{name}@{toy_folder}" if name != "baseline:dice" else name)
+    same, other = scorer.similarities([(A, A), (A, B)])
+    assert same == pytest.approx(1)
+    assert other < 1
+    with pytest.raises(InputError, match="dice"):
+        firth.open_scorer("baseline:nothing")
+
+
+def test_a_second_build_builds_nothing(toy_copy: Path) -> None:
+    """What is up to date stays; another seed of the settings rebuilds; manifests stay equal."""
+    before = {path: Manifest.read(path.parent) for path in toy_copy.rglob("manifest.json")}
+    built = firth.build(toy_documents(), toy_copy, **TOY_SETTINGS).built
+    assert built is not None
+    assert not any(built.stages.values())
+    assert before == {path: Manifest.read(path.parent) for path in toy_copy.rglob("manifest.json")}
+    again = firth.build(toy_documents(), toy_copy, calibration={"pairs": 400}).built
+    assert again is not None
+    assert [name for name, is_new in again.stages.items() if is_new] == ["calibration"]
+
+
+def test_two_builds_are_equal(toy_folder: Path, tmp_path: Path) -> None:
+    """The same documents, settings and seed give the same bytes of every stage."""
+    firth.build(toy_documents(), tmp_path / "other", **TOY_SETTINGS)
+    names = [path.relative_to(toy_folder) for path in toy_folder.rglob("manifest.json")]
+    assert len(names) >= 8
+    for name in names:
+        assert (tmp_path / "other" / name).read_bytes() == (toy_folder / name).read_bytes()
+
+
+def test_documents_may_be_texts_and_frames(tmp_path: Path) -> None:
+    """Lists of texts, records and data frames give the same corpus as far as they say the same."""
+    pandas = pytest.importorskip("pandas")
+    records = toy_documents(12)
+    settings = {**TOY_SETTINGS, "corpus": {"held_out_fraction": 0.0}}
+    one = firth.build(records, tmp_path / "one", **settings)
+    two = firth.build(pandas.DataFrame(records), tmp_path / "two", **settings)
+    three = firth.build([record["text"] for record in records], tmp_path / "three", **settings)
+    assert one.similarity(A, B) == two.similarity(A, B) == pytest.approx(three.similarity(A, B))
+    assert "12 documents" in repr(three)
