@@ -73,7 +73,8 @@ def test_a_stage_sees_only_what_it_declares(run: Run) -> None:
                 undeclared()
         return {}
 
-    run.build(TWO, look, reads=[ONE], settings=["corpus.min_words", "words"])
+    options: dict[str, Any] = {"reads": [ONE], "settings": ["corpus.min_words", "words"]}
+    run.build(TWO, look, **options, inputs={"corpus": "digest"})
     assert seen == {
         "words": Settings().corpus.min_words, "epochs": None, "one": run.path / "one",
         "has": (True, False),

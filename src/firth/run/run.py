@@ -194,7 +194,7 @@ class Run:
         with self.locked():
             for each in reads:
                 self._check(each, bytes_too=True)
-            seen = _DeclaredRun(self, stage, reads, (*settings, *(inputs or {})))
+            seen = _DeclaredRun(self, stage, reads, settings, inputs or {})
             outcome = execute(final, wanted, lambda workspace: fill(seen, workspace))
             self.save()
         return outcome
@@ -238,7 +238,8 @@ class Run:
             except DamagedError as error:
                 problems["/".join(parts)] = [str(error)]
                 continue
-            assert manifest is not None
+            if manifest is None:
+                continue
             lines = manifest.damage(folder, bytes_too=True)
             if not manifest.is_as_written:
                 lines.append(f"{MANIFEST} is not as it was written")
@@ -330,18 +331,23 @@ class _DeclaredRun(Run):
     """A run as the `fill` of a stage sees it: what the stage declares, as it was at the start."""
 
     def __init__(
-        self, run: Run, stage: Stage, reads: Sequence[Stage], paths: Sequence[str]
+        self,
+        run: Run,
+        stage: Stage,
+        reads: Sequence[Stage],
+        settings: Sequence[str],
+        inputs: Mapping[str, str],
     ) -> None:
-        super().__init__(run.path, cast(Settings, _Declared(run.settings, paths, stage.name)))
+        super().__init__(run.path, cast(Settings, _Declared(run.settings, settings, stage.name)))
         self._run, self._stage, self._reads = run, stage, run.inputs(*reads)
-        self._paths = paths
+        self._wings = (*settings, *inputs)
 
     def changed(self, changes: Mapping[str, Any], source: str = "") -> Run:
         raise RuntimeError(f"stage {self._stage.name} changes its own settings")
 
     def wing(self, name: str, kind: type[_S]) -> _S:
         parsed = self._run.wing(name, kind)
-        inner = [path.partition(".")[2] for path in self._paths if path.split(".")[0] == name]
+        inner = [path.partition(".")[2] for path in self._wings if path.split(".")[0] == name]
         if "" in inner:
             return parsed
         return cast(_S, _Declared(parsed, inner, self._stage.name))
