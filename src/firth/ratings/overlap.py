@@ -53,7 +53,7 @@ class Bags:
         owner = np.repeat(np.arange(len(bags)), self._sizes)
         # Sums of ones are exact. Others are rounded, so that equal sets have equal weights.
         weighted = np.bincount(owner, self._weights[self._flat], minlength=len(bags))
-        self._weight = np.round(weighted, 9)
+        self._weight: Floats = np.round(weighted, 9)
         order = np.argsort(self._flat, kind="stable")
         self._postings, self._frequencies = owner[order], frequencies
         self._posting = np.cumsum(frequencies) - frequencies
@@ -76,9 +76,9 @@ class Bags:
             rows = np.repeat(np.arange(len(side)), self._sizes[side])
             words = self._flat[ranges(self._first[side], self._sizes[side])]
             keys.append(rows * np.int64(len(self._weights)) + words)
-        both = np.intersect1d(*keys, assume_unique=True)
+        both = np.intersect1d(keys[0], keys[1], assume_unique=True)
         rows, words = np.divmod(both, max(len(self._weights), 1))
-        shared = np.bincount(rows, self._weights[words], minlength=len(left))
+        shared: Floats = np.bincount(rows, self._weights[words], minlength=len(left))
         return self._ratio(shared, self._weight[left], self._weight[right])
 
     def overlaps_with_all(self, sentence: int) -> Floats:
@@ -87,7 +87,9 @@ class Bags:
         words = self._flat[start : start + self._sizes[sentence]]
         counts = self._frequencies[words]
         places = self._postings[ranges(self._posting[words], counts)]
-        shared = np.bincount(places, np.repeat(self._weights[words], counts), minlength=len(self))
+        shared: Floats = np.bincount(
+            places, np.repeat(self._weights[words], counts), minlength=len(self)
+        )
         return self._ratio(shared, np.full(len(self), self._weight[sentence]), self._weight)
 
     def _ratio(self, shared: Floats, left: Floats, right: Floats) -> Floats:

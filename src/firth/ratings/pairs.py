@@ -1,9 +1,10 @@
 """Pairs of sentences for annotation, chosen as for STR-2021 (Abdalla et al., §3.1, Appendix A)."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -185,8 +186,8 @@ class PairSample:
         scored = any(pair.score is not None for pair in self.pairs)
         header = ["id", "sentence1", "sentence2", *(["score"] if scored else [])]
         rows = (
-            [item.id, *pair.texts, *([pair.score] if scored else []), f"{pair.overlap:.6f}"]
-            + ["" if pair.bucket is None else pair.bucket, *pair.places]
+            (item.id, *pair.texts, *([pair.score] if scored else []), f"{pair.overlap:.6f}")
+            + ("" if pair.bucket is None else pair.bucket, *pair.places)
             for item, pair in zip(self.items(), self.pairs, strict=True)
         )
         write_table(path, [*header, "overlap", "bucket", "source1", "source2"], rows)
@@ -243,6 +244,7 @@ def sample_pairs(
         kept = draw.chosen(pool, bucket, _bucket_weights(settings), is_given)
     elif is_scored:
         bucket = _bin_of(scores[pool.left // 2], settings)
+        draw.left_out["pairs: score outside the range"] = int((bucket < 0).sum())
         pool, bucket = pool.at(np.flatnonzero(bucket >= 0)), bucket[bucket >= 0]
         kept = draw.chosen(pool, bucket, np.ones(settings.bins), True, fill_up=False)
     else:
@@ -359,12 +361,11 @@ class _Draw:
         with progress(self._wanted, "Drawing pairs") as bar:
             for left, right in random_pairs(self._groups, self._rng):
                 part = self._fitting(left, right)
-                room = self._wanted - count
-                part = part.at(
-                    np.arange(min(room, len(part.left)))
-                    if is_pool
-                    else self._take(part, np.arange(len(part.left)), room)
-                )
+                usable: Iterable[int] = range(len(part.left))
+                if not is_pool:
+                    usable = (place for place in usable if self._use(part, place))
+                taken = np.fromiter(islice(usable, self._wanted - count), np.int64)
+                part = part.at(taken)
                 parts.append(part)
                 count += len(part.left)
                 bar.advance(len(part.left))
@@ -391,7 +392,7 @@ class _Draw:
             for first in self._rng.permutation(n).tolist():
                 if len(pairs) >= self._wanted:
                     break
-                if not (is_pool or self._is_free(first)):
+                if not is_pool and self._uses[first] >= self._settings.max_uses:
                     continue
                 overlap = self._bags.overlaps_with_all(first)
                 fits = (overlap >= low) & (overlap < high) & (overlap > 0)
@@ -436,40 +437,28 @@ class _Draw:
         """
         most, total = len(weights), self._settings.num_pairs
         order = self._rng.permutation(len(bucket))
-        queues = [order[bucket[order] == number] for number in range(most)]
-        room = [len(queue) if fill_up else total for queue in queues]
+        queues = [deque(order[bucket[order] == number].tolist()) for number in range(most)]
         places: list[int] = []
-        wanted = quotas(total, weights, room)
+        wanted = quotas(total, weights, [len(queue) if fill_up else total for queue in queues])
         while wanted.any():
             for number in reversed(range(most)):
-                queue = queues[number]
-                taken = (
-                    queue[: wanted[number]]
-                    if unlimited
-                    else self._take(pool, queue, int(wanted[number]))
-                )
-                places += taken.tolist()
-                last = np.flatnonzero(queue == taken[-1])[0] + 1 if len(taken) else len(queue)
-                queues[number] = queue[last if len(taken) == wanted[number] else len(queue) :]
+                queue, count = queues[number], int(wanted[number])
+                while queue and count:
+                    place = queue.popleft()
+                    if unlimited or self._use(pool, place):
+                        places.append(place)
+                        count -= 1
             if not fill_up:
                 break
             wanted = quotas(total - len(places), weights, [len(queue) for queue in queues])
         return np.array(sorted(places), np.int64)
 
-    def _is_free(self, sentence: int) -> bool:
-        return bool(self._uses[sentence] < self._settings.max_uses)
-
-    def _take(self, pool: Candidates, order: Ints, most: int) -> Ints:
-        """Return the first places of `order` whose sentences are free, and count their uses."""
-        taken: list[int] = []
-        for place in order.tolist():
-            if len(taken) == most:
-                break
-            a, b = int(pool.left[place]), int(pool.right[place])
-            if self._is_free(a) and self._is_free(b):
-                self._uses[[a, b]] += 1
-                taken.append(place)
-        return np.array(taken, np.int64)
+    def _use(self, pool: Candidates, place: int) -> bool:
+        """Count a use of both sentences of a candidate; return False where one has no use left."""
+        pair = [int(pool.left[place]), int(pool.right[place])]
+        is_free = bool((self._uses[pair] < self._settings.max_uses).all())
+        self._uses[pair] += is_free
+        return is_free
 
 
 def random_pairs(groups: Ints, rng: np.random.Generator) -> Iterator[tuple[Ints, Ints]]:

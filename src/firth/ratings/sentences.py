@@ -132,9 +132,9 @@ def _records(
                 yield number, [_clean(text)], ""
         return
     if is_text:
-        for number, line in enumerate(read_text(source).split("\n"), start=1):
+        for line_number, line in enumerate(read_text(source).split("\n"), start=1):
             if line.strip():
-                yield number, [_clean(line)], ""
+                yield line_number, [_clean(line)], ""
         return
     table = read_table(source)
     if not columns and pairs:
@@ -150,9 +150,9 @@ def _records(
             f"{source}, line 1: no column {listed(missing)}. Got: {listed(table.header)}. Name the "
             "columns of the texts with --column"
         )
-    for line, cells in table.records:
+    for line_number, cells in table.records:
         texts = [_clean(cells.get(name, "")) for name in columns]
-        yield line, texts, cells.get(extra, "") if extra else ""
+        yield line_number, texts, cells.get(extra, "") if extra else ""
 
 
 def _clean(text: str) -> str:

@@ -1,0 +1,584 @@
+"""A questionnaire in an SQLite file: who is asked which tuple, and the answers.
+
+Every write is one transaction that is on the disk when it ends (`synchronous=FULL`, write-ahead
+log): an answer that was acknowledged survives a kill and a loss of power. Several threads share a
+connection, and several processes may have the file open.
+"""
+
+import json
+import random
+import sqlite3
+import time
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from sqlite3 import Connection, Row
+from threading import Lock
+from typing import Annotated, Any, Self
+
+from pydantic import Field
+
+from firth.evaluation.files import listed
+from firth.ratings.records import Annotation, Gold, Item, Tuple, write_table
+from firth.run.errors import FirthError, InputError
+from firth.run.files import claim_file, fingerprint_value
+from firth.run.seeds import derive_seed
+from firth.run.settings import Section, parse_section
+
+LONGEST_NAME = 64
+_SCHEMA = "1"
+_WAIT_SECONDS = 30
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE items (id TEXT PRIMARY KEY, texts TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE tuples (
+    place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, items TEXT NOT NULL, best TEXT, worst TEXT
+);
+CREATE TABLE annotators (
+    key TEXT PRIMARY KEY, name TEXT NOT NULL, stopped INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE answers (
+    annotator TEXT NOT NULL REFERENCES annotators (key),
+    place INTEGER NOT NULL REFERENCES tuples (place),
+    number INTEGER NOT NULL, shown REAL NOT NULL, best TEXT, worst TEXT, answered INTEGER,
+    PRIMARY KEY (annotator, place)
+) WITHOUT ROWID;
+CREATE INDEX answers_of_a_tuple ON answers (place);
+"""
+_OPEN = """
+SELECT t.place FROM tuples AS t
+LEFT JOIN (
+    SELECT place, count(*) AS held FROM answers
+    WHERE answered IS NOT NULL OR shown > :since GROUP BY place
+) AS load ON load.place = t.place
+WHERE t.best IS NULL AND coalesce(load.held, 0) < :wanted
+AND NOT EXISTS (SELECT 1 FROM answers WHERE annotator = :me AND place = t.place)
+"""
+"""Tuples that need answers and that `:me` has not seen; a tuple on somebody's screen is taken."""
+_ASKED = "answers AS a JOIN tuples AS t ON t.place = a.place"
+
+INSTRUCTIONS = """\
+Each question shows a few numbered items. Choose the one that is **most related** in meaning and the
+one that is **least related**.
+
+- Where an item has two sentences, judge how close *these two* are to each other in meaning. Do not
+  compare sentences of different items.
+- Sentences can be related in many ways: they may say the same, be about the same thing or the same
+  event, or express the same view.
+- There are often several good answers. Trust your intuition, and do not spend too long on one
+  question.
+- Some questions have a known answer. The next page shows whether you chose it.
+"""
+
+
+class Rules(Section):
+    """What annotators read, and how questions are given out."""
+
+    title: str = "Which is most related?"
+    """Title of the pages."""
+    best: str = "most related"
+    """Label of the best item."""
+    worst: str = "least related"
+    """Label of the worst item."""
+    instructions: str = INSTRUCTIONS
+    """Instructions in Markdown; HTML in them is shown as text."""
+    answers: Annotated[int, Field(ge=1)] = 2
+    """Answers wanted for each tuple, except gold questions."""
+    gold_every: Annotated[int, Field(ge=2)] = 10
+    """One question in so many is a gold question."""
+    stop_below: Annotated[float, Field(ge=0, le=1)] = 0.7
+    """Annotators with a smaller share of right gold answers get no more questions (§3.2.1)."""
+    stop_after: Annotated[int, Field(ge=1)] = 5
+    """Gold answers before anybody is stopped."""
+    hold_minutes: Annotated[float, Field(gt=0)] = 60.0
+    """Time for which a question that was shown is asked of nobody else."""
+
+
+@dataclass(frozen=True)
+class Questionnaire:
+    """Items, tuples in the order in which they are given out, gold questions by tuple, rules."""
+
+    items: dict[str, Item]
+    tuples: tuple[Tuple, ...]
+    gold: dict[str, Gold]
+    rules: Rules = field(default_factory=Rules)
+
+    @classmethod
+    def of(
+        cls,
+        items: Sequence[Item],
+        tuples: Sequence[Tuple],
+        gold: Sequence[Gold] = (),
+        *,
+        rules: Rules | None = None,
+        seed: int = 13,
+    ) -> Self:
+        """Return a questionnaire; the seed decides the order of the tuples.
+
+        Raises:
+            InputError: A tuple names an unknown item, a gold question an unknown tuple, or all
+                tuples are gold questions.
+        """
+        known = {item.id: item for item in items}
+        wanted = dict.fromkeys(name for one in tuples for name in one.items)
+        right = {one.tuple: one for one in gold}
+        if missing := [name for name in wanted if name not in known]:
+            raise InputError(f"{len(missing):,} items of the tuples are missing: {listed(missing)}")
+        if strange := sorted(right.keys() - {one.id for one in tuples}):
+            raise InputError(f"gold questions are not among the tuples: {listed(strange)}")
+        if len(right) == len(tuples):
+            raise InputError("all tuples are gold questions; expected others to ask about")
+        order = list(tuples)
+        random.Random(derive_seed(seed, "questionnaire")).shuffle(order)
+        return cls({name: known[name] for name in wanted}, tuple(order), right, rules or Rules())
+
+    @property
+    def fingerprint(self) -> str:
+        """A fingerprint of what answers refer to: items, tuples, their order, and gold."""
+        items = [asdict(self.items[name]) for name in sorted(self.items)]
+        gold = [asdict(self.gold[name]) for name in sorted(self.gold)]
+        return fingerprint_value([items, [asdict(one) for one in self.tuples], gold])
+
+    def write_csv(self, path: Path) -> None:
+        """Write a row for each tuple, with all texts, for a crowdsourcing platform.
+
+        Gold questions are spread among the others, as the rules say.
+        """
+        texts = max(len(item.texts) for item in self.items.values())
+        header = ["tuple"]
+        for place in range(1, len(self.tuples[0].items) + 1):
+            header += [f"item{place}", *(f"item{place}_text{n + 1}" for n in range(texts))]
+        rows = []
+        for one in self._in_order():
+            cells = [one.id]
+            for name in one.items:
+                found = self.items[name].texts
+                cells += [name, *found, *[""] * (texts - len(found))]
+            gold = self.gold.get(one.id)
+            rows.append([*cells, *((gold.best, gold.worst) if gold else ("", ""))])
+        write_table(path, [*header, "gold_best", "gold_worst"], rows)
+
+    def _in_order(self) -> Iterator[Tuple]:
+        gold = [one for one in self.tuples if one.id in self.gold]
+        others = (one for one in self.tuples if one.id not in self.gold)
+        for number, one in enumerate(others, start=1):
+            yield one
+            if gold and number % (self.rules.gold_every - 1) == 0:
+                yield gold.pop(0)
+        yield from gold
+
+
+@dataclass(frozen=True)
+class Question:
+    """A tuple as it is shown.
+
+    Attributes:
+        id: Id of the tuple.
+        number: Number of the question for this annotator, from 1.
+        items: Ids of the items.
+        texts: The texts of each item.
+    """
+
+    id: str
+    number: int
+    items: tuple[str, ...]
+    texts: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """The answer of an annotator to a gold question, and the right one; ids of items."""
+
+    question: Question
+    best: str
+    worst: str
+    right_best: str
+    right_worst: str
+
+    @property
+    def is_right(self) -> bool:
+        """Whether best and worst are both right."""
+        return (self.best, self.worst) == (self.right_best, self.right_worst)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """How far a questionnaire is: tuples without gold, complete ones, answers, gold answers,
+    annotators, and annotators that were stopped."""
+
+    tuples: int
+    complete: int
+    answers: int
+    gold_answers: int
+    annotators: int
+    stopped: int
+
+    def __str__(self) -> str:
+        """Return one line."""
+        return (
+            f"{self.complete:,} of {self.tuples:,} tuples complete; {self.answers:,} answers and "
+            f"{self.gold_answers:,} gold answers by {self.annotators:,} annotators, of whom "
+            f"{self.stopped:,} were stopped"
+        )
+
+
+class NotAskedError(FirthError):
+    """An answer to a question that this annotator was not asked."""
+
+
+class UnusableAnswerError(FirthError):
+    """An answer that does not name two different items of the tuple, or an unusable name."""
+
+
+class Store:
+    """A questionnaire in a file: `Store.create`, or `Store.open` for one that exists."""
+
+    def __init__(self, path: Path, rules: Rules) -> None:
+        self.path, self.rules, self._lock = path, rules, Lock()
+        try:
+            self._connection = sqlite3.connect(
+                path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._connection.row_factory = Row
+            _write_ahead(self._connection)
+            for setting in ("synchronous=FULL", "foreign_keys=ON"):
+                self._connection.execute(f"PRAGMA {setting}")
+        except sqlite3.Error as error:
+            raise InputError(f"{path}: cannot be opened as a questionnaire ({error})") from error
+
+    @classmethod
+    def create(cls, path: str | Path, questionnaire: Questionnaire) -> Self:
+        """Begin a questionnaire, or continue it where the file holds it already.
+
+        The rules may have changed; the new ones are stored.
+
+        Raises:
+            InputError: The file is something else, or holds another questionnaire.
+        """
+        path = Path(path)
+        _look_at(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        store = cls(path, questionnaire.rules)
+        with store._writing() as connection:
+            if not _tables(connection):
+                _fill(connection, questionnaire)
+            if _meta(connection, "fingerprint") != questionnaire.fingerprint:
+                raise InputError(
+                    f"{path}: holds answers to other items, tuples or gold questions, or to "
+                    "another order of them. Give the same files and seed, or name a new file"
+                )
+            _set_meta(connection, "rules", questionnaire.rules.model_dump_json())
+        return store
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Open a questionnaire that exists.
+
+        Raises:
+            InputError: There is none, or it is damaged.
+        """
+        path = Path(path)
+        if not path.is_file() or not _look_at(path):
+            raise InputError(f"{path}: no questionnaire. Make it with firth ratings serve")
+        store = cls(path, Rules())
+        with store._reading() as connection:
+            stored = _meta(connection, "rules")
+        try:
+            store.rules = parse_section(Rules, json.loads(stored), str(path))
+        except (ValueError, FirthError) as error:
+            store.close()
+            raise InputError(f"{path}: its rules are damaged ({error})") from error
+        return store
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; all answers are in it already."""
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._lock:
+            self._connection.execute("BEGIN")
+            try:
+                yield self._connection
+            finally:
+                self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    def enter(self, name: str) -> str:
+        """Return the key of an annotator, who may have been here before.
+
+        Names that differ only in case, white space or Unicode form have the same key.
+
+        Raises:
+            UnusableAnswerError: The name is empty or too long.
+        """
+        shown = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+        key = unicodedata.normalize("NFKC", shown).casefold()
+        if not key or len(shown) > LONGEST_NAME:
+            raise UnusableAnswerError(f"Please give a name of 1 to {LONGEST_NAME} characters.")
+        with self._writing() as connection:
+            insert = "INSERT INTO annotators (key, name) VALUES (?, ?) ON CONFLICT (key) DO NOTHING"
+            connection.execute(insert, (key, shown))
+        return key
+
+    def name(self, annotator: str) -> str | None:
+        """Return the name behind a key, as it was first given; None where there is none."""
+        with self._reading() as connection:
+            row = _one(connection, "SELECT name FROM annotators WHERE key = ?", annotator)
+        return None if row is None else str(row["name"])
+
+    def next(self, annotator: str) -> Question | None:
+        """Return the question to show: one that is not answered yet, or a new one, or None.
+
+        Of new ones, a gold question is asked where it is due. Of the others the one with the fewest
+        answers is asked, so that no tuple is answered twice before all are answered once.
+        """
+        with self._writing() as connection:
+            if _is_stopped(connection, annotator):
+                return None
+            now = {"now": time.time(), "me": annotator}
+            waiting = "SELECT place, number FROM answers WHERE annotator = ? AND answered IS NULL"
+            if (row := _one(connection, waiting, annotator)) is not None:
+                place, number = row
+                change = "UPDATE answers SET shown = :now WHERE annotator = :me AND place = :place"
+            else:
+                number = 1 + _count(connection, "annotator = ?", annotator)
+                if (chosen := self._choose(connection, annotator, number)) is None:
+                    return None
+                place = chosen
+                change = (
+                    "INSERT INTO answers (annotator, place, number, shown) "
+                    "VALUES (:me, :place, :number, :now)"
+                )
+            connection.execute(change, {**now, "place": place, "number": number})
+            return _question(connection, place, number)
+
+    def _choose(self, connection: Connection, annotator: str, number: int) -> int | None:
+        """Return the place of the tuple of a new question."""
+        least = f"{_OPEN} ORDER BY coalesce(load.held, 0), t.place LIMIT 1"
+        row = connection.execute(least, self._open_to(annotator)).fetchone()
+        if row is None:
+            return None
+        if number % self.rules.gold_every == 0:
+            unseen = connection.execute(
+                "SELECT place FROM tuples AS t WHERE best IS NOT NULL AND NOT EXISTS "
+                "(SELECT 1 FROM answers WHERE annotator = ? AND place = t.place) ORDER BY place",
+                (annotator,),
+            ).fetchall()
+            if unseen:  # Annotators get the gold questions in different orders.
+                row = unseen[derive_seed(number, annotator) % len(unseen)]
+        return int(row["place"])
+
+    def _open_to(self, annotator: str) -> dict[str, object]:
+        since = time.time() - 60 * self.rules.hold_minutes
+        return {"me": annotator, "since": since, "wanted": self.rules.answers}
+
+    def answer(self, annotator: str, tuple_id: str, best: str, worst: str) -> bool:
+        """Store an answer: it is on the disk when this returns. The first answer counts.
+
+        Returns:
+            Whether the tuple is a gold question, so that there is feedback.
+
+        Raises:
+            NotAskedError: The annotator was not asked this question.
+            UnusableAnswerError: `best` and `worst` are not two different items of the tuple.
+        """
+        with self._writing() as connection:
+            asked = (
+                f"SELECT t.place, t.items, t.best, a.answered FROM {_ASKED} "
+                "WHERE a.annotator = ? AND t.id = ?"
+            )
+            if (row := _one(connection, asked, annotator, tuple_id)) is None:
+                raise NotAskedError(tuple_id)
+            is_gold = row["best"] is not None
+            if row["answered"] is not None:
+                return is_gold
+            items = json.loads(row["items"])
+            if best not in items or worst not in items:
+                raise UnusableAnswerError("Please choose one item of each kind.")
+            if best == worst:
+                raise UnusableAnswerError("Please choose two different items.")
+            connection.execute(
+                "UPDATE answers SET best = ?, worst = ?, "
+                "answered = (SELECT coalesce(max(answered), 0) + 1 FROM answers) "
+                "WHERE annotator = ? AND place = ?",
+                (best, worst, annotator, row["place"]),
+            )
+            if is_gold:
+                self._stop_if_needed(connection, annotator)
+            return is_gold
+
+    def _stop_if_needed(self, connection: Connection, annotator: str) -> None:
+        n, right = connection.execute(
+            f"SELECT count(*), sum(a.best = t.best AND a.worst = t.worst) FROM {_ASKED} "
+            "WHERE a.annotator = ? AND a.answered IS NOT NULL AND t.best IS NOT NULL",
+            (annotator,),
+        ).fetchone()
+        if n >= self.rules.stop_after and right < self.rules.stop_below * n - 1e-9:
+            connection.execute("UPDATE annotators SET stopped = 1 WHERE key = ?", (annotator,))
+
+    def feedback(self, annotator: str, tuple_id: str) -> Feedback | None:
+        """Return the right answer to a gold question that was answered; else None."""
+        with self._reading() as connection:
+            answered = (
+                f"SELECT t.place, a.number, a.best, a.worst, t.best, t.worst FROM {_ASKED} "
+                "WHERE a.annotator = ? AND t.id = ? AND answered IS NOT NULL AND t.best IS NOT NULL"
+            )
+            if (row := _one(connection, answered, annotator, tuple_id)) is None:
+                return None
+            place, number, *answers = row
+            return Feedback(_question(connection, place, number), *answers)
+
+    def progress(self, annotator: str) -> tuple[int, int]:
+        """Return the numbers of questions that an annotator answered, and that are left."""
+        with self._reading() as connection:
+            answered = _count(connection, "annotator = ? AND answered IS NOT NULL", annotator)
+            waiting = _count(connection, "annotator = ? AND answered IS NULL", annotator)
+            unseen = f"SELECT count(*) FROM ({_OPEN})"
+            (left,) = connection.execute(unseen, self._open_to(annotator)).fetchone()
+        return answered, waiting + int(left)
+
+    def is_stopped(self, annotator: str) -> bool:
+        """Return whether the annotator gets no more questions, after wrong gold answers."""
+        with self._reading() as connection:
+            return _is_stopped(connection, annotator)
+
+    def annotations(self) -> list[Annotation]:
+        """Return all answers in the order in which they were given, gold ones among them."""
+        answers = (
+            f"SELECT t.id, n.name, a.best, a.worst FROM {_ASKED} JOIN annotators AS n "
+            "ON n.key = a.annotator WHERE a.answered IS NOT NULL ORDER BY a.answered"
+        )
+        with self._reading() as connection:
+            return [Annotation(*row) for row in connection.execute(answers)]
+
+    def overview(self) -> Overview:
+        """Return how far the questionnaire is."""
+        with self._reading() as connection:
+            tuples, complete, answers = connection.execute(
+                "SELECT count(*), sum(n >= :wanted), sum(n) FROM ("
+                "SELECT (SELECT count(*) FROM answers AS a WHERE a.place = t.place "
+                "AND a.answered IS NOT NULL) AS n FROM tuples AS t WHERE t.best IS NULL)",
+                {"wanted": self.rules.answers},
+            ).fetchone()
+            gold = _count(connection, "answered IS NOT NULL") - answers
+            people = "SELECT count(*), coalesce(sum(stopped), 0) FROM annotators"
+            return Overview(tuples, complete, answers, gold, *connection.execute(people).fetchone())
+
+
+def _write_ahead(connection: Connection) -> None:
+    """Switch to the write-ahead log; SQLite itself does not wait for another process here."""
+    end = time.monotonic() + _WAIT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+        time.sleep(0.02)
+
+
+def _look_at(path: Path) -> bool:
+    """Return whether a file is a questionnaire, without changing it; False for an empty one.
+
+    Raises:
+        InputError: The file is something else, or damaged.
+    """
+    if not path.exists():
+        claim_file(path, force=True)  # Another process may have just made it.
+        return False
+    if not path.is_file():
+        raise InputError(f"{path}: cannot be opened as a questionnaire (not a file)")
+    schema, uri = "", f"{path.resolve().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, timeout=_WAIT_SECONDS, uri=True)) as connection:
+            connection.row_factory = Row
+            names = _tables(connection)
+            if {"meta", "tuples", "answers"} <= names:
+                schema = _meta(connection, "schema")
+                (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                if state != "ok":
+                    raise sqlite3.DatabaseError(state)
+                for table in sorted(names):  # The check does not decode texts.
+                    quoted = table.replace('"', '""')
+                    for _ in connection.execute(f'SELECT * FROM "{quoted}"'):
+                        pass
+    except sqlite3.Error as error:
+        raise InputError(f"{path}: cannot be opened as a questionnaire ({error})") from error
+    if names and schema != _SCHEMA:
+        raise InputError(f"{path}: a database of another kind. Name a new file")
+    return bool(names)
+
+
+def _tables(connection: Connection) -> set[str]:
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {name for (name,) in rows}
+
+
+def _fill(connection: Connection, questionnaire: Questionnaire) -> None:
+    for statement in filter(str.strip, _TABLES.split(";")):
+        connection.execute(statement)
+    items = ((one.id, json.dumps(one.texts)) for one in questionnaire.items.values())
+    connection.executemany("INSERT INTO items VALUES (?, ?)", items)
+    rows = []
+    for place, one in enumerate(questionnaire.tuples, start=1):
+        gold = questionnaire.gold.get(one.id)
+        answer = (None, None) if gold is None else (gold.best, gold.worst)
+        rows.append((place, one.id, json.dumps(one.items), *answer))
+    connection.executemany("INSERT INTO tuples VALUES (?, ?, ?, ?, ?)", rows)
+    _set_meta(connection, "schema", _SCHEMA)
+    _set_meta(connection, "fingerprint", questionnaire.fingerprint)
+
+
+def _question(connection: Connection, place: int, number: int) -> Question:
+    row = connection.execute("SELECT id, items FROM tuples WHERE place = ?", (place,)).fetchone()
+    items = tuple(json.loads(row["items"]))
+    texts = (
+        connection.execute("SELECT texts FROM items WHERE id = ?", (item,)).fetchone()["texts"]
+        for item in items
+    )
+    return Question(row["id"], number, items, tuple(tuple(json.loads(one)) for one in texts))
+
+
+def _is_stopped(connection: Connection, annotator: str) -> bool:
+    row = _one(connection, "SELECT stopped FROM annotators WHERE key = ?", annotator)
+    return row is not None and bool(row["stopped"])
+
+
+def _one(connection: Connection, query: str, *values: Any) -> Row | None:
+    row: Row | None = connection.execute(query, values).fetchone()
+    return row
+
+
+def _count(connection: Connection, where: str, *values: Any) -> int:
+    query = f"SELECT count(*) FROM answers WHERE {where}"
+    return int(connection.execute(query, values).fetchone()[0])
+
+
+def _meta(connection: Connection, key: str) -> str:
+    row = _one(connection, "SELECT value FROM meta WHERE key = ?", key)
+    return "" if row is None else str(row["value"])
+
+
+def _set_meta(connection: Connection, key: str, value: str) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
