@@ -11,7 +11,7 @@ number of threads: BLAS runs on one, which also takes half the processor time of
 
 import ctypes
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -24,10 +24,10 @@ from firth.corpus.corpus import few_neighbors
 from firth.corpus.numbered import WordSentences
 from firth.run.console import Progress, progress
 from firth.run.errors import DamagedError, InputError
-from firth.run.files import create_mapped, read_arrays, write_arrays
+from firth.run.files import read_arrays, write_arrays
 from firth.run.seeds import derive_seed
 from firth.run.settings import WordSettings
-from firth.text.arrays import Ints, Singles, places, starts
+from firth.text.arrays import Ints, Singles, starts
 
 Runs = tuple[Ints, Ints]
 """Several sentences: the numbers of their words, one after the other, and where each begins."""
@@ -38,8 +38,8 @@ _WARMUP = 0.1
 """Share of the steps in which the rate rises."""
 _CHECKPOINT_STEPS = 200
 _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-12
-_SENTENCES, _PAIRS = 1 << 13, 1 << 17
-"""Sentences, and pairs, that are looked at in one piece."""
+_ROWS = 1 << 13
+"""Rows of the table that are settled at once."""
 
 
 def learn(
@@ -57,7 +57,7 @@ def learn(
         weights: First weight of each word, (V,).
         settings: Sizes and rates.
         seed: Decides the first vectors and the order of the pairs.
-        scratch: Folder of the checkpoint and of the pairs.
+        scratch: Folder of the checkpoint.
         title: Shown with the progress bar.
 
     Returns:
@@ -66,7 +66,7 @@ def learn(
     Raises:
         InputError: There are fewer than two pairs, or the loss became infinite.
     """
-    pairs = Pairs(sentences, settings.batch, derive_seed(seed, "order"), scratch)
+    pairs = Pairs(sentences, settings.batch, derive_seed(seed, "order"))
     if len(pairs) < 2:
         raise InputError(
             f"{title}: got {len(pairs)} pairs of neighboring sentences; learning needs at least 2. "
@@ -79,7 +79,7 @@ def learn(
     vectors = noise.standard_normal((len(weights), settings.dimensions), np.float32)
     # The last column of the table is the weight.
     table = np.column_stack((vectors / np.float32(math.sqrt(settings.dimensions)), weights))
-    adam = RowAdam(table.astype(np.float32), rates)
+    adam = RowAdam(table, rates)
     checkpoint = scratch / "checkpoint.safetensors"
     done, losses = _resume(checkpoint, adam)
     bar: Progress[None]
@@ -100,14 +100,13 @@ def learn(
             bar.advance()
             if (step + 1) % _CHECKPOINT_STEPS == 0 and step + 1 < steps:
                 adam.settle()
-                state = {**adam.state, "losses": np.array(losses)}
-                write_arrays(checkpoint, state, {"step": str(step + 1)})
-    adam.settle()
+                write_arrays(checkpoint, {"tables": adam.tables, "losses": np.array(losses)})
+        values = adam.settle()
     tenth = -(-steps // 10)
     means = [round(float(np.mean(losses[i : i + tenth])), 6) for i in range(0, steps, tenth)]
     learned_from = {"neighbors": pairs.neighbors, "halves": pairs.halves}
     summary = {**learned_from, "epochs": epochs, "steps": steps, "losses": means}
-    return adam.table[:, :-1] * adam.table[:, -1:], summary
+    return values[:, :-1] * values[:, -1:], summary
 
 
 @contextmanager
@@ -146,11 +145,11 @@ def _resume(checkpoint: Path, adam: "RowAdam") -> tuple[int, list[float]]:
     if not checkpoint.is_file():
         return 0, []
     try:
-        state, metadata = read_arrays(checkpoint)
+        state, _ = read_arrays(checkpoint)
     except DamagedError:  # It is learned again.
         return 0, []
-    losses: list[float] = state.pop("losses").tolist()
-    adam.resume(int(metadata["step"]), state)
+    losses: list[float] = state["losses"].tolist()
+    adam.resume(len(losses), state["tables"])
     return adam.step, losses
 
 
@@ -214,68 +213,64 @@ class RowAdam:
     when it is touched again, and the table ends as by Adam itself, except for rounding.
 
     Args:
-        table: (V, d); it is changed in place.
+        table: Values, (V, d).
         rates: Learning rate of each step.
+
+    Attributes:
+        tables: Values, first moments and second moments, (3, V, d).
+        step: Steps that were taken.
     """
 
     def __init__(self, table: Singles, rates: npt.NDArray[np.float64]) -> None:
-        self.table, self.step = table, 0
-        self._first, self._second = np.zeros_like(table), np.zeros_like(table)
-        self._seen = np.zeros(len(table), np.int64)
+        self.tables, self.step = np.stack((table, 0 * table, 0 * table)).astype(np.float32), 0
         number = np.arange(1, len(rates) + 1)
         self._rates = rates * np.sqrt(1 - _BETA2**number) / (1 - _BETA1**number)
+        self._seen = np.zeros(len(table), np.int64)
+        # By the step at which a row was last touched: the multiple that it has still to move.
         self._owed = np.zeros(len(rates) + 1)
-        """By the step at which a row was last touched: the multiple that it has still to move."""
-        self._rows: Ints = np.zeros(0, np.int64)
-        self._held: tuple[Singles, Singles, Singles] = (table[:0], table[:0], table[:0])
+        self._taken: tuple[Ints, Singles] = (self._seen[:0], self.tables[:, :0])
 
-    @property
-    def state(self) -> dict[str, Singles]:
-        """The arrays that continue a settled training."""
-        return {"table": self.table, "first": self._first, "second": self._second}
-
-    def resume(self, step: int, state: dict[str, Any]) -> None:
-        """Continue from the `state` of a training after so many steps."""
-        self.step, self._seen[:] = step, step
-        self.table[:], self._first[:], self._second[:] = (
-            state[name] for name in ("table", "first", "second")
-        )
+    def resume(self, step: int, tables: Singles) -> None:
+        """Continue from the settled tables of a training after so many steps."""
+        self.step, self._seen[:], self.tables[:] = step, step, tables
 
     def take(self, rows: Ints) -> Singles:
-        """Return the rows as they are before this step, (len(rows), d)."""
-        first, second = self._first[rows], self._second[rows]
-        age = (self.step - self._seen[rows])[:, None]
-        owed = self._owed[self._seen[rows], None].astype(np.float32)
-        values = self.table[rows] - owed * first / (np.sqrt(second) + np.float32(_EPSILON))
-        first *= (_BETA1**age).astype(np.float32)
-        second *= (_BETA2**age).astype(np.float32)
-        self._rows, self._held = rows, (values, first, second)
-        return values
+        """Return the values of rows before this step, (len(rows), d)."""
+        taken, age = self.tables[:, rows], self.step - self._seen[rows]
+        owed = self._owed[self._seen[rows]].astype(np.float32)
+        taken[0] -= owed[:, None] * _direction(taken)
+        taken[1] *= (_BETA1**age).astype(np.float32)[:, None]
+        taken[2] *= (_BETA2**age).astype(np.float32)[:, None]
+        self._taken = rows, taken
+        return taken[0]
 
     def update(self, gradient: Singles) -> None:
         """Take a step by the gradient of the rows that were taken."""
-        values, first, second = self._held
-        first *= np.float32(_BETA1)
-        first += np.float32(1 - _BETA1) * gradient
-        second *= np.float32(_BETA2)
-        second += np.float32(1 - _BETA2) * gradient * gradient
+        rows, taken = self._taken
+        taken[1:] *= np.array([_BETA1, _BETA2], np.float32)[:, None, None]
+        taken[1] += np.float32(1 - _BETA1) * gradient
+        taken[2] += np.float32(1 - _BETA2) * gradient * gradient
         rate = self._rates[self.step]
+        taken[0] -= np.float32(rate) * _direction(taken)
         self.step += 1
-        move = first / (np.sqrt(second) + np.float32(_EPSILON))
-        move *= np.float32(rate)
-        self.table[self._rows] = values - move
-        self._first[self._rows], self._second[self._rows] = first, second
-        self._seen[self._rows] = self.step
+        self.tables[:, rows], self._seen[rows] = taken, self.step
         ages = self.step - np.arange(self.step)
         self._owed[: self.step] += rate * (_BETA1 / math.sqrt(_BETA2)) ** ages
 
-    def settle(self) -> None:
-        """Bring all rows up to date."""
-        for start in range(0, len(self.table), _SENTENCES):
-            rows = np.arange(start, min(start + _SENTENCES, len(self.table)))
+    def settle(self) -> Singles:
+        """Bring all rows up to date, and return their values."""
+        for start in range(0, len(self._seen), _ROWS):
+            rows = np.arange(start, min(start + _ROWS, len(self._seen)))
             self.take(rows)
-            self.table[rows], self._first[rows], self._second[rows] = self._held
+            self.tables[:, rows] = self._taken[1]
         self._seen[:] = self.step
+        return self.tables[0]
+
+
+def _direction(tables: Singles) -> Singles:
+    """Return m / √v."""
+    direction: Singles = tables[1] / (np.sqrt(tables[2]) + np.float32(_EPSILON))
+    return direction
 
 
 # --- The pairs ---------------------------------------------------------------------------------
@@ -285,17 +280,15 @@ class Pairs:
     """Batches of sentences and their next ones; a batch is a function of its step.
 
     A batch comes from one file of the corpus, where the file has enough pairs, so that its subject
-    does not give the pairs away. The pairs of an epoch are in two files, 16 bytes each pair.
+    does not give the pairs away. Memory holds some twenty bytes for each pair.
 
-    Where few sentences have a next one (`firth.corpus.corpus.few_neighbors`), each sentence of two or
-    more words that is alone in its document gives a pair too: two random halves of its words, which
-    differ from epoch to epoch.
+    Where few sentences have a next one, each sentence of two or more words that is alone in its
+    document gives a pair too: two random halves of its words, which differ from epoch to epoch.
 
     Args:
         sentences: The corpus.
         size: Pairs in a batch. The pairs that are left over at the end of an epoch are dropped.
         seed: Decides the order of each epoch.
-        scratch: Folder of the files. Earlier files in it are replaced.
 
     Attributes:
         neighbors: Number of pairs of neighboring sentences.
@@ -303,30 +296,30 @@ class Pairs:
         steps: Batches of an epoch.
     """
 
-    def __init__(self, sentences: WordSentences, size: int, seed: int, scratch: Path) -> None:
-        scratch.mkdir(parents=True, exist_ok=True)
-        count = len(sentences)
-        self.neighbors = sum(map(len, _with_next(sentences)))
-        alone = few_neighbors(self.neighbors, count)
-        self.halves = sum(map(len, _lonely(sentences))) if alone else 0
+    def __init__(self, sentences: WordSentences, size: int, seed: int) -> None:
+        documents, count = sentences.documents, len(sentences)
+        is_new = np.diff(documents, prepend=-1, append=-1) != 0
+        pairs = np.flatnonzero(~is_new[1:-1])
+        self.neighbors, self.halves = len(pairs), 0
+        if few_neighbors(self.neighbors, count):
+            alone = is_new[:-1] & is_new[1:] & (np.diff(sentences.bounds) > 1)
+            # Numbers beyond those of the sentences stand for the halves of one.
+            pairs = np.concatenate((pairs, count + np.flatnonzero(alone)))
+            self.halves = len(pairs) - self.neighbors
+        self._pairs, self._sources = pairs, sentences.sources[documents[pairs % max(1, count)]]
         self._sentences, self._seed = sentences, seed
-        self._pairs, self._ordered = (
-            np.asarray(create_mapped(scratch / f"{name}.npy", np.int64, (len(self),)))
-            for name in ("pairs", "ordered")
-        )
-        self._size = min(size, len(self))
-        self.steps = len(self) // max(1, self._size)
-        self._order = lru_cache(maxsize=1)(self._order_of)
+        self._size = min(size, len(pairs))
+        self.steps = len(pairs) // max(1, self._size)
+        self._batches = lru_cache(maxsize=1)(self._batches_of)
 
     def __len__(self) -> int:
         """Return the number of pairs."""
-        return self.neighbors + self.halves
+        return len(self._pairs)
 
     def __call__(self, step: int) -> tuple[Runs, Runs]:
         """Return the first and the second sentences of a step."""
         epoch, place = divmod(step, self.steps)
-        batches, order = self._order(epoch)
-        chosen, count = batches[order[place]], len(self._sentences)
+        chosen, count = self._batches(epoch)[place], len(self._sentences)
         near, alone = chosen[chosen < count], chosen[chosen >= count] - count
         firsts, seconds = (self._sentences.gather(at) for at in (near, near + 1))
         if len(alone):
@@ -335,17 +328,26 @@ class Pairs:
             firsts, seconds = _joined(firsts, one), _joined(seconds, two)
         return firsts, seconds
 
-    def _order_of(self, epoch: int) -> tuple[Ints, Ints]:
-        count, rng = len(self._sentences), np.random.default_rng(derive_seed(self._seed, epoch))
-        _fill(self._pairs[: self.neighbors], _with_next(self._sentences))
-        # Numbers beyond those of the sentences stand for the halves of one.
-        _fill(self._pairs[self.neighbors :], (count + some for some in _lonely(self._sentences)))
-        return batched(self._pairs, self._source_of, self._size, rng, self._ordered)
+    def _batches_of(self, epoch: int) -> Ints:
+        rng = np.random.default_rng(derive_seed(self._seed, epoch))
+        return batched(self._pairs, self._sources, self._size, rng)
 
-    def _source_of(self, pairs: Ints) -> Ints:
-        sentences = self._sentences
-        documents = sentences.documents[pairs % len(sentences)]
-        return sentences.sources[documents].astype(np.int64)
+
+def batched(
+    pairs: Ints, sources: npt.NDArray[np.integer], size: int, rng: np.random.Generator
+) -> Ints:
+    """Put pairs into random batches of one source each, (len(pairs) // size, size).
+
+    Only the remainders of the sources share batches; what they leave over is dropped.
+    """
+    order = rng.permutation(len(pairs))
+    order = order[np.argsort(sources[order], kind="stable")]
+    counts = np.bincount(sources)
+    nth = np.arange(len(pairs)) - np.repeat(starts(counts), counts)
+    is_whole = nth < np.repeat(counts // size * size, counts)
+    order = np.concatenate((order[is_whole], rng.permutation(order[~is_whole])))
+    batches = pairs[order[: len(order) // size * size]].reshape(-1, size)
+    return batches[rng.permutation(len(batches))]
 
 
 def halved(pieces: Ints, begins: Ints, rng: np.random.Generator) -> tuple[Runs, Runs]:
@@ -357,80 +359,12 @@ def halved(pieces: Ints, begins: Ints, rng: np.random.Generator) -> tuple[Runs, 
         rng: Decides which words go where.
     """
     lengths = np.diff(begins, append=len(pieces))
-    owners = np.repeat(np.arange(len(lengths)), lengths)
-    order = np.lexsort((rng.random(len(pieces)), owners))
     sizes = lengths // 2
-    in_first = np.arange(len(pieces)) - np.repeat(begins, lengths) < np.repeat(sizes, lengths)
-    one, two = pieces[order[in_first]], pieces[order[~in_first]]
-    return (one, starts(sizes)), (two, starts(lengths - sizes))
+    shuffled = pieces[np.lexsort((rng.random(len(pieces)), np.repeat(begins, lengths)))]
+    nth = np.arange(len(pieces)) - np.repeat(begins, lengths)
+    is_first = nth < np.repeat(sizes, lengths)
+    return (shuffled[is_first], starts(sizes)), (shuffled[~is_first], starts(lengths - sizes))
 
 
 def _joined(one: Runs, two: Runs) -> Runs:
     return np.concatenate((one[0], two[0])), np.concatenate((one[1], two[1] + len(one[0])))
-
-
-def _fill(target: Ints, blocks: Iterable[Ints]) -> None:
-    """Write blocks one after the other into an array, until it is full."""
-    at = 0
-    for block in blocks:
-        if at == len(target):
-            return
-        target[at : at + len(block)] = block
-        at += len(block)
-
-
-def _with_next(sentences: WordSentences) -> Iterator[Ints]:
-    """Yield the numbers of the sentences that another one of their document follows."""
-    for first in range(0, len(sentences), _SENTENCES):
-        following = sentences.documents[first + 1 : first + _SENTENCES + 1]
-        here = sentences.documents[first : first + len(following)]
-        yield first + np.flatnonzero(here == following)
-
-
-def _lonely(sentences: WordSentences) -> Iterator[Ints]:
-    """Yield the numbers of the sentences of two or more words that are alone in their document."""
-    for first in range(0, len(sentences), _SENTENCES):
-        last = min(first + _SENTENCES, len(sentences))
-        around = sentences.documents[max(0, first - 1) : last + 1]
-        ends = (int(first == 0), int(last == len(sentences)))
-        parted = np.diff(np.pad(around, ends, constant_values=-1)) != 0
-        several = np.diff(sentences.bounds[first : last + 1]) > 1
-        yield first + np.flatnonzero(parted[:-1] & parted[1:] & several)
-
-
-def batched(
-    pairs: Ints,
-    source_of: Callable[[Ints], Ints],
-    size: int,
-    rng: np.random.Generator,
-    ordered: Ints,
-) -> tuple[Ints, Ints]:
-    """Put pairs into random batches of one source each; only the remainders share batches.
-
-    Args:
-        pairs: All pairs; they are shuffled in place.
-        source_of: Function from some pairs to their sources, numbered from 0.
-        size: Pairs in a batch. The pairs that are left over in the end are dropped.
-        rng: Decides everything.
-        ordered: An array as long as `pairs`, which is overwritten.
-
-    Returns:
-        The batches, a view of `ordered`, (len(pairs) // size, size), and their random order.
-    """
-    blocks = [slice(first, first + _PAIRS) for first in range(0, len(pairs), _PAIRS)]
-    sizes = np.zeros(1 + max(int(source_of(pairs[at]).max()) for at in blocks), np.int64)
-    for at in blocks:
-        sizes += np.bincount(source_of(pairs[at]), minlength=len(sizes))
-    full = sizes // size * size
-    whole = int(full.sum())
-    begin, rest, seen = starts(full), whole + starts(sizes - full), np.zeros_like(sizes)
-    rng.shuffle(pairs)
-    for at in blocks:
-        sources = source_of(pairs[at])
-        nth = seen[sources] + places(sources)
-        over = nth - full[sources]
-        ordered[np.where(over < 0, begin[sources] + nth, rest[sources] + over)] = pairs[at]
-        seen += np.bincount(sources, minlength=len(seen))
-    rng.shuffle(ordered[whole:])
-    batches = ordered[: len(ordered) // size * size].reshape(-1, size)
-    return batches, rng.permutation(len(batches))
