@@ -52,8 +52,7 @@ class Bags:
             self._weights = np.log((1 + len(bags)) / (1 + frequencies)) + 1
         owner = np.repeat(np.arange(len(bags)), self._sizes)
         # Sums of ones are exact. Others are rounded, so that equal sets have equal weights.
-        weighted = np.bincount(owner, self._weights[self._flat], minlength=len(bags))
-        self._weight: Floats = np.round(weighted, 9)
+        self._weight = np.round(_sums(owner, self._weights[self._flat], len(bags)), 9)
         order = np.argsort(self._flat, kind="stable")
         self._postings, self._frequencies = owner[order], frequencies
         self._posting = np.cumsum(frequencies) - frequencies
@@ -78,7 +77,7 @@ class Bags:
             keys.append(rows * np.int64(len(self._weights)) + words)
         both = np.intersect1d(keys[0], keys[1], assume_unique=True)
         rows, words = np.divmod(both, max(len(self._weights), 1))
-        shared: Floats = np.bincount(rows, self._weights[words], minlength=len(left))
+        shared = _sums(rows, self._weights[words], len(left))
         return self._ratio(shared, self._weight[left], self._weight[right])
 
     def overlaps_with_all(self, sentence: int) -> Floats:
@@ -97,6 +96,10 @@ class Bags:
             shared, left = 2 * shared, left + right
         ratio = np.divide(shared, left, out=np.ones_like(left), where=left > 0)
         return np.clip(np.round(ratio, 9), 0.0, 1.0)
+
+
+def _sums(places: Ints, weights: Floats, count: int) -> Floats:
+    return np.bincount(places, weights, minlength=count).astype(np.float64)
 
 
 def close_in_length(

@@ -185,11 +185,11 @@ class PairSample:
         """Write `id`, `sentence1`, `sentence2`, and how each pair was chosen, as CSV."""
         scored = any(pair.score is not None for pair in self.pairs)
         header = ["id", "sentence1", "sentence2", *(["score"] if scored else [])]
-        rows = (
-            (item.id, *pair.texts, *([pair.score] if scored else []), f"{pair.overlap:.6f}")
-            + ("" if pair.bucket is None else pair.bucket, *pair.places)
-            for item, pair in zip(self.items(), self.pairs, strict=True)
-        )
+        rows = []
+        for item, pair in zip(self.items(), self.pairs, strict=True):
+            score = [pair.score] if scored else []
+            bucket = "" if pair.bucket is None else pair.bucket
+            rows.append([item.id, *pair.texts, *score, f"{pair.overlap:.6f}", bucket, *pair.places])
         write_table(path, [*header, "overlap", "bucket", "source1", "source2"], rows)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -111,10 +112,10 @@ class Pages:
         status: int = 200,
     ) -> Response:
         question, (answered, left) = self._store.next(key), self._store.progress(key)
-        shown = {"name": name, "answered": answered, "left": left}
+        shown: dict[str, Any] = {"name": name, "answered": answered, "left": left}
         if question is None:
             return self._page("done", stopped=self._store.is_stopped(key), **shown)
-        chosen = {"best": best, "worst": worst, "problem": problem}
+        chosen: dict[str, Any] = {"best": best, "worst": worst, "problem": problem}
         return self._page("question", status, question=question, **chosen, **shown)
 
     def _annotator(self, request: Request) -> tuple[str, str | None]:
