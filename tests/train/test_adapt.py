@@ -13,7 +13,6 @@ from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.run import Run
 from firth.train import adapt as module
-from firth.train import contrast
 from firth.train.adapt import AS_IS, adapt, append_normalization, build_tuned, candidate_name
 
 TEXTS = ["The ship left the harbor.", "A cow saw the farmer."]
@@ -86,18 +85,18 @@ def test_a_stopped_adaptation_ends_with_the_same_bytes(
     run: Run, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keeping(monkeypatch, "tuned")
-    monkeypatch.setattr(contrast, "_CHECKPOINT_STEPS", 2)
+    monkeypatch.setattr(module, "_CHECKPOINT_STEPS", 2)
     whole = adapt(run, str(tiny_bert), tmp_path / "whole")
-    usual, calls = contrast.TextPairs.chosen, 0
+    usual, calls = module.TextPairs.chosen, 0
 
-    def stopped(pairs: contrast.TextPairs, step: int) -> Any:
+    def stopped(pairs: module.TextPairs, step: int) -> Any:
         nonlocal calls
         calls += 1
         if calls == 4:
             raise KeyboardInterrupt
         return usual(pairs, step)
 
-    monkeypatch.setattr(contrast.TextPairs, "chosen", stopped)
+    monkeypatch.setattr(module.TextPairs, "chosen", stopped)
     with pytest.raises(KeyboardInterrupt):
         adapt(run, str(tiny_bert), tmp_path / "stopped")
     resumed = adapt(run, str(tiny_bert), tmp_path / "stopped")

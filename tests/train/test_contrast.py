@@ -10,7 +10,7 @@ from firth.corpus.corpus import Corpus
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.settings import AdaptSettings
-from firth.train.contrast import TextPairs, pair_kind, trained_types
+from firth.train.adapt import TextPairs, pair_kind, trained_types
 
 
 def pairs(run: Run, kind: str, batch: int = 8, seed: int = 1) -> TextPairs:

@@ -99,7 +99,7 @@ def test_excluded_sentences_are_in_no_pair(run: Run, tmp_path: Path) -> None:
 def test_public_evaluation_sentences_are_known() -> None:
     known = Exclusions.load()
     hashes = sentence_hashes(["A man is playing a guitar.", "Nobody ever wrote this line, firth."])
-    assert np.isin(hashes, known._hashes).tolist() == [True, False]
+    assert np.isin(hashes, known.hashes).tolist() == [True, False]
 
 
 def test_shards_hold_each_sentence_once(session_run: Run) -> None:

@@ -24,7 +24,6 @@ from firth.evaluation.questions import QUESTIONS, Question, build_questions, ope
 from firth.run.console import quiet_libraries, table
 from firth.run.errors import InputError
 from firth.run.executor import Executor
-from firth.run.files import read_json, write_json
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.settings import DistillSettings
@@ -35,11 +34,10 @@ from firth.train.loop import Best, Schedule, train, write_tensors
 from firth.train.objectives import ALL, HELD_OUT, PairLabels, SimilarityMatrix
 from firth.train.pairs import PAIRS, score_pairs
 from firth.train.students import (
-    REPORT,
     BiEncoder,
     TrainedFolder,
     open_student,
-    save_model,
+    save_trained,
     shown_name,
 )
 from firth.train.teacher import TEACHER, Teacher, build_teacher, teacher_inputs
@@ -104,8 +102,7 @@ def distill(
     else:
         build_teacher(opened)
     outcome = build_student(opened, cross)
-    folder = opened.folder(CROSS_ENCODER if cross else STUDENT)
-    return Distilled(folder, read_json(folder / REPORT), outcome.reused)
+    return Distilled.open(opened.folder(CROSS_ENCODER if cross else STUDENT), outcome.reused)
 
 
 def check_settings(settings: DistillSettings, cross: bool) -> None:
@@ -240,10 +237,8 @@ def train_student(
         "decision": None if decision is None else asdict(decision),
     }
     report["lines"] = lines_of(report)
-    write_json(workspace / REPORT, report)
-    text = "\n".join(report["lines"])
     title = f"A {'cross-encoder' if cross else 'sentence encoder'}, distilled with firth"
-    save_model(student.module, workspace, title, f"```text\n{text}\n```")
+    save_trained(workspace, student.module, title, report)
     return {name: report[name] for name in ("base", "teacher", "sizes", "step", "steps", "lines")}
 
 

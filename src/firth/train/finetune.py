@@ -7,9 +7,9 @@ The losses are those of sentence-transformers, in firth's training loop.
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,25 +20,23 @@ from torch.nn import functional
 
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.transformer import device, has_bfloat16, open_sentence_transformer
-from firth.evaluation.bootstrap import Estimate, bootstrap_seed
+from firth.evaluation.bootstrap import Estimate, bootstrap_seed, estimate
 from firth.evaluation.files import NLI, read_pair_file
-from firth.evaluation.metrics import BINARY, measure, measure_difference, undefined
+from firth.evaluation.metrics import BINARY, Metric, measure, metric_sample, undefined
 from firth.evaluation.sets import ALL, EvaluationSet, evaluation_set, load_set, set_of_file
 from firth.run.console import quiet_libraries, table
 from firth.run.errors import InputError
-from firth.run.files import read_json, write_json
 from firth.run.outputs import write_folder
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH, Fill
-from firth.text.arrays import Floats
+from firth.text.arrays import Floats, Ints
 from firth.train.loop import Best, Schedule, train
 from firth.train.students import (
-    REPORT,
     BiEncoder,
     TrainedFolder,
     is_static,
     on_device,
-    save_model,
+    save_trained,
     shown_name,
 )
 
@@ -68,6 +66,7 @@ class Recipe:
             classifier over (u, v, |u - v|) (Reimers & Gurevych 2019). `l2`: squared difference of
             cosine and score. `triplet`: a margin of Euclidean distances.
         epochs: Passes over the rows.
+        batch: Rows in a step.
         rate: Peak of Adam's rate; None chooses by kind and encoder.
         seed: Decides every draw.
     """
@@ -75,40 +74,27 @@ class Recipe:
     kind: str
     objective: str
     epochs: int
+    batch: int
     rate: float | None
     seed: int
 
-    @classmethod
-    def of(
-        cls,
-        data: EvaluationSet,
-        objective: str | None,
-        epochs: int | None,
-        rate: float | None,
-        seed: int,
-    ) -> Self:
-        """Return the recipe for data; what is not given is what the data suggest.
 
-        Raises:
-            InputError: The data cannot be learned by this objective.
-        """
-        is_nli = {row.label for row in data.rows} == {*NLI}
-        kind = "triplets" if data.is_triplets else "inference" if is_nli else "scored pairs"
-        known = _OBJECTIVES[kind]
-        if objective not in (None, *known):
-            raise InputError(f"got objective {objective} for {kind}; expected {' or '.join(known)}")
-        usual = 4 if kind == "scored pairs" else 1
-        return cls(kind, objective or known[0], epochs or usual, rate, seed)
+def recipe_for(
+    data: EvaluationSet, objective: str | None, epochs: int | None, rate: float | None, seed: int
+) -> Recipe:
+    """Return the recipe for data; what is not given follows from the data.
 
-    @property
-    def batch(self) -> int:
-        """Rows in a step."""
-        return 64 if self.objective == "in-batch" else 16
-
-    def rate_of(self, model: SentenceTransformer) -> float:
-        """Return the peak rate for a model."""
-        of_words = 5e-4 if self.kind == "scored pairs" else 2e-3
-        return self.rate or (of_words if is_static(model) else 2e-5)
+    Raises:
+        InputError: The data cannot be learned by this objective.
+    """
+    is_nli = {row.label for row in data.rows} == {*NLI}
+    kind = "triplets" if data.is_triplets else "inference" if is_nli else "scored pairs"
+    chosen = objective or _OBJECTIVES[kind][0]
+    if chosen not in _OBJECTIVES[kind]:
+        expected = " or ".join(_OBJECTIVES[kind])
+        raise InputError(f"got objective {objective} for {kind}; expected {expected}")
+    batch = 64 if chosen == "in-batch" else 16
+    return Recipe(kind, chosen, epochs or (4 if kind == "scored pairs" else 1), batch, rate, seed)
 
 
 class Finetuned(TrainedFolder):
@@ -150,7 +136,7 @@ def finetune(
         InputError: Data or encoder cannot be used. Nothing is trained then.
     """
     parts = gather(data, dev, test, data_dir, seed)
-    recipe = Recipe.of(parts.train, objective, epochs, learning_rate, seed)
+    recipe = recipe_for(parts.train, objective, epochs, learning_rate, seed)
     parts.check(recipe)
     fingerprints = {name: one.fingerprint for name, one in parts.named.items()}
 
@@ -160,7 +146,7 @@ def finetune(
         learned = fit(model, parts, recipe, derive_seed(seed, "finetune"), workspace / SCRATCH)
         report: dict[str, Any] = {
             "encoder": shown_name(encoder),
-            "recipe": asdict(recipe) | {"batch": recipe.batch},
+            "recipe": asdict(recipe),
             "data": {
                 name: {"name": one.name, "rows": len(one.rows), "metric": one.metrics[0].value}
                 for name, one in parts.named.items()
@@ -171,17 +157,15 @@ def finetune(
             "notes": parts.notes,
         }
         if parts.test is not None and before is not None:
+            rows = [np.arange(len(parts.test.rows))]
             after = similarities(model, parts.test)
-            report["test"] = compared(parts.test, before, after, seed)
+            report["test"] = figures_of(parts.test, rows, before, after, seed)
         report["lines"] = lines_of(report)
-        write_json(workspace / REPORT, report)
-        text = "```text\n" + "\n".join(report["lines"]) + "\n```"
-        save_model(model, workspace, "A sentence encoder, fine-tuned with firth", text)
+        save_trained(workspace, model, "A sentence encoder, fine-tuned with firth", report)
         return {name: report[name] for name in ("encoder", "test", "notes")}
 
     settings = {"recipe": asdict(recipe), "data": fingerprints}
-    reused = write_finetuned(encoder, out, fill, settings, force)
-    return Finetuned(Path(out), read_json(Path(out) / REPORT), reused)
+    return Finetuned.open(out, write_finetuned(encoder, out, fill, settings, force))
 
 
 def write_finetuned(
@@ -273,7 +257,7 @@ def gather(
 def load_splits(
     name: str | Path, data_dir: str | Path | None, columns: Mapping[str, str] | None = None
 ) -> dict[str, EvaluationSet]:
-    """Return the splits of a file or set, train first, scores in [0, 1]; or that of `NAME:SPLIT`.
+    """Return the splits of a file or set, train first; or that of `NAME:SPLIT`.
 
     Raises:
         InputError: There is no such file, set or split.
@@ -294,15 +278,7 @@ def load_splits(
                 if split:
                     raise
         sets = sets or {ALL: load_set(f"{base}:{ALL}", data_dir)}
-    low = min(float(one.scores.min()) for one in sets.values())
-    height = max(float(one.scores.max()) for one in sets.values()) - low
-    if (low, height) in ((0.0, 0.0), (0.0, 1.0)):
-        return sets
-    scaled = {}
-    for which, found in sets.items():
-        rows = (replace(row, score=(row.score - low) / (height or 1.0)) for row in found.rows)
-        scaled[which] = replace(found, rows=tuple(rows))
-    return scaled
+    return sets
 
 
 def joined(sets: Iterable[EvaluationSet], split: str) -> EvaluationSet:
@@ -341,16 +317,10 @@ def fit(
     scratch: Path,
     title: str = "Fine-tuning",
 ) -> dict[str, Any]:
-    """Train a model in place, and leave it with the weights that are best on dev.
+    """Train a model in place, and leave it with the weights that are best on dev, else the last.
 
-    Args:
-        model: A model as it was opened; a call that resumes needs the same.
-        parts: Rows to learn from, and rows that choose; the start may win. Without dev the last
-            weights are kept.
-        recipe: How to learn.
-        seed: Decides the order of rows, dropout, and the weights of a loss.
-        scratch: Folder of checkpoints.
-        title: Shown with the progress bar.
+    A call that resumes from `scratch` needs the model as it was opened. `seed` decides the order of
+    rows, dropout, and first weights of a loss.
 
     Returns:
         `step` (of the kept weights), `steps`, `rate`, `start` (its figure on dev) and `history`.
@@ -359,7 +329,9 @@ def fit(
     model.to(where)
     columns, labels = columns_of(parts.train, recipe)
     batches = plan(columns, recipe, derive_seed(seed, "order"))
-    dev, rate, steps = parts.dev, recipe.rate_of(model), len(batches)
+    dev, steps = parts.dev, len(batches)
+    of_words = 5e-4 if recipe.kind == "scored pairs" else 2e-3
+    rate = recipe.rate or (of_words if is_static(model) else 2e-5)
 
     def figure() -> float | None:
         if dev is None:
@@ -405,7 +377,7 @@ def fit(
 def columns_of(
     data: EvaluationSet, recipe: Recipe
 ) -> tuple[list[list[str]], list[float] | list[int] | None]:
-    """Return columns of texts, and labels where the objective needs them.
+    """Return columns of texts, and labels where the objective needs them; scores lie in [0, 1].
 
     Inference becomes triplets for in-batch: a premise, an entailment and a contradiction (Gao et
     al. 2021, §4). The shorter list of a premise is repeated; premises that lack either are left
@@ -426,7 +398,9 @@ def columns_of(
     columns = [list(column) for column in zip(*rows, strict=True)]
     if recipe.objective == "softmax":
         return columns, [NLI.index(row.label) for row in data.rows]
-    return columns, [row.score for row in data.rows] if recipe.objective == "l2" else None
+    scores = data.scores
+    scaled = (scores - scores.min()) / (np.ptp(scores) or 1.0)
+    return columns, scaled.tolist() if recipe.objective == "l2" else None
 
 
 def plan(columns: Sequence[Sequence[str]], recipe: Recipe, seed: int) -> list[list[int]]:
@@ -513,18 +487,39 @@ def similarities(model: SentenceTransformer, data: EvaluationSet) -> Floats:
     return BiEncoder(model.eval()).similarities(data.pairs)
 
 
-def compared(data: EvaluationSet, before: Floats, after: Floats, seed: int) -> dict[str, Any]:
-    """Return metric → `start`, `fine-tuned` and their paired `difference`, with intervals."""
-    found = {}
-    one, two = data.columns(before), data.columns(after)
-    for metric in data.metrics:
-        drawn = bootstrap_seed(seed, data.name, data.split, ALL, metric.value)
-        found[metric.value] = {
-            "start": asdict(measure(metric, *one, seed=drawn)),
-            "fine-tuned": asdict(measure(metric, *two, seed=drawn)),
-            "difference": asdict(measure_difference(metric, two, one, seed=drawn)),
+def figures_of(
+    data: EvaluationSet, groups: Sequence[Ints], before: Floats, after: Floats, seed: int
+) -> dict[str, dict[str, Any]]:
+    """Return metric → the mean over groups of rows: `start`, `fine-tuned`, and `difference`.
+
+    Args:
+        data: The rows.
+        groups: Numbers of the rows of each group.
+        before: Cosines of the pairs of `data` by the start.
+        after: Cosines by the fine-tuned model.
+        seed: Seed of the resamples.
+    """
+
+    def measured(metric: Metric, *systems: Floats) -> dict[str, Any]:
+        samples = [
+            metric_sample(
+                metric,
+                [(x[rows], y[rows]) for x, y in map(data.columns, systems)],
+                bootstrap_seed(seed, data.name, metric.value, number),
+                difference=len(systems) > 1,
+            )
+            for number, rows in enumerate(groups)
+        ]
+        return asdict(estimate(samples))
+
+    return {
+        metric.value: {
+            "start": measured(metric, before),
+            "fine-tuned": measured(metric, after),
+            "difference": measured(metric, after, before),
         }
-    return found
+        for metric in data.metrics
+    }
 
 
 def best_threshold(dev: EvaluationSet, model: SentenceTransformer) -> dict[str, Any] | None:

@@ -8,25 +8,24 @@ from typing import Any
 import numpy as np
 
 from firth.encoders.transformer import open_sentence_transformer
-from firth.evaluation.bootstrap import bootstrap_seed, estimate
-from firth.evaluation.metrics import Metric, metric_sample
 from firth.evaluation.sets import ALL, EvaluationSet
 from firth.run.console import table
 from firth.run.errors import InputError
-from firth.run.files import read_json, write_json
+from firth.run.files import write_json
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH
-from firth.text.arrays import Floats, Ints
+from firth.text.arrays import Ints
 from firth.train.finetune import (
     DEV,
     Parts,
-    Recipe,
     chosen_rows,
     divided,
     figure_rows,
+    figures_of,
     fit,
     joined,
     load_splits,
+    recipe_for,
     similarities,
     write_finetuned,
 )
@@ -59,7 +58,7 @@ def cross_validate(
         encoder: Folder or hub name of an encoder.
         data: File or set; all its splits are joined.
         out: Folder of the report; the models are not kept.
-        folds: Parts of equal size, each with the same share of every subset. By default 10.
+        folds: Random parts of equal size. By default 10.
         leave_out: Leave out one value of this column of a file at a time instead.
         data_dir: Folder with the evaluation sets.
         objective: As in `firth.train.finetune.finetune`, as are the arguments below.
@@ -73,7 +72,7 @@ def cross_validate(
     """
     columns = {"subset": leave_out} if leave_out else None
     whole = joined(load_splits(data, data_dir, columns).values(), ALL)
-    recipe = Recipe.of(whole, objective, epochs, learning_rate, seed)
+    recipe = recipe_for(whole, objective, epochs, learning_rate, seed)
     tests = whole.subsets if leave_out else make_folds(whole, folds or FOLDS, seed)
     if not tests:
         raise InputError(f"{data}: all values of {leave_out} are equal, so none can be left out")
@@ -95,13 +94,12 @@ def cross_validate(
             after[places] = similarities(model, chosen_rows(whole, tests[name]))
             sizes = {which: len(one.rows) for which, one in part.named.items()}
             learned[name] = {**sizes, "step": found["step"], "steps": found["steps"]}
+        scopes = {"mean of folds": list(tests.values()), "all rows": [np.arange(n)]}
         figures = {
-            f"{metric}, {scope}": _figures(metric, whole, groups, before, after, seed)
-            for metric in whole.metrics
-            for scope, groups in (
-                ("mean of folds", list(tests.values())), ("all rows", [np.arange(n)])
-            )
-        }  # fmt: skip
+            f"{metric}, {scope}": figure
+            for scope, groups in scopes.items()
+            for metric, figure in figures_of(whole, groups, before, after, seed).items()
+        }
         head = f"{recipe.kind}, objective {recipe.objective}, {n:,} rows, {scheme}"
         report = {
             "encoder": shown_name(encoder),
@@ -114,12 +112,11 @@ def cross_validate(
         write_json(workspace / REPORT, report)
         return {"encoder": report["encoder"], "figures": figures}
 
-    reused = write_finetuned(encoder, out, fill, settings, force)
-    return CrossValidated(Path(out), read_json(Path(out) / REPORT), reused)
+    return CrossValidated.open(out, write_finetuned(encoder, out, fill, settings, force))
 
 
 def make_folds(data: EvaluationSet, folds: int, seed: int) -> dict[str, Ints]:
-    """Return the test rows of random folds of equal size, with the same share of every subset.
+    """Return the test rows of random folds of equal size.
 
     Raises:
         InputError: There are fewer rows than folds.
@@ -127,14 +124,8 @@ def make_folds(data: EvaluationSet, folds: int, seed: int) -> dict[str, Ints]:
     n = len(data.rows)
     if not 2 <= folds <= n:
         raise InputError(f"{data.id}: {n} rows cannot make {folds} folds")
-    fold_of = np.empty(n, np.int64)
-    dealt = 0
-    for name, rows in (data.subsets or {ALL: np.arange(n)}).items():
-        rng = np.random.default_rng(derive_seed(seed, "folds", data.name, name))
-        # The next subset continues where this one stops, so that sizes differ by one at most.
-        fold_of[rng.permutation(rows)] = (np.arange(len(rows)) + dealt) % folds
-        dealt += len(rows)
-    return {f"fold {k + 1}": np.flatnonzero(fold_of == k) for k in range(folds)}
+    order = np.random.default_rng(derive_seed(seed, "folds", data.name, ALL)).permutation(n)
+    return {f"fold {k + 1}": np.sort(order[k::folds]) for k in range(folds)}
 
 
 def parts_of_fold(whole: EvaluationSet, rows: Ints, name: str, seed: int) -> Parts:
@@ -143,29 +134,3 @@ def parts_of_fold(whole: EvaluationSet, rows: Ints, name: str, seed: int) -> Par
     others = chosen_rows(whole, np.setdiff1d(np.arange(len(whole.rows)), rows)).without(test)
     learned, dev = divided(others, derive_seed(seed, "finetune", name, DEV), DEV)
     return Parts(learned if dev is None else learned.without(dev), dev, test)
-
-
-def _figures(
-    metric: Metric,
-    whole: EvaluationSet,
-    groups: list[Ints],
-    before: Floats,
-    after: Floats,
-    seed: int,
-) -> dict[str, Any]:
-    """Return the mean over groups of rows: start, fine-tuned, difference."""
-
-    def measured(*systems: Floats) -> dict[str, Any]:
-        samples = [
-            metric_sample(
-                metric,
-                [(x[rows], y[rows]) for x, y in map(whole.columns, systems)],
-                bootstrap_seed(seed, whole.name, metric.value, number),
-                difference=len(systems) > 1,
-            )
-            for number, rows in enumerate(groups)
-        ]
-        return asdict(estimate(samples))
-
-    one, two = measured(before), measured(after)
-    return {"start": one, "fine-tuned": two, "difference": measured(after, before)}

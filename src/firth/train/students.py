@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ from firth.encoders.transformer import open_sentence_transformer
 from firth.encoders.words import WORDS, WordSpace
 from firth.run.console import quiet_libraries
 from firth.run.errors import InputError
-from firth.run.files import write_text
+from firth.run.files import read_json, write_json, write_text
 from firth.run.run import Run
 from firth.run.settings import DistillSettings
 from firth.scorer.blend import Blend
@@ -67,6 +67,11 @@ class TrainedFolder:
     path: Path
     report: Mapping[str, Any]
     reused: bool
+
+    @classmethod
+    def open(cls, path: str | Path, reused: bool) -> Self:
+        """Open what is in a folder."""
+        return cls(Path(path), read_json(Path(path) / REPORT), reused)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -261,14 +266,16 @@ def _write_network(network: Any, folder: Path) -> None:
     write_tensors(folder / "model.safetensors", network.state_dict())
 
 
-def save_model(
-    model: SentenceTransformer | CrossEncoder, folder: Path, title: str, text: str
+def save_trained(
+    folder: Path, model: SentenceTransformer | CrossEncoder, title: str, report: Mapping[str, Any]
 ) -> None:
-    """Save a model, and a card: its title, how to use it, and a text in Markdown."""
+    """Save a model with its report and a card: title, how to use it, and the report's `lines`."""
     with quiet_libraries():
         model.cpu().save_pretrained(str(folder), create_model_card=False)
-    use = _USE_CROSS if isinstance(model, CrossEncoder) else _USE
-    write_text(folder / "README.md", f"{_FRONT}\n# {title}\n\n{use}\n{text}\n")
+    write_json(folder / REPORT, report)
+    use, text = _USE[isinstance(model, CrossEncoder)], "\n".join(report["lines"])
+    card = f"{_FRONT}\n# {title}\n\n```python\n{use}```\n\n```text\n{text}\n```\n"
+    write_text(folder / "README.md", card)
 
 
 def shown_name(model: str | Path) -> str:
@@ -284,20 +291,18 @@ pipeline_tag: sentence-similarity
 tags: [sentence-transformers, sentence-similarity, feature-extraction, firth]
 ---
 """
-_USE = """\
-```python
+_USE = (
+    """\
 from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer("path/to/this/folder")
 vectors = model.encode(["The judge praised the witness.", "The court thanked him."])
 print(model.similarity(vectors, vectors))
-```
-"""
-_USE_CROSS = """\
-```python
+""",
+    """\
 from sentence_transformers import CrossEncoder
 
 model = CrossEncoder("path/to/this/folder")
 print(model.predict([("The judge praised the witness.", "The court thanked him.")]))
-```
-"""
+""",
+)

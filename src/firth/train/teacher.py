@@ -20,7 +20,6 @@ from firth.encoders.pretrained import PRETRAINED, open_encoder, open_run_encoder
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.files import (
-    fingerprint_file,
     fingerprint_value,
     open_mapped,
     read_json,
@@ -34,7 +33,7 @@ from firth.run.stage import Outcome, Stage
 from firth.scorer.components import EncodedSentences
 from firth.scorer.scorer import SENTENCES, Scorer
 from firth.text.arrays import Floats, Ints, Singles, unit
-from firth.train.pairs import Exclusions
+from firth.train.pairs import Exclusions, exclusion_inputs
 
 TEACHER = Stage("teacher", 1, command="firth train distill")
 _FEWEST = 60
@@ -155,8 +154,8 @@ def build_teacher(run: Run) -> Outcome:
     teacher, source = run.settings.distill.teacher, scorer_run(run)
     exclude = run.settings.pairs.exclude
     excluded = Exclusions.load(exclude)
-    inputs = {f"exclude/{n}": fingerprint_file(Path(f)) for n, f in enumerate(exclude)}
-    inputs |= {"corpus": Corpus.open(run).digest, **teacher_inputs(run)}
+    inputs = exclusion_inputs(exclude) | {"corpus": Corpus.open(run).digest}
+    inputs |= teacher_inputs(run)
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
         corpus, seed = Corpus.open(seen), derive_seed(seen.settings.seed, "teacher")
