@@ -1,0 +1,218 @@
+"""The API: answers equal those of the model, bad requests get problems, and limits hold."""
+
+import base64
+import json
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import numpy as np
+import pytest
+from tests.serve.conftest import TOKEN, running
+
+import firth
+from firth.serve.endpoints import ENDPOINTS
+from firth.serve.schemas import MAX_BODY
+
+A, B = "The ship saw the harbor.", "A boat left the storm."
+
+
+def ask(address: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
+    """Return the answer's JSON, or its lines."""
+    data = None if body is None else json.dumps(body).encode()
+    given = {"Content-Type": "application/json"} if data is not None else {}
+    with urlopen(Request(address + path, data, {**given, **(headers or {})}), timeout=60) as reply:
+        content = reply.read().decode()
+        if "ndjson" in reply.headers["content-type"]:
+            return [json.loads(line) for line in content.splitlines()]
+        return json.loads(content)
+
+
+def problem(
+    address: str, path: str, body: Any = None, **headers: str
+) -> tuple[int, dict[str, str]]:
+    """Return the status and the error of a request that fails."""
+    with pytest.raises(HTTPError) as caught:
+        ask(address, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+    return caught.value.code, json.loads(caught.value.read())["error"]
+
+
+def test_answers_are_those_of_the_model(address: str, toy_folder: Path) -> None:
+    """Similarity, explanation, search, documents and vectors."""
+    model = firth.load(toy_folder)
+    scores = ask(address, "/api/similarity", {"pairs": [[A, B], [A, A]]})["scores"]
+    assert scores == [model.similarity(A, B), 1.0]
+    explained = ask(address, "/api/explain", {"text1": A, "text2": B})
+    assert explained["score"] == scores[0]
+    assert "<article" in explained["html"]
+    hits = ask(address, "/api/search", {"query": "ship", "top": 3, "where": "section = 'sea'"})
+    assert [hit["text"] for hit in hits["hits"]] == [
+        hit.text for hit in model.search("ship", top=3, where="section = 'sea'")
+    ]
+    vectors = np.array(ask(address, "/api/encode", {"texts": [A, B]})["vectors"])
+    assert np.allclose(vectors, model.encode([A, B]), atol=1e-6)
+    document = ask(address, "/api/document/doc-0")
+    assert document["fields"] == {"section": ["sea"]}
+    assert len(document["sentences"]) == 12
+    listed = ask(address, "/api/documents?query=farmer")
+    assert listed["total"] == 20
+    run = ask(address, "/api/run")
+    assert run["documents"] == 40
+    assert len(run["examples"]) == 2
+
+
+def test_embeddings_have_the_form_of_openai(address: str, toy_folder: Path) -> None:
+    """Floats and base64 agree; fewer dimensions are unit vectors of the first ones."""
+    [model] = ask(address, "/v1/models")["data"]
+    body = {"input": [A, B], "model": model["id"]}
+    floats = [one["embedding"] for one in ask(address, "/v1/embeddings", body)["data"]]
+    packed = ask(address, "/v1/embeddings", {**body, "encoding_format": "base64"})["data"]
+    decoded = [np.frombuffer(base64.b64decode(one["embedding"]), "<f4") for one in packed]
+    assert np.allclose(floats, decoded, atol=1e-6)
+    short = ask(address, "/v1/embeddings", {**body, "dimensions": 8})["data"][0]["embedding"]
+    assert np.allclose(short, np.array(floats[0][:8]) / np.linalg.norm(floats[0][:8]), atol=1e-5)
+    openai = pytest.importorskip("openai")
+    client = openai.OpenAI(base_url=f"{address}/v1", api_key="none")
+    answer = client.embeddings.create(input=A, model="encoder")
+    assert np.allclose(answer.data[0].embedding, floats[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("path", ["/api/duplicates", "/api/reuse", "/api/check"])
+def test_long_work_ends_with_its_result(path: str, address: str) -> None:
+    """Lines are progress, and at last the result."""
+    *progress, last = ask(address, path, {})
+    assert "result" in last
+    assert all(set(line) == {"progress"} for line in progress)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/api/search", {"query": ""}, 422),
+        ("/api/search", {"query": "ship", "colour": 1}, 422),
+        ("/api/search", {"query": "ship", "where": "color = 'red'"}, 422),
+        ("/api/search", {"query": "ship", "top": 10**9}, 422),
+        ("/api/similarity", {"pairs": [[A]]}, 422),
+        ("/api/explain", {"text1": A, "text2": "x" * 20_001}, 422),
+        (
+            "/api/explain",
+            {"text1": " ".join(map(str, range(3000))), "text2": " ".join(map(str, range(3000)))},
+            422,
+        ),
+        ("/api/documents/compare", {"first": "/etc/passwd", "second": "doc-0"}, 404),
+        ("/v1/embeddings", {"input": A, "model": "gpt"}, 404),
+        ("/v1/embeddings", {"input": A, "model": "encoder", "dimensions": 99_999}, 422),
+        ("/api/nothing", {}, 404),
+    ],
+)
+def test_bad_requests_are_named(path: str, body: Any, status: int, address: str) -> None:
+    """Each has its status, a code, and a message; nothing internal goes out."""
+    code, error = problem(address, path, body)
+    assert code == status
+    assert error["message"]
+    assert "Traceback" not in error["message"]
+    assert ask(address, "/health") == {"status": "ok"}
+
+
+def test_malformed_requests_are_refused(address: str) -> None:
+    """No JSON, a foreign type, too long a body, and an unknown document."""
+    for data, kind, status in ((b"{", "application/json", 422), (b"a=1", "text/plain", 415)):
+        with pytest.raises(HTTPError) as caught:
+            urlopen(Request(f"{address}/api/search", data, {"Content-Type": kind}), timeout=60)
+        assert caught.value.code == status
+    assert problem(address, "/api/search", {"query": "x" * MAX_BODY})[0] == 413
+    assert problem(address, "/api/document/nobody")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.com"}, 421),
+        ({"Host": "127.0.0.1/evil.com"}, 400),
+        ({"Host": "evil.com@127.0.0.1"}, 400),
+        ({"Origin": "http://evil.com"}, 403),
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+    ],
+)
+def test_foreign_requests_are_refused(headers: dict[str, str], status: int, address: str) -> None:
+    """Hosts that are not this service, and pages of other sites, for GET and POST alike."""
+    assert problem(address, "/api/run", None, **headers)[0] == status
+    assert problem(address, "/api/search", {"query": "ship"}, **headers)[0] == status
+
+
+def test_a_token_guards_what_shows_the_run(toy_folder: Path) -> None:
+    """Without it 401; health and the page itself need none."""
+    with running(toy_folder, TOKEN) as address:
+        assert problem(address, "/api/run")[0] == 401
+        assert problem(address, "/metrics")[0] == 401
+        assert problem(address, "/api/run", None, Authorization="Bearer wrong")[0] == 401
+        assert (
+            ask(address, "/api/run", None, {"Authorization": f"Bearer {TOKEN}"})["documents"] == 40
+        )
+        assert ask(address, "/health") == {"status": "ok"}
+        assert urlopen(address, timeout=60).status == 200
+
+
+def test_too_many_requests_wait_no_longer(
+    toy_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above the limit 429 at once; a slow answer is 504, and the next request is answered."""
+    slow = threading.Event()
+
+    def wait(*_: Any) -> dict[str, Any]:
+        slow.wait(5)
+        return {}
+
+    endpoint = next(one for one in ENDPOINTS if one.path == "/api/run")
+    monkeypatch.setattr(type(endpoint), "answer", property(lambda _: wait), raising=False)
+    with running(toy_folder, requests=1, seconds=0.5) as address:
+        codes: list[int] = []
+        first = threading.Thread(target=lambda: codes.append(problem(address, "/api/run")[0]))
+        first.start()
+        time.sleep(0.2)
+        assert problem(address, "/api/run")[0] == 429
+        first.join()
+        assert codes == [504]
+        slow.set()
+
+
+def test_a_slow_sender_is_cut_off(address: str) -> None:
+    """A request that never ends gets 408 after its time, while others are answered."""
+    place = urlsplit(address)
+    with socket.create_connection((place.hostname or "", place.port or 0), timeout=30) as slow:
+        slow.sendall(b"POST /api/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{")
+        assert ask(address, "/health") == {"status": "ok"}
+        assert b"408" in slow.recv(1000)
+
+
+def test_the_description_covers_every_endpoint(address: str) -> None:
+    """OpenAPI has each path and method; metrics count what was answered."""
+    described = ask(address, "/openapi.json")
+    for one in ENDPOINTS:
+        assert one.method.lower() in described["paths"][one.path.replace(":path}", "}")]
+    with urlopen(f"{address}/metrics", timeout=60) as reply:
+        assert 'firth_requests_total{path="/health",status="200"}' in reply.read().decode()
+
+
+def test_requests_made_of_the_description_find_no_failure(address: str) -> None:
+    """Generated requests, valid and not, never get a status that is not described."""
+    schemathesis = pytest.importorskip("schemathesis")
+    schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
+    from hypothesis import HealthCheck, given, settings
+
+    paths = ("/api/search", "/api/explain", "/api/documents", "/v1/embeddings")
+    for path in paths:
+        method = "GET" if path == "/api/documents" else "POST"
+        strategy = schema[path][method].as_strategy()
+
+        @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+        @given(case=strategy)
+        def check(case: Any) -> None:
+            assert case.call().status_code < 500
+
+        check()

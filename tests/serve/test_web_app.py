@@ -1,0 +1,83 @@
+"""The web app in a real browser: it searches, compares, and shows texts as texts."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import TOY_SETTINGS, toy_documents
+from tests.serve.conftest import running
+
+from firth.model import build
+
+BROWSER = os.environ.get("FIRTH_BROWSER") or next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+EVIL = "<img src=x onerror=document.title='hacked'> ship harbor storm."
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A browser page at a service whose documents contain markup."""
+    if BROWSER is None:
+        if os.environ.get("FIRTH_REQUIRE_BROWSER"):
+            pytest.fail("no browser was found; install chromium")
+        pytest.skip("no browser was found")
+    sync = pytest.importorskip("playwright.sync_api")
+    documents = toy_documents(12)
+    documents[0] |= {"text": f"{EVIL} {documents[0]['text']}", "title": EVIL}
+    folder = tmp_path_factory.mktemp("web") / "run"
+    build(documents, folder, **TOY_SETTINGS)
+    with running(folder) as address, sync.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.errors = []
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.address = address
+        yield page
+        assert page.errors == []
+        browser.close()
+
+
+def test_search_marks_the_words_of_the_query(page: Any) -> None:
+    """A query from the form becomes the address; hits link to documents and to explanations."""
+    page.goto(page.address)
+    page.fill("input[name=q]", "harbor ship")
+    page.click("form button")
+    page.wait_for_selector("ol.hits mark.hit")
+    assert "q=harbor" in page.url
+    page.click("ol.hits >> text=Why?")
+    page.wait_for_selector("article")
+    assert "Similarity" in page.inner_text("main")
+
+
+def test_texts_do_not_act(page: Any) -> None:
+    """Markup in documents and titles is shown and not run."""
+    page.goto(f"{page.address}/#documents?id=doc-0")
+    page.wait_for_selector("h2")
+    assert "<img" in page.inner_text("main")
+    page.goto(f"{page.address}/#compare?text1={EVIL}&text2=The ship.")
+    page.wait_for_selector("article")
+    assert page.title() != "hacked"
+    assert page.locator("main img").count() == 0
+
+
+@pytest.mark.parametrize("name", ["duplicates?unit=sentence", "documents", "run", "compare"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_fit_the_screen(name: str, width: int, page: Any) -> None:
+    """Each page shows content, and no page is wider than a phone."""
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(f"{page.address}/#{name}")
+    page.wait_for_function("document.querySelector('main').innerText.length > 20")
+    page.wait_for_function("!document.querySelector('main').innerText.includes('Working.')")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator(".problem").count() == 0
+
+
+def test_an_error_is_shown(page: Any, tmp_path: Path) -> None:
+    """A filter that names no field is explained where the hits would be."""
+    page.goto(f"{page.address}/#search?q=ship&where=nothing = 1")
+    page.wait_for_selector(".problem")
+    assert "nothing" in page.inner_text(".problem")
