@@ -269,7 +269,7 @@ def test_articles_agree() -> None:
 @pytest.mark.parametrize("name", ["synonyms", "opposites"])
 def test_lists_are_well_formed(name: str) -> None:
     """Each line has two or more sides, all different, and is there once."""
-    lines = module._data()[name]
+    lines = module._data("phrases")[name].splitlines()
     assert len(lines) == len(set(lines)) > 50
     for line in lines:
         sides = re.split(" [=>] ", line)
@@ -282,7 +282,7 @@ def test_no_pair_is_in_both_lists() -> None:
     """In neither direction."""
 
     def pairs(name: str) -> set[frozenset[str]]:
-        lines = [re.split(" [=>] ", line) for line in module._data()[name]]
+        lines = [re.split(" [=>] ", line) for line in module._data("phrases")[name].splitlines()]
         return {frozenset(pair) for line in lines for pair in pairwise(line)}
 
     assert pairs("synonyms").isdisjoint(pairs("opposites"))
@@ -295,12 +295,9 @@ def test_the_longest_phrase_is_replaced() -> None:
 
 
 def test_patterns_compile() -> None:
-    """All templates know their lists, and replacements name groups that their patterns have."""
-    for value in vars(module).values():
-        for template in value if isinstance(value, tuple) else (value,):
-            template = template[0] if isinstance(template, tuple) else template
-            if isinstance(template, str) and re.search("<[a-z_]+>", template):
-                module._re(template)
-    for pattern, new in module._data()["rephrasings"]:
+    """All patterns know what they name, and replacements name groups that their patterns have."""
+    for name in module._data("patterns"):
+        module._re(name)
+    for pattern, new in module._data("phrases")["rephrasings"]:
         groups = re.compile(pattern).groups
         assert all(int(group) <= groups for group in re.findall(r"\\(\d)", new))

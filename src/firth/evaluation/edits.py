@@ -1,14 +1,12 @@
 """Edits of English sentences: a paraphrase, and a change of meaning that keeps more of the words.
 
 A model that compares words prefers the change, one that compares meanings the paraphrase. Edits are
-made by rules, only where a rule is safe, so most sentences have none.
-
-Patterns are templates: `<month>` stands for the alternatives of that name in the word lists
-(`data/english_edits.json`), or for a fragment of `_FRAGMENTS`.
+made by rules, only where a rule is safe, so most sentences have none. Word lists and patterns are
+in `data/english.toml`.
 """
 
-import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,26 +25,14 @@ POOL = 500
 """Sentences that are searched for another name, at most."""
 _HOLD = "\ue000"
 """First of the private characters that stand for protected spans: no pattern matches them."""
-
-_FRAGMENTS = {
+_MARKS = {
     "name": NAME,
+    "name_word": NAME_WORD,
     "numeral": "|".join(NUMERALS),
-    "number_in_digits": r"\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?",
-    "noun": r"(?!<not_noun>\b)[a-z]+",
-    "nouns": "(?:[Aa]n?|[Tt]he) <noun>(?: <noun>)?",
-    "party": "(?:(?:[Tt]he )?<name>|<nouns>)",
-    "did": "(?:(?:[a-z]+ly )?(?:[a-z]{3,}ed|<irregular_past>))",
-    "begin": "(?:^|(?<=, )|(?<=that )|(?<=when )|(?<=while )|(?<=where ))",
-    "end": r"(?=[,;)]|\.?$| <afterwards>\b)(?!, [A-Z]|,[^,]* (?:and|or)\b)",
+    "negation": "|".join(NEGATIONS),
     "contracted": CONTRACTED,
-    "negation": f"(?:{'|'.join(NEGATIONS)})",
-    "left": r"(?<![\w'\u2019-])",
-    "right": r"(?![\w'\u2019-])",
-    "subject": "(?:He|She|It|They|We|I|You|This|These|There|The|His|Her|Its|Their|Our|My|A|An)",
-    "plain": "(?:(?! (?:and|but|or|that|which|who|when|while|where|because|if|to|said) )"
-    '[^,;:"“”()?])',
-    "conjunction": "(?:When|While|If|Although|Because|After|Before|Once|Until|Since|As)",
 }
+"""Patterns of `firth.text.marks` that other patterns name."""
 
 Change = tuple["Splice", ...]
 Rule = Callable[[str, Sequence[str], np.random.Generator], list[Change]]
@@ -110,7 +96,8 @@ def spliced(text: str, splices: Sequence[Splice]) -> str:
     for start, end, new in sorted(splices):
         done += text[last:start]
         if new[:1] < _HOLD and (article := re.search(r"\b([Aa])n?(?= $)", done)):
-            done = f"{done[: article.start()]}{article[1]}{'n' * bool(_AN.match(new))} "
+            ending = "n" if _re("takes_an", re.I).match(new) else ""
+            done = f"{done[: article.start()]}{article[1]}{ending} "
         done, last = done + new, end
     return done + text[last:]
 
@@ -148,43 +135,37 @@ def _is_suitable(sentence: str) -> bool:
     """Return whether the sentence looks like one whole English sentence or caption."""
     return (
         4 <= len(words(sentence)) <= MAX_WORDS
-        and _re(r"\b<english>\b", re.I).search(sentence) is not None
+        and _re("suitable", re.I).search(sentence) is not None
         and sentence[:1].isupper()
-        and not _DEBRIS.search(sentence)
+        and not _re("debris").search(sentence)
         and sentence.count('"') % 2 == 0
     )
 
 
-_DEBRIS = re.compile(r"[|=<>{}\[\]\\_*…]|\.\.|http|www\.|\( |\(,|“ | ”| \.|\"\"")
-_AN = re.compile(
-    r"(?!eu|one|uni(?!n)|us[aeiu]|ut[ei]|ub)[aeiou]|hour|hono|hones|heir|8|1[18](?:\d\d)?(?!\d)",
-    re.I,
-)
-
-
-# --- Word lists and templates ------------------------------------------------------------------
+# --- Patterns and phrases ----------------------------------------------------------------------
 
 
 @cache
-def _data() -> dict[str, Any]:
-    file = resources.files(__package__).joinpath("data/english_edits.json")
-    data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+def _data(section: str) -> dict[str, Any]:
+    file = resources.files(__package__).joinpath("data/english.toml")
+    data: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))[section]
     return data
 
 
 @cache
-def _re(template: str, flags: int = 0) -> re.Pattern[str]:
-    """Compile a pattern with word lists and fragments in it."""
+def _template(name: str) -> str:
+    """Return a pattern with the lists and patterns that it names in it."""
+    if name in _MARKS:
+        return _MARKS[name]
+    if name in _data("lists"):
+        return f"(?:{'|'.join(_data('lists')[name].split())})"
+    parts = _data("patterns")[name]
+    return re.sub(r"<([a-z_]+)>", lambda other: _template(other[1]), "".join(parts))
 
-    def filled(match: re.Match[str]) -> str:
-        if match[1] in _FRAGMENTS:
-            return _FRAGMENTS[match[1]]
-        listed = _data()["lists"][match[1]]
-        return f"(?:{'|'.join(listed.split() if isinstance(listed, str) else listed)})"
 
-    while "<" in template and re.search(r"<([a-z_]+)>", template):
-        template = re.sub(r"<([a-z_]+)>", filled, template)
-    return re.compile(template, flags)
+@cache
+def _re(name: str, flags: int = 0) -> re.Pattern[str]:
+    return re.compile(_template(name), flags)
 
 
 def _capital(text: str) -> str:
@@ -205,21 +186,21 @@ class _Table(NamedTuple):
 def _table(name: str) -> _Table:
     """Return a pattern of all phrases of a list, the longest first, and their substitutes."""
     listed: dict[str, tuple[str, ...]] = {}
-    for line in _data()[name]:
+    for line in _data("phrases")[name].splitlines():
         sides = re.split(r" [=>] ", line)
         for side in sides[:1] if ">" in line else sides:
             listed[side] = (*listed.get(side, ()), *(other for other in sides if other != side))
     alternatives = "|".join(
         re.escape(side[:-1]) + r"(?=\$?\d)"
         if side[-1] == "#"
-        else re.escape(side) + _FRAGMENTS["right"]
+        else re.escape(side) + _template("right")
         for side in sorted(listed, key=len, reverse=True)
     )
     substitutes = {
         side.replace("#", ""): tuple(other.replace("#", "") for other in others)
         for side, others in listed.items()
     }
-    return _Table(re.compile(f"{_FRAGMENTS['left']}(?:{alternatives})"), substitutes)
+    return _Table(re.compile(f"{_template('left')}(?:{alternatives})"), substitutes)
 
 
 def _substitutes(text: str, name: str) -> Iterator[tuple[Splice, ...]]:
@@ -236,24 +217,16 @@ def _synonyms(text: str) -> Iterator[Splice]:
     for substitutes in _substitutes(text, "synonyms"):
         yield from substitutes
     lowered = _lowered(text)
-    for old, new in _data()["rephrasings"]:
-        for match in re.finditer(f"{_FRAGMENTS['left']}(?:{old}){_FRAGMENTS['right']}", lowered):
+    left, right = _template("left"), _template("right")
+    for old, new in _data("phrases")["rephrasings"]:
+        for match in re.finditer(f"{left}(?:{old}){right}", lowered):
             yield Splice(*match.span(), match.expand(new))
-
-
-_DATE = (
-    r"\b(?:(\d\d?) (<month>)( \d{4})?|(<month>) (\d\d?)(, \d{4})?)"
-    r"(?![\w\u2013/-]| [\u2013&-]| (?:and|or|to) \d|,? [\d\ue000-\ue0ff])"
-)
-_BEFORE_DATE = re.compile(
-    r"(?:^|\b(?:on|until|from|since|by|of|before|after|for|dated|till|the) |[,(] ?)$", re.I
-)
 
 
 def _dates(text: str) -> Iterator[Splice]:
     """Write March 3 as 3 March, and the reverse."""
-    for match in _re(_DATE).finditer(text):
-        if not _BEFORE_DATE.search(text[: match.start()]):
+    for match in _re("date").finditer(text):
+        if not _re("before_date", re.I).search(text[: match.start()]):
             continue
         day, month, year, month2, day2, year2 = match.groups()
         new = (
@@ -264,113 +237,44 @@ def _dates(text: str) -> Iterator[Splice]:
         yield Splice(*match.span(), new)
 
 
-_COUNT = (
-    r"(?<=[a-z] )(\d|1[012]|<numeral>)(?= (?!and|or|to|in|of|at|is|was|as|by"
-    r"|hundred|thousand|mm|cm|km|am|pm|kg|mg|ml|points?\b|million)[a-z]{3,})"
-)
-_COUNTS_NOTHING = r"\b<counts_nothing> $"
-_AFTER_CAPITAL = re.compile(r"(?<=.)\b[A-Z]\w* $")
-
-
 def _digits(text: str) -> Iterator[Splice]:
     """Write three as 3, and the reverse, before something that is counted."""
-    for match in _re(_COUNT).finditer(text):
+    for match in _re("count").finditer(text):
         before = text[: match.start()]
-        if not (_re(_COUNTS_NOTHING, re.I).search(before) or _AFTER_CAPITAL.search(before)):
+        if not (_re("no_count", re.I).search(before) or _re("after_capital").search(before)):
             if not match[1].isdigit():
                 yield Splice(*match.span(), str(NUMERALS.index(match[1]) + 2))
             elif int(match[1]) >= 2:
                 yield Splice(*match.span(), NUMERALS[int(match[1]) - 2])
 
 
-_NAME_PAIR = (
-    r"(?<=\b)((?:in|with|by|from|for|between|both|against|including|near|featuring|as|to) )"
-    r"(<name>) (and|or) (<name>)(?=[.,;)]| [a-z])"
-)
-_NOUN_PAIR = re.compile(r"\b(the [a-z]+) (and|or) (the [a-z]+)(?=[.,;])")
-
-
 def _pairs(text: str) -> Iterator[Splice]:
     """Write A and B as B and A."""
     if "respectively" in text:
         return
-    for match in _re(_NAME_PAIR).finditer(text):
+    for match in _re("name_pair").finditer(text):
         a, joint, b = match.groups()[1:]
         if not re.search(r"['\u2019]s\b", match[0]):
             yield Splice(match.end(1), match.end(), f"{b} {joint} {a}")
-    for match in _NOUN_PAIR.finditer(text):
+    for match in _re("noun_pair").finditer(text):
         yield Splice(*match.span(), f"{match[3]} {match[2]} {match[1]}")
-
-
-_ALSO = re.compile(
-    r"(He|She|It|They|We|I|You|This|These|There)((?: (?:was|is|were|are|has|had|have|can|could))?) "
-    r"also (.*)"
-)
-_MOVABLE = (
-    (
-        r"(<conjunction> (?:he|she|it|they|we|I|you|the|a|his|her|this)\b[^,;:\"“”()]+), "
-        r"((?:he|she|it|they|we|I|you|the|a|an|his|her|their|its|this|there)\b[^,;:\"“”()?]+)([.!])",
-        "",
-    ),
-    (
-        r"((?:In|On|At|During|By|Since|Until) (?:early |late |mid-)?(?:<month> ?)?[\d ]*"
-        r"(?:<month>|\d{4})(?: \d{1,2})?(?:, \d{4})?), "
-        rf"((?:he|she|it|they|we|I|the|a|an|his|her|{NAME_WORD})\b<plain>{{8,80}})([.!])",
-        "",
-    ),
-    (
-        r"(<subject> <plain>{8,70}) ((?:when|because|although|if) "
-        r"(?:he|she|it|they|we|I|you|the)\b[^,;:\"“”()?]+)([.!])",
-        ",",
-    ),
-    (
-        r"((?:He|She|It|They|We|I|The [a-z]+(?: [a-z]+)?) (?:was|were|became|left|joined|"
-        r"moved|returned|won|died|received|graduated|retired|played) <plain>{6,80}[a-z](?<!ed)) "
-        r"((?:in|on) (?:(?:<month> |\d\d? <month> )?\d{4}|<month> \d\d?))([.!])",
-        ",",
-    ),
-)
-"""Clauses whose second part can go first, and the comma that then follows it."""
 
 
 def _moved(text: str) -> str:
     """Return the text with an adverbial at its other end, where that is safe."""
-    if match := _ALSO.fullmatch(text):
+    if match := _re("also").fullmatch(text):
         return f"In addition, {_lowered(match[1])}{match[2]} {match[3]}"
-    for pattern, comma in _MOVABLE:
-        if match := _re(pattern).fullmatch(text):
+    for name in ("clause_first", "time_first", "clause_last", "time_last"):
+        if match := _re(name).fullmatch(text):
             first, second, end = match.groups()
+            comma = "," if name.endswith("last") else ""
             return f"{_capital(second)}{comma} {_lowered(first)}{end}"
     return text
 
 
 # --- Changes of meaning: order -----------------------------------------------------------------
 
-_SWAPS = (
-    # X was seen by Y; X is the capital of Y
-    r"<begin>(<party>) ((?:is|was|has|had|will|lies)(?: [a-z]+){1,6} <towards>) (<party>)<end>",
-    # X beat Y
-    "<begin>(<party>) ((?:(?:has|had) )?<did>) (<party>)<end>",
-    # X lost the game against Y; after a noun it may be a participle
-    "<begin>((?:[Tt]he )?<name>) (<did>(?: [a-z]+){0,6} <towards>) (<party>)<end>",
-    # X is larger than Y
-    r"<begin>(<party>) ((?:is|was|has|had)(?: [a-z]+){0,3} than) (<party>)(?=[.,;!]|$)",
-    # A dog (is) chasing a cat
-    r"^(<nouns>) ((?:is )?(?:<scene_verb>|(?:sitting|standing|lying|walking|sleeping) "
-    r"<scene_place>)) (<nouns>)(?=[.,;]|$)",
-    # from X to Y
-    r"\b[Ff]rom (<name>|(?:an?|the) <noun>) (to) (<name>|(?:an?|the) <noun>)<end>",
-)
-_SYMMETRIC = (
-    r"\b<symmetric>\b|\b(?:the|a|an|his|her|its|their|appointed|elected|crowned|titled|became|been"
-    r"|as)$|^(?:is|was|became)$"
-)
-_IN_A_PLACE = r"\b(?:in|at|on|into)$|\b<done_in_a_place>\b"
-"""A person does this in a place; a place rarely does it in a person."""
-_NOT_NAME = r"\b(?:<month>|<not_name>)\b|['\u2019]s?\b|['\u2019]$"
-_NOT_FIRST_NAME = re.compile(
-    r"(?:ion|ment|ing|ness|ity|ism|[ae]nce|ship|age|ology|ics|ture|s|ed|ers?|ors?|ly|ice)$"
-)
+_SWAPS = ("swap_passive", "swap_verb", "swap_name", "swap_than", "swap_scene", "swap_route")
 
 
 def _order(text: str, others: Sequence[str], rng: np.random.Generator) -> list[Change]:
@@ -380,14 +284,13 @@ def _order(text: str, others: Sequence[str], rng: np.random.Generator) -> list[C
         for match in _re(swap).finditer(text):
             a, middle, b = match.groups()
             if (
-                _re(_SYMMETRIC).search(middle)
-                or (_acts(a) != _acts(b) and not swap.startswith("^"))
-                or (_acts(b) and _re(_IN_A_PLACE).search(middle))
+                _re("no_swap").search(middle)
+                or (_acts(a) != _acts(b) and swap != "swap_scene")
+                or (_acts(b) and _re("in_a_place").search(middle))
                 or any(
-                    _re(_NOT_NAME).search(one) and not _re("<nouns>").fullmatch(one)
-                    for one in (a, b)
+                    _re("no_name").search(one) and not _re("nouns").fullmatch(one) for one in (a, b)
                 )
-                or (middle == "to" and _re(r"\b<route>\b").search(text))
+                or (middle == "to" and _re("on_a_route").search(text))
                 or (middle.startswith(("is", "was", "has", "lies")) and b.endswith("s"))
                 or {*words(a)} & {*words(b)} - {"the", "a", "an"}
                 or (match.start() == 0 and " " not in a and not _is_name(a, others, rng))
@@ -399,7 +302,7 @@ def _order(text: str, others: Sequence[str], rng: np.random.Generator) -> list[C
 
 def _acts(party: str) -> bool:
     """Return whether a party is a name, or a noun of those who act as named ones do."""
-    return not _re("<nouns>").fullmatch(party) or bool(_re("<actor>").fullmatch(party.split()[-1]))
+    return not _re("nouns").fullmatch(party) or bool(_re("actor").fullmatch(party.split()[-1]))
 
 
 def _inside(party: str) -> str:
@@ -410,7 +313,7 @@ def _inside(party: str) -> str:
 def _is_name(word: str, others: Sequence[str], rng: np.random.Generator) -> bool:
     """Return whether the first word of a sentence looks like a name: no sentence lowers it."""
     lower = re.compile(rf"\b{re.escape(word.lower())}\b")
-    return not _NOT_FIRST_NAME.search(word) and not any(map(lower.search, _some(others, rng)))
+    return not _re("no_first_name").search(word) and not any(map(lower.search, _some(others, rng)))
 
 
 def _some(others: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
@@ -421,26 +324,11 @@ def _some(others: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
 
 # --- Negation ----------------------------------------------------------------------------------
 
-_AUXILIARY = (
-    r"(?<=[a-z0-9)] )(?:(?:is|are|was|were) (?=(?:<participle>|<predicate>)\b)"
-    r"(?!in (?:fact|addition|particular|turn|part)\b)"
-    r"|(?:has|have|had) (?=<participle> )"
-    r"|(?:can|could|will|would|should|may|might|must) (?!<not_after_modal>\b)(?=[a-z]+\b))"
-)
-_NEGATIVE = r"\b(?:<negation>|<negative>)|\b(?:one of|at all)\b|<contracted>"
-"""Also the beginning of a word, such as *someone*."""
-_NEGATED = (
-    r"(?<=[A-Za-z] )(?<!\bor )(?<!\band )(?:"
-    r"(is|are|was|were|has|have|had|do|does|did|could|would|should|may|might|must|will) not"
-    r"|(is|are|was|were|has|have|had|do|does|did|could|would|should)n['\u2019]t"
-    r"|(can)(?:not|['\u2019]t)|(wo)n['\u2019]t)(?= [a-z]+ )"
-)
-
 
 @cache
 def _past() -> tuple[re.Pattern[str], dict[str, str]]:
     """Return a pattern of past forms after a pronoun, and the base form of each."""
-    base = dict(pair.split("=") for pair in _data()["past"].split())
+    base = dict(pair.split("=") for pair in _data("phrases")["past"].split())
     pattern = (
         rf"(?<![\w\u2019'-])(?:[Hh]e|[Ss]he|[Tt]hey|[Ww]e|I) ({'|'.join(base)})"
         r"(?= (?!(?:and|or|that he|himself)\b)[a-z])"
@@ -453,10 +341,10 @@ def _negation(text: str, others: Sequence[str], rng: np.random.Generator) -> lis
     if "?" in text:
         return []
     changes: list[Change] = []
-    negatives = len(_re(_NEGATIVE, re.I).findall(text))
+    negatives = len(_re("negative_word", re.I).findall(text))
     if negatives == 0:
-        for match in _re(_AUXILIARY).finditer(text):
-            if not _re(r"\b<not_subject> $", re.I).search(text[: match.start()]):
+        for match in _re("auxiliary").finditer(text):
+            if not _re("no_subject", re.I).search(text[: match.start()]):
                 word = match[0].rstrip()
                 new = "cannot" if word == "can" else f"{word} not"
                 changes.append((Splice(match.start(), match.start() + len(word), new),))
@@ -465,8 +353,8 @@ def _negation(text: str, others: Sequence[str], rng: np.random.Generator) -> lis
             changes.append((Splice(*match.span(1), f"did not {base[match[1]]}"),))
         # The first verb is usually that of the main clause.
         changes = sorted(changes)[:1]
-    elif negatives == 1 and not _re(r"\b<needs_negative>\b", re.I).search(text):
-        for match in _re(_NEGATED).finditer(text):
+    elif negatives == 1 and not _re("no_removal", re.I).search(text):
+        for match in _re("negated").finditer(text):
             positive = "will" if match[4] else next(filter(None, match.groups()))
             changes.append((Splice(*match.span(), positive),))
     return changes + [substitutes[:1] for substitutes in _substitutes(text, "opposites")]
@@ -474,22 +362,16 @@ def _negation(text: str, others: Sequence[str], rng: np.random.Generator) -> lis
 
 # --- Number ------------------------------------------------------------------------------------
 
-_NUMBER = (
-    r"(?:^|(?<=[a-z,] )|(?<=[$£€]))(<number_in_digits>|<numeral>)"
-    r"(?=[.,;)]?(?: [a-z(]|$)|%| <month>|, [a-z])(?! (?:and a half|thirds)\b)"
-)
-_NO_AMOUNT = re.compile(r"\b(?:at|to|and|or|one) $")
-
 
 def _number(text: str, others: Sequence[str], rng: np.random.Generator) -> list[Change]:
     """Replace a number by one of the same form: much larger or smaller, or another date."""
     present = {word.replace(",", "") for word in re.findall(r"[\d,.]*\d|[a-z]+", text)}
     changes: list[Change] = []
-    for match in _re(_NUMBER).finditer(text):
+    for match in _re("number").finditer(text):
         before, after = text[: match.start()], text[match.end() :]
-        if _re(_COUNTS_NOTHING, re.I).search(before) or _NO_AMOUNT.search(before):
+        if _re("no_count", re.I).search(before) or _re("no_amount").search(before):
             continue
-        by_month = _re(" <month>").match(after) or _re("<month> $").search(before)
+        by_month = _re("month_next").match(after) or _re("month_last").search(before)
         is_day = by_month is not None and len(match[1]) <= 2
         fits = [new for new in _numbers(match[1], is_day) if new.replace(",", "") not in present]
         if fits:
@@ -525,30 +407,20 @@ def _numbers(old: str, is_day: bool) -> list[str]:
 
 # --- Name --------------------------------------------------------------------------------------
 
-_PLACED = (
-    r"(?<![\w-])([a-z]+) (in|by|from|to|with|at|for|against) (<name>)"
-    r"(?=[,;)]|\.?$| (?:<afterwards>|for|and|to|was|is|who|as|where)\b)"
-)
-_NOT_SINGLE_NAME = re.compile(r"(?:ation|ment|ing|ness|ity|ism|ship|ology|ics|ture|ers|ors|ice)$")
-_SORT = re.compile(
-    r"(?:(University|College|School|Academy|Institute|Hospital)|(Park|Stadium|Station|Square|Airport|"
-    r"Hall|Street|Road|Theatre|Theater|Museum|Church|Castle|Abbey)|(River|Lake|Islands?|Bay|County|"
-    r"City|State|District)|(Company|Records|Magazine|Press|Team|Club|United|Party|Army|Service)|"
-    r"(Awards?|Prize|Cup|League|Championships?|Games|Olympics|Festival))$"
-)
-
 
 def _names(text: str) -> Iterator[re.Match[str]]:
     """Yield names after a preposition: the word before it, the preposition, the name."""
-    for match in _re(_PLACED).finditer(text):
+    for match in _re("placed_name").finditer(text):
         single = " " not in match[3]
-        if not (_re(_NOT_NAME).search(match[3]) or (single and _NOT_SINGLE_NAME.search(match[3]))):
+        if not (
+            _re("no_name").search(match[3]) or (single and _re("no_single_name").search(match[3]))
+        ):
             yield match
 
 
 def _traits(match: re.Match[str]) -> tuple[object, ...]:
     """Return what names that can replace each other have in common, the most important first."""
-    sort = _SORT.search(match[3])
+    sort = _re("sort_of_name").search(match[3])
     in_a_place = re.match(r", [A-Z]", match.string[match.end() :]) is not None
     return sort and sort.lastindex, in_a_place, len(match[3].split()), match[1]
 

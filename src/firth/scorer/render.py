@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firth.run.console import escaped
+from firth.run.console import escaped, wrapped
 from firth.run.errors import InputError
 from firth.run.outputs import write_file
 from firth.text.words import spans
@@ -31,6 +31,7 @@ _PARTS = {
 }
 _STRONGEST = 0.6
 """Opacity of the background of the word with the largest contribution."""
+_LABEL = 34
 _SMALL, _SHARE = 0.01, 0.03
 """Evidence below these amounts, of a score and as a share of it, is left out of sentences."""
 
@@ -85,12 +86,13 @@ def lines(explanation: "Explanation") -> str:
         by_part.setdefault(row.part, []).append(row)
     for name, rows in by_part.items():
         whole = math.fsum(row.contribution for row in rows)
-        shown += ["", f"{_PARTS.get(name, name):<34}{whole:+.3f}"]
+        shown += ["", f"{_PARTS.get(name, name):<{_LABEL + 4}}{whole:+.3f}"]
         for row in rows:
             percent = f"{100 * row.contribution / e.score:7.0f} %" if abs(e.score) > _SMALL else ""
-            shown.append(f"  {row.label[:30]:<32}{row.contribution:+.3f}{percent}")
+            label = row.label if len(row.label) <= _LABEL else f"{row.label[: _LABEL - 1]}…"
+            shown.append(f"  {label:<{_LABEL + 2}}{row.contribution:+.3f}{percent}")
             shown += [f"      {note}" for note in row.notes[:2]]
-    return escaped("\n".join(shown))
+    return wrapped(escaped("\n".join(shown)))
 
 
 # --- HTML --------------------------------------------------------------------------------------
