@@ -71,7 +71,8 @@ def build_encoder(run: Run, seed: int = 3) -> None:
 
 def made(folder: Path, records: Records, **sections: Mapping[str, Any]) -> Run:
     """A run of some documents, with an encoder and an index."""
-    corpus = {"fields": ["section"], **sections.pop("corpus", {})}
+    kept = ["section"] if any("section" in record for record in records) else []
+    corpus = {"fields": kept, **sections.pop("corpus", {})}
     run = Run.create(folder, parse_settings({"corpus": corpus, **sections}, "test"))
     build_corpus(run, records)
     build_encoder(run)

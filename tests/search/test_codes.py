@@ -13,7 +13,8 @@ def vectors(n: int, d: int, seed: int) -> np.ndarray:
     """Draw unit vectors around a few centers."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((20, d))[rng.integers(20, size=n)] + rng.standard_normal((n, d))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    unit: np.ndarray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit.astype(np.float32)
 
 
 @pytest.mark.parametrize("d", [3, 64, 200])

@@ -78,7 +78,8 @@ def unit_rows(n: int, d: int, seed: int) -> np.ndarray:
     rows = rng.standard_normal((n, d))
     copies = rng.choice(np.arange(1, n), n // 3, replace=False)
     rows[copies] = rows[copies - 1] + 0.3 * rng.standard_normal((len(copies), d))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
+    unit: np.ndarray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit.astype(np.float16)
 
 
 def expected_pairs(rows: np.ndarray, threshold: float) -> set[tuple[int, int]]:
@@ -130,7 +131,7 @@ def test_of_too_many_pairs_the_most_similar_are_kept() -> None:
 
 def test_renumbered_pairs_stay_ordered() -> None:
     """Left is below right under any numbers."""
-    pairs = Pairs(np.array([0, 1]), np.array([2, 2]), np.float32([0.5, 0.6]), 0.5)
+    pairs = Pairs(np.array([0, 1]), np.array([2, 2]), np.array([0.5, 0.6], np.float32), 0.5)
     again = pairs.renumbered(np.array([9, 4, 6]))
     assert [*zip(again.left.tolist(), again.right.tolist(), strict=True)] == [(4, 6), (6, 9)]
     assert again.scores.tolist() == pytest.approx([0.6, 0.5])

@@ -2,10 +2,8 @@
 
 A *match* pairs a run of sentences of one document with a run of the other. One of the two is a
 single sentence (Gale & Church 1993), and no sentence can be left out without loss of similarity. A
-match gains (similarity - threshold) x words on both sides. An alignment is a set of matches of
-which no two share a sentence, and the best has the largest gain. Where both documents keep the same
-order, dynamic programming computes it, as in Vecalign (Thompson & Koehn 2019). Where sentences may
-move, matches are taken in order of their gain.
+match gains (similarity - threshold) x words on both sides. No two matches share a sentence. Equal
+sentences are matched first, the others in order of their gain, so that sentences may have moved.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +30,7 @@ Windows = dict[tuple[int, int], Floats]
 """(m, n) of `SHAPES` -> similarities of m sentences from i on with n of the other document from j
 on, (len(a) - m + 1, len(b) - n + 1), at least (0, 0)."""
 Hashes = npt.NDArray[np.uint64]
+_EQUAL, _MARGIN = 1e9, 1e-6
 _BASE = 0x9E3779B97F4A7C15
 _INVERSE = pow(_BASE, -1, 1 << 64)
 
@@ -72,8 +71,7 @@ class Side:
 
     Args:
         sentences: Its sentences.
-        vectors: Unit vectors of the sentences, (n, d); a zero vector is similar to nothing. None
-            where a scorer compares texts instead.
+        vectors: Unit vectors of the sentences, (n, d); a zero vector is similar to nothing.
 
     Attributes:
         sentences: As given.
@@ -82,7 +80,7 @@ class Side:
         masses: float64, (n,): words of each sentence, at least 1.
     """
 
-    def __init__(self, sentences: Sequence[str], vectors: Singles | None = None) -> None:
+    def __init__(self, sentences: Sequence[str], vectors: Singles) -> None:
         self.sentences = tuple(sentences)
         by_sentence = [normal_form(sentence).split() for sentence in sentences]
         self.words = [word for some in by_sentence for word in some]
@@ -133,14 +131,8 @@ class Side:
         The vector of a run is the sum of its sentences', each times its number of words, so that
         no run has to be encoded.
         """
-        assert self._vectors is not None
         heavy = self._vectors * self.masses[:, None].astype(np.float32)
         return tuple(_summed(heavy, size) for size in range(1, LONGEST + 1))
-
-    def joined(self, size: int) -> list[str]:
-        """Return each run of `size` sentences as one text."""
-        starts = range(len(self.sentences) - size + 1)
-        return [" ".join(self.sentences[at : at + size]) for at in starts]
 
 
 def _summed(heavy: Singles, size: int) -> Singles:
@@ -153,31 +145,24 @@ def _summed(heavy: Singles, size: int) -> Singles:
     return unit
 
 
-def cosines(a: Side, b: Side) -> Windows:
-    """Return the cosines of all runs of sentences of two documents."""
-    return {(m, n): (a.vectors[m - 1] @ b.vectors[n - 1].T).astype(float) for m, n in SHAPES}
-
-
-def align(
-    a: Side, b: Side, similarities: Windows, threshold: float, monotone: bool = False
-) -> Alignment:
-    """Align two documents.
+def align(a: Side, b: Side, threshold: float) -> Alignment:
+    """Align two documents by the cosines of their runs of sentences; equal words have cosine 1.
 
     Args:
         a, b: The documents.
-        similarities: Similarities of their runs of sentences. Equal words have similarity 1,
-            whatever is given, and the others are cut to [0, 1].
         threshold: Least similarity of a match.
-        monotone: Requires that what comes later in one document comes later in the other.
     """
-    windows = {shape: np.clip(scores, 0.0, 1.0) for shape, scores in similarities.items()}
+    windows: Windows = {
+        (m, n): np.clip(a.vectors[m - 1] @ b.vectors[n - 1].T, 0.0, 1.0).astype(float)
+        for m, n in SHAPES
+    }
     common = np.intersect1d(np.concatenate(a.forms), np.concatenate(b.forms))
     if len(common):
         for (m, n), scores in windows.items():
             i = np.flatnonzero(np.isin(a.forms[m - 1], common))
             if len(i):
                 scores[i] = np.where(a.forms[m - 1][i, None] == b.forms[n - 1], 1.0, scores[i])
-    matches = _align(windows, a.masses, b.masses, threshold, monotone)
+    matches = _align(windows, a.masses, b.masses, threshold)
     copied = _covered(a, b), _covered(b, a)
     covered = copied[0].copy(), copied[1].copy()
     total = 0.0
@@ -233,18 +218,16 @@ def copied_runs(a: Side, b: Side) -> list[tuple[int, int, int]]:
     return found
 
 
-def _align(
-    windows: Windows, a_masses: Floats, b_masses: Floats, threshold: float, monotone: bool
-) -> list[Match]:
+def _align(windows: Windows, a_masses: Floats, b_masses: Floats, threshold: float) -> list[Match]:
     heads = [np.concatenate([[0], np.cumsum(masses)]) for masses in (a_masses, b_masses)]
     gains: Windows = {}
     for (m, n), scores in windows.items():
         ones, twos = heads[0][m:] - heads[0][:-m], heads[1][n:] - heads[1][:-n]
         gain = (scores - threshold) * (ones[:, None] + twos[None, :])
+        gain[scores == 1.0] += _EQUAL
         gains[m, n] = np.where(_needed(windows, m, n), gain, -np.inf)
-    chosen = _in_order(gains, len(a_masses), len(b_masses)) if monotone else _free(gains)
     matches = [
-        Match((i, i + m), (j, j + n), min(1.0, float(windows[m, n][i, j]))) for i, j, m, n in chosen
+        Match((i, i + m), (j, j + n), float(windows[m, n][i, j])) for i, j, m, n in _best(gains)
     ]
     return sorted(matches, key=lambda match: match.a)
 
@@ -255,14 +238,14 @@ def _needed(windows: Windows, m: int, n: int) -> npt.NDArray[np.bool_]:
     scores = windows[m, n]
     if n > 1:
         fewer = windows[m, n - 1]
-        return (scores > fewer[:, :-1]) & (scores > fewer[:, 1:])
+        return scores > np.maximum(fewer[:, :-1], fewer[:, 1:]) + _MARGIN
     if m > 1:
         fewer = windows[m - 1, n]
-        return (scores > fewer[:-1]) & (scores > fewer[1:])
+        return scores > np.maximum(fewer[:-1], fewer[1:]) + _MARGIN
     return np.ones(scores.shape, bool)
 
 
-def _free(gains: Mapping[tuple[int, int], Floats]) -> Iterator[tuple[int, int, int, int]]:
+def _best(gains: Mapping[tuple[int, int], Floats]) -> Iterator[tuple[int, int, int, int]]:
     """Yield matches by falling gain; ties by fewer sentences, then by place."""
     columns = []
     for (m, n), gain in gains.items():
@@ -279,38 +262,3 @@ def _free(gains: Mapping[tuple[int, int], Floats]) -> Iterator[tuple[int, int, i
             a_taken.update(a)
             b_taken.update(b)
             yield i, j, m, n
-
-
-def _in_order(
-    gains: Mapping[tuple[int, int], Floats], rows: int, columns: int
-) -> list[tuple[int, int, int, int]]:
-    """Return the monotone alignment of the largest gain."""
-    best = np.zeros((rows + 1, columns + 1))
-    # How each place was reached: 0 leaves out a sentence of a, 1 of b; then come the `SHAPES`.
-    steps = np.zeros((rows + 1, columns + 1), dtype=np.int8)
-    for i in range(rows + 1):
-        # All that ends in row i from another row, then a running maximum along the row.
-        row = best[i - 1].copy() if i else np.zeros(columns + 1)
-        for number, (m, n) in enumerate(SHAPES, start=2):
-            gain = gains[m, n]
-            if i < m or not gain.shape[1]:
-                continue
-            reached = np.full(columns + 1, -np.inf)
-            reached[n:] = best[i - m, : columns + 1 - n] + gain[i - m]
-            better = (reached >= row) & np.concatenate([np.zeros(n, bool), gain[i - m] >= 0])
-            row[better] = reached[better]
-            steps[i, better] = number
-        along = np.maximum.accumulate(row)
-        steps[i, along > row] = 1
-        best[i] = along
-    chosen = []
-    i, j = rows, columns
-    while i and j:
-        step = int(steps[i, j])
-        if step < 2:
-            i, j = i - (step == 0), j - (step == 1)
-            continue
-        m, n = SHAPES[step - 2]
-        i, j = i - m, j - n
-        chosen.append((i, j, m, n))
-    return chosen

@@ -2,26 +2,23 @@
 
 A cosine of 0.62 says nothing by itself, and nothing across models. The share of random pairs that
 score as high is the rate at which chance alone gives such a match. The same is measured on pairs of
-sentences of one document, which share a subject, and on neighbors.
+different sentences of one document, which share a subject, and on neighbors.
 """
 
-import csv
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from enum import StrEnum
-from functools import cached_property
 from math import floor, log10
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.static import ENCODER
+from firth.evaluation.files import Content, read_pair_file
 from firth.run.console import table
 from firth.run.errors import InputError
-from firth.run.files import fingerprint_file, read_json, write_json
+from firth.run.files import fingerprint_file, read_arrays, read_json, write_arrays, write_json
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.settings import values_of
@@ -32,128 +29,22 @@ from firth.text.arrays import Floats, Ints, starts
 from firth.text.pairs import TextPair
 
 CALIBRATION = Stage("calibration", 1)
-Scores = Literal["encoder", "scorer"]
-"""Cosines of the index, or similarities of the run's scorer."""
-_FILE = "calibration.json"
+Model = Literal["encoder", "scorer"]
+"""What gives scores: the encoder of the index, by cosines, or the scorer of the run."""
+RANDOM, SAME_DOCUMENT, NEIGHBORS = "random", "same-document", "neighbors"
+_KINDS = {RANDOM: "random pairs", SAME_DOCUMENT: "pairs of a document", NEIGHBORS: "neighbors"}
+_PROBABILITY = "probability"
 _FEWER = 40
 """The scorer, which is slower, scores one pair for so many that the encoder compares."""
 _OTHERS = 4
 """Pairs of a document, and neighbors, are one for so many random pairs."""
 _ROWS = 8_192
-_TAIL, _KNOTS = 2_000, 1_000
-"""The highest scores are kept one by one, the others at this many quantiles."""
-_COUNTED, _TOP = 50, 0.01
-_SAME = 0.999
-_SURE = 0.95
+_FEWEST, _COUNTED, _TOP = 1_000, 50, 0.01
+_SAME, _SURE = 0.999, 0.95
 _ALL = 3.0
 """If all of n pairs are below, at most 3/n of all pairs are not, with 95 % confidence."""
-_YES, _NO = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
 _RATES = (0.1, 0.01, 0.001, 0.0001)
 _FOLDS, _REGULARIZATION = 10, 100.0
-
-
-class PairKind(StrEnum):
-    """Kinds of pairs of corpus sentences."""
-
-    RANDOM = "random"
-    """Two sentences of the corpus."""
-    SAME_DOCUMENT = "same-document"
-    """Two sentences of a document."""
-    NEIGHBORS = "neighbors"
-    """A sentence and the next one."""
-
-
-_NAMES = {
-    PairKind.RANDOM: "random pairs",
-    PairKind.SAME_DOCUMENT: "pairs of a document",
-    PairKind.NEIGHBORS: "neighbors",
-}
-
-
-@dataclass(frozen=True)
-class Levels:
-    """The scores of n drawn pairs: the highest one by one, the others in steps.
-
-    Attributes:
-        n: Number of drawn pairs.
-        scores: Scores of some of them, ascending.
-        below: How many of the n score lower than each; ascending.
-        through: How many score at most as high.
-    """
-
-    n: int
-    scores: tuple[float, ...]
-    below: tuple[int, ...]
-    through: tuple[int, ...]
-
-    @classmethod
-    def of(cls, scores: npt.ArrayLike) -> "Levels":
-        """Return the levels of drawn scores, (n,), n at least 1."""
-        ordered = np.sort(np.asarray(scores, np.float64))
-        n = len(ordered)
-        low = np.linspace(0, max(0, n - _TAIL - 1), min(_KNOTS, max(1, n - _TAIL))).astype(int)
-        kept = np.unique(ordered[np.concatenate((low, np.arange(max(0, n - _TAIL), n)))])
-        below = np.searchsorted(ordered, kept, side="left")
-        through = np.searchsorted(ordered, kept, side="right")
-        return cls(n, tuple(kept.round(6).tolist()), tuple(below.tolist()), tuple(through.tolist()))
-
-    @cached_property
-    def _arrays(self) -> tuple[Floats, Ints, Ints]:
-        # A hit asks several times, and converting thousands of Python numbers is slow.
-        return np.asarray(self.scores), np.asarray(self.below), np.asarray(self.through)
-
-    def share_below(self, score: float) -> float:
-        """Return the share of pairs that score lower, in [0, 1].
-
-        It never falls as scores rise, and it is never too high: between two kept scores the lower
-        one decides.
-        """
-        kept, below, through = self._arrays
-        at = int(np.searchsorted(kept, score, side="right")) - 1
-        if at < 0:
-            return 0.0
-        return float((through[at] if score > kept[at] else below[at]) / self.n)
-
-    def threshold(self, rate: float) -> float:
-        """Return the lowest score that a share of at most `rate` of such pairs reaches.
-
-        It is the k-th highest of the n scores with k / (n + 1) at most `rate`, so that the rate
-        holds on average over draws, however few they were.
-
-        Raises:
-            InputError: `rate` is not between 1 / (n + 1) and 1; so few pairs cannot tell.
-        """
-        allowed = floor(rate * (self.n + 1) + 1e-9)
-        if not 0 < rate < 1 or allowed < 1:
-            raise InputError(
-                f"a false-match rate of {rate:g}: expected one from {1 / (self.n + 1):.2g} to 1, "
-                f"because {self.n:,} pairs were drawn. Draw more: --set calibration.pairs=N"
-            )
-        reached = self.n - self._arrays[1]  # Pairs at or above each kept score.
-        fitting = np.flatnonzero(reached <= allowed)
-        if not len(fitting):  # Only what is above the highest score.
-            return float(np.nextafter(self.scores[-1], np.inf))
-        return self.scores[int(fitting[0])]
-
-    def tail_threshold(self, rate: float) -> float:
-        """Return the score that a share `rate` of such pairs reaches, extrapolated where needed.
-
-        Where fewer than 50 scores are that high, the tail is taken to fall exponentially from the
-        top hundredth on, as peaks over a threshold do (Pickands 1975, with shape 0). The median of
-        the tail sets its slope, because its highest pairs may say the same.
-
-        Args:
-            rate: In (0, 1).
-        """
-        tail = min(self.n, max(10, round(_TOP * self.n)))
-        if rate * self.n >= min(_COUNTED, tail):
-            return self._nth_highest(max(1, floor(rate * self.n)))
-        start, middle = self._nth_highest(tail), self._nth_highest(max(1, tail // 2))
-        return float(start + (middle - start) / np.log(2) * np.log(tail / self.n / rate))
-
-    def _nth_highest(self, rank: int) -> float:
-        at = int(np.searchsorted(self._arrays[2], self.n - rank, side="right"))
-        return self.scores[min(at, len(self.scores) - 1)]
 
 
 @dataclass(frozen=True)
@@ -186,87 +77,90 @@ class Calibration:
     """What the scores of one model mean in one corpus.
 
     Attributes:
-        levels: Scores of drawn pairs, for each kind of pairs that the corpus has.
+        scores: Scores of drawn pairs, ascending, float64, (n,), for each kind that the corpus has:
+            `random`, `same-document` (two different sentences), `neighbors`.
         probability: Probability of a match; None where no pairs were judged.
     """
 
-    levels: Mapping[PairKind, Levels]
+    scores: Mapping[str, Floats]
     probability: Probability | None = None
 
     @classmethod
-    def open(cls, run: str | Path | Run, scores: Scores = "encoder") -> "Calibration":
+    def open(cls, run: str | Path | Run, model: Model = "encoder") -> "Calibration":
         """Open the calibration of a run.
 
         Raises:
             MissingStageError: It is not built.
         """
-        run = Run.open(run)
-        return cls.parse(read_json(run.folder(CALIBRATION) / _FILE)[scores])
+        folder = Run.open(run).folder(CALIBRATION)
+        scores, _ = read_arrays(folder / f"{model}.safetensors")
+        stored = read_json(folder / f"{model}.json")
+        ordered = {kind: scores[kind] for kind in _KINDS if kind in scores}
+        return cls(ordered, Probability(**stored) if stored else None)
 
     @classmethod
-    def current(cls, run: Run, scores: Scores = "encoder") -> "Calibration | None":
+    def current(cls, run: Run, model: Model = "encoder") -> "Calibration | None":
         """Return the calibration of what the run computes now; None where there is none."""
         if not run.has(CALIBRATION):
             return None
         known = run.manifest(CALIBRATION)
-        stages = [INDEX] if scores == "encoder" else Scorer.reads(run)
+        stages = [INDEX] if model == "encoder" else Scorer.reads(run)
         if not all(run.has(stage) for stage in stages):
             return None
         now: dict[str, Any] = dict(run.inputs(*stages))
-        if scores == "scorer":
+        if model == "scorer":
             now |= values_of(run.settings, Scorer.settings(run))
         before = {**known.inputs, **known.settings}
         if any(before.get(name) != value for name, value in now.items()):
             return None
-        return cls.open(run, scores)
-
-    @classmethod
-    def parse(cls, stored: Mapping[str, Any]) -> "Calibration":
-        """Return what `as_dict` was called on."""
-        levels = {
-            PairKind(kind): Levels(
-                n=each["n"],
-                scores=tuple(each["scores"]),
-                below=tuple(each["below"]),
-                through=tuple(each["through"]),
-            )
-            for kind, each in stored["levels"].items()
-        }
-        probability = stored["probability"]
-        return cls(levels, Probability(**probability) if probability else None)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return {
-            "levels": {kind.value: asdict(levels) for kind, levels in self.levels.items()},
-            "probability": asdict(self.probability) if self.probability else None,
-        }
+        return cls.open(run, model)
 
     def threshold(self, false_match_rate: float) -> float:
         """Return the lowest score that at most this share of random pairs reaches.
 
-        The rate is that of one comparison. Among a million sentences, a rate of 0.0001 gives a
-        query a hundred false matches.
+        It is the k-th highest of the n scores with k / (n + 1) at most the rate, so that the rate
+        holds on average over draws. It is the rate of one comparison: among a million sentences, a
+        rate of 0.0001 gives a query a hundred false matches.
 
         Raises:
-            InputError: The rate is not in (0, 1), or the drawn pairs are too few for it.
+            InputError: The rate is not between 1 / (n + 1) and 1; so few pairs cannot tell.
         """
-        return self.levels[PairKind.RANDOM].threshold(false_match_rate)
+        scores = self.scores[RANDOM]
+        n = len(scores)
+        allowed = floor(false_match_rate * (n + 1) + 1e-9)
+        if not 0 < false_match_rate < 1 or allowed < 1:
+            raise InputError(
+                f"a false-match rate of {false_match_rate:g}: expected one from {1 / (n + 1):.2g} "
+                f"to 1, because {n:,} pairs were drawn. Draw more: --set calibration.pairs=N"
+            )
+        if allowed >= n:
+            return float(scores[0])
+        # Scores that equal one that is not allowed are not allowed either.
+        first = int(np.searchsorted(scores, scores[n - allowed - 1], side="right"))
+        return float(scores[first] if first < n else np.nextafter(scores[-1], np.inf))
 
     def threshold_within(self, rate: float) -> float | None:
         """Return the score that a share `rate` of pairs of different sentences of a document reach.
 
-        They share a subject and mostly say different things. None: the corpus has too few such
-        pairs, or its documents repeat themselves so much that the threshold would be 0.95 or more.
+        They share a subject and mostly say different things. Where fewer than 50 scores are that
+        high, the tail is taken to fall exponentially from the top hundredth on, as peaks over a
+        threshold do (Pickands 1975, with shape 0). The median of the tail sets its slope, because
+        its highest pairs may say the same. None: the corpus has too few such pairs, or its
+        documents repeat themselves so much that the threshold would be 0.95 or more.
 
         Args:
             rate: In (0, 1).
         """
-        levels = self.levels.get(PairKind.SAME_DOCUMENT)
-        if levels is None or levels.n < 1_000:
+        scores = self.scores.get(SAME_DOCUMENT, np.empty(0))
+        n = len(scores)
+        if n < _FEWEST:
             return None
-        same = 1 - levels.share_below(_SAME)  # Quotations: the same sentence twice.
-        threshold = levels.tail_threshold(min(same + rate * (1 - same), 0.999))
+        tail = max(10, round(_TOP * n))
+        if rate * n >= min(_COUNTED, tail):
+            threshold = float(scores[n - floor(rate * n)])
+        else:
+            start, middle = scores[n - tail], scores[n - tail // 2]
+            threshold = float(start + (middle - start) / np.log(2) * np.log(tail / n / rate))
         return threshold if threshold < _SURE else None
 
     def percentiles(self, score: float) -> dict[str, float]:
@@ -274,32 +168,43 @@ class Calibration:
 
         Where pairs were judged, `probability` is the probability of a match.
         """
-        shares = {kind.value: levels.share_below(score) for kind, levels in self.levels.items()}
+        shares = {kind: self._share_below(kind, score) for kind in self.scores}
         if self.probability:
-            shares["probability"] = self.probability.of(score)
+            shares[_PROBABILITY] = self.probability.of(score)
         return shares
+
+    def _share_below(self, kind: str, score: float) -> float:
+        scores = self.scores[kind]
+        return int(np.searchsorted(scores, score)) / len(scores)
 
     def describe(self, score: float) -> str:
         """Return the percentiles in words.
 
         For example: "higher than 99.7 % of random pairs, 93 % of neighbors".
         """
-        kinds = [kind for kind in (PairKind.RANDOM, PairKind.NEIGHBORS) if kind in self.levels]
         text = "higher than " + ", ".join(
-            f"{percent(self.levels[kind].share_below(score), self.levels[kind].n)} {_NAMES[kind]}"
-            for kind in kinds
+            f"{percent(self._share_below(kind, score), len(self.scores[kind]))} {_KINDS[kind]}"
+            for kind in (RANDOM, NEIGHBORS)
+            if kind in self.scores
         )
         if self.probability:
             text += f"; a match with probability {self.probability.of(score):.2f}"
         return text
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return thresholds for rates of false matches, and counts, as plain values for JSON."""
+        known = [rate for rate in _RATES if rate * (len(self.scores[RANDOM]) + 1) >= 1]
+        return {
+            "pairs": {kind: len(scores) for kind, scores in self.scores.items()},
+            "thresholds": {f"{rate:g}": self.threshold(rate) for rate in known},
+            "probability": asdict(self.probability) if self.probability else None,
+        }
+
     def text(self) -> str:
         """Return a table of thresholds for rates of false matches, and the judged pairs."""
-        rows = [["false matches", "threshold"]]
-        for rate in _RATES:
-            if rate * (self.levels[PairKind.RANDOM].n + 1) >= 1:
-                rows.append([f"{100 * rate:g} %", f"{self.threshold(rate):.3f}"])
-        lines = [table(rows)]
+        stored = self.as_dict()["thresholds"]
+        rows = [[f"{100 * float(rate):g} %", f"{score:.3f}"] for rate, score in stored.items()]
+        lines = [table([["false matches", "threshold"], *rows])]
         if p := self.probability:
             lines.append(
                 f"{p.n:,} judged pairs, {p.matches:,} matches: squared error {p.brier:.3f}; a "
@@ -338,7 +243,7 @@ def build_calibration(run: Run, labels: Path | None = None) -> Outcome:
 
     Args:
         run: A run with an index and a scorer.
-        labels: TSV file of judged pairs: two sentences, and 1 for a match or 0.
+        labels: File of judged pairs (`read_labels`).
 
     Raises:
         MissingStageError: The run has no index, or no scorer.
@@ -357,14 +262,11 @@ def build_calibration(run: Run, labels: Path | None = None) -> Outcome:
         corpus, pairs = index.corpus, run.settings.calibration.pairs
         if len(corpus) < 2:
             raise InputError(f"{run.path}: has one sentence; expected two to compare")
-        seed = derive_seed(run.settings.seed, "scale")
 
         def cosines(one: Ints, two: Ints) -> Floats:
             blocks = [slice(at, at + _ROWS) for at in range(0, len(one), _ROWS)]
-            products = [
-                np.einsum("nd,nd->n", index.vectors(one[at]), index.vectors(two[at]))
-                for at in blocks
-            ]
+            vectors = ((index.vectors(one[at]), index.vectors(two[at])) for at in blocks)
+            products = [np.einsum("nd,nd->n", *sides) for sides in vectors]
             whole: Floats = np.clip(np.concatenate(products), -1.0, 1.0).astype(np.float64)
             return whole
 
@@ -372,44 +274,46 @@ def build_calibration(run: Run, labels: Path | None = None) -> Outcome:
             return scorer.similarities(list(zip(corpus.texts(one), corpus.texts(two), strict=True)))
 
         def encoded(texts: list[TextPair]) -> Floats:
-            one, two = (index.encoder.encode([pair[side] for pair in texts]) for side in (0, 1))
-            products: Floats = np.einsum("nd,nd->n", one, two).astype(np.float64)
+            sides = [index.encoder.encode([pair[side] for pair in texts]) for side in (0, 1)]
+            products: Floats = np.einsum("nd,nd->n", *sides).astype(np.float64)
             return products
 
-        fewer = max(100, pairs // _FEWER)
-        calibrations = {
-            "encoder": _calibrate(corpus, pairs, seed, cosines, encoded, judged),
-            "scorer": _calibrate(corpus, fewer, seed, similarities, scorer.similarities, judged),
+        models: dict[str, tuple[int, _Score, _ScoreTexts]] = {
+            "encoder": (pairs, cosines, encoded),
+            "scorer": (max(100, pairs // _FEWER), similarities, scorer.similarities),
         }
-        write_json(workspace / _FILE, {k: each.as_dict() for k, each in calibrations.items()})
-        return {
-            name: {kind.value: levels.n for kind, levels in each.levels.items()}
-            for name, each in calibrations.items()
-        }
+        seed, summary = derive_seed(run.settings.seed, "scale"), {}
+        for name, (most, score, score_texts) in models.items():
+            scores = _draw(corpus, most, seed, score)
+            write_arrays(workspace / f"{name}.safetensors", scores)
+            fitted = fit_probability(score_texts(judged[0]), judged[1], seed) if judged else None
+            write_json(workspace / f"{name}.json", asdict(fitted) if fitted else None)
+            summary[name] = {kind: len(some) for kind, some in scores.items()}
+        return summary
 
     settings = ["seed", "calibration", "search.encoder", *Scorer.settings(run)]
     return run.build(CALIBRATION, fill, reads=reads, settings=settings, inputs=inputs)
 
 
-def _calibrate(
-    corpus: Corpus,
-    pairs: int,
-    seed: int,
-    score: Callable[[Ints, Ints], Floats],
-    score_texts: Callable[[list[TextPair]], Floats],
-    judged: tuple[list[TextPair], Ints] | None,
-) -> Calibration:
-    levels = {}
-    for kind in PairKind:
-        wanted = pairs if kind is PairKind.RANDOM else pairs // _OTHERS
+_Score = Callable[[Ints, Ints], Floats]
+_ScoreTexts = Callable[[list[TextPair]], Floats]
+
+
+def _draw(corpus: Corpus, most: int, seed: int, score: _Score) -> dict[str, Floats]:
+    """Return the ascending scores of pairs of each kind."""
+    drawn = {}
+    for kind in _KINDS:
+        wanted = most if kind == RANDOM else most // _OTHERS
         one, two = draw_pairs(corpus.document_bounds, kind, wanted, seed)
-        if len(one):
-            levels[kind] = Levels.of(score(one, two))
-    probability = fit_probability(score_texts(judged[0]), judged[1], seed) if judged else None
-    return Calibration(levels, probability)
+        scores = np.sort(score(one, two)) if len(one) else np.empty(0)
+        if kind == SAME_DOCUMENT:  # Quotations repeat a sentence.
+            scores = scores[scores < _SAME]
+        if len(scores):
+            drawn[kind] = scores
+    return drawn
 
 
-def draw_pairs(bounds: Ints, kind: PairKind, most: int, seed: int) -> tuple[Ints, Ints]:
+def draw_pairs(bounds: Ints, kind: str, most: int, seed: int) -> tuple[Ints, Ints]:
     """Draw pairs of sentences; return the numbers of the first and second sentence of each.
 
     No sentence is paired with itself. Neighbors are drawn without repetition, the others
@@ -417,18 +321,19 @@ def draw_pairs(bounds: Ints, kind: PairKind, most: int, seed: int) -> tuple[Ints
 
     Args:
         bounds: First sentence of each document, and the number of all (`Corpus.document_bounds`).
-        kind: Which pairs.
+        kind: `random`, `same-document` or `neighbors`.
         most: Number of pairs; there are fewer where the corpus has fewer.
         seed: Seed of the draw.
     """
-    rng = np.random.default_rng(derive_seed(seed, kind.value))
+    rng = np.random.default_rng(derive_seed(seed, kind))
     lengths, n = np.diff(bounds), int(bounds[-1])
-    if kind is PairKind.NEIGHBORS:
-        there = int(np.maximum(lengths - 1, 0).sum())
+    if kind == NEIGHBORS:
+        before = np.maximum(lengths - 1, 0)
+        there = int(before.sum())
         drawn = np.sort(rng.choice(there, min(most, there), replace=False))
-        chosen = _among(bounds, np.maximum(lengths - 1, 0), drawn)
+        chosen = _among(bounds, before, drawn)
         return chosen, chosen + 1
-    if kind is PairKind.RANDOM:
+    if kind == RANDOM:
         one = rng.integers(0, n, min(most, n * (n - 1) // 2))
         two = rng.integers(0, n - 1, len(one))
         return one, two + (two >= one)
@@ -454,35 +359,20 @@ def _among(bounds: Ints, counts: Ints, places: Ints) -> Ints:
 
 
 def read_labels(path: Path) -> tuple[list[TextPair], Ints]:
-    """Read judged pairs from a TSV file: two sentences, and 1 for a match or 0.
+    """Read judged pairs: columns `sentence1`, `sentence2` and `label`, which is 1 for a match.
 
     Raises:
-        InputError: The file cannot be read, some lines are invalid, or a label is too rare.
+        InputError: The file cannot be used (`read_pair_file`), or a label is too rare.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from error
-    pairs, labels, problems = [], [], []
-    for number, row in enumerate(rows, start=1):
-        cells = [cell.strip() for cell in row]
-        if not any(cells):
-            continue
-        label = cells[2].lower() if len(cells) > 2 else ""
-        if label not in _YES | _NO or not all(cells[:2]):
-            line = "\t".join(row)
-            problems.append(f"line {number}: expected two sentences and 1 or 0, got {line!r:.80}")
-            continue
-        pairs.append((cells[0], cells[1]))
-        labels.append(int(label in _YES))
-    if problems:
-        more = [f"and {len(problems) - 10} more"] if len(problems) > 10 else []
-        raise InputError(f"{path}:\n  " + "\n  ".join([*problems[:10], *more]))
-    rarer = min(labels.count(1), labels.count(0))
-    if rarer < 2:
+    file = read_pair_file(path, content=Content.LABELLED)
+    if file.similar_label is None:
+        raise InputError(
+            f"{path}: has the labels {', '.join(file.labels)[:80]}; expected 1 for a match and 0"
+        )
+    labels = np.array([row.label == file.similar_label for row in file.rows], np.int64)
+    if (rarer := int(min(labels.sum(), (1 - labels).sum()))) < 2:
         raise InputError(f"{path}: has {rarer} pairs of one label; expected at least 2 of each")
-    return pairs, np.array(labels, np.int64)
+    return [(row.texts[0], row.texts[1]) for row in file.rows], labels
 
 
 def fit_probability(scores: Floats, labels: Ints, seed: int) -> Probability:
@@ -530,8 +420,7 @@ def _fit_logistic(scores: Floats, labels: Ints) -> tuple[float, float]:
         value = np.logaddexp(0, logits).sum() - (labels * logits).sum()
         error = _logistic(logits) - labels
         slope = (error * scores).sum() + line[0] / _REGULARIZATION
-        value += line[0] ** 2 / (2 * _REGULARIZATION)
-        return float(value), np.array([slope, error.sum()])
+        return float(value + line[0] ** 2 / (2 * _REGULARIZATION)), np.array([slope, error.sum()])
 
     best = minimize(loss, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-6}).x
     return float(best[0]), float(best[1])

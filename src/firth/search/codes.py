@@ -19,6 +19,7 @@ Counts = npt.NDArray[np.uint16]
 _WORD = 64
 _FIRST = 2
 """Words of 64 bits that are counted of every code; more would overflow counts of one byte."""
+_PART = 8
 _BLOCK = 1 << 15
 """Codes that are compared at once, so that they and their counts fit into the processor's cache."""
 _SHARE = 1 << 18
@@ -70,8 +71,8 @@ def _packed(signs: npt.NDArray[np.bool_]) -> Codes:
 def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Ints:
     """Return the ascending numbers of the codes that differ least from one.
 
-    128 bits are counted of every code, half of all bits (or 256) of the best quarter, and all bits
-    of the best thirty-second. Each share of the codes keeps at least `most`.
+    128 bits are counted of every code, and all bits of the best eighth of each share of the codes,
+    or of `most` if these are more.
 
     Args:
         codes: Codes by column, (words, n); each row is contiguous.
@@ -79,27 +80,19 @@ def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Int
         most: Number that is wanted. Codes that differ as much as the last of them come, too.
         threads: Does the work.
     """
-    starts = range(0, max(1, codes.shape[1]), _SHARE)
-    shares = [*threads.map(lambda at: _closest(codes[:, at : at + _SHARE], wanted, most), starts)]
-    numbers = np.concatenate([at + rows for at, (rows, _) in zip(starts, shares, strict=True)])
-    differing = np.concatenate([counts for _, counts in shares])
-    return numbers[_least(differing, most)]
 
+    def closest(start: int) -> tuple[Ints, Counts]:
+        share = codes[:, start : start + _SHARE]
+        differing = _differing(share[:_FIRST], wanted[:_FIRST])
+        rows = _least(differing, max(most, share.shape[1] // _PART))
+        differing = differing[rows]
+        for column, word in zip(share[_FIRST:], wanted[_FIRST:], strict=True):
+            differing += np.bitwise_count(column[rows] ^ word)
+        return start + rows, differing
 
-def _closest(codes: Codes, wanted: Codes, most: int) -> tuple[Ints, Counts]:
-    """Return the rows that may be among those that differ least, and the number of their bits
-    that differ."""
-    words, size = codes.shape
-    differing = _differing(codes[:_FIRST], wanted[:_FIRST])
-    middle = min(words, max(2 * _FIRST, words // 2))
-    rows = np.arange(size)
-    for start, end, part in ((_FIRST, middle, 4), (middle, words, 32)):
-        if start < end:
-            kept = _least(differing, max(most, size // part))
-            rows, differing = rows[kept], differing[kept]
-            for column, word in zip(codes[start:end], wanted[start:end], strict=True):
-                differing += np.bitwise_count(column[rows] ^ word)
-    return rows, differing
+    shares = [*threads.map(closest, range(0, max(1, codes.shape[1]), _SHARE))]
+    numbers = np.concatenate([rows for rows, _ in shares])
+    return numbers[_least(np.concatenate([counts for _, counts in shares]), most)]
 
 
 def _differing(codes: Codes, wanted: Codes) -> Counts:

@@ -15,23 +15,23 @@ from firth.corpus.read import read_documents
 from firth.run.console import WIDTH, progress
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
-from firth.search.align import SHAPES, Side, Windows, align, copied_runs, cosines
-from firth.search.calibration import Calibration, Levels, PairKind, draw_pairs
+from firth.search.align import Side, align, copied_runs
+from firth.search.calibration import Calibration
 from firth.search.index import Index
 from firth.search.near import Kind, Pairs, differences, kind_of, similar_pairs
 from firth.text.arrays import Floats, Ints, ranges
-from firth.text.pairs import PairScorer
 from firth.text.sentences import split_paragraphs
-from firth.text.words import normal_form
 
 RATE = 0.001
 """Share of the pairs of sentences of one document that may be taken for a match."""
 DEFAULT = 0.6
 """Least similarity of matching sentences where the corpus cannot set one."""
+UNSET = (
+    "The calibration sets no threshold (too few pairs of sentences of one document, or documents "
+    "that repeat themselves)"
+)
 CANDIDATES = 10
 """Documents that each is aligned with: those whose sentences have most in common with its own."""
-_CHANCE_PAIRS = 2_000
 _REMEMBERED = 4_096
 """Documents that are kept as they are compared."""
 Given = str | Path | Document | Sequence[str]
@@ -83,7 +83,6 @@ class Comparison:
         matches: Matching sentences, in the order of `a`.
         copied: Copied runs of at least 6 words, in the order of `a`.
         threshold: Least similarity of a match.
-        model: Name of the model that compared sentences.
         notes: What else a reader must know.
     """
 
@@ -99,7 +98,6 @@ class Comparison:
     matches: tuple[SentenceMatch, ...]
     copied: tuple[CopiedRun, ...]
     threshold: float
-    model: str
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -132,11 +130,11 @@ class Comparison:
             yield f"{places}  {match.score:5.2f}  {match.kind}{differ}"
             for side, text in (("A", match.a_text), ("B", match.b_text)):
                 yield f"      {side} " + shorten(text, WIDTH - 8, placeholder=" …")
-        for side, size in (("A", self.sentences_a), ("B", self.sentences_b)):
-            met = {number for match in self.matches for number in getattr(match, side.lower())}
-            if alone := [number for number in range(1, size + 1) if number not in met]:
-                line = f"Without a match in {side}: {_ranges(alone)}"
-                yield "\n" * (side == "A") + shorten(line, WIDTH, placeholder=" …")
+        for side, size in (("a", self.sentences_a), ("b", self.sentences_b)):
+            met = {number for match in self.matches for number in getattr(match, side)}
+            if alone := [str(number) for number in range(1, size + 1) if number not in met]:
+                line = f"Without a match in {side.upper()}: {', '.join(alone)}"
+                yield shorten(line, WIDTH, placeholder=" …")
 
 
 @dataclass(frozen=True)
@@ -148,7 +146,6 @@ class DocumentPair:
         a_title, b_title: Their titles, or "".
         coverage: Share of the words of both together that are matched or copied, in [0, 1].
         coverage_a, coverage_b: The same share of each.
-        copied_a, copied_b: Share of the words of each in copied runs.
         score: Mean similarity over all words of both, in [0, 1].
         numbers: Numbers of the documents in the corpus.
     """
@@ -160,8 +157,6 @@ class DocumentPair:
     coverage: float
     coverage_a: float
     coverage_b: float
-    copied_a: float
-    copied_b: float
     score: float
     numbers: tuple[int, int]
 
@@ -178,14 +173,12 @@ class Reuse(Sequence[DocumentPair]):
         pairs: All pairs that were aligned.
         documents: Number of documents that were looked at.
         threshold: Least similarity of matching sentences.
-        model: Name of the model that compared sentences.
         notes: What else a reader must know.
     """
 
     pairs: tuple[DocumentPair, ...]
     documents: int
     threshold: float
-    model: str
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -201,7 +194,6 @@ class Reuse(Sequence[DocumentPair]):
         return {
             "documents": self.documents,
             "threshold": self.threshold,
-            "model": self.model,
             "notes": list(self.notes),
             "count": len(self.pairs),
             "pairs": [pair.as_dict() for pair in self.pairs[:top]],
@@ -233,19 +225,15 @@ def compare_documents(
     a: Given,
     b: Given,
     *,
-    scorer: PairScorer | None = None,
     threshold: float | None = None,
-    monotone: bool = False,
 ) -> Comparison:
     """Align the sentences of two documents, and say how much of each is in the other.
 
     Args:
         run: Its encoder compares sentences, and its sentences say what scores chance gives.
         a, b: The documents: ids of the run, files with one document each, documents, or sentences.
-        scorer: Compares sentences in place of the encoder.
         threshold: Least similarity of matching sentences, in (0, 1). By default one that a
             thousandth of the pairs of sentences of one document reach.
-        monotone: Requires that matching sentences have the same order in both documents.
 
     Raises:
         InputError: A document cannot be read, or the threshold is out of range.
@@ -254,12 +242,11 @@ def compare_documents(
     run = Run.open(run)
     check_threshold(threshold)
     index = Index.open(run)
-    (a_name, one), (b_name, two) = (_side(given, run, index, scorer is None) for given in (a, b))
+    (a_name, one), (b_name, two) = (_side(given, run, index) for given in (a, b))
     notes: tuple[str, ...] = ()
     if threshold is None:
-        threshold, notes = _threshold(run, index, scorer)
-    windows = cosines(one, two) if scorer is None else _scored(one, two, scorer)
-    aligned = align(one, two, windows, threshold, monotone)
+        threshold, notes = _threshold(run)
+    aligned = align(one, two, threshold)
     matches = []
     for match in aligned.matches:
         texts = [
@@ -290,7 +277,6 @@ def compare_documents(
         matches=tuple(matches),
         copied=tuple(runs),
         threshold=threshold,
-        model="encoder" if scorer is None else scorer.name,
         notes=notes,
     )
 
@@ -299,7 +285,6 @@ def find_reuse(
     run: str | Path | Run,
     *,
     threshold: float | None = None,
-    monotone: bool = False,
     candidates: int = CANDIDATES,
     where: str | None = None,
 ) -> Reuse:
@@ -311,7 +296,6 @@ def find_reuse(
     Args:
         run: All its documents are compared, unless `where` selects some.
         threshold: Least similarity of matching sentences, as in `compare_documents`.
-        monotone: Requires that matching sentences have the same order in both documents.
         candidates: Documents that each is aligned with, at most. Others may choose it, too.
         where: Filter of documents (`Corpus.documents_where`).
 
@@ -326,7 +310,7 @@ def find_reuse(
     documents = selected(corpus, where)
     notes: tuple[str, ...] = ()
     if threshold is None:
-        threshold, notes = _threshold(run, index, None)
+        threshold, notes = _threshold(run)
     firsts = corpus.document_bounds[documents]
     sentences = ranges(firsts, corpus.document_bounds[documents + 1] - firsts)
     similar = similar_pairs(SomeVectors(index, sentences), threshold, run.settings.seed)
@@ -336,7 +320,7 @@ def find_reuse(
     pairs = []
     for i, j in progress(chosen.tolist(), "Aligning documents"):
         one, two = sides(i), sides(j)
-        aligned = align(one, two, cosines(one, two), threshold, monotone)
+        aligned = align(one, two, threshold)
         words = [one.masses.sum(), two.masses.sum()]
         pairs.append(
             DocumentPair(
@@ -347,14 +331,12 @@ def find_reuse(
                 coverage=float(np.average(aligned.coverage, weights=words)),
                 coverage_a=aligned.coverage[0],
                 coverage_b=aligned.coverage[1],
-                copied_a=aligned.copied[0],
-                copied_b=aligned.copied[1],
                 score=aligned.score,
                 numbers=(i, j),
             )
         )
     pairs.sort(key=lambda pair: (-pair.coverage, -pair.score, pair.numbers))
-    return Reuse(tuple(pairs), len(documents), threshold, "encoder", notes)
+    return Reuse(tuple(pairs), len(documents), threshold, notes)
 
 
 class SomeVectors:
@@ -392,41 +374,13 @@ def check_threshold(threshold: float | None) -> None:
         raise InputError(f"threshold: got {threshold:g}; expected a number between 0 and 1")
 
 
-def _threshold(run: Run, index: Index, scorer: PairScorer | None) -> tuple[float, tuple[str, ...]]:
+def _threshold(run: Run) -> tuple[float, tuple[str, ...]]:
     """Return the least similarity of matching sentences, and a note where it is a default."""
-    threshold = None
-    if scorer is None:
-        calibration = Calibration.current(run)
-        threshold = calibration.threshold_within(RATE) if calibration else None
-    else:
-        seed = derive_seed(run.settings.seed, "compare-documents")
-        kind, bounds = PairKind.SAME_DOCUMENT, index.corpus.document_bounds
-        texts = [index.corpus.texts(side) for side in draw_pairs(bounds, kind, _CHANCE_PAIRS, seed)]
-        pairs = [
-            (one, two)
-            for one, two in zip(*texts, strict=True)
-            if normal_form(one) != normal_form(two)
-        ]
-        if pairs:
-            calibration = Calibration({kind: Levels.of(scorer.similarities(pairs))})
-            threshold = calibration.threshold_within(RATE)
+    calibration = Calibration.current(run)
+    threshold = calibration.threshold_within(RATE) if calibration else None
     if threshold is not None and threshold > 0:
         return threshold, ()
-    note = (
-        f"The corpus cannot say which scores chance gives (too few pairs of sentences of one "
-        f"document, or documents that repeat themselves), so the threshold is {DEFAULT}."
-    )
-    return DEFAULT, (note,)
-
-
-def _scored(a: Side, b: Side, scorer: PairScorer) -> Windows:
-    """Return the scores of all runs of sentences of two documents; a run is one text."""
-    windows = {}
-    for m, n in SHAPES:
-        ones, twos = a.joined(m), b.joined(n)
-        scores = scorer.similarities([(one, two) for one in ones for two in twos])
-        windows[m, n] = np.asarray(scores, np.float64).reshape(len(ones), len(twos))
-    return windows
+    return DEFAULT, (f"{UNSET}, so it is {DEFAULT}.",)
 
 
 def _side_of(index: Index, document: int) -> Side:
@@ -434,8 +388,8 @@ def _side_of(index: Index, document: int) -> Side:
     return Side(index.corpus.texts(numbers), index.vectors(numbers))
 
 
-def _side(given: Given, run: Run, index: Index, encoded: bool) -> tuple[str, Side]:
-    """Return the name of a document and its sentences, with vectors where they are needed."""
+def _side(given: Given, run: Run, index: Index) -> tuple[str, Side]:
+    """Return the name of a document, and its sentences with their vectors."""
     if isinstance(given, str | Path):
         ids = index.corpus.document_ids()
         if isinstance(given, str) and given in ids:
@@ -449,7 +403,7 @@ def _side(given: Given, run: Run, index: Index, encoded: bool) -> tuple[str, Sid
         sentences = [sentence for some in split_paragraphs(given.text) for sentence in some]
     else:
         name, sentences = "sentences", list(given)
-    return name, Side(sentences, index.encoder.encode(sentences) if encoded else None)
+    return name, Side(sentences, index.encoder.encode(sentences))
 
 
 def _read(path: Path, run: Run) -> Document:
@@ -488,19 +442,3 @@ def _candidates(corpus: Corpus, similar: Pairs, most: int) -> Ints:
 
 def _places(numbers: Sequence[int]) -> str:
     return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """Return ascending numbers in words.
-
-    Example:
-        >>> _ranges([1, 3, 4, 5])
-        '1, 3-5'
-    """
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][-1] == number - 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(map(_places, runs))

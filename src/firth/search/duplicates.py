@@ -4,7 +4,6 @@ Every member matches its group's representative itself. Components of all pairs 
 but in them a chain of others may join two texts that have nothing in common.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -17,10 +16,16 @@ from scipy.sparse import csr_matrix
 
 from firth.run.console import WIDTH, progress
 from firth.run.errors import InputError
-from firth.run.files import write_atomically
 from firth.run.run import Run
-from firth.search.calibration import Calibration, PairKind
-from firth.search.documents import RATE, SomeVectors, check_threshold, find_reuse, selected
+from firth.search.calibration import RANDOM, Calibration
+from firth.search.documents import (
+    RATE,
+    UNSET,
+    SomeVectors,
+    check_threshold,
+    find_reuse,
+    selected,
+)
 from firth.search.index import Index
 from firth.search.near import Kind, Pairs, WordTable, differences, kind_of, similar_pairs
 from firth.text.arrays import Ints, ranges
@@ -178,12 +183,6 @@ class Duplicates(Sequence[Group]):
             if (more := len(group.members) - _SHOWN) > 0:
                 yield f"   and {more:,} more"
 
-    def write(self, path: Path) -> None:
-        """Write all groups as JSON lines, one group a line."""
-        with write_atomically(path) as partial, partial.open("w", encoding="utf-8") as file:
-            for group in self.groups:
-                file.write(json.dumps(group.as_dict(), ensure_ascii=False) + "\n")
-
 
 def _dated(member: Member) -> str:
     return f"{member.place} ({member.date[:10]})" if member.date else member.place
@@ -287,7 +286,7 @@ class _Finder:
                 score=score,
                 differ=differences(text(representative), text(number)),
                 date=self._dates[d],
-                percentile=shares.get(PairKind.RANDOM.value),
+                percentile=shares.get(RANDOM),
                 number=sentence,
             )
 
@@ -301,10 +300,7 @@ class _Finder:
         calibration = Calibration.current(self._run)
         within = calibration.threshold_within(RATE) if calibration else None
         if within is None:
-            self._notes.append(
-                f"The corpus cannot set a threshold (too few pairs of sentences of one document, "
-                f"or documents that repeat themselves), so it is {SIMILAR}. Set one: --threshold"
-            )
+            self._notes.append(f"{UNSET}, so it is {SIMILAR}. Set one: --threshold")
         return max(within or 0.0, SIMILAR)
 
     def documents(self) -> Duplicates:

@@ -1,0 +1,129 @@
+"""`firth.search.documents`: two documents in detail, and all pairs of a run that share text."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.search.conftest import Records, documents
+
+from firth.corpus.document import Document
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.search.documents import DEFAULT, Comparison, Given, compare_documents, find_reuse
+from firth.search.near import Kind
+from firth.text.sentences import split_sentences
+
+Make = Callable[..., Run]
+A = [
+    "The ship reached the harbor of the island.",
+    "It rained.",
+    "The crew slept in the old town by the sea.",
+]
+
+
+def test_matches_copied_runs_and_shares(run: Run) -> None:
+    """What moved is matched, what was changed is named, and the rest has no match."""
+    b = ["Nobody came.", A[2], "In 1999 the ship reached the harbor of the island.", "So what."]
+    found = compare_documents(run, A, b, threshold=0.8)
+    assert [(m.a, m.b, m.kind) for m in found.matches] == [
+        ((1,), (3,), Kind.NEAR), ((3,), (2,), Kind.EXACT),
+    ]  # fmt: skip
+    assert found.matches[0].differ == ("numbers",)
+    assert [(each.text, each.a, each.b) for each in found.copied] == [
+        ("the ship reached the harbor of the island", 1, 3),
+        ("the crew slept in the old town by the sea", 3, 2),
+    ]
+    assert found.coverage_a == found.copied_a == pytest.approx(18 / 20)
+    assert (found.sentences_a, found.sentences_b) == (3, 4)
+    assert found.threshold == 0.8
+    text = found.text()
+    assert "Of A, 90% is in B" in text
+    assert "Without a match in A: 2" in text
+    assert "Without a match in B: 1, 4" in text
+    assert max(map(len, text.split("\n"))) <= 80
+    assert json.loads(json.dumps(found.as_dict()))["matches"][1]["kind"] == "exact"
+
+
+def test_swapping_the_documents_swaps_the_shares(run: Run) -> None:
+    """The score does not depend on which comes first."""
+    there, back = (compare_documents(run, *ids) for ids in (("sea-0", "sea-1"), ("sea-1", "sea-0")))
+    assert there.score == pytest.approx(back.score)
+    assert there.coverage_a == pytest.approx(back.coverage_b)
+    assert {(m.a, m.b) for m in there.matches} == {(m.b, m.a) for m in back.matches}
+    assert there.score > compare_documents(run, "sea-0", "farm-1").score
+
+
+def test_a_document_is_given_in_many_ways(run: Run, tmp_path: Path) -> None:
+    """An id, a file, a document and sentences give the same comparison."""
+    record = documents()[0]
+    file = tmp_path / "text.txt"
+    file.write_text(record["text"])
+    given: list[Given] = [
+        file,
+        str(file),
+        Document("x", record["text"]),
+        split_sentences(record["text"]),
+    ]
+    expected = compare_documents(run, "sea-0", "sea-1")
+
+    def same(found: Comparison) -> bool:
+        return [(m.a, m.b) for m in found.matches] == [(m.a, m.b) for m in expected.matches]
+
+    for each in given:
+        assert same(compare_documents(run, each, "sea-1"))
+    assert compare_documents(run, "sea-0", file).score == pytest.approx(1)
+    assert compare_documents(run, file, Document("x", "A cow.")).b == "x"
+
+
+def test_what_is_no_document_is_refused(run: Run, tmp_path: Path) -> None:
+    """The message says what was expected."""
+    with pytest.raises(InputError, match="neither a document of the run, such as 'sea-0'"):
+        compare_documents(run, "sea-99", "sea-1")
+    file = tmp_path / "many.jsonl"
+    file.write_text('{"text": "A ship."}\n{"text": "A boat."}\n')
+    with pytest.raises(InputError, match="2 documents"):
+        compare_documents(run, file, "sea-1")
+    with pytest.raises(InputError, match="between 0 and 1"):
+        compare_documents(run, "sea-0", "sea-1", threshold=2)
+
+
+def test_a_threshold_that_cannot_be_set_is_said(run: Run) -> None:
+    """Without a calibration the default is named."""
+    found = compare_documents(run, "sea-0", "sea-1")
+    assert found.threshold == DEFAULT
+    assert f"so it is {DEFAULT}" in found.notes[0]
+
+
+def test_pairs_that_share_text_are_found(make: Make) -> None:
+    """A hidden passage brings two documents together; the figures are those of a comparison."""
+    records = documents(range(2))
+    sea, farm, court = (record["text"].split(". ") for record in records[:3])
+    hidden: Records = [
+        {"id": "mix", "title": "Mixed", "text": ". ".join([*farm[:2], *sea[1:4], *farm[2:]])},
+        {"id": "copy", "text": ". ".join(court) + " And so on."},
+    ]
+    run = make([*records[1:], records[0], *hidden])
+    found = find_reuse(run, threshold=0.9)
+    assert found.documents == len(records) + 2
+    pairs = {frozenset((pair.a, pair.b)): pair for pair in found}
+    assert frozenset(("court-0", "copy")) in pairs
+    assert frozenset(("sea-0", "mix")) in pairs
+    assert frozenset(("sea-0", "court-0")) not in pairs
+    coverages = [pair.coverage for pair in found]
+    assert coverages == sorted(coverages, reverse=True)
+    for pair in found:
+        whole = compare_documents(run, pair.a, pair.b, threshold=0.9)
+        assert pair.score == pytest.approx(whole.score)
+        assert pair.coverage_a == pytest.approx(whole.coverage_a)
+        assert pair.coverage_b == pytest.approx(whole.coverage_b)
+    assert pairs[frozenset(("sea-0", "mix"))].b_title == "Mixed"
+    assert found[0] == found.pairs[0]
+    assert json.loads(json.dumps(found.as_dict(top=1)))["count"] == len(found)
+    assert max(map(len, str(found).split("\n"))) <= 80
+
+    some = find_reuse(run, threshold=0.9, where="section = 'farm' or id = 'mix'")
+    assert some.documents == 3
+    assert all({pair.a, pair.b} <= {"farm-0", "farm-1", "mix"} for pair in some)
+    few = find_reuse(run, threshold=0.5, candidates=1)
+    assert 0 < len(few) < len(find_reuse(run, threshold=0.5))

@@ -1,0 +1,199 @@
+"""`firth.search.search`: hits are ranked by what is asked, filtered first, and claim nothing."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from tests.search.conftest import documents
+
+from firth.corpus.build import add_documents, remove_documents
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.search import search as module
+from firth.search.index import build_added
+from firth.search.search import MODES, UNITS, Mode, Search, Unit
+from firth.text.arrays import Floats
+from firth.text.pairs import TextPair
+
+Make = Callable[..., Run]
+
+
+@pytest.fixture(scope="module")
+def search(run: Run) -> Search:
+    """The search of the run that no test changes."""
+    return Search.open(run)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("unit", UNITS)
+def test_hits_are_ordered_and_whole(search: Search, mode: Mode, unit: Unit) -> None:
+    """Scores fall, and each hit says where it comes from."""
+    hits = search.search("The captain met a sailor", top=8, mode=mode, unit=unit)
+    assert len(hits) == 8 or (unit == "document" and len(hits) == 6)
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert len({hit.number for hit in hits}) == len(hits)
+    corpus = search.index.corpus
+    for hit in hits:
+        d = corpus.document_ids().index(hit.document)
+        assert corpus.text(hit.number) == hit.text
+        assert hit.number == corpus.document_bounds[d] + hit.sentence - 1
+        assert (hit.title, hit.date) == (corpus.document_titles()[d], corpus.document_dates()[d])
+        assert hit.fields == {"section": (hit.document.partition("-")[0],)}
+        assert 0 <= hit.lexical_score <= 1
+        assert hit.as_dict()["document"] == hit.document
+    if unit == "document":
+        assert len({hit.document for hit in hits}) == len(hits)
+
+
+def test_a_score_is_the_weighted_mean(search: Search) -> None:
+    """Each mode ranks by what it says."""
+    query, w = "a trial before the judge", search.dense_weight
+    for unit in UNITS:
+        for hit in search.search(query, unit=unit):
+            assert hit.score == pytest.approx((hit.lexical_score + w * hit.dense_score) / (1 + w))
+        assert all(h.score == h.dense_score for h in search.search(query, unit=unit, mode="dense"))
+        for hit in search.search(query, unit=unit, mode="lexical"):
+            assert hit.score == hit.lexical_score > 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_best_of_all_is_first(search: Search, mode: Mode, unit: Unit) -> None:
+    """The first hits are those of scoring everything."""
+    query, index = "storm near the harbor", search.index
+    of_sentences, of_documents = index.bm25.scores(query)
+    vector = index.encoder.encode([query])[0]
+    dense = index.cosines(vector, np.arange(len(index))).astype(np.float64)
+    lexical = of_sentences / of_sentences.max()
+    if unit == "document":
+        bounds = index.corpus.document_bounds
+        dense = np.maximum.reduceat(dense, bounds[:-1])
+        lexical = of_documents / of_documents.max()
+    w = search.dense_weight
+    scores = {"hybrid": (lexical + w * dense) / (1 + w), "dense": dense, "lexical": lexical}[mode]
+    hits = search.search(query, top=5, mode=mode, unit=unit)
+    np.testing.assert_allclose([h.score for h in hits], np.sort(scores)[:-6:-1], atol=1e-6)
+
+
+def test_a_document_is_found_by_words_of_several_sentences(make: Make) -> None:
+    """No sentence has both words, and the document that has both is first."""
+    records = [
+        {"id": "both", "text": "A qwert came. Then an asdfg left. Some rain fell that day."},
+        {"id": "one", "text": "A qwert saw a qwert. Some rain fell that day. It was so."},
+        {"id": "title", "title": "The zxcvb", "text": "Nothing is said here. And nothing there."},
+    ]
+    search = Search.open(make(records))
+    hits = search.search("qwert and asdfg", unit="document", mode="lexical")
+    assert [hit.document for hit in hits] == ["both", "one"]
+    (hit,) = search.search("zxcvb", unit="document")
+    assert (hit.document, hit.lexical_score) == ("title", 1)
+    assert [hit.title[start:end] for start, end in hit.title_matches] == ["zxcvb"]
+    assert hit.matches == ()
+
+
+def test_matches_are_the_words_of_the_query(search: Search) -> None:
+    """They are compared by stem."""
+    hit = search.search("boats in harbors", mode="lexical", top=1)[0]
+    assert {hit.text[start:end] for start, end in hit.matches} == {"boat", "harbor"}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_filters_come_before_ranking(search: Search, unit: Unit) -> None:
+    """As many hits come of some documents as of all, and they are the best of these."""
+    query = "a ship and a field"
+    hits = search.search(query, top=4, unit=unit, where="section = 'farm' and date >= 2012")
+    assert len(hits) == 4
+    assert all(hit.document.startswith("farm") and hit.date >= "2012" for hit in hits)
+    everything = search.search(query, top=120, unit=unit, mode="dense")
+    expected = [h for h in everything if h.document.startswith("farm") and h.date >= "2012"]
+    dense = search.search(query, top=4, unit=unit, mode="dense",
+                          where="section = 'farm' and date >= 2012")  # fmt: skip
+    assert [h.number for h in dense] == [h.number for h in expected[:4]]
+    with pytest.raises(InputError, match="no document matches"):
+        search.search(query, where="date > 2050")
+
+
+def test_nothing_is_claimed_where_nothing_is_known(search: Search) -> None:
+    """Unknown words have no hits, and are named."""
+    for mode in MODES:
+        assert search.search("zxqv wrrt", mode=mode) == []
+    assert search.unknown_words("zxqv ship wrrt") == ["zxqv", "wrrt"]
+
+
+class ByLength:
+    """Scores a pair by the length of the second text."""
+
+    name = "length"
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """The lengths."""
+        return np.array([len(text) for _, text in pairs], float)
+
+
+def test_a_reranker_orders_the_best_hits(search: Search) -> None:
+    """Its scores are those of the hits."""
+    plain = search.search("wheat in the barn", top=50)
+    hits = search.search("wheat in the barn", top=5, rerank=ByLength())
+    assert [hit.score for hit in hits] == sorted((len(h.text) for h in plain), reverse=True)[:5]
+    assert {hit.number for hit in hits} <= {hit.number for hit in plain}
+
+
+def test_documents_are_found_though_few_have_all_the_nearest_sentences(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many documents come as are asked for, if there are as many."""
+    monkeypatch.setattr(module, "_DEPTH", 5)
+    monkeypatch.setattr(module, "_PER_HIT", 1)
+    long = {"id": "long", "text": " ".join(f"A ship met the boat of sea{n}." for n in range(60))}
+    search = Search.open(make([long, *documents(range(2))]))
+    hits = search.search("ship boat", top=6, unit="document", mode="dense")
+    assert hits[0].document == "long"
+    assert len(hits) == 6
+
+
+def test_search_follows_the_store(make: Make) -> None:
+    """What is added is found, what is removed is not."""
+    run = make(documents(range(2)))
+    add_documents(run, [{"id": "new", "text": "A qwert left the harbor. It was late."}])
+    build_added(run)
+    remove_documents(run, ["sea-0"])
+    search = Search.open(run)
+    assert search.search("qwert")[0].document == "new"
+    hits = search.search("ship in the harbor", top=50)
+    assert "sea-1" in {hit.document for hit in hits}
+    assert "sea-0" not in {hit.document for hit in hits}
+
+
+def test_what_is_not_indexed_is_said(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    """A call that was killed between store and index leaves documents that are not searched."""
+    run = make(documents(range(1)))
+    add_documents(run, [{"id": "new", "text": "A qwert left the harbor. It was late."}])
+    capsys.readouterr()
+    assert Search.open(run).search("qwert", mode="lexical") == []
+    assert "1 document not indexed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "message"),
+    [
+        (" ", {}, "empty"),
+        ("ship", {"mode": "fuzzy"}, "hybrid, dense, lexical"),
+        ("ship", {"unit": "word"}, "sentence, document"),
+        ("ship", {"top": 0}, "at least 1"),
+        ("ship", {"where": "color = 'red'"}, "color"),
+    ],
+)
+def test_arguments_are_checked(
+    search: Search, query: str, options: dict[str, str], message: str
+) -> None:
+    """The message says what was expected."""
+    with pytest.raises(InputError, match=message):
+        search.search(query, **options)  # type: ignore[arg-type]
+
+
+def test_an_empty_result_of_a_small_corpus(make: Make) -> None:
+    """One document suffices for an index."""
+    search = Search.open(make([{"id": "one", "text": "A ship."}]))
+    assert [hit.text for hit in search.search("boat")] == ["A ship."]
+    assert search.search("judge", mode="lexical") == []
