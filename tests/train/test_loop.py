@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from firth.run.errors import DamagedError, InputError
+from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.train import loop
 from firth.train.loop import Best, History, Schedule, in_parts, train
@@ -232,6 +234,8 @@ from torch.nn import functional
 sys.path.insert(0, {tests!r})
 from test_loop import SCHEDULE, Net, batch
 from dataclasses import replace
+from firth.run.run import Run
+from firth.train.distill import distill
 from firth.train.loop import in_parts, rank, train
 from safetensors.torch import save_file
 
@@ -253,6 +257,11 @@ def contrastive(model):
 def squared(model):
     return lambda some: functional.mse_loss(model(some[0]), some[1])
 
+changes = {{"base": "transformer", "objective": "pairs", "epochs": 1, "micro_batches": 2}}
+run = Run.open({folder!r} + "/run").changed({{"distill": changes}})
+assert distill(run).reused == (rank() > 0)
+assert distill(run).reused
+
 trained("batches", replace(SCHEDULE, accumulate=2), squared)
 trained("parts", replace(SCHEDULE, micro_batches=2), contrastive)
 try:
@@ -262,7 +271,7 @@ except Exception as error:
 """
 
 
-def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
+def test_two_processes_learn_what_one_learns(session_run: Run, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -270,7 +279,7 @@ def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
     def run(count: int) -> list[str]:
         folder = tmp_path / str(count)
         code = SHARED.format(tests=str(Path(__file__).parent), folder=str(folder))
-        folder.mkdir()
+        shutil.copytree(session_run.path, folder / "run")
         base = os.environ | {"OMP_NUM_THREADS": "1", "FIRTH_DEVICE": "cpu"}
         if count > 1:
             base |= {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
@@ -301,5 +310,9 @@ def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
                 continue
             torch.testing.assert_close(shared[0][weight], value)
         assert not same(alone, Net().state_dict())
+    paths = [tmp_path / str(count) / "run/student/model.safetensors" for count in (1, 2)]
+    alone, shared = (load_file(next(path.parent.rglob(path.name))) for path in paths)
+    for name, value in alone.items():
+        torch.testing.assert_close(shared[name], value, atol=1e-4, rtol=1e-3)
     histories = [json.dumps(one.split("\n")[0].split(" ", 2)[2]) for one in said]
     assert histories[0] == histories[1]

@@ -1,10 +1,11 @@
 """Adapting an encoder to a run's documents: try, compare, keep.
 
 Tuning asks which text of a batch belongs to this one: the next sentence, another span of the
-paragraph, or the title. Candidates are the encoder as it is and the encoder tuned on the corpus, each with its dimensions as
-they are, centered or standardized. Label-free questions decide (`evaluation.compare.choose`): a
-changed encoder is kept only where no type of question fell, and one that training does not optimize
-rose. A causal language model becomes the encoder of the run itself (`build_tuned`).
+paragraph, or the title. Candidates are the encoder as it is and the encoder tuned on the corpus,
+each with its dimensions as they are, centered or standardized. Label-free questions decide
+(`evaluation.compare.choose`): a changed encoder is kept only where no type of question fell, and
+one that training does not optimize rose. A causal language model becomes the encoder of the run
+itself (`build_tuned`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -30,7 +30,7 @@ from firth.run.settings import DistillSettings
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.scorer.blend import BLEND
 from firth.scorer.scorer import Scorer
-from firth.train.loop import Best, Schedule, train, write_tensors
+from firth.train.loop import Best, Schedule, build_together, first, train, write_tensors
 from firth.train.objectives import ALL, HELD_OUT, PairLabels, SimilarityMatrix
 from firth.train.pairs import PAIRS, score_pairs
 from firth.train.students import (
@@ -74,7 +74,8 @@ def distill(
         teacher: Another run, or folder or hub name of an encoder (similarity-matrix).
         architecture: A cross-encoder reads both texts at once, and learns from pairs.
         epochs: Passes over sentences or pairs.
-        executor: Who scores pairs.
+        executor: Who scores pairs. Processes that torchrun started share the training, where
+            `distill.micro_batches` says in how many parts.
 
     Raises:
         MissingStageError: The run is not built far enough.
@@ -94,13 +95,17 @@ def distill(
             "training: it is RUN/encoder. Set distill.epochs to train it all the same, or name a "
             "teacher or another base"
         )
-    if settings.base in ("static", "transformer"):
-        build_tokenizer(opened)
-    build_questions(opened)
-    if settings.objective == "pairs":
-        score_pairs(opened, executor=executor)
-    else:
-        build_teacher(opened)
+
+    def prepare() -> None:
+        if settings.base in ("static", "transformer"):
+            build_tokenizer(opened)
+        build_questions(opened)
+        if settings.objective == "pairs":
+            score_pairs(opened, executor=executor)
+        else:
+            build_teacher(opened)
+
+    first(prepare)
     outcome = build_student(opened, cross)
     return Distilled.open(opened.folder(CROSS_ENCODER if cross else STUDENT), outcome.reused)
 
@@ -149,7 +154,8 @@ def build_student(run: Run, cross: bool = False) -> Outcome:
         )
 
     stage = CROSS_ENCODER if cross else STUDENT
-    return run.build(stage, fill, reads=list(dict.fromkeys(reads)), settings=paths, inputs=inputs)
+    reads = list(dict.fromkeys(reads))
+    return build_together(run, stage, fill, reads=reads, settings=paths, inputs=inputs)
 
 
 def train_student(

@@ -6,7 +6,7 @@ uninterrupted one.
 
 Processes that `torchrun` or `accelerate launch` started share each step by
 DistributedDataParallel: its batches (`Schedule.accumulate`), or the parts of its one batch
-(`in_parts`).
+(`in_parts`). Stages that train are built by `build_together`.
 """
 
 import ctypes
@@ -16,8 +16,10 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import torch
@@ -27,10 +29,12 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from firth.encoders.transformer import device
-from firth.run.console import Progress, note, progress
+from firth.run.console import Progress, note, progress, set_quiet
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import write_atomically
+from firth.run.run import Run
 from firth.run.seeds import derive_seed
+from firth.run.stage import Outcome, Stage
 
 Batch = TypeVar("Batch")
 T = TypeVar("T")
@@ -362,6 +366,39 @@ def agreed(value: T) -> T:
     return first  # type: ignore[no-any-return]
 
 
+def first(work: Callable[[], object]) -> None:
+    """Let process 0 do a work for which the other processes wait."""
+    if rank() == 0:
+        work()
+    else:
+        set_quiet(True)
+    agreed(None)
+
+
+def build_together(
+    run: Run, stage: Stage, fill: Callable[[Run, Path], Mapping[str, Any]], **options: Any
+) -> Outcome:
+    """Build a stage as `Run.build` does; several processes take part in its trainings.
+
+    Process 0 builds. The others fill a folder that is removed, so that they meet in `train`.
+    """
+    begun = []
+
+    def leading(seen: Run, workspace: Path) -> Mapping[str, Any]:
+        begun.append(agreed(True))
+        return fill(seen, workspace)
+
+    if rank() == 0:
+        outcome = run.build(stage, leading, **options)
+        agreed(None if begun else False)
+        return outcome
+    if agreed(False):
+        with TemporaryDirectory() as folder:
+            fill(run, Path(folder))
+        agreed(None)
+    return Outcome(run.manifest(stage), reused=True)
+
+
 class _Loss(nn.Module):
     """The loss as a module, because DistributedDataParallel wraps what is called."""
 
@@ -376,10 +413,12 @@ class _Loss(nn.Module):
 @cache
 def _group() -> Any:
     from accelerate import Accelerator
-    from accelerate.utils import DistributedDataParallelKwargs
+    from accelerate.utils import DistributedDataParallelKwargs, InitProcessGroupKwargs
 
+    # Processes wait for what process 0 does alone, which may take days.
+    patient = InitProcessGroupKwargs(timeout=timedelta(days=30))
     unused = DistributedDataParallelKwargs(find_unused_parameters=True)
-    return Accelerator(cpu=device().type == "cpu", kwargs_handlers=[unused])
+    return Accelerator(cpu=device().type == "cpu", kwargs_handlers=[unused, patient])
 
 
 def _share(schedule: Schedule, title: str) -> range:
