@@ -106,7 +106,7 @@ function marked(value, spans) {
 
 /** HTML from the server's own template, in which every text is escaped. */
 function rendered(html) {
-  const holder = make("div");
+  const holder = make("article");
   holder.innerHTML = html;
   return holder;
 }
