@@ -16,7 +16,7 @@ import numpy.typing as npt
 from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import Encoder
 from firth.encoders.folder import PretrainedFiles
-from firth.encoders.pretrained import PRETRAINED, open_encoder, open_run_encoder
+from firth.encoders.pretrained import PRETRAINED, open_encoder
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.files import (
@@ -30,6 +30,7 @@ from firth.run.run import CONFIG, Run
 from firth.run.seeds import derive_seed
 from firth.run.settings import values_of
 from firth.run.stage import Outcome, Stage
+from firth.scorer.blend import open_blended_encoder
 from firth.scorer.components import EncodedSentences
 from firth.scorer.scorer import SENTENCES, Scorer
 from firth.text.arrays import Floats, Ints, Singles, unit
@@ -103,7 +104,7 @@ class Teacher:
         if source is not None:
             scorer = Scorer.open(source)
             if vectors is not None:
-                read = _ReadTexts(open_run_encoder(source), rows, vectors)
+                read = _ReadTexts(open_blended_encoder(source), rows, vectors)
                 scorer.components = {**scorer.components, SENTENCES: EncodedSentences(read)}
             return cls(name, texts, vectors, scorer.similarity_matrix)
 
@@ -162,7 +163,7 @@ def build_teacher(run: Run) -> Outcome:
         chosen = choose_sentences(corpus, seen.settings.distill.sentences, excluded, seed)
         _save(workspace / _SENTENCES, chosen)
         if source is None or source.has(PRETRAINED):
-            encoder = open_encoder(str(teacher)) if source is None else open_run_encoder(source)
+            encoder = open_encoder(str(teacher)) if source is None else open_blended_encoder(source)
             for number in progress(range(-(-len(chosen) // _SHARD)), "Reading with the teacher"):
                 file = workspace / f"vectors-{number:05}.npy"
                 if not file.is_file():
