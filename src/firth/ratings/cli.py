@@ -306,7 +306,7 @@ def models(
     if out is not None:
         claim_output(out / "results.json", force)
     scorers = {name: open_scorer(name) for name in models or ["baseline:dice"]}
-    data, tuned = load_set(pairs, data_dir), {}
+    data, tuned = load_set(pairs, data_dir), None
     if finetune is not None and out is not None:
         data, tuned = fine_tune(finetune, pairs, out, data_dir=data_dir, folds=folds, seed=seed)
     _result(

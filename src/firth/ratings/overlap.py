@@ -52,7 +52,7 @@ class Bags:
             self._weights = np.log((1 + len(bags)) / (1 + frequencies)) + 1
         owner = np.repeat(np.arange(len(bags)), self._sizes)
         # Sums of ones are exact. Others are rounded, so that equal sets have equal weights.
-        self._weight = np.round(_sums(owner, self._weights[self._flat], len(bags)), 9)
+        self._weight: Floats = np.round(_sums(owner, self._weights[self._flat], len(bags)), 9)
         order = np.argsort(self._flat, kind="stable")
         self._postings, self._frequencies = owner[order], frequencies
         self._posting = np.cumsum(frequencies) - frequencies

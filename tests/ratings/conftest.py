@@ -1,0 +1,101 @@
+"""Questionnaires, simulated judgements and sentences for the tests of ratings."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from firth.ratings.answers import Judgements
+from firth.ratings.design import design_tuples
+from firth.ratings.records import Gold, Item, Tuple
+from firth.ratings.simulate import Crowd, simulate_judgements
+from firth.ratings.store import Questionnaire, Rules
+from firth.text.arrays import Floats
+
+N_TUPLES, N_GOLD = 12, 3
+Judged = Callable[..., tuple[Judgements, Floats]]
+
+
+@pytest.fixture
+def judged() -> Judged:
+    """Returns judgements of a simulated crowd, and the truth behind them."""
+
+    def make(
+        items: int = 60, answers: int = 2, noise: float = 0.15, seed: int = 1, factor: float = 2.0
+    ) -> tuple[Judgements, Floats]:
+        truth = np.random.default_rng(3).permutation(np.arange(items) / (items - 1))
+        tuples = design_tuples(items, factor=factor, seed=seed)
+        return simulate_judgements(truth, tuples, answers, Crowd(noise), seed=seed)[0], truth
+
+    return make
+
+
+@pytest.fixture
+def items() -> list[Item]:
+    """24 pairs of sentences, one of which looks like a page."""
+    texts = [f"sentence {number}" for number in range(23)] + ["<b>bold</b> & \"quoted\" 'text'"]
+    return [Item(f"i{n:02}", (text, f"other {n}")) for n, text in enumerate(texts)]
+
+
+@pytest.fixture
+def tuples(items: list[Item]) -> list[Tuple]:
+    """Twelve tuples of four items."""
+    names = [item.id for item in items]
+    return [
+        Tuple(f"t{n}", tuple(names[(n * 2 + k * 5) % 24] for k in range(4)))
+        for n in range(N_TUPLES)
+    ]
+
+
+@pytest.fixture
+def gold(tuples: list[Tuple]) -> list[Gold]:
+    """The last three tuples: the first item is the best, the last one the worst."""
+    return [Gold(one.id, one.items[0], one.items[-1]) for one in tuples[-N_GOLD:]]
+
+
+@pytest.fixture
+def asking(
+    items: list[Item], tuples: list[Tuple], gold: list[Gold]
+) -> Callable[..., Questionnaire]:
+    """Returns the questionnaire with changed rules."""
+
+    def make(**rules: object) -> Questionnaire:
+        return Questionnaire.of(items, tuples, gold, rules=Rules(**{"gold_every": 4, **rules}))
+
+    return make
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: syncing it costs no time."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="firth-test-", dir=memory) as made:
+        yield Path(made)
+
+
+@pytest.fixture(scope="session")
+def sentences() -> list[str]:
+    """600 sentences of 3 to 30 words, frequent and rare ones, without repeats."""
+    rng = np.random.default_rng(5)
+    vocabulary = np.array([f"w{number}" for number in range(300)])
+    chances = 1 / np.arange(1, 301)
+    chances /= chances.sum()
+    made = {
+        " ".join(rng.choice(vocabulary, size=int(rng.integers(3, 31)), p=chances))
+        for _ in range(600)
+    }
+    return sorted(made)
+
+
+@pytest.fixture
+def sentence_file(sentences: list[str], tmp_path: Path) -> Path:
+    """The sentences, one on each line."""
+    path = tmp_path / "sentences.txt"
+    path.write_text("\n".join(sentences), encoding="utf-8")
+    return path

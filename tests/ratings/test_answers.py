@@ -1,0 +1,95 @@
+"""Which answers count."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firth.ratings.answers import Fault, Judgements, sort_answers
+from firth.ratings.records import Annotation, Gold, Tuple
+from firth.run.errors import InputError
+
+TUPLES = [Tuple("t", tuple("abcd")), Tuple("u", tuple("abce")), Tuple("g", tuple("abcd"))]
+GOLD = [Gold("g", "a", "d")]
+
+
+def test_each_fault_has_its_reason() -> None:
+    answers = [
+        Annotation("x", "ann", "a", "b"),
+        Annotation("t", "ann", "", ""),
+        Annotation("t", "ann", "e", "a"),
+        Annotation("t", "ann", "a", ""),
+        Annotation("t", "ann", "a", "a"),
+        Annotation("t", "ann", "a", "b"),
+        Annotation("t", "ann", "a", "b"),
+        Annotation("u", "ann", "a", "b"),
+        Annotation("u", "ann", "b", "a"),
+        Annotation("g", "ann", "a", "d"),
+        Annotation("g", "bob", "d", "a"),
+        Annotation("t", "bob", "c", "d", line=12),
+    ]
+    found = sort_answers(TUPLES, answers, GOLD)
+    assert found.kept == (answers[5],)
+    assert [why for _, why in found.left_out] == [
+        Fault.UNKNOWN_TUPLE, Fault.EMPTY, Fault.STRANGE_ITEM, Fault.INCOMPLETE, Fault.SAME,
+        Fault.REPEATED, Fault.CONTRADICTORY, Fault.CONTRADICTORY, Fault.GOLD, Fault.FAILED,
+        Fault.FAILED,
+    ]  # fmt: skip
+    assert [one.name for one in found.failed] == ["bob"]
+    assert "bob (0 of 1 right)" in found.text()
+    assert "(lines 12)" in found.text()
+
+
+@pytest.mark.parametrize(("right", "passed"), [(6, False), (7, True), (10, True)])
+def test_seven_of_ten_gold_answers_are_enough(right: int, passed: bool) -> None:
+    tuples = [Tuple(f"g{n}", tuple("abcd")) for n in range(10)] + TUPLES[:1]
+    gold = [Gold(f"g{n}", "a", "d") for n in range(10)]
+    answers = [Annotation(f"g{n}", "ann", "a" if n < right else "b", "d") for n in range(10)]
+    answers += [Annotation("t", who, "a", "b") for who in ("ann", "unchecked")]
+    found = sort_answers(tuples, answers, gold)
+    assert ("ann" in {one.annotator for one in found.kept}) == passed
+    assert "unchecked" in {one.annotator for one in found.kept}
+
+
+def test_the_first_answer_to_a_gold_question_is_checked() -> None:
+    answers = [
+        Annotation("g", "ann", "b", "c"),
+        Annotation("g", "ann", "a", "d"),
+        Annotation("t", "bob", "a", "b"),
+    ]
+    assert [one.gold_right for one in sort_answers(TUPLES, answers, GOLD).annotators] == [0, 0]
+
+
+def test_gold_answers_count_where_wanted() -> None:
+    answers = [Annotation("g", "ann", "a", "d")]
+    assert len(sort_answers(TUPLES, answers, GOLD, score_gold=True).kept) == 1
+    with pytest.raises(InputError, match="no answer counts"):
+        sort_answers(TUPLES, answers, GOLD)
+    with pytest.raises(InputError, match="from 0 to 1"):
+        sort_answers(TUPLES, answers, GOLD, threshold=70)
+
+
+FIELDS = st.tuples(*(st.sampled_from(x) for x in ("tugx", ("ann", "bob"), "abde ", "abde ")))
+
+
+@settings(max_examples=60)
+@given(st.lists(FIELDS, min_size=1, max_size=12))
+def test_kept_and_left_out_are_all(rows: list[tuple[str, ...]]) -> None:
+    """And at most one answer of an annotator to a tuple counts."""
+    answers = [Annotation(*(cell.strip() for cell in row)) for row in rows]
+    try:
+        found = sort_answers(TUPLES, answers, GOLD)
+    except InputError:
+        return
+    assert len(found.kept) + len(found.left_out) == len(answers)
+    keys = [(one.annotator, one.tuple) for one in found.kept]
+    assert len(set(keys)) == len(keys)
+
+
+def test_judgements_are_numbers_of_items() -> None:
+    judged = Judgements.of(TUPLES, [Annotation("u", "ann", "e", "a")], list("edcbaz"))
+    assert (judged.asked.tolist(), judged.best.tolist(), judged.worst.tolist()) == ([1], [0], [4])
+    assert judged.count().shown.tolist() == [1, 0, 1, 1, 1, 0]
+    assert np.isnan(judged.count().scores).tolist() == [False, True, False, False, False, True]
+    with pytest.raises(InputError, match="3 items that are not among the items: c, d, e"):
+        Judgements.of(TUPLES, [], ["a", "b"])

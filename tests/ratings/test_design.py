@@ -1,0 +1,97 @@
+"""Tuples keep the constraints of best-worst scaling, for any number of items."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firth.ratings.design import (
+    _cut_permutations,
+    design_tuples,
+    measure_balance,
+    number_items,
+    pair_codes,
+)
+from firth.ratings.records import Tuple
+from firth.run.errors import InputError
+
+
+@settings(max_examples=40)
+@given(st.data(), st.integers(3, 6), st.integers(0, 1 << 40))
+def test_every_design_keeps_the_constraints(data: st.DataObject, size: int, seed: int) -> None:
+    """Also where hardly more different tuples exist than are wanted."""
+    items = data.draw(st.integers(size, 14))
+    most = min(math.comb(items, size), 3 * items)
+    count = data.draw(st.integers(math.ceil(items / size), most))
+    tuples = design_tuples(items, size=size, factor=count / items, seed=seed)
+    assert tuples.shape == (count, size)
+    assert all(len(set(row)) == size for row in tuples.tolist())
+    assert len({tuple(sorted(row)) for row in tuples.tolist()}) == count
+    occurrences = np.bincount(tuples.ravel(), minlength=items)
+    assert occurrences.max() - occurrences.min() <= 1 <= occurrences.min()
+
+
+@settings(max_examples=8)
+@given(st.integers(50, 300), st.integers(0, 1 << 40))
+def test_no_two_items_meet_twice_where_there_is_room(items: int, seed: int) -> None:
+    tuples = design_tuples(items, seed=seed)
+    assert len(tuples) == 2 * items
+    codes = pair_codes(tuples, items)
+    assert len(np.unique(codes)) == codes.size
+
+
+@pytest.mark.parametrize(("items", "size"), [(13, 4), (8, 4), (7, 3), (25, 5)])
+def test_small_sets_meet_evenly(items: int, size: int) -> None:
+    balance = measure_balance(design_tuples(items, size=size), items)
+    assert balance.meetings <= balance.least_meetings + 1
+
+
+def test_repair_is_what_separates() -> None:
+    """The premise: cut permutations alone make pairs meet again."""
+    codes = pair_codes(np.array(_cut_permutations(200, 4, 400, random.Random(1))), 200)
+    assert len(np.unique(codes)) < codes.size
+
+
+def test_the_seed_decides() -> None:
+    one = design_tuples(60, seed=5)
+    assert np.array_equal(one, design_tuples(60, seed=5))
+    assert not np.array_equal(one, design_tuples(60, seed=6))
+
+
+def test_places_say_nothing() -> None:
+    """An item is in each place equally often, also where tuples come from a sorted list."""
+    designs = np.concatenate([design_tuples(6, factor=2, seed=seed) for seed in range(60)])
+    places = np.array([(designs == 0).sum(axis=0), (designs == 5).sum(axis=0)])
+    assert np.all(np.abs(places / (8 * 60) - 1 / 4) < 0.08)
+
+
+@pytest.mark.parametrize(
+    ("items", "size", "factor", "message"),
+    [
+        (10, 2, 2.0, "at least 3"),
+        (3, 4, 2.0, "too few for tuples of 4"),
+        (5, 4, 2.0, "only 5 different tuples of 4; expected a factor of at most 1"),
+        (100, 4, 0.2, "too few tuples for 100 items; expected at least 0.25"),
+        (100, 4, float("nan"), "too few tuples"),
+    ],
+)
+def test_impossible_designs_are_refused(items: int, size: int, factor: float, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        design_tuples(items, size=size, factor=factor)
+
+
+def test_balance_by_hand() -> None:
+    """Items 4 and 5 are in no tuple, and one tuple is repeated."""
+    balance = measure_balance(np.array([[0, 1, 2], [0, 1, 3], [2, 1, 0]]), 6)
+    assert balance.occurrences == (0, 3)
+    assert (balance.meetings, balance.least_meetings, balance.repeated_pairs) == (3, 1, 3)
+    assert (balance.repeated_tuples, balance.components) == (1, 3)
+
+
+def test_items_are_numbered_in_the_given_order() -> None:
+    tuples = [Tuple("t", ("c", "a", "b"))]
+    assert number_items(tuples)[1].tolist() == [[2, 0, 1]]
+    assert number_items(tuples, ["c", "z", "b", "a"])[1].tolist() == [[0, 3, 2]]

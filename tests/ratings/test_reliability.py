@@ -1,0 +1,111 @@
+"""Many splits at a time give what one split after the other gives."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import pearsonr, spearmanr
+
+from firth.ratings.answers import Judgements
+from firth.ratings.reliability import (
+    FIRST,
+    SECOND,
+    UNUSED,
+    correlate_halves,
+    draw_halves,
+    measure_reliability,
+    split_half,
+)
+from firth.run.errors import InputError
+
+from .conftest import Judged
+
+
+def slow_correlations(found: Judgements, halves: list[int]) -> tuple[float, float, int]:
+    """Correlate one split as a person would do it."""
+    scores: list[dict[int, float]] = []
+    for half in (FIRST, SECOND):
+        shown: dict[int, int] = {}
+        net: dict[int, int] = {}
+        for answer, which in enumerate(halves):
+            if which != half:
+                continue
+            for item in found.tuples[found.asked[answer]].tolist():
+                shown[item] = shown.get(item, 0) + 1
+            best, worst = int(found.best[answer]), int(found.worst[answer])
+            net[best] = net.get(best, 0) + 1
+            net[worst] = net.get(worst, 0) - 1
+        scores.append({item: net.get(item, 0) / times for item, times in shown.items()})
+    both = sorted(scores[0].keys() & scores[1].keys())
+    x, y = ([one[item] for item in both] for one in scores)
+    return spearmanr(x, y).statistic, pearsonr(x, y).statistic, len(both)
+
+
+@pytest.mark.parametrize(("answers", "used"), [(1, None), (2, None), (3, None), (4, None), (4, 2)])
+def test_all_at_a_time_is_one_by_one(judged: Judged, answers: int, used: int | None) -> None:
+    found, _ = judged(items=40, answers=answers)
+    halves = draw_halves(found, np.random.default_rng(5), 6, used)
+    fast = correlate_halves(found, halves)
+    slow = [slow_correlations(found, row.tolist()) for row in halves]
+    assert fast.spearman == pytest.approx([one[0] for one in slow], abs=1e-12)
+    assert fast.pearson == pytest.approx([one[1] for one in slow], abs=1e-12)
+    assert fast.items.tolist() == [one[2] for one in slow]
+    assert (fast.items.min() < 40) == (answers == 1), "the premise: items can be missing"
+
+
+def ragged(numbers: list[int]) -> Judgements:
+    """Return tuples with different numbers of answers, in mixed order."""
+    asked = np.random.default_rng(0).permutation(np.repeat(np.arange(len(numbers)), numbers))
+    tuples = np.tile(np.arange(4), (len(numbers), 1))
+    zeros = np.zeros(len(asked), dtype=np.int64)
+    return Judgements(tuple("abcd"), tuples, asked, zeros, zeros + 1)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.integers(0, 7), min_size=1, max_size=12).filter(any),
+    st.none() | st.integers(1, 8),
+    st.integers(0, 1 << 32),
+)
+def test_halves_are_halves(numbers: list[int], used: int | None, seed: int) -> None:
+    """The bins of a tuple differ by at most one answer, and as many as wanted are used."""
+    found = ragged(numbers)
+    halves = draw_halves(found, np.random.default_rng(seed), 5, used)
+    for number, answers in enumerate(numbers):
+        mine = halves[:, found.asked == number]
+        first, second = (mine == FIRST).sum(axis=1), (mine == SECOND).sum(axis=1)
+        expected = answers if used is None else min(answers, used)
+        assert np.all(first + second == expected)
+        assert np.all((mine == UNUSED).sum(axis=1) == answers - expected)
+        assert np.all(abs(first - second) == expected % 2)
+
+
+@pytest.mark.parametrize(("answers", "used"), [(1, None), (2, None), (3, None), (4, 1), (5, 3)])
+def test_bins_are_drawn_evenly(answers: int, used: int | None) -> None:
+    found = ragged([answers])
+    halves = draw_halves(found, np.random.default_rng(7), 20_000, used)
+    expected = min(answers, used or answers) / (2 * answers)
+    assert np.allclose((halves == FIRST).mean(axis=0), expected, atol=0.02)
+
+
+def test_reliability_rises_with_answers(judged: Judged) -> None:
+    found, _ = judged(items=200, answers=8, noise=0.3)
+    result, correlations = measure_reliability(found, splits=40)
+    means = [one.mean for one in result.by_answers.values()]
+    assert list(result.by_answers) == list(range(1, 9))
+    assert all(low < high for low, high in pairwise(means))
+    assert result.spearman.low <= result.spearman.mean <= result.spearman.high
+    assert result.stepped_up == pytest.approx(2 * means[-1] / (1 + means[-1]))
+    assert len(correlations.spearman) == 40
+    again, _ = measure_reliability(found, splits=40)
+    assert again == result
+    assert measure_reliability(found, splits=40, seed=2)[0] != result
+
+
+def test_what_cannot_be_correlated_is_refused() -> None:
+    with pytest.raises(InputError, match="no split has scores"):
+        split_half(ragged([1]), seed=1, splits=3)
+    with pytest.raises(InputError, match="expected 1 or more"):
+        split_half(ragged([2]), seed=1, splits=0)
