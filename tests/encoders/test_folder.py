@@ -110,7 +110,7 @@ def test_a_pickle_that_a_module_would_read_is_refused(
     torch.save({}, model / place / PICKLE)
     assert any(model.rglob("*.safetensors")), "premise"
     monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("a pickle was opened"))
-    with pytest.raises(InputError, match=f"{PICKLE}: a module would read this pickle"):
+    with pytest.raises(InputError, match=f"{PICKLE}: a module would read it"):
         open_encoder(str(model))
 
 

@@ -9,7 +9,6 @@ import math
 import os
 import re
 import socket
-import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,14 +18,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from firth.run.errors import InputError, first_line
+from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import fingerprint_file, fingerprint_value
 
 T = TypeVar("T")
 
 MODULES = "modules.json"
 """The list of the modules of a sentence-transformers model."""
-_WEIGHTS, _INDEX, _PICKLE = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"
+_SAFE, _PICKLE = ("model.safetensors", "model.safetensors.index.json"), "pytorch_model.bin"
 _DECIDING = (".safetensors", ".json", ".model", ".txt", ".jinja")
 _OTHER_FORMATS = ("openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot", "*.pt", "*.pkl")
 _DEPTH = 4
@@ -61,49 +60,28 @@ _ACTIVATIONS = ("activation_function", "activation_fn", "sbert_ce_default_activa
 _NESTED = re.compile(r"\((?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)[+*{]")
 """A repeated group with a repetition inside: it may need exponential time."""
 
-LIBRARY_FAILURES = (
-    OSError, ValueError, LookupError, TypeError, RuntimeError, ImportError, AttributeError,
-    ArithmeticError, AssertionError, EOFError, struct.error,
-)  # fmt: skip
-"""The errors of libraries on files that are not what their names say."""
-_LIBRARIES = ("huggingface_hub", "onnxruntime", "pyo3_runtime", "safetensors")
-"""Modules whose errors have no such base."""
+_CROSS_ENCODER = re.compile(r"CrossEncoder|cross_encoder\.|SequenceClassification")
+_OTHER = re.compile(
+    r"SparseEncoder|sparse_encoder\.|MultiVectorEncoder|multi_vector_encoder\.|ColBERT|For("
+    "TokenClassification|QuestionAnswering|MultipleChoice|NextSentencePrediction"
+    "|ImageClassification|AudioClassification|CTC|ObjectDetection)\\b"
+)
 
 
 class ModelKind(StrEnum):
-    """What a model is, by the files of its folder."""
+    """What a model is, by the files of its folder.
+
+    A sentence encoder has a pooling; a masked language model, or another bare encoder, has none. A
+    cross-encoder, and every other model, has no vector for a single sentence.
+    """
 
     STATIC = "static"
-    """Vectors of tokens, of which a text is the mean."""
     ONNX = "onnx"
-    """An encoder that onnxruntime runs."""
     SENTENCE_ENCODER = "sentence-encoder"
-    """A sentence-transformers model, which has a pooling."""
     MASKED_LM = "masked-lm"
-    """A masked language model, or another encoder without a pooling."""
     CAUSAL_LM = "causal-lm"
-    """A left-to-right language model."""
     CROSS_ENCODER = "cross-encoder"
-    """It reads two texts at once and gives a score or probabilities of classes."""
     OTHER = "other"
-    """It has no single vector for a sentence: it labels tokens, weighs words or reads images."""
-
-
-_LIBRARY_KINDS = {
-    "CrossEncoder": ModelKind.CROSS_ENCODER,
-    "SparseEncoder": ModelKind.OTHER,
-    "MultiVectorEncoder": ModelKind.OTHER,
-    "ColBERT": ModelKind.OTHER,
-}
-_PACKAGES = {
-    f"{_OWN}cross_encoder.": ModelKind.CROSS_ENCODER,
-    f"{_OWN}sparse_encoder.": ModelKind.OTHER,
-    f"{_OWN}multi_vector_encoder.": ModelKind.OTHER,
-}
-_OTHER_TASKS = re.compile(
-    "For(TokenClassification|QuestionAnswering|MultipleChoice|NextSentencePrediction"
-    "|ImageClassification|AudioClassification|CTC|ObjectDetection)$"
-)
 
 
 @dataclass(frozen=True)
@@ -133,7 +111,7 @@ class PretrainedFiles:
         """
         folder, file = _locate(name)
         look(folder, file)
-        has_safe = any((folder / known).is_file() for known in (_WEIGHTS, _INDEX))
+        has_safe = _has_any(folder, *_SAFE)
         is_static = has_safe and _kind_of(folder, None) is ModelKind.STATIC
         if file is None and not is_static and not (has_safe and _has_torch()):
             file = _onnx_file(folder)
@@ -191,27 +169,19 @@ def _download(name: str, file: str | None) -> Path:
     """Return the folder of a model of the hub."""
     from huggingface_hub import snapshot_download
 
-    settings = [f"*{suffix}" for suffix in _DECIDING if suffix != ".safetensors"]
-    formats = [["*.safetensors"], ["model.onnx", "onnx/model.onnx"]]
-    if file is not None:
-        formats = [[file]]
-    elif not _has_torch():
-        formats.reverse()
+    weights = "*.safetensors" if _has_torch() else "*model.onnx"
+    wanted = [f"*{suffix}" for suffix in _DECIDING if suffix != ".safetensors"]
     offline = not _hub_is_reachable()
     try:
-        for wanted in formats:
-            folder = Path(
-                snapshot_download(
-                    name,
-                    allow_patterns=[*settings, *wanted],
-                    ignore_patterns=list(_OTHER_FORMATS),
-                    local_files_only=offline,
-                )
+        return Path(
+            snapshot_download(
+                name,
+                allow_patterns=[*wanted, file or weights],
+                ignore_patterns=list(_OTHER_FORMATS),
+                local_files_only=offline,
             )
-            if any(any(folder.rglob(pattern)) for pattern in wanted):
-                break
-        return folder
-    except LIBRARY_FAILURES as error:
+        )
+    except Exception as error:
         where = f" on the hub ({first_line(error)})"
         if offline:
             where = " in the hub's cache, and the hub cannot be reached"
@@ -254,11 +224,11 @@ def opened(name: str, what: str, load: Callable[[], T]) -> T:
     """
     try:
         return load()
-    except BaseException as error:  # A panic in Rust is no `Exception`.
-        home = type(error).__module__.partition(".")[0]
-        # tokenizers raises bare `Exception`s.
-        is_library = home in _LIBRARIES or type(error) is Exception
-        if not is_library and not isinstance(error, LIBRARY_FAILURES):
+    except (FirthError, MemoryError):
+        raise
+    except BaseException as error:
+        # A panic in Rust is no `Exception`.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise InputError(
             f"{name}: cannot be opened: {first_line(error)}. Expected {what}"
@@ -284,28 +254,26 @@ def look(folder: Path, file: str | None = None) -> None:
     problems, files = [], _files(folder)
     has_safe = any(path.suffix == ".safetensors" for path in files)
     if file is None and not has_safe and not any(path.suffix == ".onnx" for path in files):
-        problems.append(f"it has no .safetensors file (pickles are never opened){_hint(folder)}")
+        problem = "it has no .safetensors file (pickles are never opened)"
+        for path in sorted(folder.glob("*.gguf"))[:1]:
+            problem += f". Name one of its GGUF files: {path}"
+        problems.append(problem)
     for path in files:
         shown = path.relative_to(folder).as_posix()
         if path.name == "tokenizer.json":
             problems += [f"{shown}: {problem}" for problem in _tokenizer_problems(path)]
         elif path.suffix == ".json":
             problems += [f"{shown}: {problem}" for problem in _settings_problems(path)]
-        elif path.name == _PICKLE and file is None and _lacks_safe_weights(path.parent):
-            problems.append(f"{shown}: a module would read this pickle; pickles are never opened")
+        elif path.name == _PICKLE and not (file or _has_any(path.parent, *_SAFE, "model.onnx")):
+            problems.append(f"{shown}: a module would read it, and pickles are never opened")
     if any(path.name == "adapter_config.json" for path in files):
         problems.append("it is an adapter of a model that is elsewhere. Merge the two first")
     if problems:
         raise InputError(f"{folder.resolve()}: this model is not opened: {'; '.join(problems)}")
 
 
-def _hint(folder: Path) -> str:
-    names = sorted(path.name for path in folder.glob("*.gguf"))
-    return f". Name one of its GGUF files: {folder / names[0]}" if names else ""
-
-
-def _lacks_safe_weights(folder: Path) -> bool:
-    return not any((folder / name).is_file() for name in (_WEIGHTS, _INDEX, "model.onnx"))
+def _has_any(folder: Path, *names: str) -> bool:
+    return any((folder / name).is_file() for name in names)
 
 
 def _settings_problems(path: Path) -> Iterator[str]:
@@ -459,33 +427,28 @@ def _onnx_file(folder: Path) -> str | None:
 def _kind_of(folder: Path, file: str | None) -> ModelKind:
     if file is not None:
         return ModelKind.ONNX if file.endswith(".onnx") else ModelKind.CAUSAL_LM
+    has_modules = (folder / MODULES).is_file()
+    types, config = module_types(folder), json_object(folder / "config.json")
     said = json_object(folder / "config_sentence_transformers.json").get("model_type")
-    if kind := _LIBRARY_KINDS.get(str(said)):
-        return kind
-    if (folder / MODULES).is_file():
-        types = module_types(folder)
-        for package, kind in _PACKAGES.items():
-            if any(each.startswith(package) for each in types):
-                return kind
+    named = config.get("architectures")
+    architecture = str(named[0]) if isinstance(named, list) and named else ""
+    about = " ".join([str(said), *types] if has_modules else [str(said), architecture])
+    if _CROSS_ENCODER.search(about):
+        return ModelKind.CROSS_ENCODER
+    if _OTHER.search(about):
+        return ModelKind.OTHER
+    if has_modules:
         names = [each.rpartition(".")[2] for each in types]
         is_static = names in (["StaticEmbedding"], ["StaticEmbedding", "Normalize"])
         return ModelKind.STATIC if is_static else ModelKind.SENTENCE_ENCODER
-    config = json_object(folder / "config.json")
-    named = config.get("architectures")
-    architecture = str(named[0]) if isinstance(named, list) and named else ""
-    if "SequenceClassification" in architecture:
-        return ModelKind.CROSS_ENCODER
-    if _OTHER_TASKS.search(architecture):
-        return ModelKind.OTHER
     if architecture.endswith(("ForCausalLM", "LMHeadModel")):
         return ModelKind.CAUSAL_LM
     if "MaskedLM" in architecture or not _has_torch():
         return ModelKind.MASKED_LM
     from transformers.models.auto import modeling_auto
 
-    kind_name = config.get("model_type")
-    left_to_right = kind_name in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    both_ways = kind_name in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    left_to_right = config.get("model_type") in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    both_ways = config.get("model_type") in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
     return ModelKind.CAUSAL_LM if left_to_right and not both_ways else ModelKind.MASKED_LM
 
 

@@ -205,6 +205,7 @@ def open_causal_lm(
         check_loaded(info)
         return network, tokenizer
 
+    network: Any
     network, tokenizer = quietly(place.model, "a causal language model", load)
     return network.to(dtype=dtype, device=where).eval(), tokenizer
 

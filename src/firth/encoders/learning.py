@@ -242,7 +242,8 @@ class RowAdam:
         taken[1] *= (_BETA1**age).astype(np.float32)[:, None]
         taken[2] *= (_BETA2**age).astype(np.float32)[:, None]
         self._taken = rows, taken
-        return taken[0]
+        values: Singles = taken[0]
+        return values
 
     def update(self, gradient: Singles) -> None:
         """Take a step by the gradient of the rows that were taken."""
@@ -264,7 +265,8 @@ class RowAdam:
             self.take(rows)
             self.tables[:, rows] = self._taken[1]
         self._seen[:] = self.step
-        return self.tables[0]
+        values: Singles = self.tables[0]
+        return values
 
 
 def _direction(tables: Singles) -> Singles:

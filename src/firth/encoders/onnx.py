@@ -138,11 +138,13 @@ class OnnxEncoder(PretrainedEncoder):
     def _vectors(self, ids: Ints, mask: Ints) -> Singles:
         """Return the vectors of one batch, (n, d)."""
         output = self._run(ids, mask, self._pooled or self._states)
-        if self._pooled or self._pooling == "cls":
-            return output if self._pooled else output[:, 0]
-        weights = mask[:, :, None].astype(np.float32)
-        means: Singles = (output * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
-        return means
+        if self._pooled is None and self._pooling == "cls":
+            output = output[:, 0]
+        elif self._pooled is None:
+            weights = mask[:, :, None].astype(np.float32)
+            output = (output * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
+        vectors: Singles = output
+        return vectors
 
     def _token_states(self, texts: Sequence[str]) -> list[tuple[Floats, Ints]]:
         read: dict[int, tuple[Floats, Ints]] = {}
