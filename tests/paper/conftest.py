@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from firth.corpus.tokenizer import build_tokenizer
 
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Context, Corpus
+from firth.corpus.tokenizer import build_tokenizer
 from firth.paper.generator import Likelihoods
 from firth.paper.retrieve import build_index
 from firth.paper.tokens import Pairs
@@ -87,11 +87,11 @@ SMALL: dict[str, Any] = {
     "retrieve": {"chunks": 50, "bucket_bits": 12, "chunk_sentences": 2},
     "coherence": {
         "hidden": 12, "embedding": 10, "batch": 24, "steps": 12, "checkpoint_steps": 4,
-        "held_out": 0.2, "max_tokens": 24,
+        "max_tokens": 24,
     },
     "generator": {
         "layers": 2, "width": 32, "heads": 2, "feedforward": 64, "steps": 60, "batch_tokens": 600,
-        "max_tokens": 24, "warmup": 5, "learning_rate": 0.01, "held_out": 0.2,
+        "max_tokens": 24, "warmup": 5, "learning_rate": 0.01,
         "checkpoint_steps": 20,
     },
     "contexts": {"size": 4, "shortlist": 8},
@@ -138,7 +138,9 @@ def make_run(folder: Path, documents: Any = None, **sections: Any) -> Run:
     paper = dict(SMALL)
     for name, value in sections.items():
         paper[name] = {**paper.get(name, {}), **value} if isinstance(value, dict) else value
-    run = Run.create(folder, parse_settings({"paper": paper}, "test"))
+    run = Run.create(
+        folder, parse_settings({"corpus.held_out_fraction": 0.2, "paper": paper}, "test")
+    )
     build_corpus(run, tiny_documents() if documents is None else documents)
     build_tokenizer(run)
     return run

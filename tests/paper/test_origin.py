@@ -12,7 +12,7 @@ from firth.corpus.build import add_documents
 from firth.corpus.corpus import Context, Corpus
 from firth.paper.generator import ALL_TERMS, Likelihoods, Term
 from firth.paper.origin import Origin
-from firth.paper.retrieve import Screened, chunk_bounds, chunk_texts
+from firth.paper.retrieve import Screened, build_index, chunk_bounds, chunk_texts
 from firth.paper.settings import PaperSettings
 from firth.paper.tokens import Pairs
 from firth.run.errors import InputError
@@ -250,13 +250,12 @@ def test_a_run_opens_as_a_scorer(built: Run) -> None:
 
 def test_a_changed_corpus_is_noticed(tmp_path: Any, built: Run) -> None:
     """Positions are numbers of sentences, and mean others when documents were added."""
-    from firth.paper.retrieve import build_index
-
     run = make_run(tmp_path / "run")
     build_index(run)
     for stage in ("coherence", "generator"):
         (run.path / "paper" / stage).symlink_to(built.path / "paper" / stage)
     Origin.open(run)
-    add_documents(run, [{"id": "new", "text": "A new day began. It was cold. We left."}])
+    new = [{"id": f"new-{n}", "text": f"Day {n} began. It was cold. We left."} for n in range(9)]
+    add_documents(run, new)
     with pytest.raises(InputError, match="corpus has changed"):
         Origin.open(run)

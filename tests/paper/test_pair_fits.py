@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from firth.paper import pair_fits as module
+from firth.paper.fits import TERMS, PairProfile
 from firth.paper.origin import Origin
 from firth.paper.pair_fits import (
-    PairFits,
     build_fits,
     kept_contexts,
     load_fits,
@@ -71,15 +71,15 @@ def test_smaller_sets_are_prefixes(built: Run, strategy: dict[str, Any]) -> None
         assert large[: len(small)].tolist() == small.tolist()
 
 
-def assert_same(one: list[PairFits], two: list[PairFits]) -> None:
+def assert_same(one: list[PairProfile], two: list[PairProfile]) -> None:
     for a, b in zip(one, two, strict=True):
-        assert (a.sentence1, a.sentence2) == (b.sentence1, b.sentence2)
-        assert a.positions1.tolist() == b.positions1.tolist()
-        assert a.positions2.tolist() == b.positions2.tolist()
-        for side in ("own1", "own2", "cross1", "cross2"):
-            for term in module.TERMS:
-                values = (getattr(getattr(each, side), term).tolist() for each in (a, b))
-                assert next(values) == next(values)
+        for side in ("set1", "set2"):
+            first, second = getattr(a, side), getattr(b, side)
+            assert first.sentence == second.sentence
+            assert first.positions.tolist() == second.positions.tolist()
+        for first, second in zip(a.terms, b.terms, strict=True):
+            for term in TERMS:
+                assert getattr(first, term).tolist() == getattr(second, term).tolist()
 
 
 def test_fits_are_stored_to_the_last_bit(built: Run, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_stopped_build_continues_with_the_first_missing_shard(
     monkeypatch.setattr(module, "_SHARD_FITS", 1)
     write, calls = write_fits, []
 
-    def stop_at_second(path: Path, fits: list[PairFits]) -> None:
+    def stop_at_second(path: Path, fits: list[PairProfile]) -> None:
         calls.append(path.name)
         if len(calls) == 2:
             raise KeyboardInterrupt
@@ -112,7 +112,7 @@ def test_a_stopped_build_continues_with_the_first_missing_shard(
     assert calls[1:3] == [calls[1]] * 2, "the shard that was stopped is the first one computed"
     assert len(calls) == len(PAIRS) + 1
     fits = read_fits(run, "some")
-    assert all(np.abs(one.own1.left).min() > 0 for one in fits)
+    assert all(np.abs(one.set1.terms.left).min() > 0 for one in fits)
     assert Run.open(run.path).settings.paper["fits"] == {"weights": {"left": 0.0}}
     assert build_fits(run, "some", PAIRS).reused
     assert not build_fits(run, "some", PAIRS[:2]).reused

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from firth.corpus.tokenizer import open_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.corpus.corpus import Context
+from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.generator import ROLE_OF
 from firth.paper.seq2seq import Job, Seq2Seq, batches
 from firth.paper.tokens import Role

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-from firth.corpus.tokenizer import open_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.corpus.corpus import Context, Corpus
+from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.seq2seq import CorpusPartReader
 from firth.paper.tokens import Role, TokenTable
 from firth.run.run import Run

@@ -17,8 +17,8 @@ from firth.paper.train_coherence import (
     HISTORY,
     BatchSource,
     Positions,
+    check_positions,
     negatives,
-    split,
     train_coherence,
 )
 from firth.run.errors import InputError
@@ -100,23 +100,12 @@ def test_negatives_of_a_batch() -> None:
     assert same_document.any(axis=0).all(), "premise"
 
 
-@given(count=st.integers(2, 60), fraction=st.floats(0.01, 0.49), seed=st.integers(0, 9))
-@settings(max_examples=60)
-def test_split_by_document(count: int, fraction: float, seed: int) -> None:
-    """No document is on both sides, none is lost, and both sides have some."""
-    positions = positions_of([9] * count)
-    learned, tested = split(positions, fraction, seed)
-    assert not set(learned.documents) & set(tested.documents)
-    both = np.concatenate((learned.sentences, tested.sentences))
-    assert sorted(both) == positions.sentences.tolist()
-    assert len(learned) >= len(tested) > 0
-
-
 @pytest.mark.parametrize("lengths", [[2, 2], [3], [4]])
 def test_too_little_text(lengths: list[int]) -> None:
     """Without two positions that can exchange their centers there is nothing to learn from."""
     with pytest.raises(InputError, match="too few to learn coherence"):
-        split(positions_of(lengths), 0.1, 1)
+        check_positions(positions_of(lengths))
+    check_positions(positions_of([5]))
 
 
 def test_killed_and_resumed_equals_uninterrupted(

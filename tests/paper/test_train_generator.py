@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from firth.corpus.tokenizer import open_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firth.corpus.corpus import Corpus
+from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.generator import GENERATOR
 from firth.paper.language_model import CausalLM
 from firth.paper.seq2seq import CorpusPartReader, Seq2Seq
@@ -21,7 +21,6 @@ from firth.paper.train_generator import (
     TokenizedCorpus,
     drop,
     open_generator,
-    split_positions,
     train_generator,
 )
 from firth.run.errors import InputError, MissingStageError
@@ -88,25 +87,17 @@ def test_three_plain_transformers_as_the_paper_has_them(fresh: Callable[..., Run
     assert first["left.safetensors"] != second["left.safetensors"]
 
 
-def test_held_out_documents_are_not_trained_on(corpus: Corpus) -> None:
-    """Train and held-out positions share no document, and together are all positions."""
-    learned, held_out = split_positions(corpus, 0.2, 13)
-    held = set(corpus.document_of(held_out).tolist())
-    assert held.isdisjoint(corpus.document_of(learned).tolist())
-    assert len(held) == round(0.2 * corpus.n_documents)
-    assert sorted([*learned, *held_out]) == corpus.positions().tolist()
-
-
-def test_a_corpus_of_one_document_holds_out_its_end(tmp_path: Path) -> None:
-    """With one position there is nothing to learn; a run without a generator names the command."""
-    text = " ".join(f"The ship number {i} met the tide." for i in ["one", "two", "three", "four"])
+def test_a_corpus_of_one_document(tmp_path: Path) -> None:
+    """It has no held-out losses; single lines have no contexts; what is missing is named."""
+    text = "The ship left the bay. The tide met the ship. The ship reached the port."
     run = make_run(tmp_path / "run", [{"text": text}], generator=SHORT)
     with pytest.raises(MissingStageError, match="firth paper build"):
         open_generator(run)
-    assert train_generator(run).manifest.summary["train_positions"] == 1
-    short = [{"text": "The ship met. The tide met the ship. The ship met."}]
-    with pytest.raises(InputError, match="Add documents"):
-        train_generator(make_run(tmp_path / "short", short, generator=SHORT))
+    summary = train_generator(run).manifest.summary
+    assert (summary["positions"], summary["held_out"]) == (1, {})
+    lines = make_run(tmp_path / "lines", [{"text": "The ship left the bay."}], generator=SHORT)
+    with pytest.raises(InputError, match="running text"):
+        train_generator(lines)
 
 
 @pytest.mark.parametrize("window", [1, 2])

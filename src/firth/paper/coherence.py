@@ -30,7 +30,6 @@ COHERENCE = Stage("paper/coherence", 1, "torch", "firth paper build")
 WEIGHTS, SHAPE, VECTORS = "model.safetensors", "model.json", "vectors.npy"
 BATCH_TOKENS = 8_192
 """Padded tokens that are read at once."""
-_PAIRS_AT_ONCE = 8_192
 
 
 @dataclass(frozen=True)
@@ -203,7 +202,7 @@ def mean_rows(table: Tensor, rows: Ints) -> Tensor:
 
 def token_rows(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> list[list[int]]:
     """Return the first `max_tokens` tokens of each text; an empty text is one `</s>`."""
-    end = int(tokenizer.token_to_id("</s>"))
+    end = tokenizer.get_vocab()["</s>"]
     clean = [encodable(text) for text in texts]
     encoded = tokenizer.encode_batch_fast(clean, add_special_tokens=False)
     return [encoding.ids[:max_tokens] or [end] for encoding in encoded]
@@ -300,15 +299,9 @@ class Coherence:
             positions: Each distinct position once, as a sentence number in the corpus.
             pairs: Rows of (index of a sentence, index of a position), (n, 2).
         """
-        scores = np.empty(len(pairs), np.float32)
-        with torch.inference_mode():
-            vectors, contexts = self._encode(sentences), context_vectors(*self._around(positions))
-            s, c = torch.from_numpy(np.array(pairs, np.int64).reshape(-1, 2).T.copy())
-            for start in range(0, len(s), _PAIRS_AT_ONCE):
-                now = slice(start, start + _PAIRS_AT_ONCE)
-                logits = self._model.logits(vectors[s[now]], contexts[c[now]])
-                scores[now] = logsigmoid(logits).numpy()
-        return scores
+        logits = self.rank_scores(self.encode(sentences), positions)
+        rows, columns = np.asarray(pairs, np.int64).reshape(-1, 2).T
+        return logsigmoid(torch.from_numpy(logits[rows, columns])).numpy()
 
     def _encode(self, sentences: Sequence[str]) -> Tensor:
         if not len(sentences):

@@ -142,6 +142,14 @@ class PairProfile:
         first = Terms.concatenate([self.set1.terms, self.cross1])
         return first, Terms.concatenate([self.cross2, self.set2.terms])
 
+    def cut(self, kept1: Ints, kept2: Ints) -> "PairProfile":
+        """Return the profile over some contexts of each set, given by their indices."""
+        sets = [
+            ContextSet(one.sentence, one.positions[kept], one.terms[kept])
+            for one, kept in ((self.set1, kept1), (self.set2, kept2))
+        ]
+        return PairProfile(sets[0], sets[1], self.cross1[kept2], self.cross2[kept1])
+
     def vectors(self, weights: Weights) -> tuple[Floats, Floats]:
         """Return v_{s1} and v_{s2}, (|C_{s1}| + |C_{s2}|,) each."""
         first, second = self.terms

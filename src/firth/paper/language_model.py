@@ -53,7 +53,7 @@ Layout = Literal["forest", "texts"]
 """How segments are given to the model: `forest`, each once, many in a row; or `texts`, each text by
 itself."""
 _ROW_TOKENS = 512
-"""Tokens of a row. A longer one costs more in the attention than it saves in segments read twice."""
+"""Tokens of a row. Longer rows cost more in the attention than they save."""
 _PROBE = ((3, 5, 7), (11, 13), (17, 19, 23), (29,))
 _TOLERANCE = {True: 1e-4, False: 0.03}
 _REFUSALS = (TypeError, ValueError, RuntimeError, LookupError, AttributeError)

@@ -26,84 +26,45 @@ from firth.text.pairs import TextPair
 
 _SHARD_FITS = 2_048
 """Fits in a shard, about: the most that is lost when a build is stopped."""
-_SIDES = ("own1", "own2", "cross1", "cross2")
-
-
-@dataclass(frozen=True)
-class PairFits:
-    """The terms of both sentences of a pair over both their shortlists.
-
-    Attributes:
-        sentence1: s1.
-        sentence2: s2.
-        positions1: Shortlist of s1, (l1,).
-        positions2: Shortlist of s2, (l2,).
-        own1: Terms of s1 over its own shortlist.
-        own2: Terms of s2 over its own shortlist.
-        cross1: Terms of s1 over the shortlist of s2.
-        cross2: Terms of s2 over the shortlist of s1.
-    """
-
-    sentence1: str
-    sentence2: str
-    positions1: Ints
-    positions2: Ints
-    own1: Terms
-    own2: Terms
-    cross1: Terms
-    cross2: Terms
-
-    def cut(self, kept1: Ints, kept2: Ints) -> PairProfile:
-        """Return the profile over some contexts of each shortlist, given by their indices."""
-        return PairProfile(
-            ContextSet(self.sentence1, self.positions1[kept1], self.own1[kept1]),
-            ContextSet(self.sentence2, self.positions2[kept2], self.own2[kept2]),
-            self.cross1[kept2],
-            self.cross2[kept1],
-        )
-
-
 Kept = tuple[Ints, Ints]
 """The indices of both shortlists of a pair that make C_{s1} and C_{s2}, best first."""
 
 
+def pair_fits(origin: Origin, pairs: Sequence[TextPair]) -> list[PairProfile]:
+    """Compute the terms of each pair over both whole shortlists; each fit is computed once."""
+    sentences = sorted({sentence for pair in pairs for sentence in pair})
+    lists = dict(zip(sentences, origin.candidates.shortlists(sentences), strict=True))
+    asked = [(s, lists[of]) for a, b in pairs for s, of in ((a, a), (b, b), (a, b), (b, a))]
+    terms, profiles = iter(origin.terms(asked)), []
+    for a, b in pairs:
+        sets = [ContextSet(s, lists[s], next(terms)) for s in (a, b)]
+        profiles.append(PairProfile(sets[0], sets[1], next(terms), next(terms)))
+    return profiles
+
+
 def kept_contexts(
-    origin: Origin, fits: Sequence[PairFits], contexts: ContextSettings, weights: Weights
+    origin: Origin, fits: Sequence[PairProfile], contexts: ContextSettings, weights: Weights
 ) -> list[Kept]:
     """Choose C_{s1} and C_{s2} of each pair from its shortlists."""
     chosen: dict[str, Ints] = {}
-    for one in fits:
-        sides = (
-            (one.sentence1, one.positions1, one.own1),
-            (one.sentence2, one.positions2, one.own2),
-        )
-        for sentence, positions, terms in sides:
-            if sentence not in chosen:
-                chosen[sentence] = choose(
-                    origin.corpus, origin.index, positions, terms, contexts, weights
-                )
-    return [(chosen[one.sentence1], chosen[one.sentence2]) for one in fits]
+    for one in (side for pair in fits for side in (pair.set1, pair.set2)):
+        if one.sentence not in chosen:
+            kept = choose(origin.corpus, origin.index, one.positions, one.terms, contexts, weights)
+            chosen[one.sentence] = kept
+    return [(chosen[pair.set1.sentence], chosen[pair.set2.sentence]) for pair in fits]
 
 
 def similarities_of(
-    fits: Sequence[PairFits], kept: Sequence[Kept], size: int, weights: Weights, measure: Measure
+    fits: Sequence[PairProfile],
+    kept: Sequence[Kept],
+    size: int,
+    weights: Weights,
+    measure: Measure,
 ) -> Floats:
     """Return Eq. 4 over the first `size` contexts of each set in `kept`, (n,)."""
     pairs = zip(fits, kept, strict=True)
     profiles = (one.cut(first[:size], second[:size]) for one, (first, second) in pairs)
     return np.array([profile.similarity(weights, measure) for profile in profiles])
-
-
-def pair_fits(origin: Origin, pairs: Sequence[TextPair]) -> list[PairFits]:
-    """Compute the terms of each pair over both shortlists; each fit is computed once."""
-    sentences = sorted({sentence for pair in pairs for sentence in pair})
-    lists = dict(zip(sentences, origin.candidates.shortlists(sentences), strict=True))
-    asked = [(s, lists[of]) for a, b in pairs for s, of in ((a, a), (b, b), (a, b), (b, a))]
-    terms = origin.terms(asked)
-    return [
-        PairFits(a, b, lists[a], lists[b], *terms[4 * place : 4 * place + 4])
-        for place, (a, b) in enumerate(pairs)
-    ]
 
 
 def fits_stage(name: str) -> Stage:
@@ -131,17 +92,18 @@ def build_fits(
     size = max(1, _SHARD_FITS // (4 * settings.contexts.shortlist))
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
-        shards = {workspace / f"{start:08}.safetensors": pairs[start : start + size]
-                  for start in range(0, len(pairs), size)}  # fmt: skip
-        left = {file: some for file, some in shards.items() if not file.is_file()}
-        computed = (executor or Local()).map(FitPairs(whole), left.values())
-        bar: Progress[int] = progress(len(pairs), "Terms of Eq. 3")
+        starts = range(0, len(pairs), size)
+        files = {workspace / f"{start:08}.safetensors": start for start in starts}
+        left = {file: pairs[start : start + size] for file, start in files.items()
+                if not file.is_file()}  # fmt: skip
+        computed = (executor or Local()).map(_FitPairs(whole), left.values())
+        bar: Progress[int] = progress(len(files), "Terms of Eq. 3")
         with bar:
-            bar.advance(len(pairs) - sum(map(len, left.values())))
-            for (file, some), fits in zip(left.items(), computed, strict=True):
+            bar.advance(len(files) - len(left))
+            for file, fits in zip(left, computed, strict=True):
                 write_fits(file, fits)
-                bar.advance(len(some))
-        return {"pairs": len(pairs), "shards": len(shards)}
+                bar.advance()
+        return {"pairs": len(pairs), "shards": len(files)}
 
     asked = {
         "pairs": fingerprint_value([list(pair) for pair in pairs]),
@@ -153,52 +115,48 @@ def build_fits(
     return run.build(fits_stage(name), fill, reads=READS, settings=["seed"], inputs=asked)
 
 
-def read_fits(run: Run, name: str) -> list[PairFits]:
+def read_fits(run: Run, name: str) -> list[PairProfile]:
     """Return the fits of a stage; raise `MissingStageError` if it is not built."""
     files = sorted(run.folder(fits_stage(name)).glob("*.safetensors"))
     return [one for file in files for one in load_fits(file)]
 
 
 @dataclass(frozen=True)
-class FitPairs:
+class _FitPairs:
     """The work of an executor: pairs in, their fits out."""
 
     run: Run
 
-    def open(self) -> Callable[[Sequence[TextPair]], list[PairFits]]:
-        """Open Origin, and return what computes the fits of a shard."""
+    def open(self) -> Callable[[Sequence[TextPair]], list[PairProfile]]:
         origin = Origin.open(self.run)
         return lambda pairs: pair_fits(origin, pairs)
 
 
-def write_fits(path: Path, fits: Sequence[PairFits]) -> None:
+def write_fits(path: Path, fits: Sequence[PairProfile]) -> None:
     """Write fits atomically, in their order."""
-    positions = {
-        "positions1": [one.positions1 for one in fits],
-        "positions2": [one.positions2 for one in fits],
+    arrays = {
+        "lengths": np.array([(len(one.cross2), len(one.cross1)) for one in fits]),
+        "positions": np.concatenate([one.positions for one in fits]),
     }
-    terms = {
-        f"{side}.{name}": [getattr(getattr(one, side), name) for one in fits]
-        for side in _SIDES
-        for name in TERMS
-    }
-    arrays = {name: np.concatenate(parts) for name, parts in (positions | terms).items()}
-    arrays["lengths"] = np.array([(len(one.positions1), len(one.positions2)) for one in fits])
-    sentences = json.dumps([(one.sentence1, one.sentence2) for one in fits])
+    for side in (0, 1):
+        terms = Terms.concatenate([one.terms[side] for one in fits])
+        arrays |= {f"{name}{side + 1}": getattr(terms, name) for name in TERMS}
+    sentences = json.dumps([(one.set1.sentence, one.set2.sentence) for one in fits])
     write_arrays(path, arrays, {"sentences": sentences})
 
 
-def load_fits(path: Path) -> list[PairFits]:
+def load_fits(path: Path) -> list[PairProfile]:
     """Return what `write_fits` wrote, to the last bit."""
     arrays, metadata = read_arrays(path)
-    bounds = np.cumsum(np.vstack(([0, 0], arrays["lengths"])), axis=0)
-    fits = []
-    for row, (a, b) in enumerate(json.loads(metadata["sentences"])):
-        first, second = (slice(*bounds[row : row + 2, side]) for side in (0, 1))
-        # own1 and cross2 are over the shortlist of s1, own2 and cross1 over that of s2.
-        spans = dict(zip(_SIDES, (first, second, second, first), strict=True))
-        terms = (Terms(*(arrays[f"{side}.{n}"][spans[side]] for n in TERMS)) for side in _SIDES)
-        fits.append(
-            PairFits(a, b, arrays["positions1"][first], arrays["positions2"][second], *terms)
-        )
+    both = [Terms(*(arrays[f"{name}{side}"] for name in TERMS)) for side in (1, 2)]
+    fits, end = [], 0
+    for (a, b), (n1, n2) in zip(
+        json.loads(metadata["sentences"]), arrays["lengths"].tolist(), strict=True
+    ):
+        first, second = slice(end, end + n1), slice(end + n1, end := end + n1 + n2)
+        sets = [
+            ContextSet(sentence, arrays["positions"][part], terms[part])
+            for sentence, part, terms in ((a, first, both[0]), (b, second, both[1]))
+        ]
+        fits.append(PairProfile(sets[0], sets[1], both[0][second], both[1][first]))
     return fits

@@ -11,7 +11,13 @@ from torch import Tensor
 from firth.corpus.corpus import Context
 from firth.paper.generator import ROLE_OF, Generator, Likelihoods, Term
 from firth.paper.tokens import Pairs, PartReader, Role, Tokens, Triple
-from firth.paper.transformer import ContextTransformer, Memory, Packed, mixture_scores
+from firth.paper.transformer import (
+    ContextTransformer,
+    Memory,
+    Packed,
+    Prediction,
+    mixture_scores,
+)
 from firth.run.errors import InputError
 from firth.text.arrays import Floats
 
@@ -70,8 +76,14 @@ class Job:
         Where not `whole`, the evidence is left out: a side is generated from the other side, and
         the sentence from nothing.
         """
-        kept = [r for r in Role if r is not role and (whole or Role.SENTENCE not in (r, role))]
-        return cls(triple[role], role, tuple((r, triple[r]) for r in kept if triple[r]))
+        dropped = set() if whole else {Role.SENTENCE} if role is not Role.SENTENCE else set(Role)
+        return cls.without(triple, role, dropped)
+
+    @classmethod
+    def without(cls, triple: Triple, role: Role, dropped: Set[Role]) -> "Job":
+        """Generate the part `role` of a triple from the other parts, except dropped ones."""
+        kept = [r for r in Role if r is not role and r not in dropped and triple[r]]
+        return cls(triple[role], role, tuple((r, triple[r]) for r in kept))
 
     @property
     def size(self) -> tuple[int, int]:
@@ -132,55 +144,65 @@ class Seq2Seq(Generator):
             return scores
         model = self.models[role]
         with torch.inference_mode():
-            encoded = _Encoded(model, jobs, (role, (self.missing,)), self._batch_tokens)
+            encoded = EncodedParts(model, jobs, self.start, self.missing, self._batch_tokens)
             for batch in batches([job.size for job in jobs], self._batch_tokens):
                 chosen = [jobs[i] for i in batch]
-                inputs = [(self.start, *job.target[:-1]) for job in chosen]
-                given = Packed.of(inputs, [role] * len(chosen), encoded.device)
-                targets = torch.tensor(
-                    [t for job in chosen for t in job.target], device=encoded.device
-                )
-                memory = encoded.memory([job.given for job in chosen])
-                logs = mixture_scores(model, model.decode(given, memory, targets), targets)
-                rows = torch.arange(len(chosen)).repeat_interleave(given.lengths.cpu())
-                sums = torch.zeros(len(chosen), dtype=torch.float64)
-                scores[batch] = sums.index_add_(0, rows, logs.cpu().double()).numpy()
+                prediction, targets = encoded.predict(chosen)
+                logs = mixture_scores(model, prediction, targets).cpu().double()
+                rows = np.repeat(np.arange(len(chosen)), [len(job.target) for job in chosen])
+                scores[batch] = np.bincount(rows, logs.numpy())
         return scores
 
 
-class _Encoded:
-    """The given parts of jobs, each distinct one encoded once, as keys and values."""
+class EncodedParts:
+    """The parts that jobs are given, each distinct one encoded once, as keys and values.
+
+    Args:
+        model: Encodes and decodes.
+        jobs: All jobs that are predicted later.
+        start: Id of `<s>`, which begins a part to generate.
+        missing: Id of `<mask>`, the placeholder of a part to generate.
+        budget: Tokens that are encoded at once, padding included.
+    """
 
     def __init__(
-        self, model: ContextTransformer, jobs: Sequence[Job], missing: Given, budget: int
+        self, model: ContextTransformer, jobs: Sequence[Job], start: int, missing: int, budget: int
     ) -> None:
-        self.device = model.word.weight.device
-        texts = list({missing: 0} | {given: 0 for job in jobs for given in job.given})
+        self._model, self._start, self._missing = model, start, missing
+        self._where = model.word.weight.device
+        texts = list(dict.fromkeys(part for job in jobs for part in self._memory_of(job)))
         layers: list[list[Tensor]] = []
-        self._spans: dict[Given, tuple[int, int]] = {}
+        self._spans: dict[Given, range] = {}
         end = 0
         for batch in batches([(len(tokens), 0) for _, tokens in texts], budget):
             chosen = [texts[i] for i in batch]
-            packed = Packed.of([t for _, t in chosen], [r for r, _ in chosen], self.device)
+            packed = Packed.of([t for _, t in chosen], [r for r, _ in chosen], self._where)
             layers.append([*model.read(packed), packed.tokens])
             for given in chosen:
-                self._spans[given] = (end, end + len(given[1]))
-                end += len(given[1])
+                begin, end = end, end + len(given[1])
+                self._spans[given] = range(begin, end)
         self._layers = [torch.cat(parts) for parts in zip(*layers, strict=True)]
-        self._missing = missing
 
-    def memory(self, given: Sequence[Sequence[Given]]) -> Memory:
-        """Return the memory of decoder rows: the placeholder, and the parts given to each row."""
-        spans = [[self._spans[g] for g in (self._missing, *parts)] for parts in given]
-        longest = max(sum(end - begin for begin, end in row) for row in spans)
-        places = np.zeros((len(given), longest), np.int64)
-        real = np.zeros((len(given), longest), np.bool_)
-        for i, row in enumerate(spans):
-            own = np.concatenate([np.arange(begin, end) for begin, end in row])
-            places[i, : len(own)], real[i, : len(own)] = own, True
-        index = torch.from_numpy(places).to(self.device)
-        *layers, tokens = (x[index] for x in self._layers)
-        return Memory(layers, tokens, torch.from_numpy(real).to(self.device))
+    def _memory_of(self, job: Job) -> list[Given]:
+        return [(job.role, (self._missing,)), *job.given]
+
+    def predict(self, jobs: Sequence[Job]) -> tuple[Prediction, Tensor]:
+        """Predict the targets of some of the jobs; return these too, one after another."""
+        rows = [[p for part in self._memory_of(j) for p in self._spans[part]] for j in jobs]
+        longest = max(map(len, rows))
+        places = np.zeros((len(jobs), longest), np.int64)
+        real = np.zeros((len(jobs), longest), np.bool_)
+        for i, row in enumerate(rows):
+            places[i, : len(row)], real[i, : len(row)] = row, True
+        index = torch.from_numpy(places.ravel()).to(self._where)
+        *layers, tokens = (
+            x.index_select(0, index).view(len(jobs), longest, *x.shape[1:]) for x in self._layers
+        )
+        memory = Memory(layers, tokens, torch.from_numpy(real).to(self._where))
+        inputs = [(self._start, *job.target[:-1]) for job in jobs]
+        given = Packed.of(inputs, [job.role for job in jobs], self._where)
+        targets = torch.tensor([t for job in jobs for t in job.target], device=self._where)
+        return self._model.decode(given, memory, targets), targets
 
 
 def batches(sizes: Sequence[tuple[int, int]], budget: int) -> Iterator[list[int]]:

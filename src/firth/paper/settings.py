@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import torch
 
 PRESETS = ("paper", "paper-small")
-HeldOut = Annotated[float, Field(gt=0, lt=0.5)]
 
 
 class RetrieveSettings(Section):
@@ -56,8 +55,6 @@ class CoherenceSettings(Section):
     """Peak of Adam's rate."""
     warmup: Fraction = 0.1
     """Share of the steps in which the rate rises."""
-    held_out: HeldOut = 0.02
-    """Share of the documents that measure the accuracy and are not learned from."""
     checkpoint_steps: Count = 200
 
 
@@ -93,8 +90,6 @@ class GeneratorSettings(Section):
     """Peak of Adam's rate (the paper: 1e-4 at full size)."""
     warmup: Count = 200
     """Steps in which the rate rises."""
-    held_out: HeldOut = 0.02
-    """Share of the documents that measure the losses and are not learned from."""
     checkpoint_steps: Count = 200
 
     @model_validator(mode="after")

@@ -1,6 +1,6 @@
 """The coherence stage: learn the model, then cache the vectors of all sentences (§3.2.1, §3.3)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from firth.corpus.corpus import Corpus
+from firth.corpus.corpus import Corpus, Part
 from firth.corpus.tokenizer import TOKENIZER, open_tokenizer
 from firth.encoders.transformer import device
 from firth.paper.coherence import (
@@ -40,7 +40,7 @@ from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH, Outcome
 from firth.text.arrays import Ints
-from firth.train.loop import History, Schedule, in_parts, train
+from firth.train.loop import Schedule, in_parts, train
 
 HISTORY = "history.json"
 ADDITIVE = (
@@ -57,6 +57,7 @@ _TESTED = 2_000
 Mask = npt.NDArray[np.bool_]
 Encode = Callable[[Ints], Tensor]
 """Sentence numbers (n,) to vectors (n, size)."""
+Tokens = Callable[[Sequence[str]], list[list[int]]]
 
 
 def train_coherence(run: Run) -> Outcome:
@@ -68,21 +69,29 @@ def train_coherence(run: Run) -> Outcome:
         MissingStageError: The run has no tokenizer.
         InputError: The corpus has too few sentences to learn from.
     """
-    settings, corpus = run.wing("paper", PaperSettings), Corpus.open(run)
+    settings = run.wing("paper", PaperSettings)
+    inputs = settings.inputs("window", "precision", "coherence") | corpus_inputs(run)
 
     def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
-        return _fill(run, corpus, settings, workspace)
+        return _fill(run, settings, workspace)
 
-    inputs = settings.inputs("window", "precision", "coherence")
-    inputs["corpus"] = corpus.digest
     return run.build(COHERENCE, fill, reads=[TOKENIZER], settings=["seed"], inputs=inputs)
 
 
-def _fill(run: Run, corpus: Corpus, settings: PaperSettings, workspace: Path) -> Mapping[str, Any]:
-    config, scratch, tokenizer = settings.coherence, workspace / SCRATCH, open_tokenizer(run)
-    table = TokenTable.stored(
-        corpus.batches(), lambda texts: token_rows(texts, tokenizer, config.max_tokens), scratch
-    )
+def corpus_inputs(run: Run) -> dict[str, str]:
+    """Return fingerprints of the documents that a model learns from, and is measured on."""
+    parts: dict[str, Part] = {"corpus": "learn", "held-out": "held-out"}
+    return {name: Corpus.open(run, part).digest for name, part in parts.items()}
+
+
+def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, Any]:
+    config, scratch = settings.coherence, workspace / SCRATCH
+    corpus, tokenizer = Corpus.open(run), open_tokenizer(run)
+
+    def tokens(texts: Sequence[str]) -> list[list[int]]:
+        return token_rows(texts, tokenizer, config.max_tokens)
+
+    table = TokenTable.stored(corpus.batches(), tokens, scratch)
     if not (workspace / WEIGHTS).is_file():
         shape = Shape(
             vocabulary=tokenizer.get_vocab_size(),
@@ -94,59 +103,44 @@ def _fill(run: Run, corpus: Corpus, settings: PaperSettings, workspace: Path) ->
         )
         if config.interaction == "additive":
             note(ADDITIVE)
-        seed = derive_seed(run.settings.seed, "coherence")
-        model, history = _learn(corpus, table, shape, settings, seed, scratch)
+        seed, where = derive_seed(run.settings.seed, "coherence"), device()
+        with seeded(derive_seed(seed, "weights")):
+            model = CoherenceModel(shape).to(where)
+        held_out = HeldOut(Corpus.open(run, "held-out"), tokens, shape.window, seed)
+        schedule = Schedule(
+            steps=config.steps,
+            rate=config.learning_rate,
+            warmup=int(config.steps * config.warmup),
+            checkpoint_steps=config.checkpoint_steps,
+            seed=derive_seed(seed, "steps"),
+            report_steps=-(-config.steps // _REPORTS),
+            bfloat16=settings.number_format(where) is torch.bfloat16,
+            micro_batches=config.micro_batches,
+        )
+
+        def read(sentences: Ints) -> Tensor:
+            def some(part: slice) -> Tensor:
+                return encode(model.encoder, table, sentences[part])
+
+            return in_parts(some, len(sentences), config.micro_batches)
+
+        positions = Positions.of(corpus, shape.window)
+        check_positions(positions)
+        history = train(
+            model,
+            BatchSource(positions, config.batch, config.per_document, derive_seed(seed, "batches")),
+            lambda batch: batch_loss(model, read, batch, corpus.document_bounds),
+            schedule,
+            scratch,
+            "Training coherence",
+            lambda _: held_out.measure(model),
+        )
         write_json(workspace / HISTORY, history)
         save_model(workspace, model, shape)
     model, _ = load_model(workspace)
     encode_corpus(model.to(device()).encoder, table, workspace / VECTORS, scratch)
     last = read_json(workspace / HISTORY)[-1]
     return {"sentences": len(corpus), "positions": len(corpus.positions()), **last}
-
-
-def _learn(
-    corpus: Corpus,
-    table: TokenTable,
-    shape: Shape,
-    settings: PaperSettings,
-    seed: int,
-    scratch: Path,
-) -> tuple[CoherenceModel, History]:
-    config, where, bounds = settings.coherence, device(), corpus.document_bounds
-    sentences = corpus.positions()
-    positions = Positions(sentences, corpus.document_of(sentences), shape.window)
-    learned, tested = split(positions, config.held_out, derive_seed(seed, "held out"))
-    with seeded(derive_seed(seed, "weights")):
-        model = CoherenceModel(shape).to(where)
-    held_out = HeldOut(tested, bounds, derive_seed(seed, "held out", "examples"))
-
-    def read(sentences: Ints) -> Tensor:
-        return encode(model.encoder, table, sentences)
-
-    def read_in_parts(sentences: Ints) -> Tensor:
-        parts = config.micro_batches
-        return in_parts(lambda some: read(sentences[some]), len(sentences), parts)
-
-    schedule = Schedule(
-        steps=config.steps,
-        rate=config.learning_rate,
-        warmup=int(config.steps * config.warmup),
-        checkpoint_steps=config.checkpoint_steps,
-        seed=derive_seed(seed, "steps"),
-        report_steps=-(-config.steps // _REPORTS),
-        bfloat16=settings.number_format(where) is torch.bfloat16,
-        micro_batches=config.micro_batches,
-    )
-    history = train(
-        model,
-        BatchSource(learned, config.batch, config.per_document, derive_seed(seed, "batches")),
-        lambda batch: batch_loss(model, read_in_parts, batch, bounds),
-        schedule,
-        scratch,
-        "Training coherence",
-        lambda _: held_out.measure(model, read),
-    )
-    return model, history
 
 
 def encode_corpus(encoder: SentenceEncoder, table: TokenTable, path: Path, scratch: Path) -> None:
@@ -190,6 +184,12 @@ class Positions:
     documents: Ints
     window: int
 
+    @classmethod
+    def of(cls, corpus: Corpus, window: int) -> "Positions":
+        """Return all positions of a corpus."""
+        sentences = corpus.positions()
+        return cls(sentences, corpus.document_of(sentences), window)
+
     def __len__(self) -> int:
         return len(self.sentences)
 
@@ -219,28 +219,16 @@ class Positions:
         return np.where(some, self.sentences[np.where(some, drawn, 0)], -1)
 
 
-def split(positions: Positions, held_out: float, seed: int) -> tuple[Positions, Positions]:
-    """Divide positions by document: those to learn from, and a share that is held out.
-
-    At least one document is held out (two of ten or more), unless there is only one.
-
-    Raises:
-        InputError: The rest offers no negative example.
-    """
-    documents = np.unique(positions.documents)
-    at_least = min(len(documents) // 2, 2 if len(documents) >= 10 else 1)
-    wanted = max(round(held_out * len(documents)), at_least)
-    chosen = np.random.default_rng(seed).permutation(documents)[:wanted]
-    held = np.isin(positions.documents, chosen)
-    learned, tested = positions[~held], positions[held]
-    alone = not len(learned) or learned.documents[0] == learned.documents[-1]
-    if alone and (not len(learned) or np.ptp(learned.sentences) <= positions.window):
-        raise InputError(
-            f"The corpus has {len(positions)} positions in {len(documents)} documents, too few to "
-            "learn coherence from. A position is a sentence of corpus.min_words to "
-            "corpus.max_words words with a neighbor on each side. Add longer documents."
-        )
-    return learned, tested
+def check_positions(positions: Positions) -> None:
+    """Raise `InputError` where positions offer no negative example."""
+    sentences, documents = positions.sentences, positions.documents
+    if len(positions) and (documents[0] != documents[-1] or np.ptp(sentences) > positions.window):
+        return
+    raise InputError(
+        f"The corpus has {len(positions)} positions, too few to learn coherence from. A position "
+        "is a sentence of corpus.min_words to corpus.max_words words with a neighbor on each side "
+        "in its document. Add longer documents."
+    )
 
 
 class BatchSource:
@@ -319,37 +307,50 @@ class _Read:
 
 
 class HeldOut:
-    """Measures accuracy at held-out positions, at most `_TESTED` of them.
+    """Measures accuracy at positions of documents that no model learns from.
 
     The seed decides positions and replacements, so that every call measures the same examples.
+
+    Args:
+        corpus: The held-out documents. At most `_TESTED` positions of them are used.
+        tokens: Tokenizes texts.
+        window: Sentences on each side of a position that make its context.
+        seed: Of the training.
     """
 
-    def __init__(self, positions: Positions, document_bounds: Ints, seed: int) -> None:
+    def __init__(self, corpus: Corpus, tokens: Tokens, window: int, seed: int) -> None:
+        self._corpus, self._tokens = corpus, tokens
+        positions, seed = Positions.of(corpus, window), derive_seed(seed, "held out", "examples")
         rng = np.random.default_rng(derive_seed(seed, "slots"))
         chosen = np.sort(rng.permutation(len(positions))[:_TESTED])
         self._examples: dict[str, tuple[Ints, Ints, Ints]] = {}
         for kind, purpose in (("same_document", "same"), ("random", "random")):
             drawn = positions.replacements(chosen, purpose == "same", derive_seed(seed, purpose))
             centers, drawn = positions.sentences[chosen][drawn >= 0], drawn[drawn >= 0]
-            around = neighbors(centers, document_bounds, positions.window)
             if len(drawn):
+                around = neighbors(centers, corpus.document_bounds, window)
                 self._examples[kind] = centers, around, drawn
 
-    def measure(self, model: CoherenceModel, encode: Encode) -> dict[str, float]:
+    def measure(self, model: CoherenceModel) -> dict[str, float]:
         """Return accuracies in [0, 1] at p = 1/2, and binary cross-entropy in nats.
 
         `accuracy_same_document` and `accuracy_random` are over equal numbers of positives and of
         negatives of that kind; `accuracy` and `held_out_loss` are the means of both kinds. Chance
         is 0.5 and 0.693. The result is empty where there is nothing to measure on.
         """
+
+        def read(sentences: Ints) -> Tensor:
+            table = TokenTable.of(self._tokens(self._corpus.texts(sentences)))
+            return encode(model.encoder, table, np.arange(len(table)))
+
         accuracy: dict[str, float] = {}
         losses: list[float] = []
         with torch.inference_mode():
             for kind, (centers, around, drawn) in self._examples.items():
-                read = _Read(encode, centers, around, drawn)
-                contexts = read.contexts(around)
-                positive = model.logits(read.vectors(centers), contexts)
-                negative = model.logits(read.vectors(drawn), contexts)
+                known = _Read(read, centers, around, drawn)
+                contexts = known.contexts(around)
+                positive = model.logits(known.vectors(centers), contexts)
+                negative = model.logits(known.vectors(drawn), contexts)
                 right = (positive > 0).float().mean() + (negative <= 0).float().mean()
                 accuracy[f"accuracy_{kind}"] = right.item() / 2
                 loss = softplus(-positive).mean() + softplus(negative).mean()

@@ -1,7 +1,7 @@
 """The generator stage: learn the encoder-decoder, or adopt a language model (§3.2.2)."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +19,23 @@ from firth.encoders.language_model import open_causal_lm
 from firth.encoders.transformer import device
 from firth.paper.generator import GENERATOR, ROLE_OF, Generator
 from firth.paper.language_model import CausalLM
-from firth.paper.seq2seq import CorpusPartReader, Job, Seq2Seq, special_tokens
+from firth.paper.seq2seq import CorpusPartReader, EncodedParts, Job, Seq2Seq, special_tokens
 from firth.paper.settings import GeneratorSettings, PaperSettings
-from firth.paper.tokens import PartReader, Role, Tokens, TokenTable, Triple, cut
-from firth.paper.transformer import ContextTransformer, Memory, Packed, Shape, mixture_loss
+from firth.paper.tokens import PartReader, Role, TokenTable, Triple, cut
+from firth.paper.train_coherence import corpus_inputs
+from firth.paper.transformer import ContextTransformer, Shape, mixture_loss
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH, Outcome
-from firth.text.arrays import Ints
+from firth.text.arrays import Ints, ranges
 from firth.train.loop import History, Schedule, train
 
 CONFIG, TOKENIZER_FILE, HISTORY = "config.json", "tokenizer.json", "history.json"
 _REPORTS, _MEASURED, _COUNTED = 10, 1_000, 100_000
+_SIZES = ("width", "layers", "heads", "feedforward", "max_tokens", "pointer")
 
 
 def train_generator(run: Run) -> Outcome:
@@ -55,13 +57,11 @@ def train_generator(run: Run) -> Outcome:
             return _adopt(files, settings.generator, workspace)
 
         return run.build(GENERATOR, adopt, inputs=inputs | {"model": files.fingerprint})
-    corpus = Corpus.open(run)
 
     def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
-        tokenizer, seed = open_tokenizer(run), run.settings.seed
-        return _Training(corpus, tokenizer, settings, seed, workspace).run()
+        return _Training(run, settings, workspace).run()
 
-    inputs["corpus"] = corpus.digest
+    inputs |= corpus_inputs(run)
     return run.build(GENERATOR, fill, reads=[TOKENIZER], settings=["seed"], inputs=inputs)
 
 
@@ -111,43 +111,29 @@ def _adopt(files: PretrainedFiles, config: GeneratorSettings, workspace: Path) -
 class _Training:
     """The training of one Transformer for the three directions, or of three."""
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        tokenizer: Tokenizer,
-        settings: PaperSettings,
-        seed: int,
-        workspace: Path,
-    ) -> None:
-        config = settings.generator
-        self.config, self.seed, self.workspace = config, seed, workspace
-        self.tokenizer, self.where = tokenizer, device()
+    def __init__(self, run: Run, settings: PaperSettings, workspace: Path) -> None:
+        config = self.config = settings.generator
+        self.seed, self.workspace, self.where = run.settings.seed, workspace, device()
         self.bfloat16 = settings.number_format(self.where) is torch.bfloat16
-        reader = CorpusPartReader(tokenizer, config.max_tokens)
+        self.tokenizer = open_tokenizer(run)
+        reader, corpus = CorpusPartReader(self.tokenizer, config.max_tokens), Corpus.open(run)
         self.store = TokenizedCorpus(corpus, reader, settings.window, workspace / SCRATCH)
-        both = split_positions(corpus, config.held_out, seed)
-        self.learned, self.held_out = (
-            some[self.store.sizes(some).min(axis=1, initial=1) > 0] for some in both
-        )
-        if not len(self.learned) or not len(self.held_out):
+        positions = corpus.positions()
+        self.learned = positions[self.store.sizes(positions).min(axis=1) > 0]
+        if not len(self.learned):
             raise InputError(
-                f"The corpus has {len(corpus.positions())} sentences with a neighbor on each "
-                "side, too few to train a generator and to measure it. Add documents."
+                "The corpus has no sentence with a neighbor on each side, so a generator has "
+                "nothing to learn from. Add running text."
             )
-        self.shape = Shape(
-            vocabulary=tokenizer.get_vocab_size(),
-            width=config.width,
-            layers=config.layers,
-            heads=config.heads,
-            feedforward=config.feedforward,
-            max_tokens=config.max_tokens,
-            pointer=config.pointer,
-        )
+        held_out = Corpus.open(run, "held-out")
+        some = sample(held_out.positions(), _MEASURED, self.seed)
+        pairs = np.stack([np.arange(len(some))] * 2, axis=1)
+        contexts = held_out.contexts(some, settings.window)
+        self.held_out = reader.triples(held_out.texts(some), contexts, pairs)
+        sizes = {name: getattr(config, name) for name in _SIZES}
+        self.shape = Shape(vocabulary=self.tokenizer.get_vocab_size(), **sizes)
         longest = self.store.sizes(self.learned).max(axis=1)
-        self.plan = BatchPlan(self.learned, longest, config.batch_tokens, seed)
-        counted = sample(self.learned, _COUNTED, seed)
-        self.counts = self.store.counts(counted, self.shape.vocabulary)
-        self.start, self.missing = special_tokens(tokenizer)
+        self.plan = BatchPlan(self.learned, longest, config.batch_tokens, self.seed)
 
     def run(self) -> dict[str, Any]:
         """Train, save, and return sizes and the held-out losses of each term."""
@@ -164,32 +150,40 @@ class _Training:
             with write_atomically(self.workspace / f"{name}.safetensors") as partial:
                 save_file({n: t.cpu().contiguous() for n, t in model.state_dict().items()}, partial)
         generator = Seq2Seq(models, self.tokenizer, batch_tokens=self.config.batch_tokens)
-        measured = self.store.triples(sample(self.held_out, _MEASURED, self.seed))
         write_json(self.workspace / HISTORY, histories)
         self.tokenizer.save(str(self.workspace / TOKENIZER_FILE))
         stored = {"backend": "seq2seq", "shape": asdict(self.shape), "models": files}
         write_json(self.workspace / CONFIG, stored)
         return {
             "parameters": parameters,
-            "train_positions": len(self.learned),
-            "held_out_positions": len(self.held_out),
+            "positions": len(self.learned),
             "epochs": round(self.config.steps * self.config.accumulate / self.plan.batches, 3),
-            "held_out": held_out_losses(generator, measured),
+            "held_out": held_out_losses(generator, self.held_out),
         }
 
     def _trained(self, name: str, roles: Sequence[Role]) -> tuple[ContextTransformer, History]:
         config = self.config
         torch.manual_seed(derive_seed(self.seed, "generator", name, "start"))
         model = ContextTransformer(self.shape, config.dropout)
-        model.start_from(self.counts)
+        model.start_from(self.store.counts(sample(self.learned, _COUNTED, self.seed)))
         model.to(self.where)
 
-        def batch_at(number: int) -> Example:
+        def batch_at(number: int) -> list[Job]:
             triples = self.store.triples(self.plan.positions(number))
             seed = derive_seed(self.seed, "generator", name, "drop", number)
-            rng = np.random.default_rng(seed)
-            dropped = np.stack([drop(len(triples), config.drop_neighbor, rng) for _ in roles])
-            return Example.of(triples, roles, dropped, self.start, self.missing, self.where)
+            rng, jobs = np.random.default_rng(seed), []
+            for role in roles:
+                others = [other for other in Role if other is not role]
+                dropped = drop(len(triples), config.drop_neighbor, rng)
+                for triple, row in zip(triples, dropped, strict=True):
+                    out = {other for other, is_out in zip(others, row, strict=True) if is_out}
+                    jobs.append(Job.without(triple, role, out))
+            return jobs
+
+        def loss_of(jobs: list[Job]) -> Tensor:
+            special = special_tokens(self.tokenizer)
+            encoded = EncodedParts(model, jobs, *special, config.batch_tokens)
+            return mixture_loss(model, *encoded.predict(jobs))
 
         schedule = Schedule(
             steps=config.steps,
@@ -203,7 +197,7 @@ class _Training:
         )
         title = "Training the generator" + ("" if config.shared else f": {name}")
         scratch = self.workspace / SCRATCH / name
-        return model, train(model, batch_at, loss_of(model), schedule, scratch, title)
+        return model, train(model, batch_at, loss_of, schedule, scratch, title)
 
 
 class TokenizedCorpus:
@@ -241,30 +235,11 @@ class TokenizedCorpus:
         sizes: Ints = np.minimum(np.diff(self._edges(positions), axis=1), self._most)
         return sizes
 
-    def counts(self, sentences: Ints, vocabulary: int) -> Tensor:
-        """Return how often each token occurs in some sentences, (vocabulary,)."""
-        tokens, bounds = self._table.tokens, self._table.bounds
-        spans = [tokens[bounds[i] : bounds[i + 1]] for i in sentences.tolist()]
-        counts = np.bincount(np.concatenate(spans), minlength=vocabulary)
-        return torch.from_numpy(counts.astype(np.float32))
-
-
-def split_positions(corpus: Corpus, share: float, seed: int) -> tuple[Ints, Ints]:
-    """Divide the positions: those to train on, and those of about `share` of the documents.
-
-    No document is on both sides. A corpus with positions in one document only holds out the last
-    `share` of them.
-    """
-    positions = corpus.positions()
-    documents = corpus.document_of(positions)
-    distinct = np.unique(documents)
-    if len(distinct) < 2:
-        end = max(1, len(positions) - max(1, round(share * len(positions))))
-        return positions[:end], positions[end:]
-    rng = np.random.default_rng(derive_seed(seed, "generator", "held-out"))
-    held = rng.permutation(distinct)[: max(1, round(share * len(distinct)))]
-    out = np.isin(documents, held)
-    return positions[~out], positions[out]
+    def counts(self, sentences: Ints) -> Ints:
+        """Return how often each token occurs in some sentences, as far as the highest token."""
+        starts = self._table.bounds[sentences]
+        places = ranges(starts, self._table.bounds[sentences + 1] - starts)
+        return np.bincount(self._table.tokens[places])
 
 
 class BatchPlan:
@@ -303,55 +278,6 @@ class BatchPlan:
         return self._positions[self._order[begin:end]]
 
 
-@dataclass(frozen=True)
-class Example:
-    """n triples, and their parts that are generated.
-
-    Attributes:
-        roles: The m parts that are generated.
-        read: For each part in `given`, n texts; then `<mask>` for each of `roles`.
-        given: The parts that `read` holds, in order.
-        dropped: (m, n, 2), which neighbors of a generated part are left out.
-        inputs: For each of `roles`, n decoder inputs: `<s>`, and the part without its last token.
-        targets: The tokens of those parts, one after another.
-    """
-
-    roles: Sequence[Role]
-    read: Packed
-    given: Sequence[Role]
-    dropped: Tensor
-    inputs: Packed
-    targets: Tensor
-
-    @classmethod
-    def of(
-        cls,
-        triples: Sequence[Triple],
-        roles: Sequence[Role],
-        dropped: npt.NDArray[np.bool_],
-        start: int,
-        missing: int,
-        where: torch.device,
-    ) -> "Example":
-        """Make an example of triples without empty parts, on the device `where`.
-
-        `start` and `missing` are the ids of `<s>` and `<mask>`.
-        """
-        given = [role for role in Role if any(role is not other for other in roles)]
-        texts = [triple[role] for role in given for triple in triples]
-        marks: list[Tokens] = [(missing,) for _ in roles]
-        targets = [triple[role] for role in roles for triple in triples]
-        repeated = [[role for role in some for _ in triples] for some in (given, roles)]
-        return cls(
-            roles=roles,
-            read=Packed.of([*texts, *marks], [*repeated[0], *roles], where),
-            given=given,
-            dropped=torch.from_numpy(dropped).to(where),
-            inputs=Packed.of([(start, *tokens[:-1]) for tokens in targets], repeated[1], where),
-            targets=torch.tensor([t for tokens in targets for t in tokens], device=where),
-        )
-
-
 def drop(n: int, share: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
     """Draw which neighbors are left out, (n, 2).
 
@@ -375,52 +301,19 @@ def sample(positions: Ints, most: int, seed: int) -> Ints:
     return np.sort(rng.choice(positions, most, replace=False))
 
 
-def loss_of(model: ContextTransformer) -> Callable[[Example], Tensor]:
-    """Return a function of an example: the mean loss in nats a generated token."""
-
-    def loss(example: Example) -> Tensor:
-        prediction = model.decode(example.inputs, _memory(model, example), example.targets)
-        return mixture_loss(model, prediction, example.targets)
-
-    return loss
-
-
-def _memory(model: ContextTransformer, example: Example) -> Memory:
-    """Return the memory of each generated part: `<mask>`, and its neighbors unless dropped."""
-    read, marks, n = example.read, len(example.roles), example.dropped.shape[1]
-
-    def others(parts: Tensor, i: int) -> list[Tensor]:
-        given = zip(example.given, parts, strict=True)
-        return [part for role, part in given if role is not example.roles[i]]
-
-    layers = []
-    for flat in [*model.read(read), read.tokens[:, None]]:
-        padded = read.spread(flat)
-        parts, masks = padded[:-marks].view(-1, n, *padded.shape[1:]), padded[-marks:, :1]
-        memories = [
-            torch.cat([masks[i].expand(n, 1, -1), *others(parts, i)], 1) for i in range(marks)
-        ]
-        layers.append(torch.cat(memories))
-    real = read.real[:-marks].view(-1, n, read.longest)
-    seen = []
-    for i in range(marks):
-        kept = ~example.dropped[i]
-        sides = [known & kept[:, j, None] for j, known in enumerate(others(real, i))]
-        seen.append(torch.cat([kept.new_ones(n, 1), *sides], 1))
-    *layers, tokens = layers
-    return Memory(layers, tokens[..., 0], torch.cat(seen))
-
-
 def held_out_losses(generator: Seq2Seq, triples: Sequence[Triple]) -> dict[str, dict[str, float]]:
     """Return the mean negative log-likelihood of real triples, in nats a token.
 
     Each term has `loss`, with the evidence of `Generator.likelihoods`, and `baseline`, with that of
-    `Generator.baseline`. Their difference is the value of the evidence.
+    `Generator.baseline`. Their difference is the value of the evidence. Nothing is returned where
+    there are no triples.
     """
-    losses: dict[str, dict[str, float]] = {term.value: {} for term in ROLE_OF}
-    for term, role in ROLE_OF.items():
-        for kind, whole in (("loss", True), ("baseline", False)):
-            jobs = [Job.of(triple, role, whole=whole) for triple in triples]
+    whole = [triple for triple in triples if all(triple)]
+    losses: dict[str, dict[str, float]] = {}
+    for term, role in ROLE_OF.items() if whole else ():
+        losses[term.value] = {}
+        for kind, evidence in (("loss", True), ("baseline", False)):
+            jobs = [Job.of(triple, role, whole=evidence) for triple in whole]
             total = float(generator.score(jobs, role).sum())
             losses[term.value][kind] = round(-total / sum(len(job.target) for job in jobs), 6)
     return losses

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from firth.paper.tokens import Role, Tokens
+from firth.text.arrays import Ints
 
 _SENTINEL = 6.0
 """With 50 tokens to point at, pointing starts with a share of a tenth."""
@@ -282,10 +283,12 @@ class ContextTransformer(nn.Module):
         share = given.collect(weights[..., 0].reshape(-1))
         return Prediction(x, share, given.collect(copied))
 
-    def start_from(self, counts: Tensor) -> None:
-        """Start the softmax as the frequencies of tokens, from counts (vocabulary,)."""
+    def start_from(self, counts: Ints) -> None:
+        """Start the softmax as the frequencies of the first tokens, from their counts."""
+        frequencies = torch.full_like(self.bias, 0.1)
+        frequencies[: len(counts)] += torch.from_numpy(counts)
         with torch.no_grad():
-            self.bias.copy_(((counts + 0.1) / (counts + 0.1).sum()).log())
+            self.bias.copy_((frequencies / frequencies.sum()).log())
 
     def cast(self, dtype: torch.dtype, device: torch.device) -> "ContextTransformer":
         """Move, and change the number format of all but the output bias, which stays float32."""
