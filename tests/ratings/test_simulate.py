@@ -34,7 +34,9 @@ def test_without_noise_answers_are_right() -> None:
 def test_noise_is_found_again() -> None:
     noise = calibrate_noise(TRUTH, ROWS, 4, Crowd(0.0), 0.7, seed=2)
     judged, _ = simulate_judgements(TRUTH, ROWS, 4, Crowd(noise), seed=2)
-    assert np.nanmean(split_half(judged, seed=2, splits=20).spearman) == pytest.approx(0.7, abs=0.02)
+    assert np.nanmean(split_half(judged, seed=2, splits=20).spearman) == pytest.approx(
+        0.7, abs=0.02
+    )
     with pytest.raises(InputError, match="no noise gives"):
         calibrate_noise(TRUTH, ROWS, 4, Crowd(0.0, careless=1.0), 0.7, seed=2)
 

@@ -1,0 +1,106 @@
+"""The commands, one after the other, as a user goes through them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from firth.ratings.cli import app
+from firth.ratings.records import read_items, read_tuples, write_annotations, write_gold
+from firth.ratings.simulate import Crowd, simulate_answers
+from firth.ratings.store import Store
+from firth.run.errors import ConfigError, InputError
+
+RUNNER = CliRunner()
+
+
+def run(*arguments: object) -> Result:
+    return RUNNER.invoke(app, [str(one) for one in arguments])
+
+
+def done(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_from_sentences_to_scores(sentence_file: Path, tmp_path: Path) -> None:
+    pairs, tuples = tmp_path / "pairs", tmp_path / "tuples"
+    asked = ("--num-pairs", 60, "--set", "max_uses=2", "--quiet")
+    assert "60 pairs from" in done("pairs", sentence_file, "--out", pairs, *asked)
+    assert "unchanged" in done("pairs", sentence_file, "--out", pairs, *asked)
+    balance = json.loads(done("tuples", pairs / "pairs.csv", "--out", tuples, "--json"))
+    assert balance["balance"]["tuples"] == 120
+    items = read_items(pairs / "pairs.csv")
+    made = read_tuples(tuples / "tuples.csv", [item.id for item in items])
+    truth = [type(item)(item.id, item.texts, n / 60) for n, item in enumerate(items)]
+    found = simulate_answers(truth, made, Crowd(0.1, 20), answers=4, gold=5)
+    write_annotations(tmp_path / "annotations.csv", found.annotations)
+    write_gold(tmp_path / "gold.csv", found.gold)
+    files = ("--tuples", tuples / "tuples.csv", "--annotations", tmp_path / "annotations.csv")
+    files += ("--gold", tmp_path / "gold.csv", "--quiet")
+    scores = done("score", *files, "--items", pairs / "pairs.csv", "--out", tmp_path / "scores")
+    assert "60 of 60 items have scores" in scores
+    assert "60" in (tmp_path / "scores" / "scores.csv").read_text()
+    done_again = done("reliability", *files, "--splits", 20, "--out", tmp_path / "shr", "--json")
+    summary = json.loads(done_again)
+    assert 0.7 < summary["spearman"]["mean"] < 1
+    assert list(summary["by_answers"]) == ["1", "2", "3", "4"]
+
+
+def test_a_questionnaire_for_a_platform(sentence_file: Path, tmp_path: Path) -> None:
+    done("pairs", sentence_file, "--out", tmp_path / "p", "--num-pairs", 10)
+    items = tmp_path / "p" / "pairs.csv"
+    done("tuples", items, "--out", tmp_path / "t")
+    files = ("--items", items, "--tuples", tmp_path / "t" / "tuples.csv")
+    out = tmp_path / "crowd.csv"
+    text = done("serve", "--db", tmp_path / "db", *files, "--to-csv", out)
+    assert "20 questions, 0 of them gold" in text
+    assert len(out.read_text().splitlines()) == 21
+    assert not (tmp_path / "db").exists()
+    result = run("serve", "--db", tmp_path / "db", *files, "--set", "answers=0", "--set", "x")
+    assert isinstance(result.exception, ConfigError)
+
+
+def test_serving_begins_with_the_database(
+    sentence_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("starlette")
+    done("pairs", sentence_file, "--out", tmp_path / "p", "--num-pairs", 10)
+    items = tmp_path / "p" / "pairs.csv"
+    done("tuples", items, "--out", tmp_path / "t")
+    monkeypatch.setattr("firth.ratings.web.serve", lambda store, port, ready: ready(f"at {port}"))
+    files = ("--items", items, "--tuples", tmp_path / "t" / "tuples.csv", "--port", 0)
+    text = done("serve", "--db", tmp_path / "db", *files, "--set", "title=Which?")
+    assert "0 of 20 tuples complete" in text
+    with Store.open(tmp_path / "db") as store:
+        assert store.rules.title == "Which?"
+
+
+def test_models_and_bins(tmp_path: Path) -> None:
+    words = ["sea", "ship", "storm", "harbour", "sailor", "wave", "wind", "boat"]
+    lines = ["sentence1\tsentence2\tscore\ttopic"]
+    for n in range(40):
+        one, two = " ".join(words[: 2 + n % 5]), " ".join(words[n % 4 : 5 + n % 3])
+        lines.append(f"{one} {n}\t{two} {n}\t{n % 7}\t{'ab'[n % 2]}")
+    path = tmp_path / "rated.tsv"
+    path.write_text("\n".join(lines))
+    text = done("models", path, "baseline:dice", "--folds", 2, "--out", tmp_path / "o", "--quiet")
+    assert "baseline:dice" in text
+    assert "domain" in text
+    results = json.loads((tmp_path / "o" / "results.json").read_text())
+    assert list(results["models"][0]["spearman"]) == ["all", "a", "b"]
+    assert isinstance(run("models", path, "--finetune", "x").exception, InputError)
+    assert "40 of 40 pairs" in done("bins", path, path, "--bins", 2)
+    assert "20 of 20 pairs" in done("bins", path, path, "--domain", "a")
+
+
+def test_no_command_has_more_than_ten_options() -> None:
+    import typer.main
+
+    group = typer.main.get_command(app)
+    assert len(group.commands) == 8  # type: ignore[attr-defined]
+    for command in group.commands.values():  # type: ignore[attr-defined]
+        options = [one for one in command.params if one.param_type_name == "option"]
+        assert len([one for one in options if one.name != "help"]) <= 10, command.name

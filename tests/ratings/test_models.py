@@ -1,0 +1,129 @@
+"""Tables 5 and 6: figures are means over folds; and two scores compared within bins."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from firth.evaluation.baselines import Dice
+from firth.evaluation.files import Row
+from firth.evaluation.metrics import Metric
+from firth.evaluation.sets import EvaluationSet, evaluation_set
+from firth.ratings.models import LEFT_OUT, compare_in_bins, random_folds, study_models
+from firth.run.errors import InputError
+from firth.text.arrays import Floats
+from firth.text.pairs import TextPair
+
+
+def toy(seed: int, n: int = 90, name: str = "toy", low: float = 0.0) -> EvaluationSet:
+    """Return pairs with random scores in `low` to 5, of three domains."""
+    rng = np.random.default_rng(seed)
+    scores = rng.uniform(low, 5, n).round(2).tolist()
+    rows = [
+        Row((f"Text {i}, one.", f"text {i} two"), score, subset="xyz"[i % 3])
+        for i, score in enumerate(scores)
+    ]
+    return evaluation_set(name, "all", rows, (Metric.SPEARMAN,), name)
+
+
+class Lengths:
+    """Scores a pair by a number in its text."""
+
+    name = "numbers"
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        return np.array([float(two.split()[1]) for _, two in pairs])
+
+
+def test_figures_are_means_over_folds() -> None:
+    data = toy(1)
+    found = study_models(data, {"numbers": Lengths()}, folds=3)
+    values = Lengths().similarities(data.pairs)
+    tests = random_folds(data, 3, 13)
+    expected = np.mean([spearmanr(data.scores[t], values[t]).statistic for t in tests])
+    (model,) = found.models
+    assert model.figures["all"].value == pytest.approx(100 * expected)
+    assert list(model.figures) == ["all", "x", "y", "z"]
+    parts = [np.intersect1d(test, data.subsets["y"]) for test in tests]
+    expected = np.mean([spearmanr(data.scores[p], values[p]).statistic for p in parts])
+    assert model.figures["y"].value == pytest.approx(100 * expected)
+    assert "domain" in found.text()
+    assert len(found.as_dict()["models"][0]["similarities"]) == 90
+
+
+def test_left_out_domains_are_measured_as_a_whole() -> None:
+    data = toy(1)
+    values = Lengths().similarities(data.pairs)
+    (model,) = study_models(data, {}, {LEFT_OUT: values}).models
+    rows = data.subsets["z"]
+    expected = 100 * spearmanr(data.scores[rows], values[rows]).statistic
+    assert model.figures["z"].value == pytest.approx(expected)
+    whole = [model.figures[name].value or 0.0 for name in "xyz"]
+    assert model.figures["all"].value == pytest.approx(np.mean(whole))
+
+
+def test_folds_divide_the_rows_and_their_domains() -> None:
+    data = toy(2, 50)
+    tests = random_folds(data, 7, 1)
+    assert sorted(np.concatenate(tests).tolist()) == list(range(50))
+    for rows in (np.arange(50), *data.subsets.values()):
+        sizes = [len(np.intersect1d(test, rows)) for test in tests]
+        assert max(sizes) - min(sizes) <= 1
+    with pytest.raises(InputError, match="cannot make 60 folds"):
+        random_folds(data, 60, 1)
+
+
+def test_folds_are_those_of_fine_tuning() -> None:
+    pytest.importorskip("torch")
+    from firth.train.folds import make_folds
+
+    data = toy(3, 40)
+    ours, theirs = random_folds(data, 4, 5), make_folds(data, 4, 5).values()
+    assert all(np.array_equal(one, two) for one, two in zip(ours, theirs, strict=True))
+
+
+def test_scores_must_differ() -> None:
+    equal = evaluation_set("toy", "all", [Row(("a", "b"), 1.0)] * 9, (Metric.SPEARMAN,), "toy")
+    with pytest.raises(InputError, match="two pairs with different scores"):
+        study_models(equal, {"dice": Dice()})
+
+
+def test_bins_join_pairs_by_their_texts() -> None:
+    """Texts are the same in any case and order; each bin has its upper edge."""
+    first, second = toy(4, 60), toy(5, 80, "sts-b")
+    turned = [Row(row.texts[::-1], row.score) for row in second.rows]
+    second = evaluation_set("sts-b", "all", turned, second.metrics, "toy")
+    found = compare_in_bins(first, [second])
+    assert (found.shared, found.total) == (60, 60)
+    assert list(found.figures) == ["all", "[0, 1]", "(1, 2]", "(2, 3]", "(3, 4]", "(4, 5]"]
+    other = {row.texts[1].lower(): row.score for row in second.rows}
+    one = first.scores
+    two = np.array([other[row.texts[0].lower()] for row in first.rows])
+    assert found.figures["all"].value == pytest.approx(100 * spearmanr(one, two).statistic)
+    for low, high in pairwise(range(6)):
+        name = f"{'[' if low == 0 else '('}{low}, {high}]"
+        mask = (two > low) & (two <= high) | ((two == 0) & (low == 0))
+        assert found.figures[name].n == mask.sum()
+    assert "60 of 60 pairs have both scores" in found.text()
+
+
+def test_several_second_scores_are_averaged() -> None:
+    first, second = toy(4, 30), toy(5, 30)
+    more = evaluation_set(
+        "toy", "all", [Row(row.texts, row.score + 2) for row in second.rows], second.metrics, "toy"
+    )
+    found = compare_in_bins(first, [second, more], 1)
+    alone = compare_in_bins(first, [second], 1)
+    assert found.figures["all"] == alone.figures["all"]
+
+
+def test_bins_of_a_domain() -> None:
+    first = toy(4, 30)
+    assert compare_in_bins(first, [toy(5, 30)], domain="x").total == 10
+    with pytest.raises(InputError, match="no domain 'q'. It has: x, y, z"):
+        compare_in_bins(first, [first], domain="q")
+    other = evaluation_set("o", "all", [Row(("a", "b"), 1.0)], first.metrics, "o")
+    with pytest.raises(InputError, match="0 of 30 pairs"):
+        compare_in_bins(first, [other])

@@ -1,0 +1,317 @@
+"""Every tuple gets its answers, nobody sees one twice, and nothing that was given is lost."""
+
+import csv
+import itertools
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from firth.ratings.records import Gold, Item, Tuple, read_annotations
+from firth.ratings.store import (
+    NotAskedError,
+    Question,
+    Questionnaire,
+    Rules,
+    Store,
+    UnusableAnswerError,
+)
+from firth.run.errors import ConfigError, InputError
+from firth.run.settings import parse_section
+
+from .conftest import N_GOLD, N_TUPLES
+
+NUMBERS = itertools.count()
+Asking = Callable[..., Questionnaire]
+GOLD = {f"t{n}" for n in range(N_TUPLES - N_GOLD, N_TUPLES)}
+
+
+def answer(store: Store, who: str, question: Question, *, right: bool = True) -> None:
+    """Answer with the first and the last item, which are right in gold questions."""
+    best, worst = question.items[0], question.items[-1]
+    store.answer(who, question.id, *((best, worst) if right else (worst, best)))
+
+
+def check_complete(path: Path, answers: int = 2) -> None:
+    """Check that each tuple has the wanted answers, all by different annotators."""
+    with Store.open(path) as store:
+        found = store.annotations()
+        asked = Counter(one.tuple for one in found if one.tuple not in GOLD)
+        assert asked == dict.fromkeys((f"t{n}" for n in range(N_TUPLES - N_GOLD)), answers)
+        assert max(Counter((one.annotator, one.tuple) for one in found).values()) == 1
+        assert store.overview().complete == N_TUPLES - N_GOLD
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    annotators=st.integers(2, 5), answers=st.integers(1, 2), turns=st.randoms(use_true_random=False)
+)
+def test_each_tuple_gets_its_answers(
+    asking: Asking, folder: Path, annotators: int, answers: int, turns: object
+) -> None:
+    """Annotators take turns in any order, and leave questions open meanwhile."""
+    path = folder / f"{next(NUMBERS)}.db"
+    with Store.create(path, asking(answers=answers)) as store:
+        active = [store.enter(f"annotator {n}") for n in range(annotators)]
+        numbers: dict[str, list[int]] = {who: [] for who in active}
+        while active:
+            who = turns.choice(active)  # type: ignore[attr-defined]
+            question = store.next(who)
+            if question is None:
+                active.remove(who)
+                continue
+            assert question == store.next(who), "an open question is shown again"
+            if turns.random() < 0.8:  # type: ignore[attr-defined]
+                answer(store, who, question)
+                numbers[who].append(question.number)
+                due = question.number % 4 == 0 and question.number <= 4 * N_GOLD
+                assert (question.id in GOLD) == due
+        for found in numbers.values():
+            assert found == list(range(1, len(found) + 1))
+    check_complete(path, answers)
+
+
+def test_annotators_in_threads(asking: Asking, folder: Path) -> None:
+    with Store.create(folder / "db", asking()) as store:
+
+        def run(number: int) -> None:
+            who = store.enter(f"annotator {number}")
+            while (question := store.next(who)) is not None:
+                answer(store, who, question)
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(run, range(4)))
+    check_complete(folder / "db")
+
+
+_SCRIPT = """
+import sys
+from firth.ratings.records import Item, Tuple
+from firth.ratings.store import Questionnaire, Store
+
+items = [Item(str(n), (f"text {n}",)) for n in range(1000)]
+tuples = [Tuple(f"t{n}", (str(n), str((n + 1) % 1000), str((n + 2) % 1000))) for n in range(1000)]
+store = Store.create(sys.argv[1], Questionnaire.of(items, tuples))
+who = store.enter(sys.argv[2])
+while (question := store.next(who)) is not None:
+    store.answer(who, question.id, question.items[0], question.items[1])
+    print(question.id, question.items[0], question.items[1], flush=True)
+"""
+
+
+def test_nothing_is_lost_when_two_processes_are_killed(folder: Path) -> None:
+    """Each answer that was acknowledged before a SIGKILL is in the file, and work continues."""
+    path, acknowledged = folder / "db", []
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", _SCRIPT, str(path), name], stdout=subprocess.PIPE, text=True
+        )
+        for name in "ab"
+    ]
+    for one in running:
+        assert one.stdout is not None
+        acknowledged += [one.stdout.readline().strip() for _ in range(20)]
+    for one in running:
+        os.kill(one.pid, signal.SIGKILL)
+    for one in running:
+        assert one.stdout is not None
+        acknowledged += [line.strip() for line in one.stdout if line.endswith("\n")]
+        assert one.wait() == -signal.SIGKILL
+        one.stdout.close()
+    with Store.open(path) as store:
+        kept = [f"{one.tuple} {one.best} {one.worst}" for one in store.annotations()]
+        assert store.next("a") is not None
+    assert len(acknowledged) >= 40
+    assert set(acknowledged) <= set(kept)
+    # One answer of each may have been stored before it was acknowledged.
+    assert len(kept) <= len(acknowledged) + 2
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_every_answer_is_synced(asking: Asking, folder: Path) -> None:
+    with Store.create(folder / "db", asking()) as store, store._reading() as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
+
+
+def test_continuing_under_the_same_name(asking: Asking, folder: Path) -> None:
+    """After a restart the open question is shown again, under the name in any spelling."""
+    with Store.create(folder / "db", asking()) as store:
+        first = store.next(store.enter("Zoë  Ångström"))
+        assert first is not None
+        answer(store, store.enter("Zoë Ångström"), first)
+        second = store.next(store.enter("zoë ÅNGSTRÖM "))
+    with Store.create(folder / "db", asking()) as store:
+        who = store.enter("ZOE\u0308 Ångström")
+        assert store.next(who) == second
+        assert store.progress(who) == (1, 9)
+        assert store.name(who) == "Zoë Ångström"
+        assert store.overview().annotators == 1
+        for name in ("", "  \t", "\x00", "x" * 65):
+            with pytest.raises(UnusableAnswerError):
+                store.enter(name)
+
+
+def test_only_usable_answers_are_kept_and_the_first_counts(asking: Asking, folder: Path) -> None:
+    with Store.create(folder / "db", asking()) as store:
+        who = store.enter("a")
+        question = store.next(who)
+        assert question is not None
+        a, b, c, d = question.items
+        other = "t0" if question.id != "t0" else "t1"
+        with pytest.raises(NotAskedError):
+            store.answer(who, other, a, b)
+        with pytest.raises(NotAskedError):
+            store.answer(store.enter("b"), question.id, a, b)
+        for best, worst in ((a, a), ("", b), (a, ""), (a, "no such item")):
+            with pytest.raises(UnusableAnswerError):
+                store.answer(who, question.id, best, worst)
+        assert store.annotations() == []
+        store.answer(who, question.id, a, d)
+        store.answer(who, question.id, b, c)
+        (kept,) = store.annotations()
+    assert (kept.best, kept.worst) == (a, d)
+    assert read_annotations(folder / "db") == [kept], "scoring reads the database itself"
+
+
+def test_a_question_left_open_goes_to_others(folder: Path) -> None:
+    """It is held for a while, and a late answer is kept, too."""
+    items, tuples = [Item(n, (n,)) for n in "abc"], [Tuple("t", ("a", "b", "c"))]
+    only = Questionnaire.of(items, tuples, rules=Rules(answers=1))
+    with Store.create(folder / "db", only) as store:
+        question = store.next(store.enter("late"))
+        assert question is not None
+        assert store.next(store.enter("early")) is None
+    short = replace(only, rules=Rules(answers=1, hold_minutes=1e-9))
+    with Store.create(folder / "db", short) as store:
+        again = store.next("early")
+        assert again is not None
+        answer(store, "early", again)
+        answer(store, "late", question)
+        assert [one.annotator for one in store.annotations()] == ["early", "late"]
+
+
+def test_feedback_only_after_the_answer(asking: Asking, gold: list[Gold], folder: Path) -> None:
+    right = {one.tuple: one for one in gold}
+    with Store.create(folder / "db", asking(gold_every=2)) as store:
+        who = store.enter("a")
+        first = store.next(who)
+        assert first is not None
+        answer(store, who, first)
+        assert store.feedback(who, first.id) is None
+        second = store.next(who)
+        assert second is not None
+        assert second.id in GOLD
+        assert store.feedback(who, second.id) is None
+        answer(store, who, second, right=False)
+        found = store.feedback(who, second.id)
+        assert found is not None
+        assert not found.is_right
+        expected = right[second.id]
+        assert (found.right_best, found.right_worst) == (expected.best, expected.worst)
+        assert store.feedback(store.enter("b"), second.id) is None
+
+
+@pytest.mark.parametrize(("wrong", "stopped"), [(0, False), (1, False), (2, True)])
+def test_too_many_wrong_gold_answers(
+    asking: Asking, wrong: int, stopped: bool, folder: Path
+) -> None:
+    """Below the bar after enough gold questions there are no more questions; answers stay."""
+    rules = {"gold_every": 2, "stop_below": 0.5, "stop_after": 3}
+    with Store.create(folder / "db", asking(**rules)) as store:
+        who, n_gold = store.enter("a"), 0
+        while n_gold < 3:
+            question = store.next(who)
+            assert question is not None
+            is_gold = question.id in GOLD
+            answer(store, who, question, right=not (is_gold and n_gold < wrong))
+            n_gold += is_gold
+        assert store.is_stopped(who) is stopped
+        assert (store.next(who) is None) is stopped
+        assert len(store.annotations()) == 6
+        assert store.overview().stopped == int(stopped)
+
+
+def test_another_questionnaire_is_refused(
+    asking: Asking, items: list[Item], tuples: list[Tuple], gold: list[Gold], folder: Path
+) -> None:
+    """Answers must not be mixed; the rules may change."""
+    path = folder / "db"
+    Store.create(path, asking()).close()
+    Store.create(path, asking(answers=5)).close()
+    with Store.open(path) as store:
+        assert store.rules.answers == 5
+    for other in (
+        Questionnaire.of(items, tuples, []),
+        Questionnaire.of(items, tuples[1:], gold),
+        Questionnaire.of(items, tuples, gold, seed=14),
+    ):
+        with pytest.raises(InputError, match="name a new file"):
+            Store.create(path, other)
+
+
+def test_other_and_damaged_files_are_refused(asking: Asking, folder: Path) -> None:
+    """They are left as they are."""
+    text = folder / "notes.txt"
+    text.write_text("not a database, but long enough to have a header " * 9, encoding="utf-8")
+    with pytest.raises(InputError, match="cannot be opened"):
+        Store.create(text, asking())
+    assert text.read_text(encoding="utf-8").startswith("not a database")
+    other = folder / "other.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    with pytest.raises(InputError, match="another kind"):
+        Store.create(other, asking())
+    with pytest.raises(InputError, match="no questionnaire"):
+        Store.open(folder / "none.db")
+    whole = folder / "new" / "db"
+    Store.create(whole, asking()).close()
+    torn = folder / "torn.db"
+    torn.write_bytes(whole.read_bytes()[:-4096] + b"\xff" * 4096)
+    with pytest.raises(InputError, match="cannot be opened"):
+        Store.open(torn)
+    shutil.copy(whole, copy := folder / "copy.db")
+    with closing(sqlite3.connect(copy)) as connection, connection:
+        connection.execute("UPDATE meta SET value = '[' WHERE key = 'rules'")
+    with pytest.raises(InputError, match="rules are damaged"):
+        Store.open(copy)
+
+
+def test_problems_are_named_together(
+    items: list[Item], tuples: list[Tuple], gold: list[Gold]
+) -> None:
+    wrong = {"answers": 0, "gold_every": 1, "stop_below": 2, "stop_after": 0, "hold_minutes": 0}
+    with pytest.raises(ConfigError) as caught:
+        parse_section(Rules, wrong, "--set")
+    assert len(caught.value.problems) == 5
+    with pytest.raises(InputError, match="items of the tuples are missing"):
+        Questionnaire.of(items[:5], tuples)
+    with pytest.raises(InputError, match="not among the tuples"):
+        Questionnaire.of(items, tuples[:3], gold)
+    with pytest.raises(InputError, match="all tuples are gold"):
+        Questionnaire.of(items, tuples[-N_GOLD:], gold)
+
+
+def test_a_crowdsourcing_platform_gets_all_texts(asking: Asking, tmp_path: Path) -> None:
+    questionnaire = asking()
+    questionnaire.write_csv(tmp_path / "crowd.csv")
+    rows = list(csv.DictReader((tmp_path / "crowd.csv").open()))
+    assert {row["tuple"] for row in rows} == {one.id for one in questionnaire.tuples}
+    assert [n for n, row in enumerate(rows, 1) if row["gold_best"]] == [4, 8, 12]
+    for row in rows:
+        for place in range(1, 5):
+            texts = questionnaire.items[row[f"item{place}"]].texts
+            assert (row[f"item{place}_text1"], row[f"item{place}_text2"]) == texts
