@@ -24,7 +24,7 @@ MAX_REPHRASINGS = 3
 POOL = 500
 """Sentences that are searched for another name, at most."""
 _HOLD = "\ue000"
-"""First of the private characters that stand for protected spans: no pattern matches them."""
+"""First of the private characters that replace protected spans: no pattern matches them."""
 _MARKS = {
     "name": NAME,
     "name_word": NAME_WORD,

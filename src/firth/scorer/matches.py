@@ -1,6 +1,6 @@
 """The words of a pair of texts: which match, which match nothing, and what each contributes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -30,17 +30,6 @@ class Alignment:
     words1: tuple[Word, ...]
     words2: tuple[Word, ...]
     knowledge: Knowledge
-
-
-@dataclass(frozen=True)
-class _Read:
-    """A stem of a text and the word that it stands for."""
-
-    stem: str
-    text: str
-    known: bool
-    stop_word: bool
-    mark: Mark | None
 
 
 class WordReader:
@@ -76,13 +65,14 @@ class WordReader:
                 model cannot be split by words.
             penalty: Amount that numbers that differ take from the score.
         """
-        one, two = self._read(text1), self._read(text2)
+        (stems1, one), (stems2, two) = self._read(text1), self._read(text2)
         meaning = np.outer([not w.stop_word for w in one], [not w.stop_word for w in two])
         found = np.where(meaning, matches, 0.0)
         for i, a in enumerate(one):
             for j, b in enumerate(two):
                 if a.mark or b.mark:
-                    found[i, j] = _marked_match(a, b, float(found[i, j]))
+                    spelled = float(spelling_cosines([stems1[i]], [stems2[j]])[0, 0])
+                    found[i, j] = _marked_match(a, b, float(found[i, j]), spelled)
         matched: Any = found >= LEAST_MATCH
         best = matched & (
             (found == found.max(axis=1, initial=0, keepdims=True))
@@ -100,74 +90,65 @@ class WordReader:
             knowledge = Knowledge.BOTH
         elif matched.any():
             knowledge = Knowledge.SPELLING
-        met1, met2 = matched.any(axis=1).tolist(), matched.any(axis=0).tolist()
-        halves: tuple[Floats, Floats] | None = None
+        sides = [
+            [replace(word, matched=met) for word, met in zip(words, any_met, strict=True)]
+            for words, any_met in ((one, matched.any(axis=1).tolist()),
+                                   (two, matched.any(axis=0).tolist()))
+        ]  # fmt: skip
         if learned is not None:
             every = added + learned
-            halves = every.sum(axis=1) / 2, every.sum(axis=0) / 2
-            if penalty:
-                halves = _without_numbers(halves, (one, two), (met1, met2), penalty)
-        amounts1, amounts2 = (None, None) if halves is None else halves
-        return Alignment(
-            word_matches, _words(one, met1, amounts1), _words(two, met2, amounts2), knowledge
-        )
+            halves = (every.sum(axis=1) / 2).tolist(), (every.sum(axis=0) / 2).tolist()
+            lost = _penalties(sides, penalty) if penalty else {}
+            sides = [
+                [replace(word, contribution=amount - lost.get(id(word), 0.0))
+                 for word, amount in zip(words, half, strict=True)]
+                for words, half in zip(sides, halves, strict=True)
+            ]  # fmt: skip
+        return Alignment(word_matches, tuple(sides[0]), tuple(sides[1]), knowledge)
 
-    def _read_text(self, text: str) -> tuple[_Read, ...]:
+    def _read_text(self, text: str) -> tuple[list[str], list[Word]]:
+        """Return the distinct stems of a text and, for each, its first word."""
         marks, written = marks_of(text, self._names), as_written(text)
         stemmer = self._space.idf.stemmer
         if stemmer == "german":  # all nouns have capitals
             marks = {word: mark for word, mark in marks.items() if mark is not Mark.NAME}
         stemmed = stems([word.lower() for word in written], stemmer)
-        reads: dict[str, _Read] = {}
+        first: dict[str, Word] = {}
         for word, stem in zip(written, stemmed, strict=True):
             mark = marks.get(word.lower())
             known = stem in self._space.idf.frequencies
             stop_word = is_letter(stem) or (stem in self._stop_words and mark is None)
             # `as_written` splits "didn't" into two words.
             whole = mark is not Mark.NEGATION or word.lower() in NEGATIONS
-            reads.setdefault(
-                stem, _Read(stem, word if whole else f"{word}'t", known, stop_word, mark)
-            )
-        return tuple(reads[stem] for stem in self._space.stems(text))
+            shown = word if whole else f"{word}'t"
+            first.setdefault(stem, Word(shown, known=known, stop_word=stop_word, mark=mark))
+        return list(first), list(first.values())
 
 
-def _words(
-    reads: tuple[_Read, ...], matched: list[bool], amounts: Floats | None
-) -> tuple[Word, ...]:
-    given = [None] * len(reads) if amounts is None else amounts.tolist()
-    return tuple(
-        Word(read.text, amount, read.known, read.stop_word, met, read.mark)
-        for read, met, amount in zip(reads, matched, given, strict=True)
-    )
+def _penalties(sides: list[list[Word]], penalty: float) -> dict[int, float]:
+    """Return `id` of a word → its share of the penalty: of the numbers that only one text has."""
+    words = [word for side in sides for word in side]
+    numbers = [word for word in words if word.mark is Mark.NUMBER]
+    # All may match ("B5" and "C5" against "5"), or a number may be in another form ("threes").
+    chosen = [word for word in numbers if not word.matched] or numbers or words
+    return {id(word): penalty / len(chosen) for word in chosen}
 
 
-def _without_numbers(
-    halves: tuple[Floats, Floats],
-    sides: tuple[tuple[_Read, ...], tuple[_Read, ...]],
-    matched: tuple[list[bool], list[bool]],
-    penalty: float,
-) -> tuple[Floats, Floats]:
-    """Take the penalty from the numbers that only one text has, the same amount from each."""
-    numbers = [np.array([read.mark is Mark.NUMBER for read in side], bool) for side in sides]
-    alone = [some & ~np.array(met, bool) for some, met in zip(numbers, matched, strict=True)]
-    # All may match: "B5" and "C5" against "5", or stand for another form ("threes").
-    every = [np.ones(len(side), bool) for side in sides]
-    chosen = next(some for some in (alone, numbers, every) if any(map(np.any, some)))
-    each = penalty / sum(int(some.sum()) for some in chosen)
-    one, two = (half - each * some for half, some in zip(halves, chosen, strict=True))
-    return one, two
-
-
-def _marked_match(one: _Read, two: _Read, match: float) -> float:
+def _marked_match(one: Word, two: Word, match: float, spelled: float) -> float:
     """Return how far two words match of which one is a name, a number or a negation.
 
     Names match by their spelling, numbers only if they are equal, and negations always.
+
+    Args:
+        one: First word.
+        two: Second word.
+        match: Degree to which they match without their marks.
+        spelled: Spelling cosine; 1 for one stem.
     """
-    if one.stem == two.stem:
+    if spelled == 1.0:
         return 1.0
     if Mark.NEGATION in (one.mark, two.mark):
         return 1.0 if one.mark is two.mark else 0.0
     if Mark.NUMBER in (one.mark, two.mark):
         return 0.0
-    spelled = float(spelling_cosines([one.stem], [two.stem])[0, 0])
     return match if one.mark is not two.mark or spelled >= _ONE_NAME else 0.0
