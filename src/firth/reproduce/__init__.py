@@ -1,0 +1,1 @@
+"""Tables of three papers, and the baselines that they compare with."""
