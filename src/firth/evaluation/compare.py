@@ -471,6 +471,9 @@ def gain_of(
         for before, after in ((one(counts), two(counts)) for one, two in sides):
             above = np.maximum(after, chance) - np.maximum(before, chance)
             gains.append(np.minimum(after - before, above))
-        return np.array(np.nanmean(gains, axis=0))
+        # A type that a resample has no question of does not count in it.
+        known = np.isfinite(gains)
+        total = np.where(known, gains, 0.0).sum(axis=0)
+        return np.divide(total, known.sum(axis=0), out=total * np.nan, where=known.any(axis=0))
 
     return new.estimate(gain, kinds, seed)

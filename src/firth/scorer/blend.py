@@ -4,8 +4,8 @@ A sentence's true next one should score highest among its candidates. Of all ble
 significantly worse than the best one on held-out documents, the one nearest to the default is taken
 (as in the one-standard-error rule: Breiman et al. 1984). A few hundred questions change little.
 
-Where few sentences have a next one (`stand_alone`), words are learned from halves of a sentence. The
-default then leaves learned vectors out: the scorer compares tf-idf of n-grams of stems. Learned
+Where few sentences have a next one (`stand_alone`), words are learned from halves of a sentence.
+The default then leaves learned vectors out: the scorer compares tf-idf of n-grams of stems. Learned
 vectors count there only where the questions show that they are better.
 
 The dimensions of a pretrained encoder are centered or standardized only where the rule of decision
