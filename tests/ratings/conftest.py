@@ -63,7 +63,9 @@ def asking(
     """Returns the questionnaire with changed rules."""
 
     def make(**rules: object) -> Questionnaire:
-        return Questionnaire.of(items, tuples, gold, rules=Rules(**{"gold_every": 4, **rules}))
+        return Questionnaire.of(
+            items, tuples, gold, rules=Rules.model_validate({"gold_every": 4, **rules})
+        )
 
     return make
 

@@ -38,8 +38,13 @@ def test_from_sentences_to_scores(sentence_file: Path, tmp_path: Path) -> None:
     found = simulate_answers(truth, made, Crowd(0.1, 20), answers=4, gold=5)
     write_annotations(tmp_path / "annotations.csv", found.annotations)
     write_gold(tmp_path / "gold.csv", found.gold)
-    files = ("--tuples", tuples / "tuples.csv", "--annotations", tmp_path / "annotations.csv")
-    files += ("--gold", tmp_path / "gold.csv", "--quiet")
+    files: list[object] = [
+        "--tuples",
+        tuples / "tuples.csv",
+        "--annotations",
+        tmp_path / "annotations.csv",
+    ]
+    files += ["--gold", tmp_path / "gold.csv", "--quiet"]
     scores = done("score", *files, "--items", pairs / "pairs.csv", "--out", tmp_path / "scores")
     assert "60 of 60 items have scores" in scores
     assert "60" in (tmp_path / "scores" / "scores.csv").read_text()
@@ -90,7 +95,7 @@ def test_models_and_bins(tmp_path: Path) -> None:
     assert "baseline:dice" in text
     assert "domain" in text
     results = json.loads((tmp_path / "o" / "results.json").read_text())
-    assert list(results["models"][0]["spearman"]) == ["all", "a", "b"]
+    assert list(results["models"][0]["spearman"]) == ["a", "all", "b"]
     assert isinstance(run("models", path, "--finetune", "x").exception, InputError)
     assert "40 of 40 pairs" in done("bins", path, path, "--bins", 2)
     assert "20 of 20 pairs" in done("bins", path, path, "--domain", "a")

@@ -64,13 +64,11 @@ def test_left_out_domains_are_measured_as_a_whole() -> None:
     assert model.figures["all"].value == pytest.approx(np.mean(whole))
 
 
-def test_folds_divide_the_rows_and_their_domains() -> None:
+def test_folds_divide_the_rows() -> None:
     data = toy(2, 50)
     tests = random_folds(data, 7, 1)
     assert sorted(np.concatenate(tests).tolist()) == list(range(50))
-    for rows in (np.arange(50), *data.subsets.values()):
-        sizes = [len(np.intersect1d(test, rows)) for test in tests]
-        assert max(sizes) - min(sizes) <= 1
+    assert {len(test) for test in tests} == {7, 8}
     with pytest.raises(InputError, match="cannot make 60 folds"):
         random_folds(data, 60, 1)
 
@@ -122,7 +120,7 @@ def test_several_second_scores_are_averaged() -> None:
 def test_bins_of_a_domain() -> None:
     first = toy(4, 30)
     assert compare_in_bins(first, [toy(5, 30)], domain="x").total == 10
-    with pytest.raises(InputError, match="no domain 'q'. It has: x, y, z"):
+    with pytest.raises(InputError, match="no domain 'q'"):
         compare_in_bins(first, [first], domain="q")
     other = evaluation_set("o", "all", [Row(("a", "b"), 1.0)], first.metrics, "o")
     with pytest.raises(InputError, match="0 of 30 pairs"):

@@ -97,7 +97,7 @@ def test_annotators_in_threads(asking: Asking, folder: Path) -> None:
 
 
 _SCRIPT = """
-import sys
+import sys, time
 from firth.ratings.records import Item, Tuple
 from firth.ratings.store import Questionnaire, Store
 
@@ -108,6 +108,7 @@ who = store.enter(sys.argv[2])
 while (question := store.next(who)) is not None:
     store.answer(who, question.id, question.items[0], question.items[1])
     print(question.id, question.items[0], question.items[1], flush=True)
+    time.sleep(0.005)
 """
 
 
@@ -157,7 +158,7 @@ def test_continuing_under_the_same_name(asking: Asking, folder: Path) -> None:
     with Store.create(folder / "db", asking()) as store:
         who = store.enter("ZOE\u0308 Ångström")
         assert store.next(who) == second
-        assert store.progress(who) == (1, 9)
+        assert store.progress(who) == (1, 8)
         assert store.name(who) == "Zoë Ångström"
         assert store.overview().annotators == 1
         for name in ("", "  \t", "\x00", "x" * 65):

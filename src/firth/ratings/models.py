@@ -158,7 +158,7 @@ def fine_tune(
 
 
 def random_folds(data: EvaluationSet, folds: int, seed: int) -> list[Ints]:
-    """Return the rows of folds of equal size, with the same share of every domain.
+    """Return the rows of random folds of equal size.
 
     Raises:
         InputError: There are fewer rows than folds.
@@ -167,12 +167,8 @@ def random_folds(data: EvaluationSet, folds: int, seed: int) -> list[Ints]:
     n = len(data.rows)
     if not 2 <= folds <= n:
         raise InputError(f"{data.id}: {n} rows cannot make {folds} folds")
-    fold_of, dealt = np.empty(n, np.int64), 0
-    for name, rows in (data.subsets or {ALL: np.arange(n)}).items():
-        rng = np.random.default_rng(derive_seed(seed, "folds", data.name, name))
-        fold_of[rng.permutation(rows)] = (np.arange(len(rows)) + dealt) % folds
-        dealt += len(rows)
-    return [np.flatnonzero(fold_of == fold) for fold in range(folds)]
+    order = np.random.default_rng(derive_seed(seed, "folds", data.name, ALL)).permutation(n)
+    return [np.sort(order[fold::folds]) for fold in range(folds)]
 
 
 def _figures(
