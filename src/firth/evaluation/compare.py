@@ -474,6 +474,7 @@ def gain_of(
         # A type that a resample has no question of does not count in it.
         known = np.isfinite(gains)
         total = np.where(known, gains, 0.0).sum(axis=0)
-        return np.divide(total, known.sum(axis=0), out=total * np.nan, where=known.any(axis=0))
+        means: Floats = np.full(total.shape, np.nan)
+        return np.divide(total, known.sum(axis=0), out=means, where=known.any(axis=0))
 
     return new.estimate(gain, kinds, seed)
