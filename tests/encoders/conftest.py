@@ -17,55 +17,11 @@ from firth.run.run import Run
 from firth.run.settings import parse_settings
 
 TOPICS = {
-    "sea": [
-        "ship",
-        "harbor",
-        "wave",
-        "sailor",
-        "storm",
-        "sail",
-        "captain",
-        "anchor",
-        "island",
-        "tide",
-    ],
-    "farm": [
-        "farmer",
-        "field",
-        "wheat",
-        "plow",
-        "cow",
-        "barn",
-        "harvest",
-        "tractor",
-        "seed",
-        "meadow",
-    ],
-    "court": [
-        "judge",
-        "lawyer",
-        "trial",
-        "jury",
-        "witness",
-        "verdict",
-        "appeal",
-        "court",
-        "law",
-        "crime",
-    ],
+    "sea": ["ship", "harbor", "wave", "sailor", "storm", "sail", "captain", "anchor", "island"],
+    "farm": ["farmer", "field", "wheat", "plow", "cow", "barn", "harvest", "tractor", "seed"],
+    "court": ["judge", "lawyer", "trial", "jury", "witness", "verdict", "appeal", "court", "law"],
 }
-VERBS = [
-    "saw",
-    "met",
-    "left",
-    "found",
-    "watched",
-    "reached",
-    "followed",
-    "praised",
-    "feared",
-    "remembered",
-]
+VERBS = ["saw", "met", "left", "found", "watched", "reached", "followed", "praised", "feared"]
 TEXTS = [
     "The ship sailed.",
     "",
@@ -229,6 +185,7 @@ def edited(tmp_path: Path) -> Callable[..., Path]:
         shutil.copytree(folder, made)
         if file:
             stored = json.loads((made / file).read_text()) if (made / file).is_file() else {}
+            (made / file).parent.mkdir(exist_ok=True)
             (made / file).write_text(json.dumps(change(stored)))
         return made
 

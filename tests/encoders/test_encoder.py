@@ -34,7 +34,8 @@ def test_vectors_are_centered_scaled_and_of_length_1() -> None:
     found = encoder.encode(["aabc", "xyz"])
     np.testing.assert_allclose(found[0], expected / np.linalg.norm(expected), rtol=1e-6)
     assert not found[1].any(), "nothing is known of it"
-    assert (encoder.name, encoder.dimensions, found.dtype) == ("scaled letters", 3, np.float32)
+    assert found.dtype == np.float32
+    assert (encoder.name, encoder.dimensions) == ("scaled letters", 3)
     assert (encoder.raw(["aabc"]) == Letters().raw(["aabc"])).all()
 
 
@@ -69,7 +70,7 @@ def token_states(texts: Sequence[str]) -> list[tuple[Floats, Ints]]:
 
 
 def test_a_word_is_the_mean_of_its_tokens_and_a_stem_of_its_words() -> None:
-    """By hand: "ships" is characters 4 to 9, so the tokens at 4, 6 and 8; "ship" those at 10, 12."""
+    """By hand: "ships" is in the tokens at characters 4, 6 and 8; "ship" in those at 10 and 12."""
     text = "No, ships ship"
     states = StatesOfWords(token_states, "porter", np.zeros(3))([text])[0]
     first = np.mean([[4, 2, 1], [6, 2, 1], [8, 2, 1]], axis=0)

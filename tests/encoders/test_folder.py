@@ -1,7 +1,6 @@
 """A model is looked at before any library opens it."""
 
 import json
-import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -61,8 +60,7 @@ REFUSED = {
     "an endless number": ("config.json", with_key("initializer_range", float("inf")), "is inf"),
     "a slow pattern": ("tokenizer.json", with_key("pre_tokenizer", NESTED), "repeats a repetition"),
     "growing text": ("tokenizer.json", normalizer(*[replacing("aa")] * 8), "256 times as long"),
-    "a long text before": ("tokenizer.json", normalizer({"type": "Prepend", "prepend": "x" * 10**6}),
-                           "1,000,000 times"),
+    "a long text before": ("tokenizer.json", normalizer({"prepend": "x" * 10**6}), "1,000,000 tim"),
     "no tokenizer": ("tokenizer.json", lambda _: [], "not a tokenizer"),
 }  # fmt: skip
 
@@ -136,10 +134,9 @@ def test_shards_are_in_the_folder_and_no_pickles(
         look(model)
 
 
-@pytest.mark.parametrize("depth", [1, 4])
-def test_inner_folders_are_looked_at_too(tiny_encoder: Path, edited: Edited, depth: int) -> None:
+def test_inner_folders_are_looked_at_too(tiny_encoder: Path, edited: Edited) -> None:
     model = edited(tiny_encoder)
-    place = model.joinpath(*["inner"] * depth)
+    place = model.joinpath(*["inner"] * 4)
     place.mkdir(parents=True)
     (place / "modules.json").write_text(json.dumps([{"type": "evil.Module", "path": ""}]))
     with pytest.raises(InputError, match=r"evil\.Module"):
@@ -159,17 +156,18 @@ def test_ordinary_settings_of_the_field_are_not_refused(tiny_encoder: Path, edit
         ("config.json", with_key("rope_theta", 500_000.0)),
         ("config.json", with_key("max_position_embeddings", 131_072)),
         (BERT, with_key("model_args", {"attn_implementation": "sdpa", "torch_dtype": "float32"})),
-        ("tokenizer.json", with_key("pre_tokenizer", {"type": "Sequence", "pretokenizers": splits})),
-        ("tokenizer.json", normalizer(replacing("\u2581"), {"type": "Prepend", "prepend": "\u2581"})),
+        ("tokenizer.json", with_key("pre_tokenizer", {"pretokenizers": splits})),
+        ("tokenizer.json", normalizer(replacing("\u2581"), {"prepend": "\u2581"})),
     ):  # fmt: skip
         look(edited(tiny_encoder, file, change))
 
 
-def test_a_changed_byte_is_noticed(tiny_bert: Path, edited: Edited) -> None:
-    """The size is equal, and the message names the file."""
+def test_a_model_is_recognized_by_its_bytes(tiny_bert: Path, edited: Edited) -> None:
+    """Wherever it is; one byte of the same size is noticed, and named."""
     model = edited(tiny_bert)
-    before = PretrainedFiles.find(str(model))
-    PretrainedFiles.find(str(model)).check(before.files)
+    before, moved = PretrainedFiles.find(str(tiny_bert)), PretrainedFiles.find(str(model))
+    moved.check(before.files)
+    assert before.fingerprint == moved.fingerprint
     weights = model / "model.safetensors"
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
@@ -178,15 +176,9 @@ def test_a_changed_byte_is_noticed(tiny_bert: Path, edited: Edited) -> None:
     assert after.fingerprint != before.fingerprint
     with pytest.raises(InputError, match=r"model\.safetensors has changed"):
         after.check(before.files)
-    (model / "tokenizer.json").unlink()
-    with pytest.raises(InputError, match="has changed"):
+    (model / "config.json").unlink()
+    with pytest.raises(InputError, match=r"config\.json is missing"):
         PretrainedFiles.find(str(model)).check(before.files)
-
-
-def test_a_moved_folder_is_the_same_model(tiny_bert: Path, edited: Edited) -> None:
-    one, two = (PretrainedFiles.find(str(place)) for place in (tiny_bert, edited(tiny_bert)))
-    assert one.fingerprint == two.fingerprint
-    assert one.model != two.model
 
 
 @pytest.mark.parametrize(
@@ -279,15 +271,18 @@ def test_errors_of_libraries_are_one_message() -> None:
 
     panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
 
-    def fail(error: BaseException) -> None:
-        raise error
+    def failing(error: BaseException) -> Callable[[], None]:
+        def fail() -> None:
+            raise error
+
+        return fail
 
     for error in (OSError("torn\nfile"), Exception("torn"), panic("torn"), KeyError("x")):
         with pytest.raises(InputError, match=r"m: cannot be opened: .*\. Expected a model"):
-            opened("m", "a model", lambda error=error: fail(error))
+            opened("m", "a model", failing(error))
     for stop in (KeyboardInterrupt(), MemoryError()):
         with pytest.raises(type(stop)):
-            opened("m", "a model", lambda stop=stop: fail(stop))
+            opened("m", "a model", failing(stop))
 
 
 @pytest.mark.parametrize("prefix", ["wrong.", ""])
@@ -326,4 +321,3 @@ def test_the_head_of_another_task_is_no_problem(tiny_bert: Path, edited: Edited)
     write_arrays(model / "model.safetensors", kept, {"format": "pt"})
     with pytest.raises(InputError, match="has weights that the network does not have"):
         open_encoder(str(model))
-    shutil.rmtree(model)

@@ -78,7 +78,7 @@ def test_tuned_layers_come_back(tiny_llm: Path, tmp_path: Path) -> None:
     layers = upper_layers(encoder.model, 1)
     with torch.no_grad():
         for weight in layers.parameters():
-            weight += 0.05
+            weight.add_(0.05)
     save_tuned(tmp_path / "tuned.safetensors", layers)
     again = opened(tiny_llm)
     np.testing.assert_array_equal(again.raw(TEXTS), before)

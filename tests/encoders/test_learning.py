@@ -1,4 +1,4 @@
-"""Contrastive word vectors against plain definitions; a stopped training ends with the same bytes."""
+"""Contrastive word vectors against plain definitions, and trainings that were stopped."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -177,7 +177,9 @@ def test_halves_are_all_words_and_differ_by_one_at_most(lengths: list[int]) -> N
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=12), st.data())
-def test_pairs_are_all_neighbors_and_lonely_sentences(sizes: list[int], data: st.DataObject) -> None:
+def test_pairs_are_all_neighbors_and_lonely_sentences(
+    sizes: list[int], data: st.DataObject
+) -> None:
     """By hand; sentences of one word that are alone give no pair."""
     n = sum(sizes)
     lengths = data.draw(st.lists(st.integers(1, 3), min_size=n, max_size=n))
@@ -231,7 +233,8 @@ def learned(scratch: Path, settings: WordSettings = SMALL) -> Singles:
 def test_words_of_one_subject_become_similar(tmp_path: Path) -> None:
     """Neighbors share a subject, and batches mix them."""
     vectors = learned(tmp_path, SMALL.model_copy(update={"epochs": 20}))
-    assert (vectors.shape, vectors.dtype) == ((60, 8), np.float32)
+    assert vectors.shape == (60, 8)
+    assert vectors.dtype == np.float32
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     same = np.kron(np.eye(6), np.ones((10, 10))).astype(bool)
     cosines = unit @ unit.T

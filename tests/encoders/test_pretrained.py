@@ -107,7 +107,7 @@ def test_a_language_model_is_tuned_and_comes_back(words_run: Run, tiny_llm: Path
         layers = upper_layers(model.model, handed.settings.adapt.layers)
         with torch.no_grad():
             for weight in layers.parameters():
-                weight += 0.05
+                weight.add_(0.05)
         seen.append(normal.encode(TEXTS))
         return layers
 

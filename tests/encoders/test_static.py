@@ -120,7 +120,7 @@ def test_a_static_encoder_of_the_library_opens(tmp_path: Path) -> None:
     tokenizer: Any = Tokenizer(models.WordLevel({"[U]": 0, "Ship": 1, "b_52": 2}, unk_token="[U]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     table = np.random.default_rng(4).standard_normal((3, 8)).astype(np.float16)
-    modules = [StaticEmbedding(tokenizer, table.astype(np.float32)), Normalize()]
+    modules: list[Any] = [StaticEmbedding(tokenizer, table.astype(np.float32)), Normalize()]
     library = SentenceTransformer(modules=modules, device="cpu")
     library.save(str(tmp_path), create_model_card=False)
     write_arrays(tmp_path / "model.safetensors", {"embeddings": table})

@@ -1,4 +1,4 @@
-"""Encoders of sentence-transformers give the library's vectors; a bare Transformer gets a pooling."""
+"""Encoders of sentence-transformers, and Transformers that get a pooling, against the library."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_a_bare_transformer_gets_the_pooling_that_is_set(tiny_bert: Path, poolin
 
 
 def test_a_pooling_that_a_model_has_stays(tiny_encoder: Path) -> None:
-    with pytest.raises(InputError, match="has a pooling already, and encoder.pooling is cls"):
+    with pytest.raises(InputError, match=r"has a pooling already, and encoder\.pooling is cls"):
         open_encoder(str(tiny_encoder), EncoderSettings(pooling="cls"))
 
 
@@ -106,5 +106,5 @@ def test_the_device_is_the_variable_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIRTH_DEVICE", "cpu")
     assert device().type == "cpu"
     monkeypatch.setenv("FIRTH_DEVICE", "tpu")
-    with pytest.raises(InputError, match="FIRTH_DEVICE is tpu, and torch .* can use .*cpu"):
+    with pytest.raises(InputError, match=r"FIRTH_DEVICE is tpu, and torch .* can use .*cpu"):
         device()

@@ -124,8 +124,9 @@ class PretrainedFiles:
 
     @property
     def title(self) -> str:
-        """The last part of the model's name, for tables."""
-        return Path(self.model).name
+        """The name of the folder, or of a GGUF file, for tables."""
+        is_onnx_file = self.model.endswith(".onnx")
+        return self.folder.resolve().name if is_onnx_file else Path(self.model).name
 
     @cached_property
     def files(self) -> Mapping[str, str]:
@@ -159,7 +160,10 @@ def _locate(name: str) -> tuple[Path, str | None]:
         return Path(name), None
     path = Path(name)
     if os.path.isfile(name) and path.suffix in (".gguf", ".onnx"):
-        return path.parent, path.name
+        # `FOLDER/onnx/model.onnx` belongs to FOLDER, which has the tokenizer.
+        inner = path.parent.name == "onnx" and (path.parents[1] / "tokenizer.json").is_file()
+        folder = path.parents[1] if inner else path.parent
+        return folder, path.relative_to(folder).as_posix()
     if path.suffix == ".gguf" and len(path.parts) == 3 and not path.is_absolute():
         return _download("/".join(path.parts[:2]), path.name), path.name
     return _download(name, None), None

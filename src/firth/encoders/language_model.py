@@ -74,10 +74,8 @@ class LanguageModelEncoder(PretrainedEncoder):
             )
         where = device()
         model, tokenizer = open_causal_lm(place, torch.float32, where)
-        title = Path(place.file).name if place.file else place.title
-        return cls(
-            model, tokenizer, title, prompt, settings.max_tokens, bfloat16=has_bfloat16(where)
-        )
+        rounded = has_bfloat16(where)
+        return cls(model, tokenizer, place.title, prompt, settings.max_tokens, bfloat16=rounded)
 
     def raw(self, texts: Sequence[str]) -> Singles:
         """Return the states of n texts, (n, d), of any length."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -23,12 +23,10 @@ from firth.text.arrays import Floats, Ints, Singles
 _BATCH, _BATCH_TOKENS = 64, 4_096
 _BY_BATCH = b"DynamicQuantizeLinear"
 """An operator whose scale depends on the whole batch: with it each text is run alone."""
-_POOLED = ("sentence_embedding",)
+_POOLED = "sentence_embedding"
 _STATES = ("token_embeddings", "last_hidden_state")
 _HANDLED = ("Transformer", "Pooling", "Normalize")
 _LEGACY_MODES = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
-
-Pooling = Literal["mean", "cls"]
 
 
 class OnnxEncoder(PretrainedEncoder):
@@ -39,88 +37,50 @@ class OnnxEncoder(PretrainedEncoder):
     text alone, because its rounding would depend on the batch.
 
     Args:
-        session: An `onnxruntime.InferenceSession`.
-        tokenizer: A `tokenizers.Tokenizer` without padding that truncates.
-        name: A name for tables.
-        pooling: How states of tokens become a vector, where the model does not pool them.
-        normalized: Whether the model's vectors have length 1.
-        prompt: Is put before each text.
-        padding: Number of the padding token.
-        alone: Whether each text is run alone.
+        place: A model whose `file` is an ONNX file.
+        settings: Pooling and most tokens of a model that does not state them.
+
+    Raises:
+        MissingExtraError: onnxruntime is not installed.
+        InputError: The folder has no tokenizer, modules that are not in the ONNX file, or files
+            that cannot be opened.
     """
 
-    def __init__(
-        self,
-        session: Any,
-        tokenizer: Any,
-        name: str,
-        *,
-        pooling: Pooling = "mean",
-        normalized: bool = False,
-        prompt: str = "",
-        padding: int = 0,
-        alone: bool = False,
-    ) -> None:
-        self.name = name
-        self._session, self._tokenizer = session, tokenizer
-        self._pooling, self._normalized, self._prompt = pooling, normalized, prompt
-        self._padding, self._alone = padding, alone
-        self._inputs = {each.name for each in session.get_inputs()}
-        outputs = {each.name: len(each.shape or ()) for each in session.get_outputs()}
-        states = [o for o in outputs if outputs[o] == 3]
-        pooled = [o for o in outputs if o in _POOLED and outputs[o] == 2]
-        self._states = next((o for o in states if o in _STATES), states[0] if states else None)
-        self._pooled = next(iter(pooled), None)
+    def __init__(self, place: PretrainedFiles, settings: EncoderSettings) -> None:
+        runtime = require("onnxruntime", "onnx", "An ONNX encoder")
+        home, file, self.name = place.folder, place.folder / str(place.file), place.title
+        if not (home / "tokenizer.json").is_file():
+            raise InputError(f"{home}: has no tokenizer.json. Copy the model's into this folder")
+        self._session = opened(place.model, "an ONNX model", lambda: _session(runtime, file))
+        self._tokenizer = opened(place.model, "a tokenizer", lambda: _tokenizer(home, settings))
+        self._inputs = {each.name for each in self._session.get_inputs()}
+        axes = {each.name: len(each.shape or ()) for each in self._session.get_outputs()}
+        states = sorted((n for n in axes if axes[n] == 3), key=lambda n: n not in _STATES)
+        self._states = next(iter(states), None)
+        self._pooled = _POOLED if axes.get(_POOLED) == 2 else None
         if self._states is None and self._pooled is None:
             raise InputError(
-                f"{name}: its outputs are {', '.join(outputs)}; expected states of tokens "
-                "(3 axes) or an output named sentence_embedding"
+                f"{place.model}: its outputs are {', '.join(axes)}; expected states of tokens (3 "
+                f"axes) or {_POOLED}"
             )
-        self.token_states: TokenStates | None = self._token_states if self._states else None
-        self.dimensions = int(self.raw(["a"]).shape[1])
-
-    @classmethod
-    def open(cls, place: PretrainedFiles, settings: EncoderSettings) -> "OnnxEncoder":
-        """Open the ONNX file of a folder.
-
-        Raises:
-            MissingExtraError: onnxruntime is not installed.
-            InputError: The folder has no tokenizer, a pooling that ONNX files do not hold, or
-                files that cannot be opened.
-        """
-        runtime = require("onnxruntime", "onnx", "An ONNX encoder")
-        assert place.file is not None
-        file = place.folder / place.file
-        # `onnx/model.onnx` belongs to the folder above it.
-        homes = [file.parent, file.parent.parent] if file.parent.name == "onnx" else [file.parent]
-        home = next((home for home in homes if (home / "tokenizer.json").is_file()), None)
-        if home is None:
-            raise InputError(
-                f"{file}: there is no tokenizer.json beside it. Copy the model's tokenizer.json "
-                f"into {homes[-1]}"
-            )
-        session = opened(place.model, "an ONNX model", lambda: _session(runtime, file))
-        tokenizer = opened(place.model, "a tokenizer.json", lambda: _tokenizer(home, settings))
         types = [each.rpartition(".")[2] for each in module_types(home)]
-        pooled = any(each.name in _POOLED for each in session.get_outputs())
-        if other := [each for each in types if each not in _HANDLED and not pooled]:
+        if other := [each for each in types if each not in _HANDLED and self._pooled is None]:
             raise InputError(
                 f"{place.model}: its module {other[0]} is not in the ONNX file. Install torch: "
                 "pip install 'firth[torch]', and name the folder with its .safetensors file"
             )
+        self._pooling = _pooling(place.model, home, settings)
+        self._is_normalized = "Normalize" in types
         saved = json_object(home / "config_sentence_transformers.json")
         prompts, default = saved.get("prompts"), saved.get("default_prompt_name")
-        prompt = prompts.get(default) if isinstance(prompts, dict) else None
-        return cls(
-            session,
-            tokenizer,
-            place.title if home == file.parent else home.resolve().name,
-            pooling=_pooling(place.model, home, settings),
-            normalized="Normalize" in types,
-            prompt=prompt if isinstance(prompt, str) else "",
-            padding=_padding(tokenizer, home),
-            alone=_BY_BATCH in file.read_bytes(),
-        )
+        self._prompt = str(prompts.get(default) or "") if isinstance(prompts, dict) else ""
+        # RoBERTa counts positions by the padding token.
+        padding = json_object(home / "config.json").get("pad_token_id")
+        known = [padding, *map(self._tokenizer.token_to_id, ("[PAD]", "<pad>"))]
+        self._padding = next((each for each in known if isinstance(each, int)), 0)
+        self._alone = _BY_BATCH in file.read_bytes()
+        self.token_states: TokenStates | None = self._token_states if self._states else None
+        self.dimensions = int(self._vectors(*next(self._batches(["a"]))[1:]).shape[1])
 
     def raw(self, texts: Sequence[str]) -> Singles:
         """Return vectors of n texts as the model gives them, (n, d)."""
@@ -133,7 +93,7 @@ class OnnxEncoder(PretrainedEncoder):
         if not rows:
             return np.zeros((0, self.dimensions), np.float32)
         vectors = np.stack([rows[number] for number in range(len(texts))]).astype(np.float32)
-        return unit_singles(vectors) if self._normalized else vectors
+        return unit_singles(vectors) if self._is_normalized else vectors
 
     def _vectors(self, ids: Ints, mask: Ints) -> Singles:
         """Return the vectors of one batch, (n, d)."""
@@ -200,15 +160,7 @@ def _tokenizer(home: Path, settings: EncoderSettings) -> Any:
     return tokenizer
 
 
-def _padding(tokenizer: Any, home: Path) -> int:
-    """Return the number of the padding token; RoBERTa counts positions by it."""
-    stated = json_object(home / "config.json").get("pad_token_id")
-    known = [tokenizer.token_to_id(token) for token in ("[PAD]", "<pad>")]
-    numbers = [each for each in (stated, *known) if isinstance(each, int)]
-    return numbers[0] if numbers else 0
-
-
-def _pooling(name: str, home: Path, settings: EncoderSettings) -> Pooling:
+def _pooling(name: str, home: Path, settings: EncoderSettings) -> str:
     """Return the pooling that a folder names, else that of the settings, else the mean."""
     modules = plain_json(home / MODULES)
     named = [m for m in modules if isinstance(m, dict)] if isinstance(modules, list) else []
@@ -222,5 +174,4 @@ def _pooling(name: str, home: Path, settings: EncoderSettings) -> Pooling:
     mode = mode or settings.pooling or "mean"
     if mode not in ("mean", "cls"):
         raise InputError(f"{name}: its pooling is {mode}; an ONNX encoder can do mean and cls")
-    pooling: Pooling = mode
-    return pooling
+    return str(mode)

@@ -63,7 +63,7 @@ def open_encoder(
     if place.kind is ModelKind.ONNX:
         from firth.encoders.onnx import OnnxEncoder
 
-        return OnnxEncoder.open(place, settings)
+        return OnnxEncoder(place, settings)
     if place.kind is ModelKind.CAUSAL_LM:
         from firth.encoders.language_model import LanguageModelEncoder
 
