@@ -475,6 +475,7 @@ def gain_of(
         known = np.isfinite(gains)
         total = np.where(known, gains, 0.0).sum(axis=0)
         means: Floats = np.full(total.shape, np.nan)
-        return np.divide(total, known.sum(axis=0), out=means, where=known.any(axis=0))
+        np.divide(total, known.sum(axis=0), out=means, where=known.any(axis=0))
+        return means
 
     return new.estimate(gain, kinds, seed)
