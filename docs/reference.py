@@ -1,4 +1,4 @@
-"""Pages of the site that are made from code: commands, settings, the Python API, the notebook.
+"""Pages of the site that are made from code: commands, settings, the Python API.
 
 A hook of mkdocs (`mkdocs.yml`): the pages are never written into the repository, so that they
 cannot be out of date.
@@ -18,9 +18,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import firth
-from firth.cli.main import app
-from firth.run.config import Config
-from firth.run.section import Section
+from firth.cli.main import add_plug_ins, app
+from firth.run.settings import Section, Settings
 
 ROOT = Path(__file__).parents[1]
 _KINDS = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false"}
@@ -43,13 +42,14 @@ class Examples(griffe.Extension):
 
 
 def commands() -> str:
-    """Every command with its arguments and options, in the order of `firth --help`."""
+    """Return the page of all commands with their arguments and options."""
     lines = [
         "# Commands",
         "",
-        "All that `firth COMMAND --help` tells. `--set SECTION.NAME=VALUE` takes the "
+        "What `firth COMMAND --help` shows. `--set SECTION.NAME=VALUE` takes the "
         "[settings](settings.md).",
     ]
+    add_plug_ins(every=True)
     for path, command in _leaves(typer.main.get_command(app), ("firth",)):
         name = " ".join(path)
         lines += ["", f"## {name}", "", _one_line(command.help or "")]
@@ -61,18 +61,18 @@ def commands() -> str:
 
 
 def settings() -> str:
-    """Every setting of a configuration with its type, default and meaning."""
+    """Return the page of all settings with type, default and meaning."""
     lines = [
         "# Settings",
         "",
-        "A run's `config.yaml`, section by section; on the command line `--set SECTION.NAME=VALUE` "
-        "(`--set surrogate.dimensions=256`). What a setting is for, the page of its stage says.",
+        "The lines of a run's `config.yaml`. On the command line: `--set SECTION.NAME=VALUE`, such "
+        "as `--set words.dimensions=100`.",
         "",
         "| | type | default | |",
         "|---|---|---|---|",
-        *_settings(Config, ""),
+        *_settings(Settings, ""),
     ]
-    for name, section in _sections(Config, ""):
+    for name, section in _sections(Settings, ""):
         lines += ["", f"## {name}", "", _one_line(section.__doc__ or ""), ""]
         if rows := list(_settings(section, f"{name}.")):
             lines += ["| | type | default | |", "|---|---|---|---|", *rows]
@@ -80,7 +80,7 @@ def settings() -> str:
 
 
 def python() -> str:
-    """What `import firth` offers, from docstrings."""
+    """Return the page of public names, from docstrings."""
     tree = ast.parse(Path(firth.__file__).read_text(encoding="utf-8"))
     homes = {
         alias.name: node.module
@@ -89,26 +89,18 @@ def python() -> str:
         for alias in node.names
     }
     public = [name for name in firth.__all__ if name in homes]
-    lines = ["# Python", "", "What `import firth` offers; each loads when it is first used."]
+    lines = [
+        "# Python",
+        "",
+        "The public names of `import firth`. Each is imported when it is first used.",
+    ]
     for name in sorted(public, key=lambda name: (name[0].isupper(), name)):
         lines += ["", f"::: {homes[name]}.{name}"]
     return "\n".join(lines) + "\n"
 
 
-def notebook() -> str:
-    """The notebook of the five-minute start, its cells and what they printed."""
-    cells = json.loads((ROOT / "examples" / "start.ipynb").read_text(encoding="utf-8"))["cells"]
-    parts = []
-    for cell in cells:
-        source = "".join(cell["source"])
-        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
-        for output in cell.get("outputs", ()):
-            parts.append(f"```text\n{''.join(output['text']).rstrip()}\n```")
-    return "\n\n".join(parts) + "\n"
-
-
 def _of_the_root(name: str) -> Callable[[], str]:
-    """A page that stands in the folder above, its links as they are from here."""
+    """Return what makes a page from a file of the folder above, with its links adapted."""
 
     def made() -> str:
         return re.sub(r"\]\(docs/", "](", (ROOT / name).read_text(encoding="utf-8"))
@@ -199,7 +191,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/commands.md": commands,
     "reference/settings.md": settings,
     "reference/python.md": python,
-    "notebook.md": notebook,
     "changelog.md": _of_the_root("CHANGELOG.md"),
     "contributing.md": _of_the_root("CONTRIBUTING.md"),
 }

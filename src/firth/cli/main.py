@@ -55,14 +55,15 @@ def _options(
     pass
 
 
-def add_plug_ins() -> None:
-    """Add the commands of the wings, which are imported only where the command line needs them.
+def add_plug_ins(every: bool = False) -> None:
+    """Add the commands of the wings.
 
-    A wing registers in the entry-point group `firth.commands`, so that the core imports none.
+    A wing registers in the entry-point group `firth.commands`, so that the core imports none. It is
+    imported where the command line names it, or where every wing is asked for.
     """
     named = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
     for point in sorted(entry_points(group="firth.commands"), key=lambda point: point.name):
-        if named == point.name:
+        if every or named == point.name:
             app.add_typer(point.load(), name=point.name, rich_help_panel=_TRAIN)
         else:
             stub = typer.Typer(help=_PLUG_INS.get(point.name, ""), no_args_is_help=True)

@@ -1,0 +1,154 @@
+"""The pages: commands exist, the quickstart runs, links lead somewhere, and the words are plain."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from firth.cli import main
+from firth.run.settings import Settings, parse_changes
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+_BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_BANNED = re.compile(
+    r"\b(told|whoever|kept apart|thrown away|by the clock|learned by heart|ahead of it|"
+    r"another day|no accelerator|earlier version|used to be|as before|beside)\b",
+    re.IGNORECASE,
+)
+_OUTSIDE = re.compile(
+    r"""<(?:script|img|iframe|source|link)\b[^>]*?(?:src|href)=["']?(?:https?:)?//[^>]*>"""
+    r"""|@import\s*["'(]|url\(["']?(?:https?:)?//[^)]*\)"""
+)
+
+
+def commands(page: Path) -> list[list[str]]:
+    """Return the words of each `$ firth` line of a page."""
+    text = page.read_text(encoding="utf-8")
+    lines = [line for _, block in _BLOCK.findall(text) for line in block.splitlines()]
+    return [shlex.split(line)[2:] for line in lines if line.startswith("$ firth ")]
+
+
+def python(page: Path) -> list[str]:
+    """Return the Python blocks of a page."""
+    return [
+        text for kind, text in _BLOCK.findall(page.read_text(encoding="utf-8")) if kind == "python"
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_of_pages_exist(page: Path) -> None:
+    """Every command of a page has such a name, such options, and such settings."""
+    main.add_plug_ins(every=True)
+    for words in commands(page):
+        command: Any = typer.main.get_command(main.app)
+        rest = list(words)
+        while hasattr(command, "commands"):
+            assert rest[0] in command.commands, words
+            command = command.commands[rest.pop(0)]
+        context = command.make_context("firth", rest)
+        parse_changes(context.params.get("changes") or [])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_of_pages_compiles(page: Path) -> None:
+    """Every block of Python is valid, and imports only names that exist."""
+    for block in python(page):
+        compile(block, str(page), "exec")
+        for line in block.splitlines():
+            if line.startswith(("from firth", "import firth")):
+                exec(line, {})
+
+
+def test_the_quickstart_runs(tmp_path: Path) -> None:
+    """Each command of the page runs in order, and README's Python runs on the same run."""
+    page = ROOT / "docs" / "quickstart.md"
+    assert len(commands(page)) >= 5
+    for words in commands(page):
+        done = subprocess.run(
+            [sys.executable, "-m", "firth", *words], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    [block] = python(ROOT / "README.md")
+    subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings."""
+    text = _FENCED.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link names a file, and every anchor a heading."""
+    text = _FENCED.sub("", page.read_text(encoding="utf-8"))
+    for link in _LINK.findall(text):
+        if "://" in link:
+            continue
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        assert target.exists() or file.startswith("../reference/"), f"{page.name}: {link}"
+        assert not anchor or anchor in anchors(target), f"{page.name}: no heading {anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_words_are_plain(page: Path) -> None:
+    """Pages have no banned words, and no sentence of prose has more than 45 words."""
+    text = _FENCED.sub("", page.read_text(encoding="utf-8"))
+    assert _BANNED.findall(text) == []
+    prose = [line for line in text.splitlines() if not line.startswith(("|", "#", "-", "  "))]
+    for sentence in re.split(r"(?<=[.?!:])\s+(?=[A-Z`*])|\n\n", "\n".join(prose)):
+        assert len(sentence.split()) <= 45, sentence
+
+
+def test_settings_named_in_pages_exist() -> None:
+    """A dotted name of a section of the settings is a setting."""
+    tree = Settings().model_dump()
+    found = 0
+    for page in PAGES:
+        for section, name in re.findall(r"`(?:--set )?(\w+)\.(\w+)[=`]", page.read_text("utf-8")):
+            if section in tree and isinstance(tree[section], dict) and section not in ("paper",):
+                assert name in tree[section] or name in ("py", "db", "tsv"), f"{page.name}: {section}.{name}"
+                found += 1
+    assert found >= 3
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built strictly: a dead link or a page outside the menu fails the build."""
+    pytest.importorskip("mkdocs")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_site_asks_no_other_host(site: Path) -> None:
+    """No page has a script, a picture, a style or a font from elsewhere."""
+    for path in [*site.rglob("*.html"), *site.rglob("*.css")]:
+        assert not _OUTSIDE.findall(path.read_text(encoding="utf-8")), path
+    assert _OUTSIDE.search('<script src="https://example.org/x.js"></script>')
+
+
+def test_the_reference_names_everything(site: Path) -> None:
+    """Commands, settings and public names are generated from the code."""
+    shown = (site / "reference" / "commands.html").read_text(encoding="utf-8")
+    whole: Any = typer.main.get_command(main.app)
+    assert all(f"firth {name}" in shown for name in whole.commands)
+    settings = (site / "reference" / "settings.html").read_text(encoding="utf-8")
+    for section, values in Settings().model_dump().items():
+        for name in values if isinstance(values, dict) else ():
+            assert f"<code>{section}.{name}</code>" in settings
+    names = (site / "reference" / "python.html").read_text(encoding="utf-8")
+    assert "compare_documents" in names
+    assert "similarity" in names
