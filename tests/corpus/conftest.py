@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 import lzma
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,13 @@ def packed(data: bytes, packing: str) -> bytes:
         case ".bz2":
             return bz2.compress(data)
         case ".xz":
-            return lzma.compress(data)
+            return lzma.compress(data, preset=0)
         case ".zst":
             return zstandard.ZstdCompressor().compress(data)
     return data
 
 
-def json_lines(rows: Iterable[Mapping[str, object] | str]) -> bytes:
+def json_lines(rows: Iterable[Any]) -> bytes:
     """Return records, or texts as records, one object a line."""
     records = [{"text": row} if isinstance(row, str) else row for row in rows]
     return "".join(json.dumps(record) + "\n" for record in records).encode()

@@ -82,7 +82,7 @@ def test_a_truncated_file_keeps_what_came_before(
     tmp_path: Path, packing: str, share: float
 ) -> None:
     """Every whole line before the break is there, and the break is named once, at the end."""
-    data = numbered(60_000)
+    data = numbered(30_000)
     whole = packed(data, packing)
     path = tmp_path / f"a.txt{packing}"
     path.write_bytes(whole[: max(1, int(len(whole) * share) - 1)])
@@ -530,9 +530,7 @@ def test_reading_takes_time_in_proportion(tmp_path: Path, name: str, line: str) 
         return time.process_time() - start
 
     small, large = (
-        min(
-            sum(seconds("key,text\n" + line * n + end) for end in ("", 'c"\n')) for _ in range(2)
-        )
+        min(sum(seconds("key,text\n" + line * n + end) for end in ("", 'c"\n')) for _ in range(2))
         for n in (500, 4_000)
     )
     assert large < 24 * max(small, 0.005)

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from firth.corpus.document import HARMLESS, Document, Item, Problem, Reason
 from firth.corpus.read import Given, Inputs, find_inputs, read_given
-from firth.corpus.store import FILE, Store, Stored, require_corpus
+from firth.corpus.store import FILE, Store, Stored, missing_corpus
 from firth.run.console import Progress, note, plural, progress
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
@@ -89,8 +90,7 @@ class CorpusSummary:
 
 def summarize(run: Run) -> CorpusSummary:
     """Return the counts of a run's corpus as it is; errors as of `remove_documents`."""
-    require_corpus(run.path)
-    with Store(run.path / FILE) as store:
+    with _finished(run) as store:
         return _summary(store)
 
 
@@ -124,8 +124,7 @@ def add_documents(run: Run, inputs: Inputs, executor: Executor | None = None) ->
         InputError: The inputs cannot be used, or hold no document. The store is as before.
     """
     given = find_inputs(inputs, run.path)
-    require_corpus(run.path)
-    with run.locked(), Store(run.path / FILE) as store:
+    with run.locked(), _finished(run) as store:
         return _read_into(run, store, given, executor, whole=False)
 
 
@@ -136,8 +135,7 @@ def remove_documents(run: Run, ids: Iterable[str]) -> CorpusSummary:
         MissingStageError: The run has no corpus.
         InputError: An id is unknown, and was not removed before. Nothing is removed then.
     """
-    require_corpus(run.path)
-    with run.locked(), Store(run.path / FILE) as store, store.transaction():
+    with run.locked(), _finished(run) as store, store.transaction():
         count = store.remove(list(ids))
         return replace(_summary(store), removed=count)
 
@@ -149,6 +147,17 @@ def part_of(id: str, seed: int, fraction: float) -> int:
     here.
     """
     return HELD_OUT if derive_seed(seed, "held-out", id) < fraction * 2**63 else LEARN
+
+
+@contextmanager
+def _finished(run: Run) -> Iterator[Store]:
+    """Open a store that a call of `build_corpus` has finished."""
+    if not (run.path / FILE).is_file():
+        raise missing_corpus(run.path)
+    with Store(run.path / FILE) as store:
+        if store.meta("next_key") is None:
+            raise missing_corpus(run.path)
+        yield store
 
 
 # --- Splitting, in any process -----------------------------------------------------------------

@@ -13,7 +13,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from firth.corpus.store import connect, fields_of, parse_filter, require_corpus, translated_errors
+from firth.corpus.store import (
+    FILE,
+    connect,
+    fields_of,
+    missing_corpus,
+    parse_filter,
+    translated_errors,
+)
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.text.arrays import Ints, ranges
@@ -76,10 +83,12 @@ class Corpus:
 
     def __init__(self, path: Path, part: Part) -> None:
         self.path, self.part = path, part
-        self._store = require_corpus(path)
+        self._store = path / FILE
         self._lock = RLock()
         self._database = connect(self._store)
         self._last: tuple[int, list[str]] = (-1, [])
+        if self._meta("next_key", None) is None:
+            raise missing_corpus(path)
         rows = self._ask(
             f"SELECT key, sentences FROM documents WHERE {_CONDITIONS[part]} ORDER BY key"
         )

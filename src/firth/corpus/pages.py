@@ -196,7 +196,8 @@ def answer(memory: int, seconds: int) -> None:
     answers.write("ready\n")
     for line in sys.stdin:
         kind, value = json.loads(line)
-        pieces = iter([_html_text(value)]) if kind == "html" else _pdf_answers(value)
+        # Lazily: the limits are set before anything is read.
+        pieces: Iterator[Any] = map(_html_text, [value]) if kind == "html" else _pdf_answers(value)
         while True:
             _limit(memory, seconds)
             piece = next(pieces, None)

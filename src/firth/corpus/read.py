@@ -34,16 +34,7 @@ MEMORY = "texts"
 
 _SPEECHES = Path(__file__).with_name("data") / "speeches.jsonl.gz"
 _SYSTEM_FOLDERS = ("/proc", "/sys")
-_SYSTEM_TYPES = (
-    "proc",
-    "sysfs",
-    "devtmpfs",
-    "cgroup",
-    "cgroup2",
-    "debugfs",
-    "tracefs",
-    "securityfs",
-)
+_SYSTEM_TYPES = ("proc", "sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs")
 _UNDATED = "~"
 """It sorts after every date."""
 

@@ -23,11 +23,11 @@ from firth.corpus.document import Document, Problem, Reason
 from firth.run.errors import DamagedError, FirthError, InputError, MissingStageError
 
 FILE = "corpus.db"
-_COMMAND = "firth build DOCUMENTS"
 VERSION = 1
 """Version of the schema."""
 _APPLICATION = 0x66727468
 """It marks a database as firth's."""
+_MAGIC = b"SQLite format 3\0"
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes or reads."""
 _COLUMNS = (
@@ -95,6 +95,12 @@ def translated_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
+def missing_corpus(run: Path) -> MissingStageError:
+    """Return the error that a run has no corpus, or one that was never finished."""
+    command = f"firth build DOCUMENTS --run {shlex.quote(str(run))}"
+    return MissingStageError(str(run), "corpus", command)
+
+
 def connect(path: Path, writes: bool = False) -> sqlite3.Connection:
     """Open a store; a transaction that was killed is undone.
 
@@ -103,11 +109,19 @@ def connect(path: Path, writes: bool = False) -> sqlite3.Connection:
         writes: Whether it may be changed through the connection.
 
     Raises:
+        MissingStageError: There is none, and it is not to be written.
         InputError: It has another version, or firth did not write it.
-        DamagedError: It is no database.
+        DamagedError: It is damaged.
     """
+    if not writes and not path.is_file():
+        raise missing_corpus(path.parent)
     if path.is_symlink():
         raise InputError(f"{path}: a link that firth did not make. Name another folder: --run")
+    if path.is_file():
+        with path.open("rb") as file:
+            start = file.read(len(_MAGIC))
+        if start not in (b"", _MAGIC):  # SQLite would overwrite a short file.
+            raise InputError(f"{path}: no database of firth. Name another folder: --run")
     with translated_errors(path):
         uri = f"{path.absolute().as_uri()}?mode={'rwc' if writes else 'rw'}"
         database = sqlite3.connect(
@@ -117,7 +131,9 @@ def connect(path: Path, writes: bool = False) -> sqlite3.Connection:
         for setting in ("journal_mode = DELETE", "synchronous = EXTRA", "secure_delete = ON"):
             database.execute(f"PRAGMA {setting}")
         database.execute("PRAGMA cache_size = -64000")
-        if writes and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+        if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            if not writes:  # The process that made it was killed.
+                raise missing_corpus(path.parent)
             database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
         (application,) = database.execute("PRAGMA application_id").fetchone()
         (version,) = database.execute("PRAGMA user_version").fetchone()
@@ -130,13 +146,6 @@ def connect(path: Path, writes: bool = False) -> sqlite3.Connection:
         if not writes:
             database.execute("PRAGMA query_only = ON")
     return database
-
-
-def require_corpus(run: Path) -> Path:
-    """Return the path of a run's store; raise `MissingStageError` where there is none."""
-    if not (run / FILE).is_file():
-        raise MissingStageError(str(run), "corpus", f"{_COMMAND} --run {shlex.quote(str(run))}")
-    return run / FILE
 
 
 class Store:

@@ -1,0 +1,375 @@
+"""What a user names, and what is read: files, remote files, texts, records, frames, groups."""
+
+import errno
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pandas
+import pytest
+
+from firth.corpus.document import Document, Reason
+from firth.corpus.read import DEMO, find_inputs
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.run import Run
+from firth.run.stage import MANIFEST
+
+from .conftest import json_lines, read
+
+
+def write(path: Path, text: str = "One. Two. Three.") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def names(inputs: Any, run: Path | None = None) -> list[str]:
+    """Return the names of the files of inputs."""
+    return [source.name for source in find_inputs(inputs, run).sources]
+
+
+def left(inputs: Any, run: Path | None = None) -> dict[str, Reason]:
+    """Return name → reason of what is left out."""
+    return {problem.source: problem.reason for problem in find_inputs(inputs, run).left_out}
+
+
+# --- Files -------------------------------------------------------------------------------------
+
+
+def test_a_folder_is_walked_in_the_order_of_names(tmp_path: Path) -> None:
+    """Hidden files and files of other extensions are left out."""
+    for name in ("b.txt", "a/z.jsonl.gz", "a/b.TXT", ".hidden.txt", ".git/x.txt", "notes.docx"):
+        write(tmp_path / "texts" / name)
+    given = find_inputs(tmp_path / "texts")
+    assert [s.name for s in given.sources] == ["texts/a/b.TXT", "texts/a/z.jsonl.gz", "texts/b.txt"]
+    assert (given.sources[1].format, given.sources[1].packing) == ("jsonl", ".gz")
+
+
+def test_fingerprints_do_not_depend_on_the_place(tmp_path: Path) -> None:
+    """The same folder elsewhere has the same names and fingerprint; another byte changes it."""
+    write(tmp_path / "one" / "texts" / "a.txt")
+    copy = tmp_path / "two" / "deeper" / "texts"
+    shutil.copytree(tmp_path / "one" / "texts", copy)
+    one, two = find_inputs(tmp_path / "one" / "texts"), find_inputs(copy)
+    assert one.sources[0].path != two.sources[0].path
+    assert one.fingerprint() == two.fingerprint()
+    write(copy / "a.txt", "One. Two. Three!")
+    assert find_inputs(copy).fingerprint() != one.fingerprint()
+
+
+def test_a_folder_and_a_glob_of_it_give_the_same_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the same files are named, their documents have the same ids."""
+    write(tmp_path / "texts" / "a.txt")
+    write(tmp_path / "texts" / "in" / "b.txt")
+    monkeypatch.chdir(tmp_path)
+    expected = ["texts/a.txt", "texts/in/b.txt"]
+    for given in ("texts", str(tmp_path / "texts"), "texts/**/*.txt", "./texts/"):
+        assert names(given) == expected
+    monkeypatch.chdir(tmp_path / "texts")
+    for given in (".", "**/*.txt"):
+        assert names(given) == expected
+
+
+def test_equal_names_get_their_folders(tmp_path: Path) -> None:
+    """No two sources have one name."""
+    paths = [write(tmp_path / part / "sub" / "news.txt") for part in ("x", "y")]
+    assert names(paths) == ["x/sub/news.txt", "y/sub/news.txt"]
+
+
+def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
+    """Inside a folder that is named too, or behind a link."""
+    path = write(tmp_path / "texts" / "a.txt")
+    (tmp_path / "link.txt").symlink_to(path)
+    assert len(names([tmp_path / "texts", path, tmp_path / "link.txt"])) == 1
+
+
+def test_all_problems_are_raised_together(tmp_path: Path) -> None:
+    """One error names every input that cannot be read, before any work."""
+    (tmp_path / "empty").mkdir()
+    write(tmp_path / "others" / "x.docx")
+    other, table = write(tmp_path / "y.docx"), write(tmp_path / "z.parquet.gz")
+    good, absent, pattern = write(tmp_path / "good.txt"), tmp_path / "no.txt", tmp_path / "*.csv"
+    bad = [tmp_path / "empty", tmp_path / "others", other, table, absent, pattern]
+    with pytest.raises(InputError) as caught:
+        find_inputs([good, *bad])
+    message = str(caught.value)
+    assert all(f"  - {named}: " in message for named in bad)
+    assert "good.txt" not in message
+    assert "1 of other extensions" in message
+    with pytest.raises(InputError, match="none given"):
+        find_inputs([])
+
+
+def test_an_existing_file_is_no_pattern(tmp_path: Path) -> None:
+    """Whatever characters its name has."""
+    path = write(tmp_path / "a[1].txt")
+    assert [source.path for source in find_inputs(path).sources] == [str(path)]
+
+
+def test_what_firth_wrote_is_no_input(tmp_path: Path) -> None:
+    """Runs and stages below a folder are passed over, and named; a manifest of a user is not."""
+    texts = tmp_path / "texts"
+    write(texts / "a.txt")
+    Run.create(texts / "runs" / "other")
+    write(texts / "runs" / "other" / "x.txt")
+    write(texts / "stage" / MANIFEST, json.dumps({
+        "stage": "words", "version": 1, "inputs": {}, "settings": {}, "request": "", "outputs": {},
+        "summary": {},
+    }))  # fmt: skip
+    write(texts / "stage" / "x.txt")
+    write(texts / "run" / "x.txt")
+    for number, content in enumerate(("{}", "null", "[" * 100_000, '{"stage": 1}')):
+        write(texts / str(number) / MANIFEST, content)
+        write(texts / str(number) / "b.txt")
+    expected = [*(f"texts/{n}/b.txt" for n in range(4)), "texts/a.txt"]
+    own = dict.fromkeys(["texts/run", "texts/runs/other", "texts/stage"], Reason.OWN_OUTPUT)
+    for given in (texts, f"{texts}/**/*.txt"):
+        read_names = [name for name in names(given, texts / "run") if name.endswith(".txt")]
+        assert read_names == expected
+        assert left(given, texts / "run") == own
+
+
+@pytest.mark.parametrize("given", ["corpus", ".", "corpus/a.txt", "corpus/*.txt", "../run/corpus"])
+def test_an_input_inside_the_run_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    """The run's folder is firth's."""
+    write(tmp_path / "run" / "corpus" / "a.txt")
+    monkeypatch.chdir(tmp_path / "run")
+    with pytest.raises(InputError, match=r"inside the run.*another --run"):
+        find_inputs(given, Path())
+
+
+def test_links_to_folders_are_followed_once(tmp_path: Path) -> None:
+    """A loop ends, and a file is called by its own path rather than a link's."""
+    write(tmp_path / "texts" / "z" / "a.txt")
+    write(tmp_path / "elsewhere" / "b.txt")
+    (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "texts")
+    (tmp_path / "texts" / "linked").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "texts" / "first").symlink_to(tmp_path / "texts" / "z")
+    (tmp_path / "texts" / "z" / "loop").symlink_to(tmp_path / "texts")
+    assert names(tmp_path / "texts") == ["texts/linked/b.txt", "texts/z/a.txt"]
+    twice = ["texts/first", "texts/z/loop", "texts/linked/back"]
+    assert left(tmp_path / "texts") == dict.fromkeys(twice, Reason.READ_ALREADY)
+    assert [n.split("/")[-1] for n in names(f"{tmp_path}/texts/**/*.txt")] == ["b.txt", "a.txt"]
+
+
+def test_what_is_no_regular_file_is_named_and_not_opened(tmp_path: Path) -> None:
+    """A FIFO waits for ever, a device or a file of the kernel may never end."""
+    good = write(tmp_path / "texts" / "a.txt")
+    targets = {"zero": "/dev/zero", "kmsg": "/proc/kmsg", "self": "/proc/self/status"}
+    targets |= {"gone": str(tmp_path / "nowhere"), "sys": "/sys/kernel/notes"}
+    odd = {name: tmp_path / "texts" / f"{name}.txt" for name in ("fifo", *targets)}
+    os.mkfifo(odd["fifo"])
+    for name, target in targets.items():
+        odd[name].symlink_to(target)
+    (tmp_path / "texts" / "proc").symlink_to("/proc/self")
+    expected = {f"texts/{name}.txt": Reason.NOT_A_FILE for name in odd}
+    for given in (tmp_path / "texts", f"{tmp_path}/texts/*.txt"):
+        assert [source.path for source in find_inputs(given).sources] == [str(good)]
+        reasons = left(given)
+        assert reasons.pop("texts/proc", Reason.NOT_A_FILE) is Reason.NOT_A_FILE
+        assert reasons == expected
+    with pytest.raises(InputError) as caught:
+        find_inputs([*odd.values(), Path("/proc")])
+    for said in ("a FIFO", "a device", "a file of the system", "leads nowhere"):
+        assert said in str(caught.value)
+
+
+def test_an_unreadable_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its neighbors are read. (Permissions would not stop the superuser.)"""
+    write(tmp_path / "texts" / "a.txt")
+    write(tmp_path / "texts" / "closed" / "b.txt")
+    scan = os.scandir
+
+    def scandir(path: str | Path = ".") -> object:
+        if Path(path).name == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert names(tmp_path / "texts") == ["texts/a.txt"]
+    assert left(tmp_path / "texts") == {"texts/closed": Reason.UNREADABLE}
+
+
+def test_names_that_are_not_utf8_are_escaped(tmp_path: Path) -> None:
+    r"""A file really called so has another name."""
+    folder = tmp_path / "texts"
+    write(folder / "a\udcff.txt")
+    write(folder / "a\\xff.txt", "Four. Five. Six.")
+    write(folder / "b\udcfe" / "c.txt", "Seven. Eight. Nine.")
+    expected = [r"texts/a\xff.txt", r"texts/a\xff.txt (1)", r"texts/b\xfe/c.txt"]
+    assert names(folder) == expected
+    assert [d.id for d in read(folder)[0]] == expected
+
+
+def test_the_demo_has_29_speeches() -> None:
+    """They are part of firth, with ids, titles and dates."""
+    documents, problems = read(DEMO)
+    assert not problems
+    assert len(documents) == 29
+    assert all(d.title and d.date and d.source == DEMO for d in documents)
+
+
+# --- Memory ------------------------------------------------------------------------------------
+
+RECORDS = [{"text": "One here.", "id": "a", "author": "Ann"}, {"text": "Two here."}]
+
+
+def test_texts_records_and_frames_are_read_like_a_file(tmp_path: Path) -> None:
+    """A generator, pandas and polars give what JSON lines give, but for ids of the place."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(json_lines(RECORDS))
+    expected = [(d.text, d.title, d.fields) for d in read(path, fields=("author",))[0]]
+    frames: list[Any] = [RECORDS, iter(RECORDS), pandas.DataFrame(RECORDS)]
+    polars = pytest.importorskip("polars")
+    frames.append(polars.DataFrame(RECORDS))
+    for frame in frames:
+        documents, problems = read(frame, fields=("author",))
+        assert not problems
+        assert [(d.text, d.title, d.fields) for d in documents] == expected
+        assert documents[0].id == "a"
+        assert documents[1].id.startswith("text-")
+    texts, _ = read([row["text"] for row in RECORDS])
+    assert [d.text for d in texts] == [row["text"] for row in RECORDS]
+    assert read(pandas.Series(["One here."]))[0][0].text == "One here."
+    assert read([Document("x", "One here.")])[0] == [Document("x", "One here.")]
+
+
+def test_bad_records_of_memory_are_named() -> None:
+    """By their number; the others are kept."""
+    documents, problems = read(["One here.", 7, {"text": None}, "", "half \ud800"])
+    assert [d.text for d in documents] == ["One here."]
+    reasons = [Reason.NOT_TEXT, Reason.NOT_TEXT, Reason.EMPTY, Reason.INVALID_UTF8]
+    assert [(p.line, p.reason) for p in problems] == list(enumerate(reasons, 2))
+    for wrong in (7, {"text": "One."}, b"text"):
+        with pytest.raises(InputError, match="expected paths, texts"):
+            find_inputs(wrong)  # type: ignore[arg-type]
+
+
+def test_strings_are_paths_or_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A string and a tuple name files. A list of strings names files if all look like paths."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "a.txt")
+    (tmp_path / "folder").mkdir()
+    write(tmp_path / "folder" / "b.txt")
+    assert names("a.txt") == names(("a.txt",)) == names(["a.txt"]) == ["a.txt"]
+    assert names(["a.txt", "folder"]) == ["a.txt", "folder/b.txt"]
+    assert [d.text for d in read(["a.txt", "A text about the folder."])[0]][1].startswith("A text")
+    for missing in ("no.txt", ("A text.",), ["a.txt", "no.txt"]):
+        with pytest.raises(InputError, match="no such file"):
+            find_inputs(missing)
+
+
+# --- Groups ------------------------------------------------------------------------------------
+
+
+def test_distinct_values_group_nothing(tmp_path: Path) -> None:
+    """The same items in the same order, bad records and dates included."""
+    rows: list[dict[str, object]] = [
+        {"text": f"Text {n} is here.", "thread": n, "date": "2024-05-01"} for n in range(30)
+    ]
+    rows.insert(7, {"thread": 99})
+    rows[9]["date"] = "never"
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(json_lines(rows))
+    grouped, alone = read(path, group_by="thread"), read(path)
+    assert [d.text for d in grouped[0]] == [d.text for d in alone[0]]
+    assert grouped[1] == alone[1] != []
+
+
+def test_records_of_one_value_are_one_document(tmp_path: Path) -> None:
+    """Across files, by date, those without one last; the first one names the document."""
+    rows: list[dict[str, object]] = [
+        {"id": "b", "text": "Second post.", "t": "x", "date": "2024-05-02", "tag": "p"},
+        {"id": "c", "text": "No date.", "t": "x", "title": "Title"},
+        {"id": "z", "text": "Alone."},
+        {"id": "y", "text": "Alone, too.", "t": " "},
+    ]
+    more = [{"id": "a", "text": "First post.", "t": "x", "date": "2024-05-01", "tag": ["q", "p"]}]
+    (tmp_path / "1.jsonl").write_bytes(json_lines(rows))
+    (tmp_path / "2.jsonl").write_bytes(json_lines(more))
+    documents, problems = read(tmp_path, group_by="t", fields=("tag",))
+    assert not problems
+    assert [(d.id, d.text) for d in documents] == [
+        ("a", "First post.\n\nSecond post.\n\nNo date."),
+        ("z", "Alone."),
+        ("y", "Alone, too."),
+    ]
+    first = documents[0]
+    assert (first.title, first.date, first.fields) == ("Title", "2024-05-01", {"tag": ("q", "p")})
+
+
+def test_a_long_group_ends_and_another_begins() -> None:
+    """None is longer than a record may be; nothing is lost."""
+    rows = [{"id": f"p{n}", "text": f"Post number {n:02} is here.", "a": 1} for n in range(9)]
+    documents, _ = read(rows, group_by="a", max_record_bytes=90)
+    assert [d.id for d in documents] == ["p0", "p3", "p6"]
+    assert "\n\n".join(d.text for d in documents).count("Post number") == 9
+
+
+def test_a_field_that_no_record_has_cannot_group() -> None:
+    """Rather than nothing grouped without a word."""
+    with pytest.raises(InputError, match="no record has the field 'thread'"):
+        read(["One text here."], group_by="thread")
+
+
+# --- Remote files ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Return a storage in memory; the cache is a new folder."""
+    monkeypatch.setenv("FIRTH_CACHE", str(tmp_path / "cache"))
+    storage = fsspec.filesystem("memory")
+    storage.store.clear()
+    return storage
+
+
+def test_remote_files_are_those_of_the_same_folder_here(tmp_path: Path, memory: Any) -> None:
+    """The same names, fingerprints and documents, by folder, file or pattern."""
+    texts = tmp_path / "texts"
+    for name in ("b.txt", "a/z.md", "a/b/c.TXT", ".hidden.txt", "notes.docx"):
+        memory.pipe_file(f"/bucket/texts/{name}", f"{name} is here.".encode())
+        write(texts / name, f"{name} is here.")
+    for part in ("texts", "texts/a", "texts/b.txt", "texts/*.txt"):
+        here, there = find_inputs(f"{tmp_path}/{part}"), find_inputs(f"memory://bucket/{part}")
+        assert here.sources
+        assert [s.name for s in there.sources] == [s.name for s in here.sources]
+        assert there.fingerprint() == here.fingerprint()
+    assert [d.text for d in read("memory://bucket/texts")[0]] == [d.text for d in read(texts)[0]]
+
+
+def test_a_changed_remote_file_is_fetched_again(memory: Any, tmp_path: Path) -> None:
+    """Its fingerprint is that of its bytes."""
+    memory.pipe_file("/bucket/a.txt", b"One is here.")
+    before = find_inputs("memory://bucket/a.txt").fingerprint()
+    memory.pipe_file("/bucket/a.txt", b"Two is here.")
+    assert find_inputs("memory://bucket/a.txt").fingerprint() != before
+    assert read("memory://bucket/a.txt")[0][0].text == "Two is here."
+
+
+def test_remote_problems_are_named(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing there, a file that vanishes, and a storage whose library is missing."""
+    with pytest.raises(InputError, match="no file with a known extension"):
+        find_inputs("memory://bucket/nothing")
+    memory.pipe_file("/bucket/a.txt", b"One is here.")
+
+    def gone(*_: object) -> None:
+        raise FileNotFoundError("a.txt is gone")
+
+    monkeypatch.setattr(type(memory), "get_file", gone)
+    with pytest.raises(InputError, match=r"memory:///bucket/a\.txt: cannot be fetched.*gone"):
+        find_inputs("memory://bucket/a.txt")
+
+    def missing(*_: object) -> None:
+        raise ImportError("no s3fs")
+
+    monkeypatch.setattr(fsspec.core, "url_to_fs", missing)
+    with pytest.raises(MissingExtraError, match=r"firth\[s3\]"):
+        find_inputs("s3://bucket/texts")

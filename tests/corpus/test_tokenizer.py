@@ -1,0 +1,102 @@
+"""The tokenizer of a run."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from firth.corpus import tokenizer as module
+from firth.corpus.build import build_corpus
+from firth.corpus.corpus import Corpus
+from firth.corpus.tokenizer import SPECIAL_TOKENS, build_tokenizer, open_tokenizer
+from firth.run.errors import MissingStageError
+from firth.run.run import Run
+
+from .conftest import run_of
+
+WORDS = "the ship ships sailed harbour rained water tide crew sang song night".split()  # noqa: SIM905
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Return a run with a corpus and without a tokenizer."""
+    rng = random.Random(1)
+    run = run_of(tmp_path / "run")
+    build_corpus(run, [" ".join(rng.choices(WORDS, k=9)).capitalize() + "." for _ in range(80)])
+    return run
+
+
+def test_processes_and_hash_seeds_give_the_same_bytes(run: Run) -> None:
+    """Neither seeds nor threads decide a merge."""
+    build_tokenizer(run)
+    file = run.path / "tokenizer" / "tokenizer.json"
+    first = file.read_bytes()
+    code = (
+        "import sys; from firth.corpus.tokenizer import build_tokenizer\n"
+        "from firth.run.run import Run; assert not build_tokenizer(Run.open(sys.argv[1])).reused"
+    )
+    for number in ("1", "2"):
+        shutil.rmtree(run.path / "tokenizer")
+        environment = {**os.environ, "PYTHONHASHSEED": number, "RAYON_NUM_THREADS": number}
+        subprocess.run([sys.executable, "-c", code, str(run.path)], check=True, env=environment)
+        assert file.read_bytes() == first
+
+
+def test_special_tokens_are_not_read_in_texts(run: Run) -> None:
+    """Their numbers are 0 to 4; every text comes back."""
+    build_tokenizer(run)
+    tokenizer = open_tokenizer(run)
+    assert [tokenizer.token_to_id(token) for token in SPECIAL_TOKENS] == [0, 1, 2, 3, 4]
+    encoding = tokenizer.encode("the <mask> </s> ship 日本 \x07")
+    assert min(encoding.ids) > 4
+    assert tokenizer.decode(encoding.ids).strip() == "the <mask> </s> ship 日本 \x07"
+
+
+def test_words_are_the_same_tokens_everywhere(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the start and inside a sentence, in upper and lower case; the vocabulary is limited."""
+    monkeypatch.setattr(module, "VOCABULARY", 300)
+    summary = build_tokenizer(run).manifest.summary
+    tokenizer = open_tokenizer(run)
+    assert summary["vocabulary"] == tokenizer.get_vocab_size() == 300
+    assert tokenizer.encode("The Ship").ids == tokenizer.encode("the ship").ids
+    ids = tokenizer.encode("the the").ids
+    assert ids[: len(ids) // 2] == ids[len(ids) // 2 :]
+
+
+def test_it_is_reused_and_follows_the_corpus(run: Run) -> None:
+    """Another corpus makes it stale."""
+    assert not build_tokenizer(run).reused
+    assert build_tokenizer(run).reused
+    build_corpus(run, ["Something else entirely. It is short. Yes."])
+    assert not build_tokenizer(run).reused
+
+
+def test_large_corpora_are_sampled(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit only every nth batch is read."""
+    seen: list[int] = []
+    original = Corpus.batches
+
+    def batches(corpus: Corpus, every: int = 1) -> Iterator[list[str]]:
+        seen.append(every)
+        return original(corpus, every)
+
+    monkeypatch.setattr(Corpus, "batches", batches)
+    count = len(Corpus.open(run))
+    for most in (count, count // 3):
+        monkeypatch.setattr(module, "MAX_SENTENCES", most)
+        build_tokenizer(run)
+        shutil.rmtree(run.path / "tokenizer")
+    assert seen == [1, 4]
+
+
+def test_what_is_missing_is_named(run: Run, tmp_path: Path) -> None:
+    """The tokenizer, or the corpus it would be learned from."""
+    with pytest.raises(MissingStageError, match="tokenizer"):
+        open_tokenizer(run)
+    with pytest.raises(MissingStageError, match="firth build DOCUMENTS"):
+        build_tokenizer(run_of(tmp_path / "other"))
