@@ -74,7 +74,9 @@ class WordSentences:
                 yield names[self.pieces[start:end]].tolist()
 
 
-def read_sentences(run: Run, settings: WordSettings, scratch: Path) -> WordSentences:
+def read_sentences(
+    run: Run, settings: WordSettings, scratch: Path, stemmer: str | None = None
+) -> WordSentences:
     """Read a run's corpus as stems, without rare ones; of equally frequent ones by the alphabet.
 
     Memory holds the distinct words and the documents' files. Files in `scratch` hold four bytes for
@@ -84,12 +86,13 @@ def read_sentences(run: Run, settings: WordSettings, scratch: Path) -> WordSente
         run: The run; `corpus.language` chooses the stemmer.
         settings: `min_count` and `vocabulary` say which stems are kept.
         scratch: Folder of the files. Earlier files in it are replaced.
+        stemmer: A stemmer to use instead, such as `none`.
 
     Raises:
         MissingStageError: The run has no corpus.
         InputError: No stem occurs `min_count` times.
     """
-    corpus, stemmer = Corpus.open(run), stemmer_of(run.settings.corpus.language)
+    corpus, stemmer = Corpus.open(run), stemmer or stemmer_of(run.settings.corpus.language)
     scratch.mkdir(parents=True, exist_ok=True)
     names = ("pieces.i32", "lengths.i32", "bounds.i64", "documents.i64")
     pieces, lengths, bounds, documents = (scratch / name for name in names)
