@@ -60,9 +60,8 @@ def test_the_first_answer_to_a_gold_question_is_checked() -> None:
     assert [one.gold_right for one in sort_answers(TUPLES, answers, GOLD).annotators] == [0, 0]
 
 
-def test_gold_answers_count_where_wanted() -> None:
+def test_gold_answers_alone_are_none() -> None:
     answers = [Annotation("g", "ann", "a", "d")]
-    assert len(sort_answers(TUPLES, answers, GOLD, score_gold=True).kept) == 1
     with pytest.raises(InputError, match="no answer counts"):
         sort_answers(TUPLES, answers, GOLD)
     with pytest.raises(InputError, match="from 0 to 1"):

@@ -3,12 +3,20 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
 from firth.ratings.cli import app
-from firth.ratings.records import read_items, read_tuples, write_annotations, write_gold
-from firth.ratings.simulate import Crowd, simulate_answers
+from firth.ratings.design import number_items
+from firth.ratings.records import (
+    Annotation,
+    read_items,
+    read_tuples,
+    write_annotations,
+    write_table,
+)
+from firth.ratings.simulate import Crowd, simulate_judgements
 from firth.ratings.store import Store
 from firth.run.errors import ConfigError, InputError
 
@@ -34,10 +42,13 @@ def test_from_sentences_to_scores(sentence_file: Path, tmp_path: Path) -> None:
     assert balance["balance"]["tuples"] == 120
     items = read_items(pairs / "pairs.csv")
     made = read_tuples(tuples / "tuples.csv", [item.id for item in items])
-    truth = [type(item)(item.id, item.texts, n / 60) for n, item in enumerate(items)]
-    found = simulate_answers(truth, made, Crowd(0.1, 20), answers=4, gold=5)
-    write_annotations(tmp_path / "annotations.csv", found.annotations)
-    write_gold(tmp_path / "gold.csv", found.gold)
+    names, rows = number_items(made, [item.id for item in items])
+    judged, who = simulate_judgements(np.arange(60) / 60, rows, 4, Crowd(0.1, 20), seed=1)
+    answers = zip(judged.asked, who, judged.best, judged.worst, strict=True)
+    given = [Annotation(made[t].id, f"w{w}", names[b], names[c]) for t, w, b, c in answers]
+    write_annotations(tmp_path / "annotations.csv", given)
+    gold = [(made[n].id, names[rows[n].max()], names[rows[n].min()]) for n in range(5)]
+    write_table(tmp_path / "gold.csv", ("tuple", "best", "worst"), gold)
     files: list[object] = [
         "--tuples",
         tuples / "tuples.csv",

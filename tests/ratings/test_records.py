@@ -14,8 +14,7 @@ from firth.ratings.records import (
     read_items,
     read_tuples,
     write_annotations,
-    write_gold,
-    write_items,
+    write_table,
     write_tuples,
 )
 from firth.run.errors import InputError
@@ -28,9 +27,10 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     tuples = [Tuple("t1", ("a", "b", "c")), Tuple("t2", ("c", "a", "b"))]
     gold = [Gold("t2", "c", "a")]
     annotations = [Annotation("t1", "Zoë", "a", ""), Annotation("t2", "w, 2", "c", "c")]
-    write_items(tmp_path / "items.csv", items)
+    rows = [[item.id, *item.texts, item.score] for item in items]
+    write_table(tmp_path / "items.csv", ("id", "sentence1", "sentence2", "score"), rows)
     write_tuples(tmp_path / "tuples.csv", tuples)
-    write_gold(tmp_path / "gold.csv", gold)
+    write_table(tmp_path / "gold.csv", ("tuple", "best", "worst"), [("t2", "c", "a")])
     write_annotations(tmp_path / "annotations.csv", annotations)
     assert read_items(tmp_path / "items.csv") == items
     assert read_tuples(tmp_path / "tuples.csv", ["a", "b", "c"]) == tuples

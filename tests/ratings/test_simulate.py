@@ -1,19 +1,13 @@
 """Simulated annotators do what their description says."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from firth.ratings.answers import sort_answers
 from firth.ratings.design import design_tuples
-from firth.ratings.records import Item, Tuple
 from firth.ratings.reliability import split_half
 from firth.ratings.simulate import (
     Crowd,
     calibrate_noise,
-    clearest,
-    simulate_answers,
     simulate_judgements,
 )
 from firth.run.errors import InputError
@@ -41,19 +35,11 @@ def test_noise_is_found_again() -> None:
         calibrate_noise(TRUTH, ROWS, 4, Crowd(0.0, careless=1.0), 0.7, seed=2)
 
 
-def test_gold_questions_are_the_clearest_and_careless_annotators_fail() -> None:
-    items = [Item(f"i{n}", ("x",), float(score)) for n, score in enumerate(TRUTH)]
-    tuples = [Tuple(f"t{n}", tuple(f"i{k}" for k in row)) for n, row in enumerate(ROWS.tolist())]
-    found = simulate_answers(items, tuples, Crowd(0.01, 8, 0.25), gold=10, seed=3)
-    ordered = np.sort(TRUTH[ROWS], axis=1)
-    clear = np.minimum(ordered[:, -1] - ordered[:, -2], ordered[:, 1] - ordered[:, 0])
-    chosen = clearest(TRUTH, ROWS, 10)
-    assert clear[chosen].min() >= np.delete(clear, chosen).max()
-    assert [one.tuple for one in found.gold] == [f"t{n}" for n in chosen]
-    answers = sort_answers(tuples, found.annotations, found.gold)
-    assert {one.name for one in answers.failed} == {"w1", "w2"}
-    with pytest.raises(InputError, match="no score, such as 'i0'"):
-        simulate_answers([replace(item, score=None) for item in items], tuples, Crowd(0.1))
+def test_careless_annotators_choose_at_random() -> None:
+    judged, who = simulate_judgements(TRUTH, ROWS, 4, Crowd(0.0, 8, careless=0.25), seed=3)
+    right = judged.best == ROWS[judged.asked].max(axis=1)
+    assert right[who >= 2].all()
+    assert 0.1 < right[who < 2].mean() < 0.5
 
 
 def test_what_cannot_be_simulated_is_refused() -> None:

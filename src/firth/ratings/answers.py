@@ -103,20 +103,18 @@ def sort_answers(
     gold: Iterable[Gold] = (),
     *,
     threshold: float = THRESHOLD,
-    score_gold: bool = False,
 ) -> Answers:
     """Decide which annotations count.
 
-    The first complete answer of an annotator to each gold question is checked. Of equal answers to
-    a tuple the first counts; of different ones none does.
+    The first complete answer of an annotator to each gold question is checked. Answers to gold
+    questions do not count further, because annotators see the right ones. Of equal answers to a
+    tuple the first counts; of different ones none does.
 
     Args:
         tuples: All questions.
         annotations: All annotations.
         gold: Questions with known answers.
         threshold: Share of gold questions that an annotator must answer rightly, 0 to 1.
-        score_gold: Count the answers to gold questions, too. Annotators see the right answers, and
-            gold questions have more answers than others, so by default they are left out.
 
     Raises:
         InputError: The threshold is not in [0, 1], or no answer counts.
@@ -133,7 +131,7 @@ def sort_answers(
     for one, fault in zip(annotations, faults, strict=True):
         if fault is None and one.annotator in failed:
             fault = Fault.FAILED
-        elif fault is None and one.tuple in right and not score_gold:
+        elif fault is None and one.tuple in right:
             fault = Fault.GOLD
         if fault is None:
             kept.append(one)
@@ -279,13 +277,3 @@ def to_scores(difference: npt.NDArray[np.generic], shown: npt.NDArray[np.generic
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.asarray(difference, dtype=np.float64) / np.asarray(shown, dtype=np.float64)
     return np.asarray((share + 1) / 2)
-
-
-def rank_correlation(x: Floats, y: Floats) -> float | None:
-    """Return Spearman's correlation of two columns, (n,); None where it is undefined."""
-    from scipy.stats import rankdata
-
-    ranks = np.array([rankdata(x), rankdata(y)])
-    if len(x) < 3 or (ranks.std(axis=1) == 0).any():
-        return None
-    return float(np.corrcoef(ranks)[0, 1])

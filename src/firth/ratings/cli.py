@@ -5,16 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from firth.cli.options import (
-    AsJson,
-    Force,
-    Out,
-    OutFolder,
-    Quiet,
-    say_json,
-    show,
-    start,
-)
+from firth.cli.options import AsJson, Force, Out, OutFolder, Quiet, say_json, show, start
 from firth.run.console import say
 from firth.run.errors import ConfigError, InputError, require
 from firth.run.stage import Outcome
@@ -36,13 +27,11 @@ Annotations = Annotated[
     ),
 ]
 GoldFile = Annotated[
-    Path | None,
-    typer.Option("--gold", help="CSV with tuple, best and worst.", show_default=False),
+    Path | None, typer.Option("--gold", help="CSV with tuple, best and worst.", show_default=False)
 ]
 GoldThreshold = Annotated[
     float, typer.Option(min=0, max=1, help="Least share of right gold answers of an annotator.")
 ]
-ScoreGold = Annotated[bool, typer.Option("--score-gold", help="Count answers to gold questions.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides every random choice.")]
 Pairs = Annotated[str, typer.Argument(metavar="PAIRS", help=_PAIRS, show_default=False)]
 DataDir = Annotated[
@@ -100,13 +89,7 @@ def pairs(
     values = {"strategy": strategy, "num_pairs": num_pairs, **_changes(changes)}
     settings = parse_section(PairSettings, values, "--set")
     outcome = write_pairs(
-        source,
-        out,
-        settings,
-        columns=column or (),
-        within=within,
-        synonyms=synonyms,
-        force=force,
+        source, out, settings, columns=column or (), within=within, synonyms=synonyms, force=force
     )
     _show(outcome, out, as_json)
 
@@ -188,7 +171,6 @@ def score(
         Path | None, typer.Option(help="Items, in the wanted order.", show_default=False)
     ] = None,
     gold_threshold: GoldThreshold = 0.7,
-    score_gold: ScoreGold = False,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -198,14 +180,7 @@ def score(
     from firth.ratings.score import write_scores
 
     outcome = write_scores(
-        tuples,
-        annotations,
-        out,
-        gold,
-        items,
-        threshold=gold_threshold,
-        score_gold=score_gold,
-        force=force,
+        tuples, annotations, out, gold, items, threshold=gold_threshold, force=force
     )
     _show(outcome, out, as_json)
 
@@ -217,7 +192,6 @@ def reliability(
     out: OutFolder,
     gold: GoldFile = None,
     gold_threshold: GoldThreshold = 0.7,
-    score_gold: ScoreGold = False,
     splits: Annotated[int, typer.Option(min=1, help="Random splits.")] = 1_000,
     force: Force = False,
     as_json: AsJson = False,
@@ -228,14 +202,7 @@ def reliability(
     from firth.ratings.reliability import write_reliability
 
     outcome = write_reliability(
-        tuples,
-        annotations,
-        out,
-        gold,
-        threshold=gold_threshold,
-        score_gold=score_gold,
-        splits=splits,
-        force=force,
+        tuples, annotations, out, gold, threshold=gold_threshold, splits=splits, force=force
     )
     _show(outcome, out, as_json)
 

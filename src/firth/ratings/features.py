@@ -158,11 +158,7 @@ class Features:
 
 
 def measure_features(
-    data: EvaluationSet,
-    vectors: WordVectors,
-    pipeline: str | None = None,
-    *,
-    seed: int = 13,
+    data: EvaluationSet, vectors: WordVectors, pipeline: str | None = None, *, seed: int = 13
 ) -> Features:
     """Correlate the features of §5 with human scores.
 

@@ -86,9 +86,7 @@ class Bags:
         words = self._flat[start : start + self._sizes[sentence]]
         counts = self._frequencies[words]
         places = self._postings[ranges(self._posting[words], counts)]
-        shared: Floats = np.bincount(
-            places, np.repeat(self._weights[words], counts), minlength=len(self)
-        )
+        shared = _sums(places, np.repeat(self._weights[words], counts), len(self))
         return self._ratio(shared, np.full(len(self), self._weight[sentence]), self._weight)
 
     def _ratio(self, shared: Floats, left: Floats, right: Floats) -> Floats:

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from firth.evaluation.files import parse_score
 from firth.ratings.overlap import Bags, Measure, close_in_length
-from firth.ratings.records import Item, write_table
+from firth.ratings.records import write_table
 from firth.ratings.sentences import (
     Sentences,
     fingerprint_source,
@@ -176,20 +176,24 @@ class PairSample:
             lines.append(f"  {number / _BINS:.1f}-{(number + 1) / _BINS:.1f} {count:>7,} {bar}")
         return "\n".join(lines)
 
-    def items(self) -> list[Item]:
-        """Return the pairs as items of best-worst scaling, with ids from 1."""
-        width = len(str(len(self.pairs)))
-        return [Item(f"{n:0{width}}", pair.texts) for n, pair in enumerate(self.pairs, start=1)]
-
     def write(self, path: Path) -> None:
         """Write `id`, `sentence1`, `sentence2`, and how each pair was chosen, as CSV."""
         scored = any(pair.score is not None for pair in self.pairs)
         header = ["id", "sentence1", "sentence2", *(["score"] if scored else [])]
-        rows = []
-        for item, pair in zip(self.items(), self.pairs, strict=True):
+        rows, width = list[list[object]](), len(str(len(self.pairs)))
+        for number, pair in enumerate(self.pairs, start=1):
             score = [pair.score] if scored else []
             bucket = "" if pair.bucket is None else pair.bucket
-            rows.append([item.id, *pair.texts, *score, f"{pair.overlap:.6f}", bucket, *pair.places])
+            rows.append(
+                [
+                    f"{number:0{width}}",
+                    *pair.texts,
+                    *score,
+                    f"{pair.overlap:.6f}",
+                    bucket,
+                    *pair.places,
+                ]
+            )
         write_table(path, [*header, "overlap", "bucket", "source1", "source2"], rows)
 
 
@@ -419,12 +423,7 @@ class _Draw:
         return Candidates(*ints, np.array(overlaps, np.float64))
 
     def chosen(
-        self,
-        pool: Candidates,
-        bucket: Ints,
-        weights: Floats,
-        unlimited: bool,
-        fill_up: bool = True,
+        self, pool: Candidates, bucket: Ints, weights: Floats, unlimited: bool, fill_up: bool = True
     ) -> Ints:
         """Return the places of candidates taken at random from each bucket, by its weight.
 

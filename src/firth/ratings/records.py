@@ -264,27 +264,10 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[objec
     write_text(path, text.getvalue())
 
 
-def write_items(path: Path, items: Sequence[Item]) -> None:
-    """Write items of two texts as `id`, `sentence1`, `sentence2`, and `score` where all have one.
-
-    Items of other numbers of texts have columns `text1`, `text2` and so on.
-    """
-    count = len(items[0].texts)
-    names = SENTENCES if count == 2 else tuple(f"text{number + 1}" for number in range(count))
-    scored = all(item.score is not None for item in items)
-    rows = ((item.id, *item.texts, *((item.score,) if scored else ())) for item in items)
-    write_table(path, ("id", *names, *(("score",) if scored else ())), rows)
-
-
 def write_tuples(path: Path, tuples: Sequence[Tuple]) -> None:
     """Write tuples of one size as `tuple`, `item1`, ..., `itemN`."""
     header = ("tuple", *(f"item{number + 1}" for number in range(len(tuples[0].items))))
     write_table(path, header, ((one.id, *one.items) for one in tuples))
-
-
-def write_gold(path: Path, gold: Iterable[Gold]) -> None:
-    """Write gold questions as `tuple`, `best`, `worst`."""
-    write_table(path, ("tuple", "best", "worst"), ((g.tuple, g.best, g.worst) for g in gold))
 
 
 def write_annotations(path: Path, annotations: Iterable[Annotation]) -> None:

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.ratings.answers import THRESHOLD, Judgements, sort_answers, to_scores
-from firth.ratings.records import read_answers, write_table
+from firth.ratings.records import read_answers
 from firth.ratings.score import input_fingerprints
 from firth.run.console import progress
 from firth.run.errors import InputError
+from firth.run.files import write_json
 from firth.run.outputs import write_folder
 from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome
@@ -124,7 +125,7 @@ class Reliability:
 
 def measure_reliability(
     judgements: Judgements, *, seed: int = 13, splits: int = SPLITS
-) -> tuple[Reliability, Correlations]:
+) -> Reliability:
     """Measure split-half reliability of all answers, and of 1, 2, ... answers to each tuple.
 
     Args:
@@ -143,7 +144,7 @@ def measure_reliability(
         for number in range(1, most)
     }
     spearman = Spread.of(whole.spearman)
-    reliability = Reliability(
+    return Reliability(
         items=int((judgements.count().shown > 0).sum()),
         tuples=len(answered),
         answers=len(judgements),
@@ -155,7 +156,6 @@ def measure_reliability(
         by_answers={**levels, most: spearman},
         stepped_up=2 * spearman.mean / (1 + spearman.mean),
     )
-    return reliability, whole
 
 
 def write_reliability(
@@ -165,14 +165,11 @@ def write_reliability(
     gold: Path | None = None,
     *,
     threshold: float = THRESHOLD,
-    score_gold: bool = False,
     splits: int = SPLITS,
     seed: int = 13,
     force: bool = False,
 ) -> Outcome:
-    """Measure the reliability of the answers in files; a folder gets `splits.csv`.
-
-    The summary holds `Reliability.as_dict`.
+    """Measure the reliability of the answers in files; a folder gets `reliability.json`.
 
     Raises:
         InputError: As the readers, `sort_answers`, `split_half` and
@@ -181,16 +178,14 @@ def write_reliability(
     questions, given, right = read_answers(tuples, annotations, gold)
 
     def fill(folder: Path) -> Mapping[str, Any]:
-        answers = sort_answers(questions, given, right, threshold=threshold, score_gold=score_gold)
+        answers = sort_answers(questions, given, right, threshold=threshold)
         judgements = Judgements.of(questions, answers.kept)
-        reliability, found = measure_reliability(judgements, seed=seed, splits=splits)
-        columns = zip(found.spearman, found.pearson, found.items.tolist(), strict=True)
-        rows = ((n, f"{rho:.6f}", f"{r:.6f}", items) for n, (rho, r, items) in enumerate(columns))
-        write_table(folder / "splits.csv", ("split", "spearman", "pearson", "items"), rows)
+        reliability = measure_reliability(judgements, seed=seed, splits=splits)
+        write_json(folder / "reliability.json", reliability.as_dict())
         lines = [*answers.text().split("\n"), *reliability.text().split("\n")]
         return {**reliability.as_dict(), "lines": lines}
 
-    settings = {"threshold": threshold, "score_gold": score_gold, "splits": splits, "seed": seed}
+    settings = {"threshold": threshold, "splits": splits, "seed": seed}
     inputs = input_fingerprints(tuples=tuples, gold=gold, read=given)
     return write_folder(
         out, fill, command="ratings reliability", settings=settings, inputs=inputs, force=force

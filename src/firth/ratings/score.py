@@ -10,15 +10,7 @@ import numpy as np
 
 from firth.evaluation.bootstrap import CONFIDENCE, RESAMPLES
 from firth.evaluation.files import listed
-from firth.ratings.answers import (
-    THRESHOLD,
-    Answers,
-    Counts,
-    Judgements,
-    rank_correlation,
-    sort_answers,
-    to_scores,
-)
+from firth.ratings.answers import THRESHOLD, Answers, Counts, Judgements, sort_answers, to_scores
 from firth.ratings.design import measure_balance
 from firth.ratings.records import (
     Annotation,
@@ -78,6 +70,9 @@ class Scores:
         """Return the summary as plain values."""
         judged, answered = self.counts.shown > 0, self.judgements.answered
         components = measure_balance(self.judgements.tuples[answered > 0], len(judged)).components
+        from scipy.stats import spearmanr
+
+        agreement = spearmanr(self.score[judged], self.strength[judged]).statistic
         widths = self.high - self.low
         widths = widths[np.isfinite(widths)]
         annotators = self.answers.annotators
@@ -94,9 +89,7 @@ class Scores:
             "unchecked_annotators": sum(one.accuracy is None for one in annotators),
             "failed_annotators": [one.name for one in self.answers.failed],
             "interval_width": float(widths.mean()) if len(widths) else None,
-            "spearman_counting_bradley_terry": rank_correlation(
-                self.score[judged], self.strength[judged]
-            ),
+            "spearman_counting_bradley_terry": None if np.isnan(agreement) else float(agreement),
         }
 
     def text(self) -> str:
@@ -155,7 +148,6 @@ def score_answers(
     *,
     items: Sequence[str] = (),
     threshold: float = THRESHOLD,
-    score_gold: bool = False,
     resamples: int = RESAMPLES,
     seed: int = 13,
 ) -> Scores:
@@ -167,7 +159,6 @@ def score_answers(
         gold: Questions with known answers.
         items: Ids in the wanted order; by default those of the tuples, sorted.
         threshold: As for `sort_answers`.
-        score_gold: As for `sort_answers`.
         resamples: Bootstrap resamples of the intervals.
         seed: Decides the resamples.
 
@@ -175,7 +166,7 @@ def score_answers(
         InputError: Tuples hold items that are not among `items`, or no answer counts.
     """
     require("sklearn", "ratings", "The Bradley-Terry model")
-    answers = sort_answers(tuples, annotations, gold, threshold=threshold, score_gold=score_gold)
+    answers = sort_answers(tuples, annotations, gold, threshold=threshold)
     judgements = Judgements.of(tuples, answers.kept, items)
     counts = judgements.count()
     drawn = derive_seed(seed, "bws", "intervals")
@@ -192,7 +183,6 @@ def write_scores(
     items: Path | None = None,
     *,
     threshold: float = THRESHOLD,
-    score_gold: bool = False,
     seed: int = 13,
     force: bool = False,
 ) -> Outcome:
@@ -205,15 +195,7 @@ def write_scores(
     questions, given, right = read_answers(tuples, annotations, gold, names or None)
 
     def fill(folder: Path) -> Mapping[str, Any]:
-        scores = score_answers(
-            questions,
-            given,
-            right,
-            items=names,
-            threshold=threshold,
-            score_gold=score_gold,
-            seed=seed,
-        )
+        scores = score_answers(questions, given, right, items=names, threshold=threshold, seed=seed)
         scores.write(folder)
         return {**scores.as_dict(), "lines": scores.text().split("\n")}
 
@@ -221,7 +203,7 @@ def write_scores(
         out,
         fill,
         command="ratings score",
-        settings={"threshold": threshold, "score_gold": score_gold, "seed": seed},
+        settings={"threshold": threshold, "seed": seed},
         inputs=input_fingerprints(
             tuples=tuples, annotations=annotations, gold=gold, items=items, read=given
         ),
