@@ -1,0 +1,286 @@
+"""CBOS (Yuan & Zhang) and Siamese CBOW (Kenter et al. 2016): sums of word vectors.
+
+Sentences that are neighbors in the corpus teach them. A step asks of some anchors which of a few
+candidates goes with each. Loss and gradient are computed directly (Eqs. 5 to 7), because automatic
+differentiation takes longer for ten sentences. Only the words of a step move.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from firth.corpus.numbered import WordSentences, read_sentences
+from firth.reproduce.averaged import WordBag
+from firth.reproduce.settings import NeighborSettings
+from firth.run.console import Progress, progress
+from firth.run.errors import DamagedError, InputError
+from firth.run.files import read_arrays, write_arrays
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.settings import WordSettings
+from firth.run.stage import SCRATCH
+from firth.text.arrays import Ints, Singles
+from firth.text.words import stemmer_of
+
+CBOS, SIAMESE_CBOW = "cbos", "siamese-cbow"
+_SPREAD = np.float32(0.1)
+"""Standard deviation of the first word vectors."""
+_TINY = np.float32(1e-12)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B questions: which of C candidates goes with the anchor?
+
+    Attributes:
+        members: (B, K), sentences whose weighted sum is the anchor.
+        shares: (B, K), their weights; 0 where a sentence has fewer neighbors.
+        candidates: (B, C), sentences.
+        targets: (B, C), the probability that each candidate should get; each row sums to 1.
+        open: (B, C), false where a candidate takes no part: a neighbor that does not exist.
+    """
+
+    members: Ints
+    shares: Singles
+    candidates: Ints
+    targets: Singles
+    open: npt.NDArray[np.bool_]
+
+
+Compose = Callable[[Ints, Ints, Ints, int], Batch]
+"""Makes a batch of documents, centers, negatives and k."""
+
+
+def neighbors(documents: Ints, centers: Ints, k: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Return the k sentences on each side of each center, (B, 2k), and which of them exist.
+
+    A neighbor exists if it is in the document of its center. The others are the center itself.
+    """
+    offsets = np.concatenate((np.arange(-k, 0), np.arange(1, k + 1)))
+    around = centers[:, None] + offsets
+    inside = np.clip(around, 0, len(documents) - 1)
+    there = (around == inside) & (documents[inside] == documents[centers][:, None])
+    return np.where(there, around, centers[:, None]), there
+
+
+def centers_of(documents: Ints) -> Ints:
+    """Return the sentences that have a neighbor in their document: an epoch reads each once."""
+    alike = documents[:-1] == documents[1:]
+    return np.flatnonzero(np.append(alike, False) | np.insert(alike, 0, False))
+
+
+def batches(
+    documents: Ints, settings: NeighborSettings, seed: int, epoch: int
+) -> Iterator[tuple[Ints, Ints]]:
+    """Yield centers and negatives of each step of an epoch, which seed and epoch decide.
+
+    Centers have a random order. Each has m sentences drawn uniformly from all.
+    """
+    rng = np.random.default_rng(derive_seed(seed, epoch))
+    centers = rng.permutation(centers_of(documents))
+    for first in range(0, len(centers), settings.batch):
+        some = centers[first : first + settings.batch]
+        yield some, rng.integers(len(documents), size=(len(some), settings.negatives))
+
+
+def context_predicts_center(documents: Ints, centers: Ints, negatives: Ints, k: int) -> Batch:
+    """Return a batch of CBOS (Eqs. 5, 6).
+
+    The anchor is 1/2k of the sum of the neighbors. The candidates are the center and m random
+    sentences.
+    """
+    members, there = neighbors(documents, centers, k)
+    candidates = np.column_stack((centers, negatives))
+    targets = np.zeros(candidates.shape, np.float32)
+    targets[:, 0] = 1
+    shares = there.astype(np.float32) / np.float32(2 * k)
+    return Batch(members, shares, candidates, targets, np.ones(candidates.shape, bool))
+
+
+def center_predicts_neighbors(documents: Ints, centers: Ints, negatives: Ints, k: int) -> Batch:
+    """Return a batch of Siamese CBOW (Kenter et al. 2016, Eqs. 2 to 4).
+
+    The anchor is the center. The candidates are its neighbors, equally probable, and m random
+    sentences, whose probability should be 0.
+    """
+    near, there = neighbors(documents, centers, k)
+    candidates = np.column_stack((near, negatives))
+    taking_part = np.column_stack((there, np.ones(negatives.shape, bool)))
+    targets = np.zeros(candidates.shape, np.float32)
+    targets[:, : 2 * k] = there / there.sum(axis=1, keepdims=True)
+    shares = np.ones((len(centers), 1), np.float32)
+    return Batch(centers[:, None], shares, candidates, targets, taking_part)
+
+
+def loss_and_gradient(vectors: Singles, batch: Batch, *, cosine: bool) -> tuple[float, Singles]:
+    """Return the cross-entropy of a batch (Eq. 7), summed, and its gradient by the vectors.
+
+    Args:
+        vectors: Sentence vectors, (n, d); the numbers of the batch are rows of it.
+        batch: Anchors and candidates.
+        cosine: Whether anchor and candidate are compared by their cosine; else by their product.
+    """
+    members, candidates = vectors[batch.members], vectors[batch.candidates]
+    anchors = np.einsum("bk,bkd->bd", batch.shares, members)
+    if cosine:
+        anchors, anchor_lengths = _unit(anchors)
+        candidates, lengths = _unit(candidates)
+    logits = np.matmul(candidates, anchors[:, :, None])[:, :, 0]
+    logits[~batch.open] = -np.inf
+    logits -= logits.max(axis=1, keepdims=True)
+    odds = np.exp(logits)
+    totals = odds.sum(axis=1, keepdims=True)
+    wanted = batch.targets > 0
+    loss = float((batch.targets * (np.log(totals) - np.where(wanted, logits, 0))).sum())
+
+    slope = odds / totals - batch.targets
+    to_candidates = slope[:, :, None] * anchors[:, None, :]
+    to_anchors = np.matmul(slope[:, None, :], candidates)[:, 0, :]
+    if cosine:
+        to_candidates = _through_unit(to_candidates, candidates, lengths)
+        to_anchors = _through_unit(to_anchors, anchors, anchor_lengths)
+    to_members = batch.shares[:, :, None] * to_anchors[:, None, :]
+    gradient = np.zeros_like(vectors)
+    np.add.at(gradient, batch.candidates, to_candidates)
+    np.add.at(gradient, batch.members, to_members)
+    return loss, gradient
+
+
+def _unit(vectors: Singles) -> tuple[Singles, Singles]:
+    lengths: Singles = np.sqrt((vectors * vectors).sum(axis=-1, keepdims=True)) + _TINY
+    return vectors / lengths, lengths
+
+
+def _through_unit(gradient: Singles, unit: Singles, lengths: Singles) -> Singles:
+    along = (gradient * unit).sum(axis=-1, keepdims=True)
+    through: Singles = (gradient - along * unit) / lengths
+    return through
+
+
+@dataclass
+class State:
+    """What a step changes.
+
+    Attributes:
+        vectors: float32, (V, d), word vectors.
+        squares: float32, (V,), Adagrad's sum of mean squared gradients of each word.
+    """
+
+    vectors: Singles
+    squares: Singles
+
+
+def step(
+    state: State, sentences: WordSentences, batch: Batch, rate: float, *, cosine: bool
+) -> float:
+    """Move the vectors of a batch's words against the gradient; return the summed loss."""
+    from scipy import sparse
+
+    asked = np.concatenate((batch.members.ravel(), batch.candidates.ravel()))
+    chosen, places = np.unique(asked, return_inverse=True)
+    split = batch.members.size
+    local = replace(
+        batch,
+        members=places[:split].reshape(batch.members.shape),
+        candidates=places[split:].reshape(batch.candidates.shape),
+    )
+    pieces, offsets = sentences.gather(chosen)
+    rows, of_piece = np.unique(pieces, return_inverse=True)
+    bounds = np.append(offsets, len(pieces))
+    ones = np.ones(len(pieces), np.float32)
+    # Counts of words in sentences: their product with the word vectors is Eq. 4.
+    counts = sparse.csr_matrix((ones, of_piece, bounds), shape=(len(chosen), len(rows)))
+    loss, gradient = loss_and_gradient(counts @ state.vectors[rows], local, cosine=cosine)
+    slopes = counts.T @ gradient
+    state.squares[rows] += (slopes * slopes).mean(axis=1)
+    slopes /= np.sqrt(state.squares[rows])[:, None] + np.float32(1e-10)
+    state.vectors[rows] -= np.float32(rate) * slopes
+    return loss
+
+
+def learn(
+    sentences: WordSentences,
+    name: str,
+    settings: NeighborSettings,
+    seed: int,
+    scratch: Path,
+) -> tuple[Singles, list[float]]:
+    """Learn word vectors; continue after the last finished epoch in `scratch`.
+
+    Returns:
+        Word vectors, (V, d), and the mean loss of each epoch.
+    """
+    cosine = name == SIAMESE_CBOW
+    compose: Compose = center_predicts_neighbors if cosine else context_predicts_center
+    checkpoint = scratch / "checkpoint.safetensors"
+    state, losses = _resume(checkpoint)
+    if state is None:
+        rng = np.random.default_rng(derive_seed(seed, "vectors"))
+        shape = len(sentences.vocabulary), settings.dimensions
+        state = State(
+            rng.standard_normal(shape, np.float32) * _SPREAD, np.zeros(shape[0], np.float32)
+        )
+    each = len(centers_of(sentences.documents))
+    total, seen = settings.epochs * each, len(losses) * each
+    bar: Progress[int] = progress(total, f"Baseline {name}")
+    with bar:
+        bar.advance(seen)
+        for epoch in range(len(losses), settings.epochs):
+            loss = 0.0
+            steps = batches(sentences.documents, settings, derive_seed(seed, "order"), epoch)
+            for centers, negatives in steps:
+                batch = compose(sentences.documents, centers, negatives, settings.window)
+                rate = settings.learning_rate * max(1e-4, 1 - seen / total)
+                loss += step(state, sentences, batch, rate, cosine=cosine)
+                seen += len(centers)
+                bar.advance(len(centers))
+            losses.append(loss / max(1, each))
+            arrays = {"vectors": state.vectors, "squares": state.squares}
+            write_arrays(checkpoint, {**arrays, "losses": np.array(losses)})
+    return state.vectors, losses
+
+
+def _resume(path: Path) -> tuple[State | None, list[float]]:
+    """Return what a checkpoint holds; nothing where there is none, or a damaged one."""
+    if not path.is_file():
+        return None, []
+    try:
+        arrays, _ = read_arrays(path)
+    except DamagedError:  # It is learned again.
+        return None, []
+    return State(arrays["vectors"], arrays["squares"]), arrays["losses"].tolist()
+
+
+def fill(run: Run, name: str, settings: NeighborSettings, workspace: Path) -> Mapping[str, Any]:
+    """Learn CBOS or Siamese CBOW from a run's corpus.
+
+    Raises:
+        InputError: No word occurs often enough, or no sentence has a neighbor.
+    """
+    sentences = sentences_of(run, settings, workspace / SCRATCH)
+    if not (sentences.documents[1:] == sentences.documents[:-1]).any():
+        raise InputError(f"{run.path}: every document has one sentence; {name} learns from two")
+    seed = derive_seed(run.settings.seed, "baseline", name)
+    vectors, losses = learn(sentences, name, settings, seed, workspace / SCRATCH)
+    title = f"{name} (k={settings.window}, m={settings.negatives}, {settings.dimensions}-d)"
+    stemmer = stemmer_name(run, settings.stemmed)
+    WordBag(title, sentences.vocabulary, vectors, stemmer).save(workspace)
+    return {**sentences.summary, "losses": [round(loss, 6) for loss in losses]}
+
+
+def sentences_of(
+    run: Run, settings: Any, scratch: Path, *, stemmed: bool | None = None
+) -> WordSentences:
+    """Read a run's corpus as numbered words, or stems where `settings.stemmed` says so."""
+    is_stemmed: bool = getattr(settings, "stemmed", False) if stemmed is None else stemmed
+    limits = WordSettings(min_count=settings.min_count, vocabulary=settings.vocabulary)
+    return read_sentences(run, limits, scratch, stemmer_name(run, is_stemmed))
+
+
+def stemmer_name(run: Run, stemmed: bool) -> str:
+    """Return the stemmer of a run's language, or `none`."""
+    return stemmer_of(run.settings.corpus.language) if stemmed else "none"

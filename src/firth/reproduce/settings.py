@@ -1,0 +1,156 @@
+"""The settings of this wing: the section `reproduce` of a run's settings.
+
+The ablations and sweeps of the papers change a value here or in the section `paper`.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from firth.run.files import fingerprint_value
+from firth.run.settings import Count, Fraction, Positive, Section, WordSettings
+
+
+class VectorSettings(Section):
+    """Word vectors by skip-gram and CBOW (Mikolov et al. 2013); a sentence is their mean."""
+
+    stemmed: bool = False
+    """Whether words are reduced to their stems."""
+    min_count: Count = 5
+    """Rarer words are dropped."""
+    vocabulary: Count = 100_000
+    """Most frequent words that are kept."""
+    dimensions: Count = 100
+    epochs: Count = 5
+    window: Count = 5
+    """Words on each side that are predicted."""
+    negatives: Count = 5
+    """Random words for each word."""
+
+
+class NeighborSettings(Section):
+    """Word vectors whose sums tell neighboring sentences from random ones."""
+
+    stemmed: bool = True
+    """Whether words are reduced to their stems."""
+    min_count: Count = 5
+    """Rarer words are dropped."""
+    vocabulary: Count = 100_000
+    """Most frequent words that are kept."""
+    dimensions: Count = 100
+    epochs: Count = 10
+    window: Count = 1
+    """k, neighbors on each side (the papers: 1)."""
+    negatives: Count = 2
+    """m, sentences drawn from the corpus for each sentence (the papers: 2)."""
+    batch: Count = 10
+    """Sentences whose gradients are summed in a step (CBOS: 10)."""
+    learning_rate: Positive = 0.1
+    """Rate of Adagrad at the start; it falls linearly to 0."""
+
+
+class SiameseCbowSettings(NeighborSettings):
+    """Siamese CBOW: a sentence predicts its neighbors, by cosine."""
+
+    stemmed: bool = False
+    epochs: Count = 5
+    batch: Count = 100
+
+
+class BagSettings(WordSettings):
+    """The contrastive bag of words (`firth.encoders.learning`); `prior_count` plays no part."""
+
+    epochs: Count | None = 1
+
+
+class SkipThoughtSettings(Section):
+    """Skip-thought vectors, small: a GRU encoder and two decoders (Kiros et al. 2015)."""
+
+    min_count: Count = 20
+    vocabulary: Count = 100_000
+    dimensions: Count = 100
+    """Size of a word vector."""
+    hidden: Count = 256
+    """Size of the sentence vector (the original: 2,400)."""
+    steps: Count = 1_000
+    batch: Count = 64
+    learning_rate: Positive = 2e-3
+
+
+class TunedSettings(Section):
+    """A pretrained encoder that is tuned on the corpus without any label."""
+
+    base: str | None = None
+    """Folder or hub name of the encoder to start from."""
+    sentences: Count = 100_000
+    """Most sentences of the corpus; they are evenly spaced."""
+    epochs: Count = 1
+    batch: Count = 64
+    learning_rate: Positive = 3e-5
+    warmup: Fraction = 0.1
+    """Share of the steps in which the rate rises."""
+    max_tokens: Annotated[int, Field(ge=4)] = 64
+    """Tokens of a sentence that are read, in training and in use."""
+    pooling: Literal["mean", "cls"] = "cls"
+    """How token vectors become a sentence vector, for a base that does not say."""
+
+
+class TsdaeSettings(TunedSettings):
+    """TSDAE; the values of Wang et al. (2021)."""
+
+    batch: Count = 8
+
+
+class CtSettings(TunedSettings):
+    """Contrastive Tension; the values of Carlsson et al. (2021)."""
+
+    batch: Count = 16
+    """Pairs in a step; seven of eight are different sentences."""
+    learning_rate: Positive = 1e-5
+    pooling: Literal["mean", "cls"] = "mean"
+
+
+class TableSettings(Section):
+    """What the tables measure."""
+
+    sample: Count | None = None
+    """Random rows of each set. By default all."""
+    contexts: Count = 64
+    """|C_s| where a table does not vary it (the paper: 500)."""
+    sizes: tuple[str, ...] = ()
+    """Sizes of a table that varies one, as `250`, `100K` or `10%`. By default its usual sizes."""
+    start: tuple[str, ...] = ()
+    """Encoders that a table fine-tunes. By default the Surrogate of the run."""
+    inference: tuple[str, ...] = ("snli:train", "multinli:train")
+    """Sets or files of natural language inference that the tables learn from."""
+    base: str = "transformer"
+    """What the Surrogates of Table 7 and section 5.6 start from, as `paper.surrogate.base`."""
+    epochs: Count | None = None
+    """Passes over the rows in fine-tuning. By default those of `firth train finetune`."""
+    vectors: str = ""
+    """Run, or file of word vectors, for STR-2021 Table 4. By default the run of the table."""
+
+
+class ReproduceSettings(Section):
+    """All settings of the wing. `tables` is no input of a trained baseline."""
+
+    skip_gram: VectorSettings = VectorSettings()
+    cbow: VectorSettings = VectorSettings()
+    cbos: NeighborSettings = NeighborSettings()
+    siamese_cbow: SiameseCbowSettings = SiameseCbowSettings()
+    bag: BagSettings = BagSettings()
+    skip_thought: SkipThoughtSettings = SkipThoughtSettings()
+    simcse: TunedSettings = TunedSettings()
+    tsdae: TsdaeSettings = TsdaeSettings()
+    ct: CtSettings = CtSettings()
+    tables: TableSettings = TableSettings()
+
+    def of(self, baseline: str) -> Section:
+        """Return the settings of a trained baseline, such as `skip-gram`."""
+        section: Section = getattr(self, baseline.replace("-", "_"))
+        return section
+
+
+def printed(settings: Section) -> str:
+    """Return the fingerprint of a section, which is an input of a stage."""
+    return fingerprint_value(settings.model_dump(mode="json"))
