@@ -12,7 +12,6 @@ import typer
 from firth.cli import build, evaluate, query, search, serve, train
 from firth.run.console import complain, say
 from firth.run.errors import FirthError, first_line
-from firth.run.run import damage_of_open_stages
 
 _INTERRUPTED = 130
 _FULL_DISK = ("No space left on device", "disk is full", "quota exceeded")
@@ -118,6 +117,8 @@ def main() -> None:
             sys.exit(getattr(error, "exit_code", 2))
         if any(sign in str(error) for sign in _FULL_DISK):
             _refused(None, first_line(error))
+        from firth.run.run import damage_of_open_stages
+
         damage = damage_of_open_stages()
         complain(f"firth: {damage}" if damage else traceback.format_exc().rstrip())
         sys.exit(1)

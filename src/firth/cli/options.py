@@ -4,14 +4,15 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from firth.run.console import say, set_quiet
 from firth.run.errors import InputError
-from firth.run.executor import Executor, Local, Processes, Ray
-from firth.run.run import CONFIG
+
+if TYPE_CHECKING:
+    from firth.run.executor import Executor
 
 RunFolder = Annotated[
     Path | None,
@@ -70,6 +71,8 @@ def run_folder(run: Path | None) -> Path:
     Raises:
         InputError: No run is named, and the current folder has none or several.
     """
+    from firth.run.run import CONFIG
+
     if run is not None:
         if not str(run).strip() or str(run) == ".":
             raise InputError(f"--run {str(run)!r}: expected the name of a folder for the run")
@@ -83,8 +86,10 @@ def run_folder(run: Path | None) -> Path:
     raise InputError(f"no run is named, and this folder has {names}. Name it with --run FOLDER")
 
 
-def executor_of(workers: int, ray: str | None) -> Executor:
+def executor_of(workers: int, ray: str | None) -> "Executor":
     """Return what runs the shards of a stage."""
+    from firth.run.executor import Local, Processes, Ray
+
     if ray is not None:
         return Ray(ray)
     return Processes(workers) if workers > 1 else Local()

@@ -21,9 +21,7 @@ from firth.cli.options import (
 )
 from firth.run.errors import require
 
-app = typer.Typer(
-    help="Adapt, distill and fine-tune encoders (needs firth[torch]).", no_args_is_help=True
-)
+app = typer.Typer(help="Adapt, distill and fine-tune encoders (extra torch).", no_args_is_help=True)
 _TRAINING = "Training"
 
 
