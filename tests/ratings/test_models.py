@@ -2,16 +2,25 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from firth.encoders.static import write_static
 from firth.evaluation.baselines import Dice
 from firth.evaluation.files import Row
 from firth.evaluation.metrics import Metric
 from firth.evaluation.sets import EvaluationSet, evaluation_set
-from firth.ratings.models import LEFT_OUT, compare_in_bins, random_folds, study_models
+from firth.ratings.models import (
+    CROSS_VALIDATED,
+    LEFT_OUT,
+    compare_in_bins,
+    fine_tune,
+    random_folds,
+    study_models,
+)
 from firth.run.errors import InputError
 from firth.text.arrays import Floats
 from firth.text.pairs import TextPair
@@ -80,6 +89,28 @@ def test_folds_are_those_of_fine_tuning() -> None:
     data = toy(3, 40)
     ours, theirs = random_folds(data, 4, 5), make_folds(data, 4, 5).values()
     assert all(np.array_equal(one, two) for one, two in zip(ours, theirs, strict=True))
+
+
+def test_fine_tuned_models_score_what_they_did_not_learn(tmp_path: Path) -> None:
+    """Random folds, and one domain left out at a time; rows are in the order of the set."""
+    pytest.importorskip("torch")
+    words = ["sea", "ship", "storm", "sailor", "judge", "jury", "trial", "verdict"]
+    rng = np.random.default_rng(1)
+    write_static(tmp_path / "encoder", words, rng.normal(size=(8, 6)).astype(np.float32))
+    lines = ["sentence1,sentence2,score,topic"]
+    for n in range(40):
+        one, two = rng.choice(words, 3), rng.choice(words, 3)
+        lines.append(f"{' '.join(one)},{' '.join(two)},{len({*one} & {*two})},{'ab'[n % 2]}")
+    path = tmp_path / "rated.csv"
+    path.write_text("\n".join(lines))
+    data, tuned = fine_tune(str(tmp_path / "encoder"), path, tmp_path / "out", folds=2)
+    assert list(tuned) == [CROSS_VALIDATED, LEFT_OUT]
+    assert all(values.shape == (40,) for values in tuned.values())
+    study = study_models(data, {"dice": Dice()}, tuned, folds=2)
+    assert [model.name for model in study.models] == ["dice", CROSS_VALIDATED, LEFT_OUT]
+    assert study.models[0].figures["all"].value is not None
+    again = fine_tune(str(tmp_path / "encoder"), path, tmp_path / "out", folds=2)[1]
+    assert all(np.array_equal(again[name], tuned[name]) for name in tuned)
 
 
 def test_scores_must_differ() -> None:

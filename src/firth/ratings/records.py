@@ -189,7 +189,9 @@ def read_annotations(path: str | Path) -> list[Annotation]:
         from firth.ratings.store import Store
 
         with Store.open(path) as store:
-            return _some(path, store.annotations())
+            if answers := store.annotations():
+                return answers
+            raise InputError(f"{path}: has no answers yet")
 
     def annotation(record: Record, line: int) -> Annotation:
         if empty := [name for name in _ANSWER[:2] if not record[name]]:

@@ -23,7 +23,7 @@ from firth.ratings.records import (
 )
 from firth.run.console import progress
 from firth.run.errors import InputError, require
-from firth.run.files import fingerprint_file
+from firth.run.files import fingerprint_file, fingerprint_value
 from firth.run.outputs import write_folder
 from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome
@@ -213,8 +213,6 @@ def write_scores(
 
 def input_fingerprints(read: Sequence[Annotation], **files: Path | None) -> dict[str, str]:
     """Return a fingerprint for each file that is given; the annotations may be a database."""
-    from firth.run.files import fingerprint_value
-
     prints = {name: fingerprint_file(path) for name, path in files.items() if path is not None}
     rows = [[a.tuple, a.annotator, a.best, a.worst] for a in read]
     return {**prints, "annotations": fingerprint_value(rows)}
