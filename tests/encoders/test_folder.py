@@ -113,7 +113,7 @@ def test_a_pickle_that_a_module_would_read_is_refused(
 
 
 def test_a_static_model_reads_no_pickle(tmp_path: Path) -> None:
-    """Its one module would fall back to the pickle in the model's own folder."""
+    """Its one module would fall back to the pickle in the folder of the model."""
     from firth.encoders.static import write_static
 
     write_static(tmp_path, ["ship"], np.ones((1, 4), np.float32))

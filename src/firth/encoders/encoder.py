@@ -15,7 +15,7 @@ WordStates = Callable[[Sequence[str]], list[Floats]]
 of their first occurrence. A row is zero where nothing is known of the word."""
 TokenStates = Callable[[Sequence[str]], Iterable[tuple[Floats, npt.NDArray[np.integer]]]]
 """A function from n texts to the states of each text's tokens, (tokens, d), and the characters at
-which each token begins and ends, (tokens, 2). A token of the model's own begins where it ends."""
+which each token begins and ends, (tokens, 2). A special token begins where it ends."""
 
 
 class Encoder(Protocol):
@@ -43,7 +43,7 @@ class PretrainedEncoder(ABC):
     Attributes:
         name: A name for tables.
         dimensions: Length of a vector.
-        word_states: None; words are read by those who know the stemmer (`StatesOfWords`).
+        word_states: None, except in `Normalized`: `StatesOfWords` needs a stemmer.
         token_states: The function that gives states of tokens; None where the model has none.
     """
 

@@ -325,7 +325,7 @@ def _key_problems(key: str, value: Any, file: str) -> Iterator[str]:
         yield f"{key} {value!r:.80} reaches outside the folder"
     elif key in _ACTIVATIONS and isinstance(value, str):
         if "." in value and not value.startswith("torch.nn."):
-            yield f"{key} {value:.80} is not torch's own"
+            yield f"{key} {value:.80} is not from torch"
     elif key in ("attn_implementation", "_attn_implementation") and "/" in str(value):
         yield f"{key} {value!r:.80} is code of the hub"
     elif key == "tokenizer_class" and isinstance(value, str) and "." in value:

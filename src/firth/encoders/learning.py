@@ -186,15 +186,15 @@ def contrast(rows: Singles, runs: Runs, temperature: float) -> tuple[float, Sing
     units = sums / lengths
     n = len(units) // 2
     one, two = units[:n], units[n:]
-    odds, own = one @ two.T, np.arange(n)
+    odds, diagonal = one @ two.T, np.arange(n)
     odds /= np.float32(temperature)
     odds -= odds.max(axis=1, keepdims=True)
-    right = odds[own, own].astype(np.float64)
+    right = odds[diagonal, diagonal].astype(np.float64)
     np.exp(odds, out=odds)
     total = odds.sum(axis=1, keepdims=True)
     loss = float(np.mean(np.log(total[:, 0], dtype=np.float64) - right))
     odds /= total
-    odds[own, own] -= 1
+    odds[diagonal, diagonal] -= 1
     odds /= np.float32(n * temperature)
     by_units = np.concatenate((odds @ two, odds.T @ one))
     by_units -= units * np.einsum("nd,nd->n", by_units, units)[:, None]
@@ -305,7 +305,7 @@ class Pairs:
         self.neighbors, self.halves = len(pairs), 0
         if few_neighbors(self.neighbors, count):
             alone = is_new[:-1] & is_new[1:] & (np.diff(sentences.bounds) > 1)
-            # Numbers beyond those of the sentences stand for the halves of one.
+            # Numbers beyond those of the sentences denote the halves of one.
             pairs = np.concatenate((pairs, count + np.flatnonzero(alone)))
             self.halves = len(pairs) - self.neighbors
         self._pairs, self._sources = pairs, sentences.sources[documents[pairs % max(1, count)]]

@@ -208,7 +208,7 @@ def build_static(
     Args:
         run: The run.
         space: Learned vectors and rarity of stems.
-        spelling_weight: Length of a direction by spelling beside a learned vector.
+        spelling_weight: Length of a direction by spelling; a learned vector has length 1.
         folder: Where to.
     """
     settings, corpus = run.settings.distill, Corpus.open(run)
@@ -248,7 +248,7 @@ def static_from_words(
 
     Args:
         space: Learned vectors and rarity of stems.
-        spelling_weight: Length of a direction by spelling beside a learned vector.
+        spelling_weight: Length of a direction by spelling; a learned vector has length 1.
         known: The words.
         pieces: The pieces, with `##` before those that continue a word.
         settings: Dimensions, and the weights of numbers and pieces.

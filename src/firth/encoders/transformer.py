@@ -254,7 +254,7 @@ def _repooled(model: "SentenceTransformer", pooling: Pooling | None) -> "Sentenc
 
 
 def _has_states(model: "SentenceTransformer") -> bool:
-    """Return whether a model has states of tokens, and tells which characters are theirs."""
+    """Return whether a model has states of tokens whose characters are known."""
     from sentence_transformers.sentence_transformer.modules import Transformer
 
     return isinstance(model[0], Transformer) and getattr(model.tokenizer, "is_fast", False)
