@@ -21,56 +21,12 @@ from firth.run.run import Run
 from firth.run.settings import parse_settings
 
 TOPICS = {
-    "sea": [
-        "ship",
-        "harbour",
-        "wave",
-        "sailor",
-        "storm",
-        "sail",
-        "captain",
-        "anchor",
-        "island",
-        "tide",
-    ],
-    "farm": [
-        "farmer",
-        "field",
-        "wheat",
-        "plough",
-        "cow",
-        "barn",
-        "harvest",
-        "tractor",
-        "seed",
-        "meadow",
-    ],
-    "court": [
-        "judge",
-        "lawyer",
-        "trial",
-        "jury",
-        "witness",
-        "verdict",
-        "appeal",
-        "court",
-        "law",
-        "crime",
-    ],
-    "music": [
-        "singer",
-        "song",
-        "violin",
-        "concert",
-        "piano",
-        "melody",
-        "orchestra",
-        "choir",
-        "drum",
-        "stage",
-    ],
+    "sea": "ship harbour wave sailor storm sail captain anchor island tide",
+    "farm": "farmer field wheat plough cow barn harvest tractor seed meadow",
+    "court": "judge lawyer trial jury witness verdict appeal court law crime",
+    "music": "singer song violin concert piano melody orchestra choir drum stage",
 }
-VERBS = [
+VERBS = (
     "saw",
     "met",
     "left",
@@ -81,7 +37,7 @@ VERBS = [
     "praised",
     "feared",
     "remembered",
-]
+)
 SMALL: dict[str, Any] = {
     "precision": "float32",
     "retrieve": {"chunks": 50, "bucket_bits": 12, "chunk_sentences": 2},
@@ -126,7 +82,7 @@ def tiny_documents(count: int = 40) -> list[dict[str, str]]:
         for _ in range(3):
             sentences = []
             for _ in range(rng.randint(3, 5)):
-                one, two, three = rng.sample(TOPICS[topic], 3)
+                one, two, three = rng.sample(TOPICS[topic].split(), 3)
                 sentences.append(f"The {one} {rng.choice(VERBS)} the {two} near the {three}.")
             paragraphs.append(" ".join(sentences))
         documents.append({"id": f"{topic}-{number}", "text": "\n\n".join(paragraphs)})
@@ -144,11 +100,6 @@ def make_run(folder: Path, documents: Any = None, **sections: Any) -> Run:
     build_corpus(run, tiny_documents() if documents is None else documents)
     build_tokenizer(run)
     return run
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Return the bytes of each file in a folder."""
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
 def all_pairs(sentences: int = len(SENTENCES), contexts: int = len(CONTEXTS)) -> Pairs:

@@ -18,7 +18,6 @@ from firth.paper.coherence import (
     SentenceEncoder,
     Shape,
     load_model,
-    mean_rows,
     neighbors,
     save_model,
 )
@@ -126,15 +125,6 @@ def test_neighbors_are_the_sentences_of_the_context(corpus: Corpus, window: int)
         left = [corpus.text(i) for i in around[position, 0] if i >= 0]
         right = [corpus.text(i) for i in around[position, 1] if i >= 0]
         assert (tuple(reversed(left)), tuple(right)) == (context.left, context.right)
-
-
-def test_mean_rows() -> None:
-    """The mean of the rows that are there; zeros where none is."""
-    table = torch.tensor([[1.0, 2.0], [3.0, 6.0], [5.0, 7.0]])
-    rows = np.array([[0, 1], [2, -1], [-1, -1]])
-    expected = torch.tensor([[2.0, 4.0], [5.0, 7.0], [0.0, 0.0]])
-    assert torch.equal(mean_rows(table, rows), expected)
-    assert torch.equal(mean_rows(table, rows[:2, :1]), table[[0, 2]])
 
 
 def test_model_round_trip(built: Run, tmp_path_factory: pytest.TempPathFactory) -> None:

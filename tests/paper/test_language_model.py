@@ -55,21 +55,18 @@ def wrapped(tokenizer: Tokenizer, **tokens: str) -> PreTrainedTokenizerFast:
 def tiny_llama(vocabulary: int = 320) -> Any:
     """Return random weights, so large that the words before a word matter."""
     torch.manual_seed(3)
-    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
-    heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
-    config = LlamaConfig(
-        vocab_size=vocabulary, max_position_embeddings=200, initializer_range=0.35, **sizes, **heads
-    )
+    sizes: Any = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+    sizes |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 200}
+    config = LlamaConfig(vocab_size=vocabulary, initializer_range=0.35, **sizes)
     return LlamaForCausalLM(config).train(False)
 
 
 def tiny_gpt2() -> Any:
     """Learned positions, as many key heads as query heads, biases, tied embeddings."""
     torch.manual_seed(4)
-    sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 200}
-    return GPT2LMHeadModel(
-        GPT2Config(vocab_size=320, initializer_range=0.35, **sizes)
-    ).train(False)  # fmt: skip
+    sizes: Any = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 200}
+    config = GPT2Config(vocab_size=320, initializer_range=0.35, **sizes)
+    return GPT2LMHeadModel(config).train(False)
 
 
 def log_p(model: PreTrainedModel, start: int, *parts: tuple[int, ...]) -> float:

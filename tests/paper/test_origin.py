@@ -11,7 +11,7 @@ import pytest
 from firth.corpus.build import add_documents
 from firth.corpus.corpus import Context, Corpus
 from firth.paper.generator import ALL_TERMS, Likelihoods, Term
-from firth.paper.origin import Origin
+from firth.paper.origin import Origin, open_plug_in
 from firth.paper.retrieve import Screened, build_index, chunk_bounds, chunk_texts
 from firth.paper.settings import PaperSettings
 from firth.paper.tokens import Pairs
@@ -105,8 +105,10 @@ class WordGenerator:
 def origin_over(corpus: Corpus, fits: Any = None, **contexts: Any) -> Origin:
     values = {"contexts": {"size": 4, "shortlist": 15} | contexts, "fits": fits or {}}
     settings = PaperSettings.model_validate(values)
-    models: Any = WordIndex(corpus), WordCoherence(corpus), WordGenerator()
-    return Origin(corpus, *models, settings, seed=1)
+    index, coherence, generator = WordIndex(corpus), WordCoherence(corpus), WordGenerator()
+    make: Any = Origin
+    origin: Origin = make(corpus, index, coherence, generator, settings, seed=1)
+    return origin
 
 
 def generator_of(origin: Origin) -> WordGenerator:
@@ -129,9 +131,8 @@ def test_context_sets_obey_the_paper(corpus: Corpus) -> None:
 def test_the_strategies_of_section_5_4(corpus: Corpus) -> None:
     """Two-step contexts fit better than random ones; without diversity they fit best."""
     fits = {}
-    for name, change in {
-        "two-step": {}, "greedy": {"diverse": False}, "random": {"selection": "random"}
-    }.items():  # fmt: skip
+    strategies: dict[str, Any] = {"two-step": {}, "greedy": {"diverse": False}}
+    for name, change in (strategies | {"random": {"selection": "random"}}).items():
         origin = origin_over(corpus, **change)
         (chosen,) = origin.context_sets(["The cow left the barn near the field."])
         assert len(chosen.positions) == 4
@@ -246,6 +247,8 @@ def test_a_run_opens_as_a_scorer(built: Run) -> None:
     scores = origin.similarities([(A, B), (B, A), (A, C)])
     assert np.isfinite(scores).all()
     assert scores[0] == scores[1]
+    assert open_plug_in("origin", built) is not None
+    assert open_plug_in("tfidf", built) is None
 
 
 def test_a_changed_corpus_is_noticed(tmp_path: Any, built: Run) -> None:

@@ -139,12 +139,6 @@ def test_equals_brute_force(
     assert_equal(index.screen(sentences, n), in_memory(chunks).screen(sentences, n))
 
 
-def test_ties_at_the_cut_off_keep_the_lowest_chunks() -> None:
-    (screened,) = in_memory(["red sky"] * 30 + ["red"], (4, 17)).screen(["red sky at night"], 7)
-    assert len(set(screened.scores.tolist())) == 1
-    assert screened.chunks.tolist() == list(range(7))
-
-
 def test_the_stage_is_the_index_of_the_chunks(
     built: Run, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:

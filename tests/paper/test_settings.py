@@ -3,7 +3,7 @@
 import pytest
 
 from firth.paper.settings import PRESETS, PaperSettings, preset
-from firth.run.errors import ConfigError, InputError
+from firth.run.errors import ConfigError
 from firth.run.run import Run
 
 
@@ -27,11 +27,6 @@ def test_the_preset_of_the_paper_has_its_sizes(empty_run: Run) -> None:
     assert settings.coherence.hidden == 300
     assert settings.harvest.pairs == 10**8
     assert settings.surrogate.calibration == "none"
-
-
-def test_an_unknown_preset_is_named() -> None:
-    with pytest.raises(InputError, match="paper-small"):
-        preset("large")
 
 
 @pytest.mark.parametrize(

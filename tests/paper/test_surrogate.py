@@ -45,13 +45,6 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-def test_the_settings_of_the_paper_are_used(printed: Run) -> None:
-    settings = printed.wing("paper", PaperSettings)
-    assert settings.fits.measure == "cosine"
-    assert settings.coherence.interaction == "additive"
-    assert not settings.generator.shared
-
-
 def test_scores_are_raw_cosines_in_full_precision(printed: Run) -> None:
     """The harvest holds what Eq. 4 gives in float64: no two scores become one as in float32."""
     origin, folder = Origin.open(printed), printed.folder(HARVEST)

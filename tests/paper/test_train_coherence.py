@@ -52,15 +52,6 @@ def test_replacements(lengths: list[int], window: int, seed: int, same: bool) ->
         assert got in choices if len(choices) else got == -1
 
 
-def test_replacements_are_drawn_evenly() -> None:
-    positions = positions_of([10, 12, 9])
-    chosen = np.full(12_000, 3)
-    for same, expected in ((True, 5), (False, 17)):
-        drawn, counts = np.unique(positions.replacements(chosen, same, 1), return_counts=True)
-        assert len(drawn) == expected
-        assert np.abs(counts / 12_000 * expected - 1).max() < 0.2
-
-
 @given(lengths=LENGTHS, step=st.integers(0, 20), size=st.integers(1, 20))
 @settings(max_examples=60)
 def test_batches_depend_on_seed_and_step_alone(lengths: list[int], step: int, size: int) -> None:
@@ -137,7 +128,8 @@ def test_stopped_while_encoding(
 ) -> None:
     """Stopped in the middle of the cache: nothing is trained again, encoded blocks are kept."""
     monkeypatch.setattr(module, "BLOCK", 100)
-    run, marks = fresh(), []
+    run = fresh()
+    marks: list[int] = []
 
     def stop_at_second(path: Path, value: int) -> None:
         if path.name == "encoded.json":
@@ -164,19 +156,15 @@ def test_stopped_while_encoding(
 def test_it_learns(fresh: Callable[..., Run]) -> None:
     """Documents have one topic each: centers from elsewhere are recognized on new documents.
 
-    Chance is 0.5, and the standard error of 300 examples 0.03.
+    Chance is 0.5, and the standard error of 150 examples 0.04.
     """
-    accuracies = []
-    for seed in (13, 14):
-        changes = {"steps": 160, "learning_rate": 0.003, "hidden": 32, "embedding": 32}
-        run = fresh(f"{seed}", coherence=changes).changed({"seed": seed})
-        summary = train_coherence(run).manifest.summary
-        accuracies.append(summary["accuracy_random"])
-        history = json.loads((run.folder(COHERENCE) / HISTORY).read_text())
-        assert history[-1]["loss"] < history[0]["loss"] - 0.05
-        both = summary["accuracy_random"] + summary["accuracy_same_document"]
-        assert summary["accuracy"] == pytest.approx(both / 2)
-    assert np.mean(accuracies) > 0.57
+    run = fresh(coherence={"steps": 160, "learning_rate": 0.003, "hidden": 32, "embedding": 32})
+    summary = train_coherence(run).manifest.summary
+    assert summary["accuracy_random"] > 0.62
+    both = summary["accuracy_random"] + summary["accuracy_same_document"]
+    assert summary["accuracy"] == pytest.approx(both / 2)
+    history = json.loads((run.folder(COHERENCE) / HISTORY).read_text())
+    assert history[-1]["loss"] < history[0]["loss"] - 0.05
 
 
 def test_a_corpus_of_one_document(tmp_path: Path) -> None:

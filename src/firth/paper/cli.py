@@ -106,7 +106,7 @@ def explain(
 ) -> None:
     """Show Origin's similarity of two texts (Eq. 4), and the contexts that add most to it.
 
-    Scores of a file of pairs: firth similarity --model paper:RUN --pairs-file FILE.
+    Scores of a file of pairs: firth similarity --model baseline:origin@RUN --pairs-file FILE.
     """
     start(quiet)
     require("torch", "torch", _METHOD)

@@ -54,6 +54,11 @@ def build_origin(run: Run) -> dict[str, Outcome]:
     return {stage.name: build(run) for stage, build in builders.items()}
 
 
+def open_plug_in(name: str, run: Run | None) -> "Origin | None":
+    """Open Origin as `baseline:origin@RUN` for evaluations; None for another name."""
+    return Origin.open(run) if name == "origin" and run is not None else None
+
+
 class Origin:
     """Context sets, context fits and similarity over one run. It is a `PairScorer`.
 
