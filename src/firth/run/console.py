@@ -4,7 +4,6 @@ Everything printed is escaped: text from a file cannot command a terminal. The s
 progress instead, and cancels work through it (`listening`).
 """
 
-import os
 import re
 import sys
 import textwrap
@@ -19,7 +18,6 @@ WIDTH = 80
 """Columns that everything printed fits, whatever the terminal, so that output is reproducible."""
 SECONDS_BETWEEN_LINES = 15.0
 """In a log, where no bar can move."""
-_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _COMMANDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=,) (?=[^\[\]]{1,8}\])")
 """Spaces at which no line is broken: before a per cent sign, and within an interval."""
@@ -87,25 +85,9 @@ def _wrapped(line: str, width: int) -> str:
     ).replace("\u00a0", " ")
 
 
-def say(*parts: str | tuple[str, str]) -> None:
-    """Print a result on standard output, and end the line.
-
-    Args:
-        parts: Texts, printed without anything between them, or pairs of text and style: `bold`,
-            `dim` or a color. Styles are seen in a terminal, and where NO_COLOR is not set.
-    """
-    styled = (
-        sys.stdout is not None
-        and sys.stdout.isatty()
-        and "NO_COLOR" not in os.environ
-        and os.environ.get("TERM") != "dumb"
-    )
-    line = ""
-    for part in parts:
-        text, style = (part, "") if isinstance(part, str) else part
-        code = _STYLES.get(style) if styled and text else None
-        line += f"\x1b[{code}m{escaped(text)}\x1b[0m" if code else escaped(text)
-    _write(sys.stdout, line)
+def say(text: str) -> None:
+    """Print a result on standard output, and end the line."""
+    _write(sys.stdout, escaped(text))
 
 
 def note(text: str) -> None:
@@ -293,21 +275,20 @@ def _new_display() -> Any:
 
 _GAP = "  "
 _LONGEST = 36
-_INTERVAL_OR_WORD = re.compile(r"\[[^\]]*\] *|[^ \[]+ *|\[[^ ]* *")
-_PART = re.compile(r"[^-/_:@]*[-/_:@]+ *|[^-/_:@]+")
+"""Columns of a word that is not broken."""
+_SPACE_TO_KEEP = re.compile(r"^ +| (?=[^\[\]]*\])")
 _FIGURE = re.compile(r"[-+\u2212\u2013±<]?[\d\[]|[-\u2013]?$")
 
 
-def table(rows: Sequence[Row], *, keys: int = 1) -> str:
+def table(rows: Sequence[Row]) -> str:
     r"""Return columns under a heading and a rule, at most 80 wide, figures to the right.
 
     Columns that are too wide are wrapped between words and before an interval in brackets, never
-    within one. Columns that still do not fit follow in a second table with the same first columns.
+    within one. Columns that still do not fit follow in a second table with the same first column.
 
     Args:
         rows: The heading, and rows of as many cells, or of one cell: a line across the table. A
             no-break space in a cell is a space at which it is not broken.
-        keys: Number of first columns that identify a row, at least 1.
 
     Example:
         >>> print(table([["model", "lee"], ["baseline:dice", "60.1 [52.3, 66.8]"]]))
@@ -315,77 +296,50 @@ def table(rows: Sequence[Row], *, keys: int = 1) -> str:
         -------------  -----------------
         baseline:dice  60.1 [52.3, 66.8]
     """
-    whole = [row for row in rows if len(row) == len(rows[0])]
-    columns = [_Column([row[i] for row in whole], is_key=i == 0) for i in range(len(rows[0]))]
+    kept = [
+        [_SPACE_TO_KEEP.sub(lambda match: "\u00a0" * len(match[0]), cell) for cell in row]
+        for row in rows
+    ]
+    columns = list(zip(*(row for row in kept if len(row) == len(rows[0])), strict=True))
+    least = [max(min(len(word), _LONGEST) for c in column for word in c.split(" "))
+             for column in columns]  # fmt: skip
     panels: list[list[int]] = [[]]
     for place in range(len(columns)):
-        first = list(range(min(keys, place)))
-        panel = panels[-1]
-        if len(panel) > keys and _widths([columns[i] for i in (*panel, place)]) is None:
-            panels.append(first)
-        panels[-1].append(place)
-    return "\n\n".join(_panel(rows, columns, panel) for panel in panels)
+        shown = [*panels[-1], place]
+        if len(shown) > 2 and _total(least[i] for i in shown) > WIDTH:
+            panels.append(shown := [0, place])
+        panels[-1] = shown
+    return "\n\n".join(_panel(kept, columns, least, panel) for panel in panels)
 
 
-class _Column:
-    """The cells of a column, its natural width, and its least width."""
-
-    def __init__(self, cells: Row, *, is_key: bool) -> None:
-        self._pieces = {cell: _pieces(cell) for cell in cells}
-        whole = ("".join(pieces).rstrip() for pieces in self._pieces.values())
-        self.natural = max(map(len, whole), default=0)
-        parts = (piece.rstrip() for pieces in self._pieces.values() for piece in pieces)
-        self.least = max(map(len, parts), default=0)
-        is_figures = len(cells) > 1 and all(_FIGURE.match(cell) for cell in cells[1:])
-        self._justify = str.rjust if is_figures and not is_key else str.ljust
-
-    def lines(self, cell: str, width: int) -> list[str]:
-        """Return a cell in lines of `width`."""
-        lines = [""]
-        for piece in self._pieces[cell]:
-            if lines[-1] and len((lines[-1] + piece).rstrip()) > width:
-                lines.append("")
-            lines[-1] += piece
-        return [self._justify(line.rstrip().replace("\u00a0", " "), width) for line in lines]
+def _total(widths: Iterable[int]) -> int:
+    """Return the width of a line with columns of these widths."""
+    return sum(width + len(_GAP) for width in widths) - len(_GAP)
 
 
-def _pieces(cell: str) -> list[str]:
-    """Return the pieces that a cell may be broken between; the longest are shortened."""
-    pieces: list[str] = []
-    for word in _INTERVAL_OR_WORD.findall(cell.strip()):
-        is_short = len(word.rstrip()) <= _LONGEST // 2 or word.startswith("[")
-        pieces += [word] if is_short else _PART.findall(word)
-    if pieces:  # An indented cell stays indented.
-        pieces[0] = cell[: len(cell) - len(cell.lstrip(" "))] + pieces[0]
-    return [p if len(p) <= _LONGEST else f"\u2026{p[1 - _LONGEST :]}" for p in pieces]
-
-
-def _widths(columns: Sequence[_Column]) -> list[int] | None:
-    """Return widths that fit `WIDTH`, the widest column narrowed first; None where none do."""
-    widths = [column.natural for column in columns]
-    over = sum(widths) + len(_GAP) * (len(columns) - 1) - WIDTH
-    for _ in range(over):
-        room = [i for i, column in enumerate(columns) if widths[i] > column.least]
+def _panel(
+    rows: Sequence[Row], columns: Sequence[Row], least: Sequence[int], shown: Sequence[int]
+) -> str:
+    """Return a table of some columns; the widest are narrowed until it fits, or none can be."""
+    widths = {i: max(map(len, columns[i])) for i in shown}
+    while _total(widths.values()) > WIDTH:
+        room = [i for i in shown if widths[i] > least[i]]
         if not room:
-            return None
-        widths[max(room, key=lambda i: widths[i])] -= 1
-    return widths
-
-
-def _panel(rows: Sequence[Row], columns: Sequence[_Column], shown: Sequence[int]) -> str:
-    some = [columns[i] for i in shown]
-    widths = _widths(some) or [column.least for column in some]
+            break
+        widths[max(room, key=widths.__getitem__)] -= 1
+    figures = {i for i in shown[1:] if all(map(_FIGURE.match, columns[i][1:]))}
     lines = []
     for number, row in enumerate(rows):
         if len(row) == 1 and len(columns) > 1:
             lines.append(row[0])
             continue
-        cells = [
-            column.lines(row[i], width)
-            for i, column, width in zip(shown, some, widths, strict=True)
-        ]
+        cells = [textwrap.wrap(row[i], widths[i], break_on_hyphens=False) for i in shown]
         for parts in zip_longest(*cells, fillvalue=""):
-            lines.append(_GAP.join(map(str.ljust, parts, widths)).rstrip())
+            padded = [
+                part.rjust(widths[i]) if i in figures else part.ljust(widths[i])
+                for i, part in zip(shown, parts, strict=True)
+            ]
+            lines.append(_GAP.join(padded).rstrip())
         if number == 0:
-            lines.append(_GAP.join("-" * width for width in widths))
-    return "\n".join(lines)
+            lines.append(_GAP.join("-" * width for width in widths.values()))
+    return "\n".join(lines).replace("\u00a0", " ")

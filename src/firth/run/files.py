@@ -229,8 +229,8 @@ def create_mapped(path: Path, dtype: "npt.DTypeLike", shape: tuple[int, ...]) ->
             try:
                 os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
             except OSError as error:
-                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                    raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+                if error.errno == errno.ENOSPC:
+                    raise
     return array
 
 
@@ -240,14 +240,11 @@ def open_mapped(path: Path) -> "Array":
 
     try:
         # A plain view: each slice of a `memmap` would be another `memmap`.
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        return np.asarray(np.lib.format.open_memmap(path, mode="r"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (ValueError, OSError, EOFError):
-        try:
-            return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]
-        except (ValueError, OSError, EOFError) as error:
-            raise DamagedError(f"{path}: no whole .npy file ({error})") from error
+    except (ValueError, OSError, EOFError) as error:
+        raise DamagedError(f"{path}: no whole .npy file ({error})") from error
 
 
 # --- Fingerprints ------------------------------------------------------------------------------
@@ -293,9 +290,6 @@ def claim_file(path: Path, force: bool = False) -> None:
     Raises:
         InputError: `path` is a folder, or exists and may not be replaced, or cannot be written.
     """
-    name_limit = 255
-    if len(os.fsencode(path.name)) > name_limit:
-        raise InputError(f"{path}: the name is longer than {name_limit} bytes. Use a shorter one")
     if path.is_dir():
         raise InputError(f"{path}: a folder; expected the name of a file")
     if os.path.lexists(path):
@@ -318,17 +312,7 @@ def check_writable(folder: Path) -> None:
 
 
 def cache_folder() -> Path:
-    """Return the folder of downloads: `$FIRTH_CACHE`, else where the system keeps caches.
-
-    Raises:
-        InputError: The user has no home folder, and no variable names the cache.
-    """
+    """Return the folder of downloads: `$FIRTH_CACHE`, else `firth` among the user's caches."""
     if named := os.environ.get("FIRTH_CACHE"):
         return Path(named)
-    if named := os.environ.get("XDG_CACHE_HOME"):
-        return Path(named) / "firth"
-    try:
-        home = Path.home()
-    except RuntimeError:
-        raise InputError("there is no home folder. Name a folder: FIRTH_CACHE=FOLDER") from None
-    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "firth"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firth"

@@ -231,7 +231,7 @@ class Run:
         for path in sorted(self.path.rglob(MANIFEST)):
             folder = path.parent
             parts = folder.relative_to(self.path).parts
-            if not parts or any(part.startswith(".") or ".damaged" in part for part in parts):
+            if not parts or any(part.startswith(".") for part in parts):
                 continue
             try:
                 manifest = Manifest.read(folder)
@@ -240,10 +240,7 @@ class Run:
                 continue
             if manifest is None:
                 continue
-            lines = manifest.damage(folder, bytes_too=True)
-            if not manifest.is_as_written:
-                lines.append(f"{MANIFEST} is not as it was written")
-            problems["/".join(parts)] = lines
+            problems["/".join(parts)] = manifest.damage(folder, bytes_too=True)
         return problems
 
     def _check(self, stage: Stage, *, bytes_too: bool) -> None:
@@ -342,9 +339,6 @@ class _DeclaredRun(Run):
         self._run, self._stage, self._reads = run, stage, run.inputs(*reads)
         self._wings = (*settings, *inputs)
 
-    def changed(self, changes: Mapping[str, Any], source: str = "") -> Run:
-        raise RuntimeError(f"stage {self._stage.name} changes its own settings")
-
     def wing(self, name: str, kind: type[_S]) -> _S:
         parsed = self._run.wing(name, kind)
         inner = [path.partition(".")[2] for path in self._wings if path.split(".")[0] == name]
@@ -366,9 +360,6 @@ class _DeclaredRun(Run):
                 f"{self.path / stage.name}: changed while stage {self._stage.name} was built"
             )
         return manifest
-
-    def build(self, *args: Any, **options: Any) -> Outcome:
-        raise RuntimeError(f"stage {self._stage.name} builds another stage")
 
 
 class _Declared:

@@ -163,7 +163,7 @@ class DistillSettings(Section):
     objective: Literal["similarity-matrix", "pairs"] = "similarity-matrix"
     """What the student learns: the teacher's similarities within a batch, or scored pairs."""
     teacher: str | None = None
-    """Run, folder or hub name. By default the run's own scorer."""
+    """Run, folder or hub name. By default the scorer of the run."""
     sentences: Count = 100_000
     """Corpus sentences that the teacher reads."""
     dimensions: Count | None = None
@@ -180,7 +180,7 @@ class DistillSettings(Section):
     """Tokens of a sentence that a Transformer reads."""
     epochs: Annotated[int, Field(ge=0)] | None = None
     """Passes over the sentences or pairs. By default 2; 8 for `static` with a named teacher, and 0
-    for `static` with the run's own scorer, whose word vectors it shares."""
+    for `static` with the scorer of the run, whose word vectors it shares."""
     batch: Count | None = None
     """Sentences or pairs in a step. By default 256 for `static`, 64 for a Transformer."""
     micro_batches: Count = 1
@@ -197,7 +197,7 @@ class SearchSettings(Section):
     """What is indexed for search."""
 
     encoder: str | None = None
-    """Folder or hub name of the encoder of the index. By default the run's own encoder."""
+    """Folder or hub name of the encoder of the index. By default the encoder of the run."""
 
 
 class CalibrationSettings(Section):
@@ -317,7 +317,7 @@ def parse_changes(options: Sequence[str], source: str = "--set") -> dict[str, An
         except ValueError as error:
             problems.append(f"{option!r}: the value is not valid YAML: {first_line(error)}")
             continue
-        _put(tree, path.strip().split("."), value, problems)
+        tree = _laid_over(tree, _at(path.strip(), value))
     try:
         change_settings(Settings(), tree, source)
     except ConfigError as error:
@@ -355,7 +355,7 @@ def values_of(settings: Settings, paths: Sequence[str]) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads plain values: no aliases (their expansion has no bound), no NUL, no repeated keys.
+    """Reads plain values: no aliases (their expansion has no bound), and no NUL.
 
     As in YAML 1.2, `no` and `2024-01-31` are strings: Norwegian is a language.
     """
@@ -376,12 +376,6 @@ class _Loader(yaml.SafeLoader):
             raise yaml.YAMLError("the character NUL is not read")
         return value
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        if repeated := {str(key) for key in keys if keys.count(key) > 1}:
-            raise yaml.YAMLError(f"{', '.join(sorted(repeated))}: given more than once")
-        return super().construct_mapping(node, deep)
-
 
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:bool", re.compile("(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
@@ -394,9 +388,7 @@ def read_yaml(text: str) -> Any:
         return yaml.load(text, _Loader)  # A SafeLoader.
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    # The constructors of odd scalars (a date without a month) raise these.
-    except (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError,
-            AttributeError) as error:  # fmt: skip
+    except (yaml.YAMLError, AttributeError, LookupError, TypeError) as error:  # Odd tags.
         raise ValueError(str(error) or type(error).__name__) from error
 
 
@@ -405,32 +397,15 @@ def _nested(values: object, source: str) -> dict[str, Any]:
     if not isinstance(values, Mapping):
         got = type(values).__name__
         raise ConfigError(source, [f"got a {got}; expected sections or lines, as seed: 13"])
-    problems: list[str] = []
     tree: dict[str, Any] = {}
-    for key, value in values.items():
-        _put(tree, str(key).split("."), value, problems)
-    if problems:
-        raise ConfigError(source, problems)
+    for path, value in values.items():
+        tree = _laid_over(tree, _at(str(path), value))
     return tree
 
 
-def _put(tree: dict[str, Any], path: list[str], value: Any, problems: list[str]) -> None:
-    """Put a value at a path into a tree, where no other value may be."""
-    *sections, name = path
-    for section in sections:
-        inner = tree.setdefault(section, {})
-        if not isinstance(inner, dict):
-            problems.append(f"{'.'.join(path)}: {section} was given as a value before")
-            return
-        tree = inner
-    there = tree.get(name)
-    if isinstance(there, dict) and isinstance(value, Mapping):
-        for key, inner in value.items():
-            _put(there, [str(key)], inner, problems)
-    elif name in tree:
-        problems.append(f"{'.'.join(path)}: given more than once")
-    else:
-        tree[name] = _laid_over({}, value) if isinstance(value, Mapping) else value
+def _at(path: str, value: Any) -> Any:
+    """Return a tree that holds one value at a dotted path."""
+    return reduce(lambda inner, name: {name: inner}, reversed(path.split(".")), value)
 
 
 def _laid_over(tree: Any, changes: Any) -> Any:

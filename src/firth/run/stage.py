@@ -16,7 +16,6 @@ from typing import Any
 from firth.run.console import note
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import (
-    fingerprint_bytes,
     fingerprint_file,
     fingerprint_value,
     is_inside,
@@ -34,7 +33,6 @@ _REQUEST = "request.json"
 _TORN = ".tmp??????"
 """Files that safetensors was writing when a process was killed."""
 _LEFT_BY_SYSTEMS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
-_LONGEST_NAME = 255
 
 
 @dataclass(frozen=True)
@@ -118,12 +116,6 @@ class Manifest:
         """Fingerprint of the outputs, which later stages name as their input."""
         return fingerprint_value({name: dict(known) for name, known in self.outputs.items()})
 
-    @property
-    def is_as_written(self) -> bool:
-        """Whether `request` is the fingerprint of what it was made from."""
-        again = Manifest.wanted(self.stage, self.version, self.inputs, self.settings)
-        return again.request == self.request
-
     def damage(self, folder: Path, *, bytes_too: bool = False) -> list[str]:
         """Return a line for each output that is not as it was written.
 
@@ -134,8 +126,7 @@ class Manifest:
         problems = []
         for name, known in self.outputs.items():
             path = folder / name
-            # `os.path` answers False for a name that is too long; `Path` would raise.
-            size = path.stat().st_size if os.path.isfile(path) else None
+            size = path.stat().st_size if path.is_file() else None
             if size is None:
                 problems.append(f"{name} is missing")
             elif size != known["bytes"]:
@@ -197,11 +188,8 @@ def execute(final: Path, wanted: Manifest, fill: Fill) -> Outcome:
 
 
 def beside(final: Path, suffix: str) -> Path:
-    """Return the hidden path beside a folder, as `.NAME.work`; a long name is hashed."""
-    name = f".{final.name}.{suffix}"
-    if len(os.fsencode(name)) > _LONGEST_NAME:
-        name = f".{fingerprint_bytes(os.fsencode(final.name))}.{suffix}"
-    return final.with_name(name)
+    """Return the hidden path beside a folder, as `.NAME.work`."""
+    return final.with_name(f".{final.name}.{suffix}")
 
 
 def finish_rename(final: Path) -> None:
@@ -283,7 +271,7 @@ def files_in(folder: Path) -> list[str]:
 def claim(final: Path) -> None:
     """Raise `InputError` where a stage at `final` would replace something of the user.
 
-    A stage whose manifest is damaged is renamed: it is unknown whose files are in it.
+    Where its manifest is damaged, it is unknown whose files are in it.
     """
     if final.is_symlink() or (final.exists() and not final.is_dir()):
         what = "a link" if final.is_symlink() else "a file"
@@ -295,12 +283,7 @@ def claim(final: Path) -> None:
     try:
         there = Manifest.read(final)
     except DamagedError as error:
-        number = 1
-        while os.path.lexists(aside := final.with_name(f"{final.name}.damaged-{number}")):
-            number += 1
-        os.replace(final, aside)
-        note(f"{error}. The folder was renamed to {aside}. Delete it if no file in it is yours.")
-        return
+        raise InputError(f"{error}. Delete {final} if no file in it is yours") from error
     own = {*there.outputs, MANIFEST} if there else set()
     if foreign := [name for name in files_in(final) if name not in own]:
         more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
