@@ -1,0 +1,401 @@
+"""Tables 5 to 8 and sections 5.4 and 5.6 of Sun et al., by the method as printed (`firth.paper`).
+
+Tables 6, 8 and section 5.4 are cut from one computation of the terms of Eq. 3. All figures are rank
+correlations with the human scores of STSb.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+
+from firth.corpus.build import build_corpus
+from firth.corpus.corpus import Corpus
+from firth.evaluation.baselines import Dice, open_baseline
+from firth.evaluation.bootstrap import Estimate
+from firth.evaluation.metrics import Metric, measure, measure_difference
+from firth.evaluation.sets import EvaluationSet, load_set
+from firth.paper.fits import TERMS
+from firth.paper.origin import Origin, build_origin
+from firth.paper.pair_fits import (
+    PairProfile,
+    build_fits,
+    kept_contexts,
+    read_fits,
+    similarities_of,
+)
+from firth.paper.settings import Measure, PaperSettings, SurrogateSettings, Weights
+from firth.paper.surrogate import HARVEST, train_surrogate
+from firth.paper.train_coherence import COHERENCE
+from firth.reproduce.result import Cell, Request, VariedRun, published
+from firth.run.errors import InputError
+from firth.run.files import read_json
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import Stage
+from firth.text.arrays import Floats, Ints
+
+Findings = tuple[list[Cell], list[str]]
+STSB, CHANGE, CENTERED = "STSb", "change", "centered"
+_SIZES6 = ("4", "8", "16", "20", "32", "64", "100")
+_SIZES5 = ("1%", "10%", "100%")
+_FEWEST_PAIRS = 30
+_NAMES = dict(
+    zip(TERMS, ("discriminative", "sentence", "left-context", "right-context"), strict=True)
+)
+FULL = "Full"
+
+
+@dataclass(frozen=True, eq=False)
+class Rated:
+    """The rated pairs of an ablation.
+
+    Attributes:
+        data: STSb test, or a random sample of it.
+        seed: Decides the resamples.
+    """
+
+    data: EvaluationSet
+    seed: int
+
+    @classmethod
+    def of(cls, request: Request) -> "Rated":
+        """Load the pairs; raise `InputError` where they are missing."""
+        data, sample = load_set("sts-b", request.data_dir), request.settings.sample
+        return cls(data if sample is None else data.sampled(sample, request.seed), request.seed)
+
+    def spearman(self, similarities: Floats) -> Estimate:
+        """Return the rank correlation with the human scores."""
+        return measure(Metric.SPEARMAN, self.data.scores, similarities, seed=self.seed)
+
+    def change(self, first: Floats, second: Floats) -> Estimate:
+        """Return the rank correlation of the first minus that of the second, on the same rows."""
+        gold = self.data.scores
+        return measure_difference(Metric.SPEARMAN, (gold, first), (gold, second), seed=self.seed)
+
+    def overlap(self, run: Run) -> list[Cell]:
+        """Return the figures of word overlap, with the counts of a run's corpus."""
+        scorers = {"tf-idf": open_baseline("tfidf", run), "Dice": Dice()}
+        return [
+            Cell(name, STSB, self.spearman(scorer.similarities(self.data.pairs)))
+            for name, scorer in scorers.items()
+        ]
+
+
+class Fits:
+    """The terms of Eq. 3 of rated pairs, over shortlists of contexts, and what is cut from them.
+
+    Args:
+        rated: The pairs.
+        run: A run with the stages that Origin reads.
+        contexts: Largest |C_s|.
+        selection: `two-step`, whose shortlists are twice as long, or `random`.
+    """
+
+    def __init__(self, rated: Rated, run: Run, contexts: int, selection: str = "two-step") -> None:
+        length = contexts if selection == "random" else 2 * contexts
+        changes = {"size": contexts, "shortlist": length, "selection": selection}
+        varied = VariedRun.of(run, {"paper": {"contexts": changes}})
+        name = f"sts-b-{len(rated.data.rows)}-seed-{rated.seed}-{selection}-{length}"
+        build_fits(varied, name, rated.data.pairs)
+        self.profiles: list[PairProfile] = read_fits(varied, name)
+        self.origin, self.size = Origin.open(varied), contexts
+        self.weights: Weights = varied.wing("paper", PaperSettings).fits.weights
+
+    def kept(
+        self, weights: Weights | None = None, *, diverse: bool = True
+    ) -> list[tuple[Ints, Ints]]:
+        """Return the contexts of each pair, chosen by some weights."""
+        contexts = self.origin.settings.contexts.model_copy(update={"diverse": diverse})
+        return kept_contexts(self.origin, self.profiles, contexts, weights or self.weights)
+
+    def similarities(
+        self,
+        kept: list[tuple[Ints, Ints]],
+        measure: Measure = "cosine",
+        size: int | None = None,
+        weights: Weights | None = None,
+    ) -> Floats:
+        """Return Eq. 4 over the first `size` contexts of each sentence."""
+        chosen = weights or self.weights
+        return similarities_of(self.profiles, kept, size or self.size, chosen, measure)
+
+    def note(self) -> str:
+        """Return the share of each term's variance that differs between the sentences of a pair.
+
+        The rest is common to both: it makes a context likely whatever sentence is in it.
+        """
+        shares = []
+        for term in (*TERMS, "S"):
+            common = differs = 0.0
+            for one in self.profiles:
+                v1, v2 = (
+                    np.asarray(
+                        side.fit(self.weights) if term == "S" else getattr(side, term), float
+                    )
+                    for side in one.terms
+                )
+                common += 2 * float(np.var((v1 + v2) / 2))
+                differs += float(np.var(v1 - v2)) / 2
+            whole = common + differs
+            shares.append(f"{term} {100 * differs / whole if whole else 0.0:.2g}")
+        return (
+            "Share of a term's variance over contexts that differs between the two sentences (%): "
+            f"{', '.join(shares)}."
+        )
+
+
+def table5(request: Request) -> Findings:
+    """Measure Origin for growing corpora; each size has a run with models of its size.
+
+    The runs are in `RUN/reproduce/sizes`. All models see the same number of training steps.
+    """
+    rated, contexts = Rated.of(request), request.settings.contexts
+    corpus = Corpus.open(request.run)
+    whole = int(corpus.word_counts.sum(dtype=np.int64))
+    cells = []
+    for words in request.sizes(_SIZES5, whole):
+        documents, read = documents_of_size(corpus, words, request.seed)
+        run = request.run
+        if len(documents) < corpus.n_documents:
+            run = _run_of(request, corpus, documents)
+        fits = Fits(rated, run, contexts)
+        kept, row = fits.kept(), f"{read:,} words"
+        for name, how in ((STSB, "cosine"), (CENTERED, "centered")):
+            similarities = fits.similarities(kept, cast(Measure, how))
+            cells.append(Cell(row, name, rated.spearman(similarities)))
+        tfidf = open_baseline("tfidf", run).similarities(rated.data.pairs)
+        cells.append(Cell(row, "tf-idf", rated.spearman(tfidf)))
+        accuracy = run.manifest(COHERENCE).summary.get("accuracy")
+        if isinstance(accuracy, float):
+            cells.append(Cell(row, "coherence accuracy", 100 * accuracy))
+    cells += [
+        Cell(f"{int(tokens):,} tokens, published", STSB, None, value)
+        for tokens, value in published("sun", "table5").items()
+    ]
+    return cells, _notes(request, contexts)
+
+
+def documents_of_size(corpus: Corpus, words: int, seed: int) -> tuple[list[int], int]:
+    """Return the fewest documents of one shuffled order with so many words, and their words.
+
+    A smaller part is in a larger one.
+    """
+    ends = np.concatenate(([0], np.cumsum(corpus.word_counts, dtype=np.int64)))
+    lengths = np.diff(ends[corpus.document_bounds])
+    rng = np.random.default_rng(derive_seed(seed, "reproduce", "documents"))
+    order = rng.permutation(len(lengths))
+    reached = np.cumsum(lengths[order])
+    count = min(int(np.searchsorted(reached, words)) + 1, len(order))
+    return np.sort(order[:count]).tolist(), int(reached[count - 1])
+
+
+def _run_of(request: Request, corpus: Corpus, documents: list[int]) -> Run:
+    """Return an up-to-date run over some documents of a corpus."""
+    folder = request.run.path / "reproduce" / "sizes" / str(len(documents))
+    settings = request.run.changed({"corpus": {"held_out_fraction": 0.0, "inputs": []}}).settings
+    run = Run.create(folder, settings)
+    build_corpus(run, _records(corpus, documents))
+    build_origin(run)
+    return run
+
+
+def _records(corpus: Corpus, documents: list[int]) -> Iterator[dict[str, str]]:
+    ids, titles, borders = corpus.document_ids(), corpus.document_titles(), corpus.paragraph_bounds
+    for number in documents:
+        begin, end = corpus.document_bounds[number : number + 2].tolist()
+        inner = borders[(borders > begin) & (borders < end)].tolist()
+        parts = pairwise([begin, *inner, end])
+        text = "\n\n".join(" ".join(corpus.texts(np.arange(*part))) for part in parts)
+        yield {"id": ids[number], "title": titles[number], "text": text}
+
+
+def table6(request: Request) -> Findings:
+    """Measure Origin for each |C_s|; a smaller set is a part of a larger one."""
+    rated, figures = Rated.of(request), published("sun", "table6")
+    sizes = request.sizes(_SIZES6, 10_000)
+    fits = Fits(rated, request.run, sizes[-1])
+    kept = fits.kept()
+    found = {size: fits.similarities(kept, size=size) for size in sizes}
+    cells, before = [], None
+    for size in sorted({*sizes, *map(int, figures)}):
+        row, paper = f"{size:,} contexts", figures.get(str(size))
+        if size not in found:
+            cells.append(Cell(row, STSB, None, paper))
+            continue
+        centered = fits.similarities(kept, "centered", size)
+        cells.append(Cell(row, STSB, rated.spearman(found[size]), paper))
+        cells.append(Cell(row, CENTERED, rated.spearman(centered)))
+        if before is not None:
+            cells.append(Cell(row, CHANGE, rated.change(found[size], before)))
+        before = found[size]
+    short = np.mean([len(one) < sizes[-1] for pair in kept for one in pair])
+    notes = [*_notes(request, sizes[-1]), fits.note(), "Change: minus the size before."]
+    if short:
+        notes.append(f"{100 * short:.0f} % of the sentences have fewer than {sizes[-1]} contexts.")
+    return cells + rated.overlap(request.run), notes
+
+
+def table8(request: Request) -> Findings:
+    """Measure Origin with terms of Eq. 3 left out, also for the choice of contexts."""
+    rated, figures = Rated.of(request), published("sun", "table8")
+    fits = Fits(rated, request.run, request.settings.contexts)
+    of_full, full = fits.kept(), fits.similarities(fits.kept())
+    cells = []
+    for row, weights in variants(fits.weights).items():
+        kept = fits.kept(weights)
+        similarities = fits.similarities(kept, weights=weights)
+        same = fits.similarities(of_full, weights=weights)
+        centered = fits.similarities(kept, "centered", weights=weights)
+        cells.append(Cell(row, STSB, rated.spearman(similarities), figures.get(row)))
+        if row != FULL:
+            change = figures[row] - figures[FULL] if row in figures else None
+            rounded = None if change is None else round(change, 2)
+            cells.append(Cell(row, CHANGE, rated.change(similarities, full), rounded))
+        cells.append(Cell(row, "contexts of Full", rated.spearman(same)))
+        cells.append(Cell(row, CENTERED, rated.spearman(centered)))
+    notes = [*_notes(request, fits.size), fits.note(), "Change: minus Full."]
+    return cells + rated.overlap(request.run), notes
+
+
+def variants(full: Weights) -> dict[str, Weights]:
+    """Return the weights of each row of Table 8; a row without any term is left out."""
+    dropped: dict[str, tuple[str, ...]] = {f"w/o {name}": (term,) for term, name in _NAMES.items()}
+    dropped["w/o both contexts"] = ("left", "right")
+    values = full.model_dump()
+    used = {name for name, value in values.items() if value}
+    rows = {FULL: full}
+    for name, terms in dropped.items():
+        if used - set(terms) and used & set(terms):
+            rows[name] = Weights(**{**values, **dict.fromkeys(terms, 0.0)})
+    for term, name in _NAMES.items():
+        rows[f"{name} alone"] = Weights(**{other: float(other == term) for other in TERMS})
+    return rows
+
+
+def construction(request: Request) -> Findings:
+    """Measure Origin for three ways to build C_s: two-step, random, and without diversity."""
+    rated, figures = Rated.of(request), published("sun", "construction")
+    contexts = request.settings.contexts
+    chosen = Fits(rated, request.run, contexts)
+    drawn = Fits(rated, request.run, contexts, "random")
+    sets = {
+        "two-step": (chosen, chosen.kept()),
+        "without diversity": (chosen, chosen.kept(diverse=False)),
+        "random": (drawn, drawn.kept()),
+    }
+    found = {name: fits.similarities(kept) for name, (fits, kept) in sets.items()}
+    cells = []
+    for row, (fits, kept) in sets.items():
+        centered = fits.similarities(kept, "centered")
+        cells.append(Cell(row, STSB, rated.spearman(found[row]), figures[row]))
+        cells.append(Cell(row, CENTERED, rated.spearman(centered)))
+        if row != "two-step":
+            change = round(figures[row] - figures["two-step"], 2)
+            cells.append(Cell(row, CHANGE, rated.change(found[row], found["two-step"]), change))
+    shared = np.array([
+        len(np.intersect1d(one.set1.positions, one.set2.positions))
+        / max(1, min(len(one.set1.positions), len(one.set2.positions)))
+        for one in chosen.profiles
+    ])  # fmt: skip
+    cells.append(Cell("shared contexts alone", STSB, rated.spearman(shared)))
+    notes = [*_notes(request, contexts), f"Two-step: {chosen.note()}", f"Random: {drawn.note()}",
+             "Change: minus two-step. Shared contexts alone: the overlap of both shortlists, "
+             "without any fit."]  # fmt: skip
+    return cells + rated.overlap(request.run), notes
+
+
+def table7(request: Request) -> Findings:
+    """Measure the Surrogate for growing numbers of harvested pairs; smaller ones are parts."""
+    rated, run = Rated.of(request), request.run
+    total = int(run.manifest(HARVEST).summary["train"])
+    steps = {base * 10**power for base in (1, 3) for power in range(1, 10)}
+    usual = [str(size) for size in sorted(steps) if _FEWEST_PAIRS <= size < total] + [str(total)]
+    cells = []
+    for size in request.sizes(usual, total, min(_FEWEST_PAIRS, total)):
+        given = {"structure": "siamese", "pairs": size}
+        similarities, agreement = _surrogate(request, rated, given, f"table7/{size}")
+        cells.append(Cell(f"{size:,} pairs", STSB, rated.spearman(similarities)))
+        cells.append(Cell(f"{size:,} pairs", "with Origin", agreement))
+    cells += [
+        Cell(f"{int(size):,} pairs, published", STSB, None, value)
+        for size, value in published("sun", "table7").items()
+    ]
+    return cells + rated.overlap(run), _surrogate_notes(request)
+
+
+def structures(request: Request) -> Findings:
+    """Measure a Siamese Surrogate and a cross-encoder that learned from the same pairs (5.6)."""
+    rated, cells, found = Rated.of(request), [], {}
+    figures = published("sun", "structures")
+    for row, structure in (("Siamese", "siamese"), ("cross-encoder", "cross-encoder")):
+        similarities, agreement = _surrogate(
+            request, rated, {"structure": structure}, f"structure/{structure}"
+        )
+        found[row] = similarities
+        cells.append(Cell(row, STSB, rated.spearman(similarities), figures[row]))
+        cells.append(Cell(row, "with Origin", agreement))
+    change = rated.change(found["cross-encoder"], found["Siamese"])
+    paper = round(figures["cross-encoder"] - figures["Siamese"], 2)
+    cells.append(Cell("cross-encoder", CHANGE, change, paper))
+    return cells + rated.overlap(request.run), _surrogate_notes(request)
+
+
+def _surrogate(
+    request: Request, rated: Rated, given: Mapping[str, Any], name: str
+) -> tuple[Floats, float | None]:
+    """Return the similarities of a Surrogate, and its rank correlation with Origin."""
+    own = request.run.wing("paper", PaperSettings).surrogate.model_dump()
+    settings = SurrogateSettings(**{**own, "base": request.settings.base, **given})
+    stage = Stage(f"reproduce/{name}", 1, "torch", "firth reproduce table")
+    train_surrogate(request.run, settings, stage)
+    folder = request.run.folder(stage)
+    agreement = read_json(folder / "report.json")["after"]["test"]["all"]["spearman"]
+    if settings.structure == "cross-encoder":
+        from sentence_transformers import CrossEncoder
+
+        from firth.train.students import PairEncoder
+
+        model = CrossEncoder(str(folder), local_files_only=True)
+        scored = PairEncoder(model).similarities(rated.data.pairs)
+    else:
+        from firth.model import open_scorer
+
+        scored = open_scorer(str(folder)).similarities(rated.data.pairs)
+    return scored, None if agreement is None else 100 * float(agreement)
+
+
+def _notes(request: Request, contexts: int) -> list[str]:
+    paper = request.run.wing("paper", PaperSettings)
+    values = ", ".join(f"{value:g}" for value in paper.fits.weights.model_dump().values())
+    return [
+        f"Origin as printed (STSb: cosine), |C_s| = {contexts} (the paper: 500), weights {values}, "
+        f"generator {paper.generator.backend}. The paper's corpus has 100 billion tokens."
+    ]
+
+
+def _surrogate_notes(request: Request) -> list[str]:
+    return [
+        f"Base {request.settings.base}; the paper's is RoBERTa, with 100 million pairs. With "
+        "Origin: rank correlation with the labels of held-out harvested pairs.",
+    ]
+
+
+ABLATIONS: Mapping[str, Callable[[Request], Findings]] = {
+    "sun-table5": table5,
+    "sun-table6": table6,
+    "sun-table7": table7,
+    "sun-table8": table8,
+    "sun-construction": construction,
+    "sun-structures": structures,
+}
+"""The ablations by the name of their table."""
+
+
+def measure_ablation(request: Request) -> Findings:
+    """Measure the ablation that a request names."""
+    if request.table not in ABLATIONS:
+        raise InputError(f"{request.table}: no ablation. Expected {', '.join(ABLATIONS)}")
+    return ABLATIONS[request.table](request)

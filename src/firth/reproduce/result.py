@@ -1,0 +1,205 @@
+"""What a table asks for and what it measures; published figures are data files of this package."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from firth.evaluation.bootstrap import Estimate
+from firth.reproduce.settings import TableSettings
+from firth.run.console import table, wrapped
+from firth.run.errors import ConfigError, FirthError, InputError, first_line
+from firth.run.run import Run
+from firth.text.pairs import PairScorer
+
+Figure = Estimate | float | None
+"""A measured figure, times 100; a plain number has no interval."""
+_UNITS = {"K": 1e3, "M": 1e6, "B": 1e9}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure of a table.
+
+    Attributes:
+        row: The model or variant.
+        column: The set or quantity.
+        measured: What was measured here; None where it was not.
+        published: What the paper has; None where it has nothing.
+    """
+
+    row: str
+    column: str
+    measured: Figure = None
+    published: float | None = None
+
+    def __str__(self) -> str:
+        """Return both figures, the published one in parentheses."""
+        shown = "-" if self.measured is None else str(self.measured)
+        if isinstance(self.measured, float):
+            shown = f"{self.measured:.1f}"
+        if isinstance(self.measured, int):
+            shown = f"{self.measured:,}"
+        return shown if self.published is None else f"{shown} ({self.published:,})"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A table: figures and remarks.
+
+    Attributes:
+        name: Name of the table.
+        title: What it shows.
+        cells: The figures.
+        notes: What is missing, and what differs from the paper.
+    """
+
+    name: str
+    title: str
+    cells: tuple[Cell, ...]
+    notes: tuple[str, ...]
+
+    def find(self, row: str, column: str) -> Cell:
+        """Return a cell; raise `InputError` if there is none."""
+        for cell in self.cells:
+            if (cell.row, cell.column) == (row, column):
+                return cell
+        raise InputError(f"{self.name}: no figure of {row} in {column}")
+
+    def text(self) -> str:
+        """Return the table and its notes for a screen."""
+        columns = list(dict.fromkeys(cell.column for cell in self.cells))
+        rows: dict[str, dict[str, str]] = {}
+        for cell in self.cells:
+            rows.setdefault(cell.row, {})[cell.column] = str(cell)
+        lines = [["", *columns]]
+        lines += [[row, *(cells.get(name, "") for name in columns)] for row, cells in rows.items()]
+        legend = "Times 100; in brackets 95 % intervals, in parentheses what the paper has."
+        return "\n".join([self.title, "", table(lines), "", *map(wrapped, (legend, *self.notes))])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a table is measured with.
+
+    Attributes:
+        table: Name of the table.
+        given: A run, or None.
+        data_dir: Folder with the evaluation sets.
+        settings: The settings `reproduce.tables`.
+        seed: Decides every random choice; that of the run, where there is one.
+    """
+
+    table: str
+    given: Run | None
+    data_dir: Path | None
+    settings: TableSettings
+    seed: int
+
+    @property
+    def run(self) -> Run:
+        """The run; raise `InputError` where none is named."""
+        if self.given is None:
+            raise InputError(f"{self.table}: it needs a run: --run FOLDER")
+        return self.given
+
+    @property
+    def models(self) -> Path:
+        """Folder of the models that tables train; they are reused."""
+        return (Path() if self.given is None else self.given.path) / "reproduce" / "models"
+
+    def sizes(self, usual: Sequence[str], whole: int, least: int = 1) -> list[int]:
+        """Return the sizes that the settings or the paper name, ascending and distinct.
+
+        Args:
+            usual: Sizes where the settings have none, as `250`, `100K` or `10%`.
+            whole: The largest size, of which `%` is a share.
+            least: The smallest size.
+
+        Raises:
+            ConfigError: With every size that cannot be read or is out of range.
+        """
+        sizes, problems = set(), []
+        for text in self.settings.sizes or usual:
+            size = parse_size(text, whole)
+            if size is None or not least <= size <= whole:
+                problems.append(
+                    f"reproduce.tables.sizes: got {text!r}; expected {least:,} to {whole:,}, as "
+                    "250, 100K or 10%"
+                )
+            else:
+                sizes.add(size)
+        if problems:
+            raise ConfigError(self.table, problems)
+        return sorted(sizes)
+
+
+class VariedRun(Run):
+    """A run with changed settings that are not saved: a variant of an ablation."""
+
+    @classmethod
+    def of(cls, run: Run, changes: Mapping[str, Any]) -> "VariedRun":
+        """Return the run with `changes` (section → field → value) in its settings."""
+        return cls(run.path, run.changed(changes).settings)
+
+    def changed(self, changes: Mapping[str, Any], source: str = "") -> "VariedRun":
+        """Return this run with more changes, which are not saved either."""
+        return type(self)(self.path, super().changed(changes, source).settings)
+
+    def save(self) -> None:
+        """Write nothing."""
+
+
+def parse_size(text: str, whole: int) -> int | None:
+    """Return `250`, `100K`, `1.5M`, or a share of `whole` as `10%`; None where it is neither.
+
+    Example:
+        >>> parse_size("1.5K", whole=10_000), parse_size("10%", whole=10_000)
+        (1500, 1000)
+    """
+    number, unit = text.strip(), 1.0
+    if number.endswith("%"):
+        number, unit = number[:-1], whole / 100
+    elif number[-1:].upper() in _UNITS:
+        number, unit = number[:-1], _UNITS[number[-1].upper()]
+    try:
+        size = round(float(number) * unit)
+    except (ValueError, OverflowError):
+        return None
+    return max(1, size) if float(number) > 0 else None
+
+
+def published(paper: str, name: str) -> dict[str, Any]:
+    """Return the published figures of a table.
+
+    Args:
+        paper: `cbos`, `sun` or `str-2021`.
+        name: Name of the table in the file, such as `table1`.
+    """
+    text = (files("firth.reproduce") / "data" / f"{paper}.json").read_text(encoding="utf-8")
+    figures: dict[str, Any] = json.loads(text)[name]
+    return figures
+
+
+def opened(models: Mapping[str, str | PairScorer]) -> tuple[dict[str, PairScorer], list[str]]:
+    """Open models by name; return those that are there, and a note for each other one.
+
+    Args:
+        models: Name in the table → a scorer, or a name that `firth.model.open_scorer` takes.
+    """
+    from firth.model import open_scorer
+
+    scorers: dict[str, PairScorer] = {}
+    notes = []
+    for name, model in models.items():
+        try:
+            scorers[name] = open_scorer(model) if isinstance(model, str) else model
+        except FirthError as error:
+            notes.append(f"Missing: {name} ({first_line(error)}).")
+    return scorers, notes
