@@ -310,8 +310,11 @@ def bins(
     from firth.ratings.models import compare_in_bins
 
     sets = [load_set(name, data_dir) for name in others]
-    found = compare_in_bins(load_set(pairs, data_dir), sets, num_bins, domain=domain, seed=seed)
-    _result(found, out, force, as_json)
+    first = load_set(pairs, data_dir)
+    comparison = compare_in_bins(first, sets, num_bins, domain=domain, seed=seed)
+        load_set(pairs, data_dir), sets, num_bins, domain=domain, seed=seed
+    )
+    _result(comparison, out, force, as_json)
 
 
 def _changes(options: list[str] | None) -> dict[str, Any]:
@@ -339,13 +342,13 @@ def _show(outcome: Outcome, out: Path, as_json: bool) -> None:
     show({"folder": str(out), **values}, as_json, lines)
 
 
-def _result(found: Any, out: Path | None, force: bool, as_json: bool) -> None:
+def _result(result: Any, out: Path | None, force: bool, as_json: bool) -> None:
     from firth.run.files import write_json
     from firth.run.outputs import write_file
 
     if out is not None:
-        write_file(out, lambda path: write_json(path, found.as_dict()), force)
+        write_file(out, lambda path: write_json(path, result.as_dict()), force)
     if as_json:
-        say_json(found.as_dict())
+        say_json(result.as_dict())
     else:
-        say(found.text())
+        say(result.text())

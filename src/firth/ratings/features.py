@@ -266,8 +266,8 @@ def _line(
     name: str, block: Block, data: EvaluationSet, values: Floats, pairs: int, seed: int
 ) -> Line:
     there, seed = np.isfinite(values), bootstrap_seed(seed, "relatedness", name)
-    found = measure(Metric.SPEARMAN, data.scores[there], values[there], seed=seed)
-    return Line(name, block, found, pairs)
+    spearman = measure(Metric.SPEARMAN, data.scores[there], values[there], seed=seed)
+    return Line(name, block, spearman, pairs)
 
 
 def mean_vector(vectors: WordVectors, words: Sequence[str]) -> Floats | None:

@@ -152,8 +152,8 @@ def fine_tune(
         plans[LEFT_OUT] = {"leave_out": column}
     tuned = {}
     for name, plan in plans.items():
-        found = cross_validate(encoder, pairs, out / name, data_dir=data_dir, seed=seed, **plan)
-        tuned[name] = np.array(found.report["cosines"]["fine-tuned"], dtype=np.float64)
+        result = cross_validate(encoder, pairs, out / name, data_dir=data_dir, seed=seed, **plan)
+        tuned[name] = np.array(result.report["cosines"]["fine-tuned"], dtype=np.float64)
     return data, tuned
 
 

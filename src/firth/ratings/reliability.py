@@ -216,17 +216,17 @@ def split_half(
             size = min(step, splits - start)
             parts.append(correlate_halves(judgements, draw_halves(judgements, rng, size, answers)))
             bar.advance(size)
-    found = Correlations(
+    correlations = Correlations(
         np.concatenate([part.spearman for part in parts]),
         np.concatenate([part.pearson for part in parts]),
         np.concatenate([part.items for part in parts]),
     )
-    if not np.isfinite(found.spearman).any():
+    if not np.isfinite(correlations.spearman).any():
         raise InputError(
             "no split has scores to correlate: expected at least three items with different scores "
             "that are judged in both halves. Collect two answers or more to each tuple"
         )
-    return found
+    return correlations
 
 
 def draw_halves(

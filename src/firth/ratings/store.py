@@ -154,8 +154,8 @@ class Questionnaire:
         for one in self._in_order():
             cells = [one.id]
             for name in one.items:
-                found = self.items[name].texts
-                cells += [name, *found, *[""] * (texts - len(found))]
+                shown = self.items[name].texts
+                cells += [name, *shown, *[""] * (texts - len(shown))]
             gold = self.gold.get(one.id)
             rows.append([*cells, *((gold.best, gold.worst) if gold else ("", ""))])
         write_table(path, [*header, "gold_best", "gold_worst"], rows)

@@ -90,11 +90,11 @@ class Pages:
     def feedback(self, request: Request) -> Response:
         """Show the right answer to a gold question."""
         key, name = self._annotator(request)
-        found = name and self._store.feedback(key, request.query_params.get("tuple", ""))
-        if not found:
+        gold = name and self._store.feedback(key, request.query_params.get("tuple", ""))
+        if not gold:
             return RedirectResponse("/question", 303)
         answered, left = self._store.progress(key)
-        return self._page("feedback", feedback=found, name=name, answered=answered, left=left)
+        return self._page("feedback", feedback=gold, name=name, answered=answered, left=left)
 
     async def pause(self, request: Request) -> Response:
         """Forget the name in this browser; the answers stay."""
