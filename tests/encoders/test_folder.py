@@ -52,7 +52,6 @@ REFUSED = {
     "downloaded weights": ("config.json", with_key("use_pretrained_backbone", True), "reaches"),
     "a folder that is made": (BERT, with_key("model_kwargs", {"offload_folder": "x"}), "offload_"),
     "a pattern for names": (BERT, with_key("model_args", {"key_mapping": {"(a+)+$": ""}}), "key_m"),
-    "an unknown setting": (BERT, with_key("surprise", 1), "unknown setting 'surprise'"),
     "a method by name": (BERT, with_key("modality_config", {"text": {"method": "save"}}), "'save'"),
     "endless sequences": (BERT, with_key("max_seq_length", 10**12), "max_seq_length is 1e"),
     "millions of layers": ("config.json", with_key("num_hidden_layers", 10**7), "num_hidden_laye"),
@@ -220,7 +219,7 @@ def test_the_library_says_what_a_folder_is(
 def test_a_gguf_file_is_named(tmp_path: Path) -> None:
     """A folder that has one says how to name it."""
     (tmp_path / "small.gguf").touch()
-    with pytest.raises(InputError, match=r"Name one of its GGUF files: .*small\.gguf"):
+    with pytest.raises(InputError, match=r"name one of its GGUF files: .*small\.gguf"):
         PretrainedFiles.find(str(tmp_path))
     files = PretrainedFiles.find(str(tmp_path / "small.gguf"))
     assert (files.kind, files.file, list(files.files)) == (
@@ -240,30 +239,38 @@ def test_of_several_onnx_files_one_is_named(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_nowhere_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_module, "_hub_is_reachable", lambda: False)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for name in ("no-one/nothing", "x" * 600, "no such folder", "../nowhere", "a/b/c.gguf"):
         with pytest.raises(InputError, match="neither a folder nor a model"):
             PretrainedFiles.find(name)
 
 
 def test_a_model_of_the_hub_is_downloaded_without_pickles(
-    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def download(
-        name: str, allow_patterns: list[str], ignore_patterns: list[str], local_files_only: bool
-    ) -> str:
+    """Only what is asked for; where the hub cannot be reached, its cache is asked."""
+
+    def unreachable(*_: object) -> None:
+        raise OSError
+
+    def download(name: str, allow_patterns: list[str], local_files_only: bool) -> str:
         assert name == "some/model"
-        assert not local_files_only
         assert "*.safetensors" in allow_patterns
-        assert not any("bin" in pattern for pattern in allow_patterns)
-        assert "*.bin" in ignore_patterns
+        assert not any("bin" in pattern or pattern == "*" for pattern in allow_patterns)
+        if local_files_only:
+            raise FileNotFoundError
         return str(tiny_bert)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    monkeypatch.setattr(folder_module, "_hub_is_reachable", lambda: True)
+    monkeypatch.setenv("HTTPS_PROXY", "http://somewhere")
     files = PretrainedFiles.find("some/model")
     assert files.model == "some/model"
     assert "model.safetensors" in files.files
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "HF_HUB_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("socket.getaddrinfo", unreachable)
+    with pytest.raises(InputError, match="cannot be reached"):
+        PretrainedFiles.find("some/model")
 
 
 def test_errors_of_libraries_are_one_message() -> None:

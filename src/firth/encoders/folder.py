@@ -1,4 +1,4 @@
-"""A pretrained model is first a folder of files: found, looked at, and recognized by its bytes.
+"""A pretrained model is first a folder of files: located, looked at, and recognized by its bytes.
 
 A folder can hold pickles, name code, or make a library read or write elsewhere, and libraries obey.
 So every model, from a folder or the hub, is looked at here before any library opens it.
@@ -26,40 +26,25 @@ T = TypeVar("T")
 MODULES = "modules.json"
 """The list of the modules of a sentence-transformers model."""
 _SAFE, _PICKLE = ("model.safetensors", "model.safetensors.index.json"), "pytorch_model.bin"
-_DECIDING = (".safetensors", ".json", ".model", ".txt", ".jinja")
-_OTHER_FORMATS = ("openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot", "*.pt", "*.pkl")
+_SETTINGS = (".json", ".model", ".txt", ".jinja")
 _DEPTH = 4
 """Folders below a model's folder that are looked at."""
 _NOT_LOOKED_AT = ("openvino", "checkpoints")
-_OWN = "sentence_transformers."
 _LONGEST_TEXT, _MOST_LAYERS, _LARGEST_NUMBER = 10**6, 1_000, 2**31
-_LONGEST_PATTERN = 5_000
-_MOST_GROWTH = 64
-"""Times as long as a text may become by a tokenizer's normalization."""
-_SHORT = ("max_seq_length", "query_length", "document_length")
-_UNBOUNDED = ("model_max_length",)
-"""transformers itself writes 10^30 for "no limit"."""
-_TRANSFORMER_KEYS = frozenset((
-    "max_seq_length", "do_lower_case", "transformer_task", "modality_config", "module_output_name",
-    "processing_kwargs", "unpad_inputs", "query_length", "document_length", "query_expansion",
-))  # fmt: skip
-_ARGUMENTS = frozenset((
-    "model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args",
-    "config_kwargs",
-))  # fmt: skip
-_HARMLESS_ARGUMENTS = frozenset((
+_LONGEST_PATTERN, _MOST_GROWTH = 5_000, 64
+_ARGUMENTS = re.compile(r"(model|tokenizer|processor|config)_(args|kwargs)")
+_HARMLESS = {
     "add_pooling_layer", "attn_implementation", "dtype", "max_length", "model_max_length",
     "padding_side", "torch_dtype", "truncation_side",
-))  # fmt: skip
-_REACHING = frozenset((
+}  # fmt: skip
+"""Arguments that a model's settings may pass on to a library."""
+_REACHING = {
     "backbone", "cache_dir", "custom_generate", "key_mapping", "kernel_config", "offload_folder",
     "use_kernels", "use_pretrained_backbone", "use_timm_backbone",
-))  # fmt: skip
+}  # fmt: skip
 """Settings by which transformers downloads another model, makes folders, or matches patterns."""
-_ACTIVATIONS = ("activation_function", "activation_fn", "sbert_ce_default_activation_function")
 _NESTED = re.compile(r"\((?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)[+*{]")
 """A repeated group with a repetition inside: it may need exponential time."""
-
 _CROSS_ENCODER = re.compile(r"CrossEncoder|cross_encoder\.|SequenceClassification")
 _OTHER = re.compile(
     r"SparseEncoder|sparse_encoder\.|MultiVectorEncoder|multi_vector_encoder\.|ColBERT|For("
@@ -86,7 +71,7 @@ class ModelKind(StrEnum):
 
 @dataclass(frozen=True)
 class PretrainedFiles:
-    """The files of a pretrained model, found and looked at.
+    """The files of a pretrained model, which `look` has nothing against.
 
     Attributes:
         model: Absolute path of a folder or file, or a name on the hub.
@@ -100,7 +85,7 @@ class PretrainedFiles:
 
     @classmethod
     def find(cls, name: str) -> "PretrainedFiles":
-        """Find a model and look at its files; those of the hub are downloaded if need be.
+        """Locate a model and look at its files; those of the hub are downloaded if need be.
 
         Args:
             name: A folder; a GGUF or ONNX file; a name on the hub (`owner/name`), to which the GGUF
@@ -131,9 +116,9 @@ class PretrainedFiles:
     @cached_property
     def files(self) -> Mapping[str, str]:
         """Path inside the folder → fingerprint, of the files that decide the model's answers."""
-        deciding = {path for path in _files(self.folder) if path.suffix in _DECIDING}
-        if self.file is not None:
-            deciding = {path for path in deciding if path.suffix != ".safetensors"}
+        suffixes = _SETTINGS if self.file else (*_SETTINGS, ".safetensors")
+        deciding = {path for path in _files(self.folder) if path.suffix in suffixes}
+        if self.file:
             deciding.add(self.folder / self.file)
         names = {path.relative_to(self.folder).as_posix(): path for path in deciding}
         return {name: fingerprint_file(names[name]) for name in sorted(names)}
@@ -156,9 +141,9 @@ class PretrainedFiles:
 
 def _locate(name: str) -> tuple[Path, str | None]:
     """Return the folder of a model, and the file that the name ends with."""
-    if os.path.isdir(name):
-        return Path(name), None
     path = Path(name)
+    if os.path.isdir(name):
+        return path, None
     if os.path.isfile(name) and path.suffix in (".gguf", ".onnx"):
         # `FOLDER/onnx/model.onnx` belongs to FOLDER, which has the tokenizer.
         inner = path.parent.name == "onnx" and (path.parents[1] / "tokenizer.json").is_file()
@@ -166,25 +151,24 @@ def _locate(name: str) -> tuple[Path, str | None]:
         return folder, path.relative_to(folder).as_posix()
     if path.suffix == ".gguf" and len(path.parts) == 3 and not path.is_absolute():
         return _download("/".join(path.parts[:2]), path.name), path.name
-    return _download(name, None), None
+    return _download(name, "*.safetensors" if _has_torch() else "*model.onnx"), None
 
 
-def _download(name: str, file: str | None) -> Path:
-    """Return the folder of a model of the hub."""
-    from huggingface_hub import snapshot_download
+def _download(name: str, weights: str) -> Path:
+    """Return the folder of a model of the hub, with its settings and the weights of a pattern."""
+    from huggingface_hub import constants, snapshot_download
 
-    weights = "*.safetensors" if _has_torch() else "*model.onnx"
-    wanted = [f"*{suffix}" for suffix in _DECIDING if suffix != ".safetensors"]
-    offline = not _hub_is_reachable()
+    wanted = [weights, *(f"*{suffix}" for suffix in _SETTINGS)]
+    proxies = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "HF_HUB_OFFLINE")
     try:
-        return Path(
-            snapshot_download(
-                name,
-                allow_patterns=[*wanted, file or weights],
-                ignore_patterns=list(_OTHER_FORMATS),
-                local_files_only=offline,
-            )
-        )
+        # Without a network, the library waits through minutes of retries.
+        if not any(map(os.environ.get, proxies)):
+            socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443)
+        offline = False
+    except OSError:
+        offline = True
+    try:
+        return Path(snapshot_download(name, allow_patterns=wanted, local_files_only=offline))
     except Exception as error:
         where = f" on the hub ({first_line(error)})"
         if offline:
@@ -195,22 +179,6 @@ def _download(name: str, file: str | None) -> Path:
         ) from error
 
 
-def _hub_is_reachable() -> bool:
-    """Return whether the hub's name resolves, or a proxy or the offline mode is set.
-
-    Without this check, a machine without a network waits through minutes of retries.
-    """
-    from huggingface_hub import constants
-
-    if any(map(os.environ.get, ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "HF_HUB_OFFLINE"))):
-        return True
-    try:
-        socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443)
-    except OSError:
-        return False
-    return True
-
-
 def _has_torch() -> bool:
     return find_spec("torch") is not None and find_spec("sentence_transformers") is not None
 
@@ -219,8 +187,8 @@ def opened(name: str, what: str, load: Callable[[], T]) -> T:
     """Return `load()`; the errors of libraries become one message.
 
     Args:
-        name: Of the model, for the message.
-        what: The kind of model that was expected, as `a sentence encoder`.
+        name: Name of the model, for the message.
+        what: What was expected, as `a sentence encoder`.
         load: Opens the model.
 
     Raises:
@@ -256,18 +224,15 @@ def look(folder: Path, file: str | None = None) -> None:
             that no model has.
     """
     problems, files = [], _files(folder)
-    has_safe = any(path.suffix == ".safetensors" for path in files)
-    if file is None and not has_safe and not any(path.suffix == ".onnx" for path in files):
-        problem = "it has no .safetensors file (pickles are never opened)"
+    if file is None and not any(path.suffix in (".safetensors", ".onnx") for path in files):
+        problems.append("it has no .safetensors file (pickles are never opened)")
         for path in sorted(folder.glob("*.gguf"))[:1]:
-            problem += f". Name one of its GGUF files: {path}"
-        problems.append(problem)
+            problems.append(f"name one of its GGUF files: {path}")
     for path in files:
         shown = path.relative_to(folder).as_posix()
-        if path.name == "tokenizer.json":
-            problems += [f"{shown}: {problem}" for problem in _tokenizer_problems(path)]
-        elif path.suffix == ".json":
-            problems += [f"{shown}: {problem}" for problem in _settings_problems(path)]
+        if path.suffix == ".json":
+            check = _tokenizer_problems if path.name == "tokenizer.json" else _settings_problems
+            problems += [f"{shown}: {problem}" for problem in check(path)]
         elif path.name == _PICKLE and not (file or _has_any(path.parent, *_SAFE, "model.onnx")):
             problems.append(f"{shown}: a module would read it, and pickles are never opened")
     if any(path.name == "adapter_config.json" for path in files):
@@ -285,57 +250,45 @@ def _settings_problems(path: Path) -> Iterator[str]:
     value = plain_json(path)
     if path.name == MODULES:
         for module in value if isinstance(value, list) else [value]:
-            if isinstance(module, dict):
-                yield from _foreign_class(module.get("type"))
-                yield from _outside(module.get("path"), "module")
-            else:
-                yield "not a list of modules"
-    if path.name.endswith(".safetensors.index.json") and isinstance(value, dict):
-        shards = value.get("weight_map")
-        for shard in sorted({str(s) for s in shards.values()} if isinstance(shards, dict) else ()):
+            known = module if isinstance(module, dict) else {}
+            yield from _foreign_class(known.get("type"))
+            yield from _outside(known.get("path"), "module")
+    if path.name.endswith(".index.json"):
+        shards = dict(_pairs(value)).get("weight_map")
+        for shard in sorted(set(map(str, shards.values()))) if isinstance(shards, dict) else ():
+            yield from _outside(shard, "weights")
             if not shard.endswith(".safetensors"):
                 yield f"weights in {shard!r}, which is no .safetensors file"
-            yield from _outside(shard, "weights")
         return
-    if re.fullmatch(r"sentence_.*_config\.json", path.name) and isinstance(value, dict):
-        yield from _argument_problems(value)
     for key, inner in _pairs(value):
         yield from _key_problems(key, inner, path.name)
 
 
-def _argument_problems(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the settings of a Transformer module that are passed on to a library, except a few."""
-    for key in settings.keys() - _TRANSFORMER_KEYS - _ARGUMENTS:
-        yield f"unknown setting {key!r:.80}"
-    for key in settings.keys() & _ARGUMENTS:
-        inner = settings[key]
-        for name in (inner.keys() if isinstance(inner, dict) else {key}) - _HARMLESS_ARGUMENTS:
-            yield f"{key} passes {name!r:.80} on to a library"
-    methods = settings.get("modality_config")
-    for method in (value for key, value in _pairs(methods) if key == "method"):
-        if method != "forward":
-            yield f"modality_config calls {method!r:.80}"
-
-
 def _key_problems(key: str, value: Any, file: str) -> Iterator[str]:
     """Yield what speaks against one setting, wherever it is."""
+    is_text = isinstance(value, str)
     if key == "auto_map" or (key == "trust_remote_code" and value):
         yield f"it names code ({key})"
     elif key in _REACHING and value:
         yield f"{key} {value!r:.80} reaches outside the folder"
-    elif key in _ACTIVATIONS and isinstance(value, str):
-        if "." in value and not value.startswith("torch.nn."):
-            yield f"{key} {value:.80} is not from torch"
-    elif key in ("attn_implementation", "_attn_implementation") and "/" in str(value):
+    elif _ARGUMENTS.fullmatch(key):
+        for name in (set(value) if isinstance(value, dict) else {key}) - _HARMLESS:
+            yield f"{key} passes {name!r:.80} on to a library"
+    elif key == "method" and file.startswith("sentence_") and value != "forward":
+        yield f"it calls the method {value!r:.80}"
+    elif "activation_f" in key and is_text and "." in value and not value.startswith("torch.nn."):
+        yield f"{key} {value:.80} is not from torch"
+    elif key.endswith("attn_implementation") and "/" in str(value):
         yield f"{key} {value!r:.80} is code of the hub"
-    elif key == "tokenizer_class" and isinstance(value, str) and "." in value:
+    elif key == "tokenizer_class" and is_text and "." in value:
         yield from _foreign_class(value)
-    elif key == "types" and file in ("router_config.json", "config.json"):
-        for name, kind in value.items() if isinstance(value, dict) else ():
+    elif key == "types" and isinstance(value, dict):
+        for name, kind in value.items():
             yield from _foreign_class(kind)
             yield from _outside(name, "module")
-    if isinstance(value, int | float) and key not in _UNBOUNDED and "config" in file:
-        most = _LONGEST_TEXT if key in _SHORT else _LARGEST_NUMBER
+    # transformers itself writes 10^30 for a `model_max_length` without a limit.
+    elif isinstance(value, int | float) and key != "model_max_length" and "config" in file:
+        most = _LONGEST_TEXT if key.endswith(("seq_length", "y_length")) else _LARGEST_NUMBER
         most = _MOST_LAYERS if re.fullmatch(r"(num|n)_.*layers?", key) else most
         if not math.isfinite(value) or value > most:
             yield f"{key} is {value:g}; expected at most {most:,}"
@@ -348,21 +301,17 @@ def _tokenizer_problems(path: Path) -> Iterator[str]:
         yield "not a tokenizer"
         return
     steps = {name: value.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")}
-    growth = 1
-    for key, inner in _pairs(steps):
-        if key == "Regex" and isinstance(inner, str) and len(inner) > _LONGEST_PATTERN:
-            yield f"a pattern has {len(inner):,} characters; expected at most {_LONGEST_PATTERN:,}"
-        elif key == "Regex" and isinstance(inner, str) and _NESTED.search(inner):
-            yield f"the pattern {inner!r:.80} repeats a repetition"
-    for key, inner in _pairs({"normalizer": steps["normalizer"]}):
-        if key in ("content", "prepend") and isinstance(inner, str):
-            growth *= max(1, len(inner))
+    for pattern in (str(inner) for key, inner in _pairs(steps) if key == "Regex"):
+        if len(pattern) > _LONGEST_PATTERN or _NESTED.search(pattern):
+            yield f"the pattern {pattern!r:.80} is too long, or repeats a repetition"
+    added = [str(v) for k, v in _pairs(value.get("normalizer")) if k in ("content", "prepend")]
+    growth = math.prod(max(1, len(text)) for text in added)
     if growth > _MOST_GROWTH:
         yield f"its normalizer may make a text {growth:,} times as long"
 
 
 def _foreign_class(name: object) -> Iterator[str]:
-    if not (isinstance(name, str) and name.startswith(_OWN)):
+    if not (isinstance(name, str) and name.startswith("sentence_transformers.")):
         yield f"class {name!r:.80} is not from sentence-transformers"
 
 
@@ -386,14 +335,6 @@ def _pairs(value: object) -> Iterator[tuple[str, Any]]:
             waiting += one
 
 
-def plain_json(path: Path) -> Any:
-    """Return the value of a JSON file; None where it is not valid."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
 def _files(folder: Path) -> list[Path]:
     """Return the files of a model, those of its modules' folders included.
 
@@ -410,22 +351,30 @@ def _files(folder: Path) -> list[Path]:
     return files
 
 
+def plain_json(path: Path) -> Any:
+    """Return the value of a JSON file; None where it is not valid."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def json_object(path: Path) -> Mapping[str, Any]:
+    """Return the object of a JSON file; an empty one where it holds none."""
+    value = plain_json(path)
+    return value if isinstance(value, dict) else {}
+
+
 # --- Kinds -------------------------------------------------------------------------------------
 
 
 def _onnx_file(folder: Path) -> str | None:
-    """Return the ONNX file of a folder without safetensors; None where it has none.
-
-    Raises:
-        InputError: It has several, and none is `model.onnx`.
-    """
+    """Return the ONNX file of a folder; raise `InputError` where it is not clear which."""
     names = sorted(p.relative_to(folder).as_posix() for p in _files(folder) if p.suffix == ".onnx")
-    for usual in ("model.onnx", "onnx/model.onnx"):
-        if usual in names:
-            return usual
-    if len(names) > 1:
+    usual = [name for name in ("model.onnx", "onnx/model.onnx") if name in names]
+    if len(names) > 1 and not usual:
         raise InputError(f"{folder}: has several ONNX files. Name one of them: {', '.join(names)}")
-    return names[0] if names else None
+    return next(iter([*usual, *names]), None)
 
 
 def _kind_of(folder: Path, file: str | None) -> ModelKind:
@@ -461,9 +410,3 @@ def module_types(folder: Path) -> list[str]:
     modules = plain_json(folder / MODULES)
     listed = modules if isinstance(modules, list) else []
     return [str(module.get("type")) for module in listed if isinstance(module, dict)]
-
-
-def json_object(path: Path) -> Mapping[str, Any]:
-    """Return the object of a JSON file; an empty one where it holds none."""
-    value = plain_json(path)
-    return value if isinstance(value, dict) else {}

@@ -5,6 +5,7 @@ state behind the next-word distribution at the end of a prompt. That state descr
 contexts the sentence fits. The upper layers may have been tuned on a corpus (`firth.train.adapt`).
 """
 
+import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -34,54 +35,36 @@ class LanguageModelEncoder(PretrainedEncoder):
     """Encodes a text as the last layer's state at the end of a prompt.
 
     Args:
-        model: A causal language model, in evaluation mode.
-        tokenizer: Its tokenizer.
-        name: A name for tables.
-        prompt: What the model reads; `{}` is the text.
-        max_tokens: Tokens of the text that are read.
-        bfloat16: Whether matrix products are rounded to bfloat16.
+        place: A causal language model.
+        settings: The prompt, and how many tokens of a text are read.
+
+    Raises:
+        ConfigError: The prompt does not have exactly one `{}`.
+        MissingExtraError: torch, or the library that reads GGUF files, is not installed.
+        InputError: The model cannot be loaded.
+
+    Attributes:
+        model, tokenizer: They can be tuned: the weights are float32.
+        bfloat16: Whether matrix products are rounded, which `device()` decides.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        name: str,
-        prompt: str,
-        max_tokens: int,
-        *,
-        bfloat16: bool = False,
-    ) -> None:
-        self.model, self.tokenizer, self.name = model, tokenizer, name
-        self.prompt, self.max_tokens, self.bfloat16 = prompt, max_tokens, bfloat16
-        self.dimensions = int(model.config.hidden_size)
-
-    @classmethod
-    def open(cls, place: PretrainedFiles, settings: EncoderSettings) -> "LanguageModelEncoder":
-        """Open a model; weights are float32, so that they can be tuned.
-
-        Raises:
-            ConfigError: The prompt does not have exactly one `{}`.
-            MissingExtraError: torch, or the library that reads GGUF files, is not installed.
-            InputError: The model cannot be loaded.
-        """
-        import torch
-
-        prompt = settings.prompt
-        if prompt.count("{}") != 1 or prompt.count("{") + prompt.count("}") != 2:
-            raise ConfigError(
-                "encoder.prompt", [f"got {prompt!r}; expected one {{}} and no other brace"]
-            )
-        where = device()
-        model, tokenizer = open_causal_lm(place, torch.float32, where)
-        rounded = has_bfloat16(where)
-        return cls(model, tokenizer, place.title, prompt, settings.max_tokens, bfloat16=rounded)
+    def __init__(self, place: PretrainedFiles, settings: EncoderSettings) -> None:
+        torch = require("torch", "torch", "A language model")
+        self._prompt, self._max_tokens = settings.prompt, settings.max_tokens
+        if not re.fullmatch(r"[^{}]*\{\}[^{}]*", self._prompt):
+            problem = f"got {self._prompt!r}; expected one {{}} and no other brace"
+            raise ConfigError("encoder.prompt", [problem])
+        self.model: Any
+        self.tokenizer: Any
+        self.model, self.tokenizer = open_causal_lm(place, torch.float32, device())
+        self.name, self.bfloat16 = place.title, has_bfloat16(device())
+        self.dimensions = int(self.model.config.hidden_size)
 
     def raw(self, texts: Sequence[str]) -> Singles:
         """Return the states of n texts, (n, d), of any length."""
         import torch
 
-        ids = self.tokens(texts, self.max_tokens)
+        ids = self.tokens(texts, self._max_tokens)
         states = np.zeros((len(ids), self.dimensions), np.float32)
         most = _BATCH_TOKENS_CPU if self.model.device.type == "cpu" else _BATCH_TOKENS
         bar: Progress[None]
@@ -99,9 +82,8 @@ class LanguageModelEncoder(PretrainedEncoder):
         offsets = [each[:max_tokens] for each in read["offset_mapping"]]
         ends = [each[-1][1] if each else 0 for each in offsets]
         cut = [text[:end] for text, end in zip(texts, ends, strict=True)]
-        ids: list[list[int]] = self.tokenizer([self.prompt.format(text) for text in cut])[
-            "input_ids"
-        ]
+        prompts = [self._prompt.format(text) for text in cut]
+        ids: list[list[int]] = self.tokenizer(prompts)["input_ids"]
         return ids
 
     def last_states(self, ids: Sequence[Sequence[int]]) -> "Tensor":

@@ -67,10 +67,10 @@ def open_encoder(
     if place.kind is ModelKind.CAUSAL_LM:
         from firth.encoders.language_model import LanguageModelEncoder
 
-        return LanguageModelEncoder.open(place, settings)
+        return LanguageModelEncoder(place, settings)
     from firth.encoders.transformer import TransformerEncoder
 
-    return TransformerEncoder.open(place, settings.pooling)
+    return TransformerEncoder(place, settings.pooling)
 
 
 @dataclass(frozen=True, eq=False)

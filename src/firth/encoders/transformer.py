@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from firth.encoders.encoder import PretrainedEncoder, TokenStates, by_length
+from firth.encoders.encoder import PretrainedEncoder, by_length
 from firth.encoders.folder import MODULES, ModelKind, PretrainedFiles, opened, plain_json
 from firth.run.console import progress, quiet_libraries
 from firth.run.errors import InputError, require
@@ -41,20 +41,14 @@ _HEADS = (
 class TransformerEncoder(PretrainedEncoder):
     """Encodes texts with a sentence-transformers model, in float32.
 
-    Args:
-        model: It is frozen and put into evaluation mode.
-        name: A name for tables.
+    Arguments and errors are those of `open_sentence_transformer`. The weights are frozen.
     """
 
-    def __init__(self, model: "SentenceTransformer", name: str) -> None:
-        self.model, self.name = model.eval().requires_grad_(False), name
-        self.dimensions = int(model.get_embedding_dimension() or 0)
-        self.token_states: TokenStates | None = self._token_states if _has_states(model) else None
-
-    @classmethod
-    def open(cls, place: PretrainedFiles, pooling: Pooling | None = None) -> "TransformerEncoder":
-        """Open an encoder; errors as of `open_sentence_transformer`."""
-        return cls(open_sentence_transformer(place, pooling), place.title)
+    def __init__(self, place: PretrainedFiles, pooling: Pooling | None = None) -> None:
+        self.model = open_sentence_transformer(place, pooling).eval().requires_grad_(False)
+        self.name, self.dimensions = place.title, int(self.model.get_embedding_dimension() or 0)
+        if hasattr(self.model[0], "auto_model") and getattr(self.model.tokenizer, "is_fast", False):
+            self.token_states = self._token_states
 
     def raw(self, texts: Sequence[str]) -> Singles:
         """Return vectors of n texts as the model gives them, (n, d)."""
@@ -184,20 +178,14 @@ def check_loaded(info: dict[str, Any]) -> None:
     Args:
         info: What `from_pretrained(..., output_loading_info=True)` returns.
     """
-    missing = [name for name in sorted(info["missing_keys"]) if not name.startswith(_UNUSED)]
-    unknown = [
-        name for name in sorted(info["unexpected_keys"])
-        if not name.startswith(_HEADS) and not name.rpartition(".")[2].startswith("position_ids")
-    ]  # fmt: skip
-    mismatched = [str(each) for each in sorted(info["mismatched_keys"])]
-    for names, problem in (
-        (missing, "lacks weights of the network"),
-        (unknown, "has weights that the network does not have"),
-        (mismatched, "has weights of other shapes"),
+    for key, problem, harmless in (
+        ("missing_keys", "lacks weights of the network", _UNUSED),
+        ("unexpected_keys", "has weights that the network does not have", _HEADS),
+        ("mismatched_keys", "has weights of other shapes", ()),
     ):
-        if names:
-            shown = ", ".join(names[:3])
-            raise ValueError(f"its file {problem}: {shown} ({len(names)} in all)")
+        names = [str(each) for each in sorted(info[key]) if not str(each).startswith(harmless)]
+        if names := [name for name in names if not name.endswith("position_ids")]:
+            raise ValueError(f"its file {problem}: {', '.join(names[:3])} ({len(names)} in all)")
 
 
 def _check_whole(model: "SentenceTransformer", place: PretrainedFiles) -> None:
@@ -220,12 +208,9 @@ def _check_whole(model: "SentenceTransformer", place: PretrainedFiles) -> None:
         )
         check_loaded(info)
     features = model.preprocess(["a sentence"])
-    moved: dict[str, Any] = {
-        key: value.to(model.device) if isinstance(value, torch.Tensor) else value
-        for key, value in features.items()
-    }
+    tensors = {k: v.to(model.device) for k, v in features.items() if isinstance(v, torch.Tensor)}
     with torch.no_grad():
-        vectors = model(moved).get("sentence_embedding")
+        vectors = model({**features, **tensors}).get("sentence_embedding")
     if not isinstance(vectors, torch.Tensor) or vectors.ndim != 2:
         raise ValueError("it has no pooling, so a sentence has no vector. Add a Pooling module")
 
@@ -251,13 +236,6 @@ def _repooled(model: "SentenceTransformer", pooling: Pooling | None) -> "Sentenc
     return SentenceTransformer(
         modules=[transformer, *rest], device=str(model.device), local_files_only=True
     )
-
-
-def _has_states(model: "SentenceTransformer") -> bool:
-    """Return whether a model has states of tokens whose characters are known."""
-    from sentence_transformers.sentence_transformer.modules import Transformer
-
-    return isinstance(model[0], Transformer) and getattr(model.tokenizer, "is_fast", False)
 
 
 def quietly(name: str, what: str, load: Callable[[], T]) -> T:
