@@ -312,8 +312,6 @@ def bins(
     sets = [load_set(name, data_dir) for name in others]
     first = load_set(pairs, data_dir)
     comparison = compare_in_bins(first, sets, num_bins, domain=domain, seed=seed)
-        load_set(pairs, data_dir), sets, num_bins, domain=domain, seed=seed
-    )
     _result(comparison, out, force, as_json)
 
 
