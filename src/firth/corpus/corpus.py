@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from firth.corpus.document import Document
 from firth.corpus.store import (
     FILE,
     connect,
@@ -281,6 +282,12 @@ class Corpus:
     def document_dates(self) -> list[str]:
         """Return the dates of all documents (ISO 8601); "" where there is none."""
         return self._column("date")
+
+    def document(self, d: int) -> Document:
+        """Return what is known of document `d`; its text is left empty."""
+        columns = "id, title, date, source, line, fields"
+        id, title, date, source, line, fields = self._row(d, columns)
+        return Document(id, "", title, date, fields_of(fields), source, line)
 
     def document_source(self, d: int) -> tuple[str, int]:
         """Return the file of document `d`, and the line in it where the document begins."""

@@ -19,7 +19,7 @@ Counts = npt.NDArray[np.uint16]
 _WORD = 64
 _FIRST = 2
 """Words of 64 bits that are counted of every code; more would overflow counts of one byte."""
-_PART = 8
+_PART = 4
 _BLOCK = 1 << 15
 """Codes that are compared at once, so that they and their counts fit into the processor's cache."""
 _SHARE = 1 << 18
@@ -71,7 +71,7 @@ def _packed(signs: npt.NDArray[np.bool_]) -> Codes:
 def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Ints:
     """Return the ascending numbers of the codes that differ least from one.
 
-    128 bits are counted of every code, and all bits of the best eighth of each share of the codes,
+    128 bits are counted of every code, and all bits of the best quarter of each share of the codes,
     or of `most` if these are more.
 
     Args:

@@ -237,35 +237,31 @@ class Search:
 
     def _hits(self, query: str, found: _Candidates) -> list[Hit]:
         corpus, bm25 = self.index.corpus, self.index.bm25
-        texts, documents = corpus.texts(found.numbers), corpus.document_of(found.numbers)
-        ids, titles, dates = (
-            corpus.document_ids(), corpus.document_titles(), corpus.document_dates(),
-        )  # fmt: skip
+        texts, owners = corpus.texts(found.numbers), corpus.document_of(found.numbers)
         terms = bm25.terms(query)
         hits = []
         for row, (number, d, text) in enumerate(
-            zip(found.numbers.tolist(), documents.tolist(), texts, strict=True)
+            zip(found.numbers.tolist(), owners.tolist(), texts, strict=True)
         ):
-            source, line = corpus.document_source(d)
-            dense = float(found.dense[row])
+            document, dense = corpus.document(d), float(found.dense[row])
             hits.append(
                 Hit(
                     score=float(found.scores[row]),
                     text=text,
-                    title=titles[d],
-                    document=ids[d],
+                    title=document.title,
+                    document=document.id,
                     sentence=number - int(corpus.document_bounds[d]) + 1,
                     number=number,
                     dense_score=dense,
                     lexical_score=float(found.lexical[row]),
                     matches=bm25.matched(terms, text),
-                    title_matches=bm25.matched(terms, titles[d]),
+                    title_matches=bm25.matched(terms, document.title),
                     percentiles=self.calibration.percentiles(dense) if self.calibration else {},
                     score_note=self.calibration.describe(dense) if self.calibration else "",
-                    source=source,
-                    line=line,
-                    date=dates[d],
-                    fields=corpus.document_fields(d),
+                    source=document.source,
+                    line=document.line,
+                    date=document.date,
+                    fields=document.fields,
                 )
             )
         return hits
