@@ -200,7 +200,7 @@ TEXTS = st.lists(
 def test_parts_score_each_node_once_and_hold_their_ancestors(
     chains: list[list[tuple[int, ...]]], budget: int
 ) -> None:
-    """For any budget: each wanted node is scored in one part, parents stand before children."""
+    """For any budget: each wanted node is scored in one part, parents come before children."""
     forest = Forest(start=9)
     for number, chain in enumerate(chains):
         node = ROOT

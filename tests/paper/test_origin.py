@@ -244,9 +244,10 @@ def test_a_run_opens_as_a_scorer(built: Run) -> None:
     """The trained models of a run give finite, symmetric scores, and a name for tables."""
     origin = Origin.open(built.path)
     assert origin.name == "Origin, 4 contexts, centered"
-    scores = origin.similarities([(A, B), (B, A), (A, C)])
+    scores = origin.similarities([(A, B), (B, A), (A, C), (A, A)])
     assert np.isfinite(scores).all()
     assert scores[0] == scores[1]
+    assert scores[3] == 1.0
     assert open_plug_in("origin", built) is not None
     assert open_plug_in("tfidf", built) is None
 

@@ -1,4 +1,4 @@
-"""Context sets that are cut from whole shortlists are Origin's own, and nested."""
+"""Context sets that are cut from whole shortlists are those of Origin, and nested."""
 
 from collections.abc import Callable
 from itertools import pairwise

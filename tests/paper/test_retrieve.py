@@ -103,7 +103,7 @@ def test_weights_are_those_of_scikit_learn() -> None:
 
 
 def test_features_are_uni_and_bigrams_of_words() -> None:
-    """k words give k unigrams and k - 1 bigrams, and the order of two words is told by these."""
+    """k words give k unigrams and k - 1 bigrams, which keep the order of two words."""
     counts = count_ngrams(TEXTS, 20)
     expected = [max(0, 2 * len(words(text)) - 1) for text in TEXTS]
     assert counts.sum(axis=1).ravel().tolist()[0] == expected

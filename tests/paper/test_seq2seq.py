@@ -47,8 +47,8 @@ def one_by_one(generator: Seq2Seq, job: Job) -> float:
         with torch.inference_mode():
             prediction = model.decode(prefix, memory, torch.tensor(job.target[: i + 1]))
             logits = prediction.states[-1] @ model.word.weight.T + model.bias
-            own = logits.softmax(-1)[target] * prediction.log_share[-1].exp()
-            total += float((own + prediction.copied[-1]).log())
+            known = logits.softmax(-1)[target] * prediction.log_share[-1].exp()
+            total += float((known + prediction.copied[-1]).log())
     return total
 
 
@@ -116,8 +116,8 @@ def test_loss_and_gradients_are_those_of_the_plain_mixture(
         s, a, c = (x.clone().requires_grad_() for x in (states, log_share, copied))
         prediction = Prediction(s, a, c)
         if plain:
-            own = (s @ model.word.weight.T + model.bias).softmax(-1)[torch.arange(7), targets]
-            loss = -(own * a.exp() + c).log().mean()
+            known = (s @ model.word.weight.T + model.bias).softmax(-1)[torch.arange(7), targets]
+            loss = -(known * a.exp() + c).log().mean()
         else:
             loss = mixture_loss(model, prediction, targets)
             scores = mixture_scores(model, prediction, targets)

@@ -1,4 +1,4 @@
-"""The harvest and the Surrogate, and the preset of the paper the whole way at tiny sizes."""
+"""The harvest and the Surrogate, by the preset of the paper at tiny sizes."""
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
@@ -95,7 +95,7 @@ def test_a_siamese_surrogate_opens_as_a_sentence_transformer(printed: Run) -> No
 
 
 def test_variants_keep_their_own_stages(printed: Run) -> None:
-    """Table 7 and §5.6: fewer pairs, and a cross-encoder, beside the Surrogate of the run."""
+    """Table 7 and §5.6: fewer pairs, and a cross-encoder, next to the Surrogate of the run."""
     stage = Stage("paper/variants/cross-30", 1)
     small = printed.wing("paper", PaperSettings).surrogate.model_dump()
     changed = {"structure": "cross-encoder", "pairs": 30}

@@ -129,8 +129,10 @@ class CoherenceModel(nn.Module):
         self.query = Query(2 * shape.hidden, shape.interaction)
 
     def logits(self, sentences: Tensor, contexts: Tensor) -> Tensor:
-        """Return the logits (n,) of h_s (n, size), each with the [h_<; h_>] (n, 2 · size) beside
-        it. Their sigmoid is p(y=1 | s, c)."""
+        """Return the logits (n,) of h_s (n, size), each with its [h_<; h_>] (n, 2 · size).
+
+        Their sigmoid is p(y=1 | s, c).
+        """
         query, constant = self.query(sentences)
         logits: Tensor = (query * contexts).sum(1) + constant
         return logits

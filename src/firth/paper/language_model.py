@@ -28,7 +28,7 @@ the terms, and the same with the evidence left out, are
 Each log-likelihood is that of a *segment* given the segments before it, back to the start of the
 text. Segments with a common beginning form a tree, as in a prefix cache, and each distinct segment
 is read once. Many segments of this forest are one row of tokens. A mask lets each token attend to
-the ancestors of its segment and, causally, to its own segment.
+the ancestors of its segment and, causally, to the segment itself.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set

@@ -127,19 +127,11 @@ class Origin:
         shortlists = self.candidates.shortlists(sentences)
         if contexts.selection == "random":
             shortlists = [shortlist[: contexts.size] for shortlist in shortlists]
-        terms = self.context_fit.terms(
-            [
-                (sentence, position)
-                for sentence, shortlist in zip(sentences, shortlists, strict=True)
-                for position in shortlist.tolist()
-            ]
-        )
-        sets, end = [], 0
-        for sentence, shortlist in zip(sentences, shortlists, strict=True):
-            begin, end = end, end + len(shortlist)
-            own = terms[begin:end]
-            kept = choose(self.corpus, self.index, shortlist, own, contexts, weights)
-            sets.append(ContextSet(sentence, shortlist[kept], own[kept]))
+        sets = []
+        terms = self.terms(list(zip(sentences, shortlists, strict=True)))
+        for sentence, shortlist, fitted in zip(sentences, shortlists, terms, strict=True):
+            kept = choose(self.corpus, self.index, shortlist, fitted, contexts, weights)
+            sets.append(ContextSet(sentence, shortlist[kept], fitted[kept]))
         return sets
 
     def similarity(self, text1: str, text2: str) -> float:
@@ -168,10 +160,14 @@ class Origin:
 
     def _crossed(self, pairs: list[tuple[ContextSet, ContextSet]]) -> Iterator[PairProfile]:
         """Yield both sets with the terms of each sentence in the contexts of the other."""
-        both = [pair for one, two in pairs for pair in ((one, two), (two, one))]
-        terms = self.terms([(a.sentence, b.positions) for a, b in both])
-        for place, (one, two) in enumerate(pairs):
-            yield PairProfile(one, two, terms[2 * place], terms[2 * place + 1])
+        crossed = iter(
+            self.terms([(a.sentence, b.positions) for pair in pairs for a, b in (pair, pair[::-1])])
+        )
+        for one, two in pairs:
+            cross1, cross2 = next(crossed), next(crossed)
+            if one.sentence == two.sentence:  # Other batches may round differently.
+                cross1 = cross2 = one.terms
+            yield PairProfile(one, two, cross1, cross2)
 
     def terms(self, asked: Sequence[tuple[str, Ints]]) -> list[Terms]:
         """Return the terms of each sentence in its positions; equal fits are computed once."""
@@ -202,14 +198,14 @@ class Origin:
         chosen = np.isin(positions, first_set) + 2 * np.isin(positions, second_set)
         documents, names = self.corpus.document_of(positions), self.corpus.document_ids()
         around = self.corpus.contexts(positions, self.settings.window)
-        shares = []
+        shares, both = [], profile.terms
         for i, c in enumerate(first.tolist()):
             details = {
                 "influence": float(moved[i]),
                 "position": float(positions[i]),
                 "chosen_for": float(chosen[i]),
             }
-            for side, terms in enumerate(profile.terms, start=1):
+            for side, terms in enumerate(both, start=1):
                 details |= {f"{name}{side}": value for name, value in terms.named(c).items()}
             shares.append(
                 ContextShare(

@@ -200,7 +200,7 @@ class Positions:
     def replacements(self, chosen: Ints, same_document: bool, seed: int) -> Ints:
         """Draw a replacement for the center of each position of the indices `chosen`, (k,).
 
-        It comes from the position's own document, or from any other one; -1 where there is none.
+        It comes from the position's document, or from any other one; -1 where there is none.
         """
         documents, centers = self.documents[chosen], self.sentences[chosen]
         first = np.searchsorted(self.documents, documents)
@@ -273,9 +273,9 @@ def batch_loss(
 ) -> Tensor:
     """Return the binary cross-entropy of a batch in nats; positives weigh as much as negatives.
 
-    Every center is tried at every position. Negatives from the position's own document and those
-    from others have half of the weight each. The mean over random draws of one negative a position
-    is the same, and its variance is far larger.
+    Every center is tried at every position. Negatives from the document of the position have half
+    of the weight, and those from other documents the rest. Drawing one negative for each position
+    has the same mean, and a far larger variance.
     """
     around = neighbors(batch.sentences, document_bounds, batch.window)
     read, where = _Read(encode, batch.sentences, around), model.device

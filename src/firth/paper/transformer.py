@@ -318,7 +318,7 @@ def next_token_scores(
         targets: Ids of the next tokens, (m,).
         weight: W, (vocabulary, d).
         bias: b, (vocabulary,).
-        rows: The state before each target, (m,); by default each its own.
+        rows: The state before each target, (m,); by default the one at the same index.
     """
     if not len(targets):
         return states.new_zeros(0, dtype=torch.float32)
@@ -346,8 +346,8 @@ def _log_totals(states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 def mixture_scores(model: ContextTransformer, prediction: Prediction, targets: Tensor) -> Tensor:
     """Return log p of each target, float32 of shape (t,)."""
-    own = next_token_scores(prediction.states, targets, model.word.weight, model.bias)
-    return torch.logaddexp(own + prediction.log_share, prediction.copied.log()).clamp_(max=0)
+    written = next_token_scores(prediction.states, targets, model.word.weight, model.bias)
+    return torch.logaddexp(written + prediction.log_share, prediction.copied.log()).clamp_(max=0)
 
 
 class _MixtureLoss(torch.autograd.Function):
@@ -368,12 +368,12 @@ class _MixtureLoss(torch.autograd.Function):
             rows, wanted = h[now], targets[now, None]
             logits = functional.linear(rows, w).float().add_(bias)
             shifted = logits.sub_(logits.logsumexp(-1, keepdim=True))
-            own = shifted.gather(1, wanted)[:, 0].exp_() * share[now]
-            whole = own + copied[now]
+            written = shifted.gather(1, wanted)[:, 0].exp_() * share[now]
+            whole = written + copied[now]
             total -= whole.log().sum()
             # The gradient by the logits is that of −log softmax, times the vocabulary's share in
             # the probability.
-            part = (own / whole)[:, None]
+            part = (written / whole)[:, None]
             error = shifted.exp_().mul_(part).scatter_add_(1, wanted, -part)
             for_bias += error.sum(0)
             rounded = error.to(dtype)
