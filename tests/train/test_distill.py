@@ -12,11 +12,9 @@ from firth.evaluation.compare import Decision
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.run import Run
-from firth.scorer.scorer import Scorer
 from firth.train import distill as module
 from firth.train.distill import Distilled, distill
-from firth.train.pairs import Exclusions
-from firth.train.teacher import Teacher, build_teacher, choose_sentences
+from firth.train.loop import train
 
 
 def bytes_of(found: Distilled) -> dict[str, str]:
@@ -118,7 +116,7 @@ def test_a_stopped_distillation_ends_with_the_same_bytes(
 
     whole = bytes_of(learn())
     (run.path / "student" / "report.json").write_text("damaged")
-    loss_of, calls = module.train, 0
+    usual, calls = train, 0
 
     def stopped(*given: Any, **named: Any) -> Any:
         batches = given[1]
@@ -130,7 +128,7 @@ def test_a_stopped_distillation_ends_with_the_same_bytes(
                 raise KeyboardInterrupt
             return batches(step)
 
-        return loss_of(given[0], batch, *given[2:], **named)
+        return usual(given[0], batch, *given[2:], **named)
 
     monkeypatch.setattr(module, "train", stopped)
     with pytest.raises(KeyboardInterrupt):
@@ -148,33 +146,3 @@ def test_a_student_that_became_worse_is_rejected(run: Run, monkeypatch: pytest.M
     assert found.report["step"] > 0
     assert found.report["after"] == found.report["before"]
     assert "The start was kept. Label-free questions: rejected: worse." in found.text()
-
-
-def test_a_teacher_knows_its_sentences(run: Run, tiny_bert: Path) -> None:
-    build_teacher(run)
-    teacher = Teacher.open(run)
-    assert teacher.vectors is None
-    some = teacher.texts[:5]
-    np.testing.assert_allclose(teacher.similarities(some), Scorer.open(run).similarity_matrix(some))
-    parts = teacher.parts()
-    rows = np.concatenate([*parts.values()])
-    assert np.array_equal(np.sort(rows), np.arange(len(teacher.texts)))
-    changed = run.changed({"distill": {"teacher": str(tiny_bert)}})
-    build_teacher(changed)
-    other = Teacher.open(changed)
-    assert other.vectors is not None
-    assert other.texts == teacher.texts
-    expected = open_encoder(str(tiny_bert)).encode(some)
-    np.testing.assert_allclose(other.vectors[np.arange(5)], expected, atol=1e-3)
-    np.testing.assert_allclose(other.similarities(some), expected @ expected.T, atol=2e-3)
-
-
-def test_sentences_are_distinct_and_of_usual_length(session_run: Run) -> None:
-    from firth.corpus.corpus import Corpus
-
-    corpus = Corpus.open(session_run)
-    chosen = choose_sentences(corpus, 200, Exclusions.load(), 3)
-    assert len(np.unique(chosen)) == len(chosen) <= 200
-    assert not np.array_equal(chosen, np.sort(chosen))
-    with pytest.raises(InputError, match="distilling needs 60 or more"):
-        choose_sentences(corpus, 20, Exclusions.load(), 3)

@@ -26,6 +26,7 @@ from firth.train.finetune import (
     plan,
     recipe_for,
 )
+from firth.train.loop import Best
 
 
 def recipe_of(path: Path, objective: str | None = None) -> Recipe:
@@ -178,23 +179,21 @@ def test_a_transformer_learns_and_a_stopped_training_ends_with_the_same_bytes(
 ) -> None:
     monkeypatch.setattr(module, "_CHECKPOINT_STEPS", 3)
     whole = finetune(tiny_bert, scored, tmp_path / "whole", epochs=2, learning_rate=1e-3)
-    usual, calls = module.columns_of, 0
-    look = module.Best.look
+    calls, look = 0, Best.look
 
-    def stopped(best: module.Best, step: int) -> dict[str, float]:
+    def stopped(best: Best, step: int) -> dict[str, float]:
         nonlocal calls
         calls += 1
         if calls == 5:
             raise KeyboardInterrupt
         return look(best, step)
 
-    monkeypatch.setattr(module.Best, "look", stopped)
+    monkeypatch.setattr(Best, "look", stopped)
     with pytest.raises(KeyboardInterrupt):
         finetune(tiny_bert, scored, tmp_path / "stopped", epochs=2, learning_rate=1e-3)
     assert not (tmp_path / "stopped").exists()
-    monkeypatch.setattr(module.Best, "look", look)
+    monkeypatch.setattr(Best, "look", look)
     resumed = finetune(tiny_bert, scored, tmp_path / "stopped", epochs=2, learning_rate=1e-3)
-    assert module.columns_of is usual
     assert resumed.report == whole.report
     for file in ("model.safetensors", "README.md", "report.json"):
         assert (resumed.path / file).read_bytes() == (whole.path / file).read_bytes()

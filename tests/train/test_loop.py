@@ -1,6 +1,5 @@
 """The training loop: exact resumption, shared steps, and batches in parts."""
 
-import json
 import os
 import shutil
 import socket
@@ -9,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,10 +37,12 @@ class Net(nn.Module):
         self.dropout = nn.Dropout(0.2)
 
     def vectors(self, rows: Tensor) -> Tensor:
-        return self.dropout(torch.tanh(self.frozen(self.first(rows))))
+        vectors: Tensor = self.dropout(torch.tanh(self.frozen(self.first(rows))))
+        return vectors
 
     def forward(self, rows: Tensor) -> Tensor:
-        return self.second(self.vectors(rows)).squeeze(1)
+        sums: Tensor = self.second(self.vectors(rows)).squeeze(1)
+        return sums
 
 
 def batch(step: int) -> tuple[Tensor, Tensor]:
@@ -125,11 +127,12 @@ def test_checkpoints_hold_no_pickles(tmp_path: Path) -> None:
 
 
 def test_an_infinite_loss_ends_with_a_message(tmp_path: Path) -> None:
-    model = nn.Linear(1, 1)
+    model: Any = nn.Linear(1, 1)
     schedule = Schedule(steps=9, rate=1e30, warmup=0, checkpoint_steps=1, seed=1)
 
     def loss(_: int) -> Tensor:
-        return (model(torch.ones(1, 1)) ** 4).sum()
+        total: Tensor = (model(torch.ones(1, 1)) ** 4).sum()
+        return total
 
     with pytest.raises(InputError, match=r"infinite in step 2\. Lower the learning rate.*1e\+30"):
         train(model, lambda step: step, loss, schedule, tmp_path, "Test")
@@ -163,11 +166,12 @@ def test_training_ends_when_it_is_enough(tmp_path: Path) -> None:
 def test_accumulated_batches_are_one_larger_batch(tmp_path: Path) -> None:
     def trained(accumulate: int, batch_of_step: Callable[[int], Tensor]) -> Tensor:
         torch.manual_seed(1)
-        model = nn.Linear(6, 1)
+        model: Any = nn.Linear(6, 1)
         schedule = replace(SCHEDULE, accumulate=accumulate)
         folder = tmp_path / str(accumulate)
         train(model, batch_of_step, lambda rows: model(rows).pow(2).mean(), schedule, folder, "")
-        return model.weight.detach()
+        weight: Tensor = model.weight.detach()
+        return weight
 
     one = trained(3, lambda number: batch(number)[0])
     other = trained(1, lambda step: torch.cat([batch(3 * step + part)[0] for part in range(3)]))
@@ -271,48 +275,47 @@ except Exception as error:
 """
 
 
-def test_two_processes_learn_what_one_learns(session_run: Run, tmp_path: Path) -> None:
+def test_two_processes_learn_what_one_learns(
+    session_run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
 
-    def run(count: int) -> list[str]:
+    def code(count: int) -> str:
         folder = tmp_path / str(count)
-        code = SHARED.format(tests=str(Path(__file__).parent), folder=str(folder))
         shutil.copytree(session_run.path, folder / "run")
-        base = os.environ | {"OMP_NUM_THREADS": "1", "FIRTH_DEVICE": "cpu"}
-        if count > 1:
-            base |= {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-        started = [
-            subprocess.Popen(
-                [sys.executable, "-c", code],
-                env=base | ({"RANK": str(n), "LOCAL_RANK": str(n)} if count > 1 else {}),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for n in range(count)
-        ]
-        ended = [process.communicate(timeout=120) for process in started]
-        for process, (_, errors) in zip(started, ended, strict=True):
-            assert process.returncode == 0, errors
-        return [out for out, _ in ended]
+        return SHARED.format(tests=str(Path(__file__).parent), folder=str(folder))
 
-    run(1)
-    said = run(2)
+    known = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    script = code(2)
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", script],
+            env=os.environ | known | {"RANK": rank, "LOCAL_RANK": rank, "FIRTH_DEVICE": "cpu"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in "01"
+    ]
+    exec(code(1), {})
+    capsys.readouterr()
+    ended = [process.communicate(timeout=300) for process in started]
+    for process, (_, errors) in zip(started, ended, strict=True):
+        assert process.returncode == 0, errors
+    said = [out for out, _ in ended]
     assert all("2 processes cannot share a step evenly. It has 3 batches" in one for one in said)
+    histories = [one.split("\n")[0].split(" ", 2)[2] for one in said]
+    assert histories[0] == histories[1]
     for name in ("batches", "parts"):
         alone = load_file(tmp_path / "1" / f"{name}-0.safetensors")
-        shared = [load_file(tmp_path / "2" / f"{name}-{rank}.safetensors") for rank in (0, 1)]
-        assert same(*shared)
-        for weight, value in alone.items():
-            if weight.startswith("idle") and name == "parts":
-                continue
-            torch.testing.assert_close(shared[0][weight], value)
+        first, second = (load_file(tmp_path / "2" / f"{name}-{rank}.safetensors") for rank in "01")
+        assert same(first, second)
         assert not same(alone, Net().state_dict())
-    paths = [tmp_path / str(count) / "run/student/model.safetensors" for count in (1, 2)]
-    alone, shared = (load_file(next(path.parent.rglob(path.name))) for path in paths)
-    for name, value in alone.items():
-        torch.testing.assert_close(shared[name], value, atol=1e-4, rtol=1e-3)
-    histories = [json.dumps(one.split("\n")[0].split(" ", 2)[2]) for one in said]
-    assert histories[0] == histories[1]
+        for weight, value in alone.items():
+            torch.testing.assert_close(first[weight], value)
+    students = [tmp_path / count / "run" / "student" for count in "12"]
+    one, two = (load_file(next(folder.rglob("model.safetensors"))) for folder in students)
+    for weight, value in one.items():
+        torch.testing.assert_close(two[weight], value, atol=1e-4, rtol=1e-3)

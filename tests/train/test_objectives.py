@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from firth.run.errors import InputError
+from firth.text.arrays import Singles, unit
 from firth.train.objectives import Batches, label_map, linear_fit, listwise, near_groups
 
 
-def units(n: int, d: int, seed: int) -> np.ndarray:  # type: ignore[type-arg]
-    rows = np.random.default_rng(seed).standard_normal((n, d)).astype(np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+def units(n: int, d: int, seed: int) -> Singles:
+    rows = np.random.default_rng(seed).standard_normal((n, d))
+    return unit(rows).astype(np.float32)
 
 
 def test_the_divergence_is_zero_for_the_teacher_alone() -> None:

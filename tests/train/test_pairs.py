@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from firth.corpus.corpus import Corpus
 from firth.run.errors import InputError
 from firth.run.executor import Processes
-from firth.run.files import fingerprint_file
+from firth.run.files import fingerprint_file, write_text
 from firth.run.run import Run
 from firth.run.settings import PairSettings
 from firth.scorer.scorer import Scorer
@@ -63,7 +63,7 @@ def test_a_stopped_build_and_other_processes_give_the_same_bytes(
     score_pairs(run)
     expected = digests(run)
     (run.path / "pairs" / "train.jsonl").write_text("damaged")
-    write, calls = module.write_text, 0
+    write, calls = write_text, 0
 
     def stopped(path: Path, text: str) -> None:
         nonlocal calls
@@ -93,7 +93,7 @@ def test_excluded_sentences_are_in_no_pair(run: Run, tmp_path: Path) -> None:
     assert texts
     assert not texts & {normal_form(one) for one in sentences}
     with pytest.raises(InputError, match=r"missing\.tsv: cannot be read"):
-        Exclusions.load([tmp_path / "missing.tsv"])
+        Exclusions.load([str(tmp_path / "missing.tsv")])
 
 
 def test_public_evaluation_sentences_are_known() -> None:

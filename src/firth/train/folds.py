@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from firth.encoders.transformer import open_sentence_transformer
-from firth.evaluation.sets import ALL, EvaluationSet
+from firth.evaluation.sets import ALL, EvaluationSet, make_folds
 from firth.run.console import table
 from firth.run.errors import InputError
 from firth.run.files import write_json
@@ -113,19 +113,6 @@ def cross_validate(
         return {"encoder": report["encoder"], "figures": figures}
 
     return CrossValidated.open(out, write_finetuned(encoder, out, fill, settings, force))
-
-
-def make_folds(data: EvaluationSet, folds: int, seed: int) -> dict[str, Ints]:
-    """Return the test rows of random folds of equal size.
-
-    Raises:
-        InputError: There are fewer rows than folds.
-    """
-    n = len(data.rows)
-    if not 2 <= folds <= n:
-        raise InputError(f"{data.id}: {n} rows cannot make {folds} folds")
-    order = np.random.default_rng(derive_seed(seed, "folds", data.name, ALL)).permutation(n)
-    return {f"fold {k + 1}": np.sort(order[k::folds]) for k in range(folds)}
 
 
 def parts_of_fold(whole: EvaluationSet, rows: Ints, name: str, seed: int) -> Parts:
