@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firth.evaluation.sets import EvaluationSet
+from firth.evaluation.sets import EvaluationSet, make_folds
 from firth.run.errors import InputError
 from firth.train.finetune import joined, load_splits
-from firth.train.folds import cross_validate, make_folds, parts_of_fold
+from firth.train.folds import cross_validate, parts_of_fold
 
 
 @pytest.fixture

@@ -146,6 +146,19 @@ def evaluation_set(
     return EvaluationSet(name, split, ordered, metrics, fingerprint, source, tuple(notes))
 
 
+def make_folds(data: EvaluationSet, folds: int, seed: int) -> dict[str, Ints]:
+    """Return the row numbers of random folds of equal size, by name.
+
+    Raises:
+        InputError: There are fewer rows than folds.
+    """
+    n = len(data.rows)
+    if not 2 <= folds <= n:
+        raise InputError(f"{data.id}: {n} rows cannot make {folds} folds")
+    order = np.random.default_rng(derive_seed(seed, "folds", data.name, ALL)).permutation(n)
+    return {f"fold {k + 1}": np.sort(order[k::folds]) for k in range(folds)}
+
+
 def _forms(row: Row) -> tuple[str, ...]:
     return tuple(sorted(map(normal_form, row.texts)))
 

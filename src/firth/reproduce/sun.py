@@ -1,0 +1,284 @@
+"""Tables 1 to 4 of Sun et al.: models as they are, and encoders that were fine-tuned on labels.
+
+firth's own scorer and encoder are rows without a published figure. *Origin* and *Surrogate* are the
+paper's, built by `firth.paper`. What is fine-tuned is kept in the run and reused.
+"""
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firth.encoders.static import ENCODER
+from firth.evaluation.sets import load_set, make_folds
+from firth.reproduce.result import Cell, Request, opened, published
+from firth.run.errors import FirthError, InputError, first_line
+from firth.run.files import write_atomically
+from firth.run.run import Run
+from firth.text.pairs import PairScorer
+
+Findings = tuple[list[Cell], list[str]]
+ORIGIN, SURROGATE = "Origin", "Surrogate base"
+SCORER, OWN_ENCODER = "firth's scorer", "firth's encoder"
+_MEAN = "mean"
+_FEWEST = 8
+_REMARK = (
+    "The paper's Surrogate is RoBERTa that learned from 100 million pairs, scored by Origin over "
+    "100 billion tokens. Models, corpora and some sets differ here."
+)
+
+
+def models(request: Request, paper: Mapping[str, str]) -> dict[str, str | PairScorer]:
+    """Return row → model: those of the paper, and those of the run.
+
+    Args:
+        request: The run is optional.
+        paper: Row → name of the model that the paper compares with.
+    """
+    rows: dict[str, str | PairScorer] = dict(paper)
+    rows |= {"tf-idf": "baseline:tfidf", "Dice": "baseline:dice"}
+    run = request.given
+    if run is None:
+        return rows
+    rows["tf-idf"] = f"baseline:tfidf@{run.path}"
+    rows[SCORER] = str(run.path)
+    if run.has(ENCODER):
+        rows[OWN_ENCODER] = str(run.folder(ENCODER))
+    return rows | paper_models(run)
+
+
+def paper_models(run: Run) -> dict[str, str | PairScorer]:
+    """Return the paper's Origin and Surrogate of a run, as far as they are built."""
+    from firth.paper.origin import READS, Origin
+    from firth.paper.surrogate import SURROGATE as STAGE
+
+    rows: dict[str, str | PairScorer] = {}
+    if all(run.has(stage) for stage in READS):
+        rows[ORIGIN] = Origin.open(run)
+    if run.has(STAGE):
+        rows[SURROGATE] = str(run.folder(STAGE))
+    return rows
+
+
+def starts(request: Request) -> dict[str, str]:
+    """Return name → encoder to fine-tune: the settings', else the run's Surrogate or encoder.
+
+    The first one is in the rows of the paper's Surrogate.
+
+    Raises:
+        InputError: There is none.
+    """
+    if names := request.settings.start:
+        return {"/".join(Path(name).parts[-2:]): name for name in names}
+    run = request.given
+    from firth.paper.surrogate import SURROGATE as STAGE
+
+    if run is not None and run.has(STAGE):
+        return {"Surrogate": str(run.folder(STAGE))}
+    if run is not None and run.has(ENCODER):
+        return {OWN_ENCODER: str(run.folder(ENCODER))}
+    raise InputError(
+        f"{request.table}: no encoder to fine-tune. Name one: --set "
+        "reproduce.tables.start=[ENCODER], or a run with one"
+    )
+
+
+def tuned(
+    request: Request, start: str, encoder: str, what: str, data: str | Path, **given: Any
+) -> str:
+    """Fine-tune an encoder, or reuse it; return the folder.
+
+    Args:
+        request: Its run keeps the model.
+        start: Name of the encoder.
+        encoder: Folder or hub name.
+        what: Name of the training, as a folder.
+        data: Set or file that is learned from.
+        given: `dev`, `test` and `objective` of `firth.train.finetune.finetune`.
+    """
+    from firth.train.finetune import finetune
+
+    out = request.models / start.replace("/", "-") / what
+    made = finetune(
+        encoder, data, out, data_dir=request.data_dir, epochs=request.settings.epochs,
+        seed=request.seed, force=True, **given,
+    )  # fmt: skip
+    return str(made.path)
+
+
+def measured(
+    request: Request,
+    rows: Mapping[str, str | PairScorer],
+    sets: Sequence[str],
+    figures: Mapping[str, Mapping[str, float]],
+) -> Findings:
+    """Measure models on sets, each by its usual metric; several sets have a mean too.
+
+    Args:
+        request: Its sample and seed are used.
+        rows: Row → model.
+        sets: Sets; those that are missing become notes.
+        figures: Row → set → published figure. Rows that are not measured are added.
+
+    Raises:
+        InputError: No set is there.
+    """
+    there: list[EvaluationSet] = []
+    notes, sample = [], request.settings.sample
+    for name in sets:
+        try:
+            data = load_set(name, request.data_dir)
+        except FirthError as error:
+            notes.append(f"Missing: {first_line(error)}.")
+            continue
+        there.append(data if sample is None else data.sampled(sample, request.seed))
+        notes += [f"{data.id}: {note}." for note in data.notes]
+    if not there:
+        raise InputError(f"{request.table}: no set of the table is there. {notes[0]}")
+    scorers, missing = opened(rows)
+    cells = []
+    for row in [*scorers, *(row for row in figures if row not in scorers)]:
+        paper, columns = figures.get(row, {}), []
+        for data in there:
+            value = None
+            if row in scorers:
+                columns.append(data.columns(scorers[row].similarities(data.pairs)))
+                value = figure(data.metrics[0], columns[-1:], request.seed, data.id)
+            cells.append(Cell(row, data.name, value, paper.get(data.name)))
+        if len(there) > 1:
+            mean = figure(there[0].metrics[0], columns, request.seed, _MEAN) if columns else None
+            known = [paper[data.name] for data in there if data.name in paper]
+            both = round(sum(known) / len(known), 2) if len(known) == len(there) else None
+            cells.append(Cell(row, _MEAN, mean, both))
+    return cells, [*notes, *missing, _REMARK]
+
+
+def table1(request: Request) -> Findings:
+    """Measure models without labels of similarity on seven sets, and starts after NLI."""
+    sets = list(published("sun", "table1_sets"))
+    rows = models(request, published("sun", "models1"))
+    notes = []
+    try:
+        for number, (start, encoder) in enumerate(starts(request).items()):
+            rows.setdefault(start, encoder)
+            for objective in ("softmax", "in-batch"):
+                name = "Surrogate-NLI base" if number == 0 else f"{start}-NLI"
+                row = name if objective == "softmax" else f"{start}-NLI, in-batch"
+                rows[row] = after_nli(request, start, encoder, objective)
+    except FirthError as error:
+        notes.append(f"Nothing learned from NLI: {first_line(error)}.")
+    figures = {
+        row: dict(zip(sets, values, strict=False))
+        for row, values in published("sun", "table1").items()
+    }
+    cells, more = measured(request, rows, sets, figures)
+    return cells, [*notes, *more]
+
+
+def after_nli(request: Request, start: str, encoder: str, objective: str = "softmax") -> str:
+    """Return the folder of an encoder that learned from natural language inference."""
+    data = request.settings.inference
+    what = "nli" if objective == "softmax" else f"nli-{objective}"
+    return tuned(request, start, encoder, what, data, objective=objective)
+
+
+def table2(request: Request) -> Findings:
+    """Measure starts that learned from STSb on its test, for several numbers of labels."""
+    train = load_set("sts-b:train", request.data_dir)
+    rows = models(request, published("sun", "models2"))
+    notes = []
+    for number, (start, encoder) in enumerate(starts(request).items()):
+        begins = {"": encoder}
+        try:
+            begins["-NLI"] = after_nli(request, start, encoder)
+        except FirthError as error:
+            notes.append(f"{start} did not learn from NLI: {first_line(error)}.")
+        for after, begin in begins.items():
+            for size in request.sizes(["100%"], len(train.rows), _FEWEST):
+                whole = size == len(train.rows)
+                data: str | Path = "sts-b:train" if whole else _part(request, size)
+                what = f"{'nli-' if after else ''}sts{'' if whole else f'-{size}'}"
+                row = f"Surrogate{after} base" if number == 0 and whole else (
+                    f"{start}{after}, {size:,} labels"
+                )  # fmt: skip
+                rows[row] = tuned(
+                    request, start, begin, what, data, dev="sts-b:dev", test="sts-b:test"
+                )
+    figures = {row: {"sts-b": value} for row, value in published("sun", "table2").items()}
+    # The paper's Surrogate is here the one that learned from STSb.
+    cells, more = measured(request, rows, ["sts-b:test"], figures)
+    return cells, [*notes, *more]
+
+
+def _part(request: Request, size: int) -> Path:
+    """Write random training rows of STSb into a file; a smaller part is in a larger one."""
+    data = load_set("sts-b:train", request.data_dir).sampled(size, request.seed)
+    path = request.models.parent / f"sts-b-train-{size}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with write_atomically(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["sentence1", "sentence2", "score"])
+        writer.writerows([*row.texts, row.score] for row in data.rows)
+    return path
+
+
+def table3(request: Request) -> Findings:
+    """Measure models on AFS over ten folds, and starts that learned from the other folds."""
+    from firth.train.finetune import joined, load_splits
+    from firth.train.folds import cross_validate
+
+    data = joined(load_splits("afs", request.data_dir).values(), "all")
+    folds = list(make_folds(data, 10, request.seed).values())
+    scorers, notes = opened(models(request, published("sun", "models3")))
+    similarities = {row: scorer.similarities(data.pairs) for row, scorer in scorers.items()}
+    for number, (start, encoder) in enumerate(starts(request).items()):
+        for scheme, how in (("10-fold", {"folds": 10}), ("cross-topic", {"leave_out": "subset"})):
+            out = request.models / start.replace("/", "-") / f"afs-{scheme}"
+            try:
+                made = cross_validate(
+                    encoder, "afs", out, data_dir=request.data_dir, seed=request.seed,
+                    epochs=request.settings.epochs, force=True, **how,
+                )  # fmt: skip
+            except FirthError as error:
+                notes.append(f"Missing: {start}, {scheme} ({first_line(error)}).")
+                continue
+            name = SURROGATE if number == 0 and scheme == "10-fold" else start
+            similarities[f"{name}, {scheme}"] = made.report["cosines"]["fine-tuned"]
+
+    figures, cells = published("sun", "table3"), []
+    for row in [*similarities, *(row for row in figures if row not in similarities)]:
+        groups = list(data.subsets.values()) if "cross-topic" in row else folds
+        for place, metric in enumerate((PEARSON, "spearman")):
+            paper, value = figures[row][place] if row in figures else None, None
+            if row in similarities:
+                x, y = data.columns(np.asarray(similarities[row], np.float64))
+                parts = [(x[rows], y[rows]) for rows in groups]
+                value = figure(metric, parts, request.seed, data.name)
+            cells.append(Cell(row, f"AFS, {metric}", value, paper))
+    notes.append("Means over ten folds, for all models; cross-topic: over the three topics.")
+    return cells, [*notes, _REMARK]
+
+
+def table4(request: Request) -> Findings:
+    """Measure models on the triplets of Wikipedia Sections, and starts that learned from them."""
+    rows = models(request, published("sun", "models4"))
+    for number, (start, encoder) in enumerate(starts(request).items()):
+        row = "Surrogate base, trained" if number == 0 else f"{start}, trained"
+        rows.setdefault(SURROGATE if number == 0 else start, encoder)
+        rows[row] = tuned(
+            request, start, encoder, "triplets", "wiki-sections:train",
+            test="wiki-sections:test", objective="triplet",
+        )  # fmt: skip
+    figures = {row: {"wiki-sections": value} for row, value in published("sun", "table4").items()}
+    return measured(request, rows, ["wiki-sections:test"], figures)
+
+
+TABLES: Mapping[str, Callable[[Request], Findings]] = {
+    "sun-table1": table1,
+    "sun-table2": table2,
+    "sun-table3": table3,
+    "sun-table4": table4,
+}
+"""The tables by name."""
