@@ -4,7 +4,7 @@ Tables 6, 8 and section 5.4 are cut from one computation of the terms of Eq. 3. 
 correlations with the human scores of STSb.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
@@ -17,10 +17,11 @@ from firth.evaluation.baselines import Dice, open_baseline
 from firth.evaluation.bootstrap import Estimate
 from firth.evaluation.metrics import Metric, measure, measure_difference
 from firth.evaluation.sets import EvaluationSet, load_set
-from firth.paper.fits import TERMS
+from firth.paper.coherence import COHERENCE
+from firth.paper.fits import TERMS, PairProfile, Terms
 from firth.paper.origin import Origin, build_origin
 from firth.paper.pair_fits import (
-    PairProfile,
+    Kept,
     build_fits,
     kept_contexts,
     read_fits,
@@ -28,14 +29,13 @@ from firth.paper.pair_fits import (
 )
 from firth.paper.settings import Measure, PaperSettings, SurrogateSettings, Weights
 from firth.paper.surrogate import HARVEST, train_surrogate
-from firth.paper.train_coherence import COHERENCE
 from firth.reproduce.result import Cell, Request, VariedRun, published
 from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import Stage
-from firth.text.arrays import Floats, Ints
+from firth.text.arrays import Floats
 
 Findings = tuple[list[Cell], list[str]]
 STSB, CHANGE, CENTERED = "STSb", "change", "centered"
@@ -104,16 +104,14 @@ class Fits:
         self.origin, self.size = Origin.open(varied), contexts
         self.weights: Weights = varied.wing("paper", PaperSettings).fits.weights
 
-    def kept(
-        self, weights: Weights | None = None, *, diverse: bool = True
-    ) -> list[tuple[Ints, Ints]]:
+    def kept(self, weights: Weights | None = None, *, diverse: bool = True) -> list[Kept]:
         """Return the contexts of each pair, chosen by some weights."""
         contexts = self.origin.settings.contexts.model_copy(update={"diverse": diverse})
         return kept_contexts(self.origin, self.profiles, contexts, weights or self.weights)
 
     def similarities(
         self,
-        kept: list[tuple[Ints, Ints]],
+        kept: Sequence[Kept],
         measure: Measure = "cosine",
         size: int | None = None,
         weights: Weights | None = None,
@@ -121,6 +119,10 @@ class Fits:
         """Return Eq. 4 over the first `size` contexts of each sentence."""
         chosen = weights or self.weights
         return similarities_of(self.profiles, kept, size or self.size, chosen, measure)
+
+    def _values(self, terms: Terms, term: str) -> Floats:
+        values = terms.fit(self.weights) if term == "S" else getattr(terms, term)
+        return np.asarray(values, np.float64)
 
     def note(self) -> str:
         """Return the share of each term's variance that differs between the sentences of a pair.
@@ -310,7 +312,7 @@ def construction(request: Request) -> Findings:
 def table7(request: Request) -> Findings:
     """Measure the Surrogate for growing numbers of harvested pairs; smaller ones are parts."""
     rated, run = Rated.of(request), request.run
-    total = int(run.manifest(HARVEST).summary["train"])
+    total = int(run.manifest(HARVEST).summary["pairs"]["train"])
     steps = {base * 10**power for base in (1, 3) for power in range(1, 10)}
     usual = [str(size) for size in sorted(steps) if _FEWEST_PAIRS <= size < total] + [str(total)]
     cells = []

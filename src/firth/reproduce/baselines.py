@@ -90,29 +90,27 @@ def open_baseline(name: str, run: Run | None) -> PairScorer | None:
         )
     opened = known.open(parts["name"], source, pool, run)
     if isinstance(opened, CosineScorer) and not known.trained:
-        opened.name = title
+        opened.name = title if run is None else f"{title}@{run.path}"
     return opened
 
 
 def _glove(name: str, source: str, pool: str, run: Run | None) -> PairScorer:
     look_up, dimensions = glove()
-    counts = ", counts of the run" if run is not None else ""
-    title = f"{PREFIX}{name}+{pool or 'mean'}{counts}"
+    title = f"{PREFIX}{name}+{pool or 'mean'}"
     return averaged(title, look_up, dimensions, pool or "mean", run)
 
 
 def _masked(name: str, source: str, pool: str, run: Run | None) -> PairScorer:
-    from firth.encoders.transformer import TransformerEncoder, open_sentence_transformer
+    from firth.encoders.transformer import TransformerEncoder
 
     place = PretrainedFiles.find(source or HUB[name])
     if pool != "max":
-        encoder = TransformerEncoder.open(place, _token_pool(pool))
-        return CosineScorer(name, encoder.encode)
+        return CosineScorer(name, TransformerEncoder(place, _token_pool(pool)).encode)
     from sentence_transformers.sentence_transformer.modules import Pooling
 
-    model = open_sentence_transformer(place, "cls")
-    model[1] = Pooling(int(model.get_embedding_dimension() or 0), "max")
-    return CosineScorer(name, TransformerEncoder(model, place.title).encode)
+    encoder = TransformerEncoder(place, "cls")
+    encoder.model[1] = Pooling(encoder.dimensions, "max")
+    return CosineScorer(name, encoder.encode)
 
 
 def _token_pool(pool: str) -> Any:
@@ -128,15 +126,10 @@ def _prompt_eol(name: str, source: str, pool: str, run: Run | None) -> PairScore
     """
     from firth.encoders.language_model import LanguageModelEncoder
 
-    first, second = _PROMPTS
-    encoder = LanguageModelEncoder.open(PretrainedFiles.find(source), EncoderSettings(prompt=first))
-    states = [
-        encoder,
-        LanguageModelEncoder(
-            encoder.model, encoder.tokenizer, encoder.name, second, encoder.max_tokens,
-            bfloat16=encoder.bfloat16,
-        ),
-    ]  # fmt: skip
+    place = PretrainedFiles.find(source)
+    states = [LanguageModelEncoder(place, EncoderSettings(prompt=prompt)) for prompt in _PROMPTS]
+    for other in states[1:]:  # The weights are kept once.
+        other.model = states[0].model
     scales: list[tuple[Any, Any]] = [(0.0, 1.0)] * len(states)
     if run is not None:
         references = sample_sentences(run, _REFERENCES)
@@ -221,7 +214,7 @@ def load_baseline(name: str, folder: Path) -> PairScorer:
     if name in ("simcse", "tsdae", "ct"):
         from firth.encoders.transformer import TransformerEncoder
 
-        encoder = TransformerEncoder.open(PretrainedFiles.find(str(folder)))
+        encoder = TransformerEncoder(PretrainedFiles.find(str(folder)))
         return CosineScorer(f"{PREFIX}{name}", encoder.encode)
     return WordBag.load(folder).scorer()
 

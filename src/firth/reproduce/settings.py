@@ -121,8 +121,8 @@ class TableSettings(Section):
     """Sizes of a table that varies one, as `250`, `100K` or `10%`. By default its usual sizes."""
     start: tuple[str, ...] = ()
     """Encoders that a table fine-tunes. By default the Surrogate of the run."""
-    inference: tuple[str, ...] = ("snli:train", "multinli:train")
-    """Sets or files of natural language inference that the tables learn from."""
+    inference: str = "nli:train"
+    """Set or file of natural language inference that Tables 1 and 2 of Sun et al. learn from."""
     base: str = "transformer"
     """What the Surrogates of Table 7 and section 5.6 start from, as `paper.surrogate.base`."""
     epochs: Count | None = None

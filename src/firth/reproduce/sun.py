@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from firth.encoders.static import ENCODER
-from firth.evaluation.sets import load_set, make_folds
-from firth.reproduce.result import Cell, Request, opened, published
+from firth.evaluation.sets import EvaluationSet, load_set
+from firth.reproduce.result import PEARSON, Cell, Request, figure, opened, published
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import write_atomically
 from firth.run.run import Run
