@@ -54,35 +54,6 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
     assert 272 <= covered <= 297
 
 
-def test_clusters_are_drawn_together() -> None:
-    """Rows that are copies of each other say no more than one of them."""
-    rows = np.random.default_rng(3).normal(size=30)
-    copies, clusters = np.repeat(rows, 20), np.repeat(np.arange(30), 20)
-    single = estimate(Sample(mean_of_rows(rows), 30, seed=5))
-    clustered = estimate(Sample(mean_of_rows(copies), 600, seed=5, clusters=clusters))
-    alone = estimate(Sample(mean_of_rows(copies), 600, seed=5))
-    assert clustered.value == pytest.approx(single.value)
-    assert clustered.low == pytest.approx(single.low)
-    assert clustered.high == pytest.approx(single.high)
-    assert width(alone) < width(clustered) / 3
-
-
-def test_the_mean_of_a_resample_weighs_clusters_by_their_rows() -> None:
-    """A resample is the mean over the rows of the drawn clusters, not over cluster means."""
-    rows, clusters = np.array([1.0, 0.0, 0.0, 0.0]), np.array([0, 1, 1, 1])
-    one = estimate(Sample(mean_of_rows(rows), 4, seed=0, clusters=clusters), resamples=1)
-    drawn = np.random.default_rng(0).integers(0, 2, size=2)
-    expected = np.concatenate([rows[clusters == c] for c in drawn]).mean()
-    assert one.low == pytest.approx(100 * expected)
-
-
-def test_one_cluster_has_no_interval() -> None:
-    """Nothing can be drawn otherwise, so nothing is said about how far the value may be off."""
-    one = estimate(Sample(mean_of_rows(np.array([0.0, 1.0])), 2, 1, np.array([0, 0])))
-    assert (one.value, one.low, one.high, one.sign) == (50.0, None, None, 0)
-    assert str(one) == "50.0"
-
-
 def test_paired_differences_are_narrower() -> None:
     """Two models that err alike differ clearly, although their own intervals overlap."""
     rng = np.random.default_rng(12)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from firth.corpus.build import build_corpus
 from scipy import stats
 
+from firth.corpus.build import build_corpus
 from firth.evaluation.baselines import Dice, TfIdf
 from firth.evaluation.evaluate import (
     MEAN,
@@ -160,8 +160,6 @@ def test_wrong_arguments_are_named(data_dir: Path, empty_run: Run) -> None:
         evaluate({}, ["sts13"], data_dir)
     with pytest.raises(InputError, match="sample: got 1; expected at least 2"):
         evaluate(MODELS, ["sts13"], data_dir, sample=1)
-    with pytest.raises(InputError, match="exclude_overlap: got sts-b:dev; expected a list"):
-        evaluate(MODELS, ["sts13"], data_dir, exclude_overlap="sts-b:dev")
     with pytest.raises(MissingStageError):
         evaluate(MODELS, ["sts13"], data_dir, exclude_overlap=[empty_run])
 
@@ -200,13 +198,11 @@ def test_rows_with_texts_of_a_run_or_set_are_left_out(
 # What is printed and saved.
 
 
-@pytest.mark.parametrize("subsets", [False, True])
-def test_text_fits_the_screen_and_has_every_model(results: Evaluation, subsets: bool) -> None:
-    text = results.text(against="dice", subsets=subsets)
+def test_text_fits_the_screen_and_has_every_model(results: Evaluation) -> None:
+    text = results.text(against="dice")
     assert max(map(len, text.splitlines())) <= WIDTH
     assert all(model in text for model in results.models)
     assert str(results.find("noisy", "sts13")).split(" [")[0] in text
-    assert ("FNWN" in text) == subsets
     assert "minus dice" in text
 
 
@@ -220,7 +216,7 @@ def test_results_survive_the_file(results: Evaluation, tmp_path: Path) -> None:
     assert {one["subset"] for one in figures} == {"all", MEAN, "FNWN", "OnWN"}
     for one in (Evaluation.load(path), Evaluation.load(tmp_path)):
         assert one.as_dict() == results.as_dict()
-        assert one.text(subsets=True) == results.text(subsets=True)
+        assert one.text() == results.text()
 
 
 def test_files_of_others_are_not_replaced(results: Evaluation, tmp_path: Path) -> None:
@@ -309,13 +305,14 @@ def test_what_cannot_be_compared_is_named(
         compare_results([])
 
 
-def test_one_name_for_two_models_gets_the_path(data_dir: Path, tmp_path: Path) -> None:
+def test_one_name_for_two_models_is_refused(data_dir: Path, tmp_path: Path) -> None:
     """Equal scores are one model, such as a baseline of both files."""
     for seed in (1, 2):
-        models: dict[str, PairScorer] = {"run": Noisy(seed), "dice": Dice()}
-        one = evaluate(models, ["sts13"], data_dir, resamples=5)
-        one.save(tmp_path / f"{seed}.json")
-    second = tmp_path / "2.json"
-    compared = compare_results([tmp_path / "1.json", second])
-    names = {name for one in compared.differences for name in (one.first, one.second)}
-    assert names == {"run", "dice", f"run ({second})"}
+        models: dict[str, PairScorer] = {f"run{seed}": Noisy(seed), "dice": Dice()}
+        evaluate(models, ["sts13"], data_dir, resamples=5).save(tmp_path / f"{seed}.json")
+    paths = [tmp_path / "1.json", tmp_path / "2.json"]
+    compared = compare_results(paths)
+    assert {one.first for one in compared.differences} == {"run1", "dice"}
+    evaluate({"run1": Noisy(3)}, ["sts13"], data_dir, resamples=5).save(paths[1], force=True)
+    with pytest.raises(InputError, match=r"2\.json: run1 has other scores on sts13:test"):
+        compare_results(paths)

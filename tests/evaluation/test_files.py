@@ -14,11 +14,8 @@ from hypothesis import strategies as st
 from firth.evaluation.files import (
     NLI,
     Content,
-    PairFile,
-    Row,
     read_pair_file,
     read_table,
-    similar_label,
 )
 from firth.run.errors import InputError
 
@@ -119,7 +116,7 @@ def test_which_label_means_similar(tmp_path: Path, labels: list[str], similar: s
     rows = [{"sentence1": "a", "sentence2": "b", "label": label} for label in labels]
     file = read_pair_file(write(tmp_path / "a.tsv", rows))
     assert set(file.labels) == {label.lower() for label in labels}
-    assert file.similar_label == similar == similar_label(file.labels)
+    assert file.similar_label == similar
 
 
 @pytest.mark.parametrize("column", ["gold_label", "score"])
@@ -165,7 +162,7 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
         ("a.tsv", b"", "the file is empty"),
         ("a.tsv", b"a\tb\tscore\n1\t2\n1\t2\t3\t4\n", "2 problems:\n  - line 2: 2 cells"),
         ("a.tsv", b"a\tb\ta\n", "a column name occurs twice"),
-        ("a.tsv", b"sentence1\tx\n\xff\n", r"line 2: not UTF-8 \(byte 12"),
+        ("a.tsv", b"sentence1\tx\n\xff\n", "line 2: not UTF-8"),
         ("a.csv", b'a,b\n1,"2" 3\n', "line 2: not CSV"),
         ("a.csv.gz", b"a,b\n", "cannot be unpacked"),
         ("a.jsonl", b"[1]\nx\n", "2 problems:\n  - line 1: not a JSON object"),
@@ -179,10 +176,9 @@ def test_broken_files_are_named(tmp_path: Path, name: str, content: bytes, messa
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"pears\.tsv: cannot be read"):
-        read_pair_file(tmp_path / "pears.tsv")
-    with pytest.raises(InputError, match="expected a file"):
-        read_pair_file(tmp_path)
+    for path in (tmp_path / "pears.tsv", tmp_path):
+        with pytest.raises(InputError, match="cannot be read"):
+            read_pair_file(path)
 
 
 @pytest.mark.parametrize(
@@ -222,8 +218,3 @@ def test_quoted_cells_may_hold_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b'a,b\r\n"one\r\ntwo",3\r\n')
     assert read_table(path).records == [(3, {"a": "one\r\ntwo", "b": "3"})]
-
-
-def test_a_pair_file_can_be_made_in_python() -> None:
-    rows = tuple(Row(("a", "b"), label=str(number % 2)) for number in (1, 2))
-    assert PairFile(Path("made"), Content.LABELLED, rows, {}).similar_label == "1"

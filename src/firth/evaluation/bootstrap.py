@@ -2,9 +2,6 @@
 
 A statistic is a function of counts: how often each row was drawn in a resample. A thousand
 resamples are then a few array operations, and everything that is compared sees the same resamples.
-
-Rows of one cluster, such as the questions about one document, are drawn together (Davison and
-Hinkley 1997, section 3.8).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firth.run.seeds import derive_seed
-from firth.text.arrays import Floats, Ints
+from firth.text.arrays import Floats
 
 Statistic = Callable[[Floats], Floats]
 """A function from counts, (resamples, n), to one value for each resample, (resamples,)."""
@@ -90,8 +87,7 @@ class Sample:
     Attributes:
         statistic: Gets counts of shape (resamples, n).
         n: Number of rows.
-        seed: Seed of the resamples: equal seeds give equal resamples of n rows or clusters.
-        clusters: Number of each row's cluster, (n,), from 0; None where rows are independent.
+        seed: Seed of the resamples: equal seeds give equal resamples of n rows.
         weight: Weight in a mean over samples.
         undefined: Why the statistic is undefined on these rows, or "".
     """
@@ -99,14 +95,8 @@ class Sample:
     statistic: Statistic
     n: int
     seed: int
-    clusters: Ints | None = None
     weight: float = 1.0
     undefined: str = ""
-
-    @property
-    def units(self) -> int:
-        """Number of rows or clusters that can be drawn."""
-        return self.n if self.clusters is None else int(self.clusters.max(initial=-1)) + 1
 
     def values(self, resamples: int) -> Floats:
         """Return the statistic of the rows, then of each resample, (1 + resamples,)."""
@@ -115,22 +105,20 @@ class Sample:
     def _counts(self, resamples: int) -> Iterator[Floats]:
         yield np.ones((1, self.n))
         rng = np.random.default_rng(self.seed)
-        units = self.units
-        block = max(1, _BLOCK // max(self.n, units, 1))
+        block = max(1, _BLOCK // max(self.n, 1))
         for start in range(0, resamples, block):
             size = min(block, resamples - start)
-            picks = rng.integers(0, units, size=(size, units))
-            picks += np.arange(size)[:, None] * units
-            drawn = np.bincount(picks.ravel(), minlength=size * units)
-            counts = drawn.reshape(size, units).astype(np.float64)
-            yield counts if self.clusters is None else counts[:, self.clusters]
+            picks = rng.integers(0, self.n, size=(size, self.n))
+            picks += np.arange(size)[:, None] * self.n
+            drawn = np.bincount(picks.ravel(), minlength=size * self.n)
+            yield drawn.reshape(size, self.n).astype(np.float64)
 
 
 def estimate(samples: Sample | Sequence[Sample], resamples: int = RESAMPLES) -> Estimate:
     """Estimate a statistic, or its weighted mean over several samples, with its interval.
 
     The first, second, ... resamples of all samples are averaged. Resamples in which the statistic
-    is not finite are left out. There is no interval where only one row or cluster can be drawn.
+    is not finite are left out. There is no interval where only one row can be drawn.
 
     Args:
         samples: One sample, or those to average over.
@@ -150,7 +138,7 @@ def estimate(samples: Sample | Sequence[Sample], resamples: int = RESAMPLES) -> 
     value, drawn = float(values[0]), values[1:][np.isfinite(values[1:])]
     if not np.isfinite(value):
         return Estimate(None, None, None, n, "the statistic is not finite")
-    if not len(drawn) or all(sample.units < 2 for sample in samples):
+    if not len(drawn) or all(sample.n < 2 for sample in samples):
         return Estimate(100 * value, None, None, n)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail])

@@ -249,17 +249,14 @@ class Evaluation:
             raise InputError(f"{label}: expected two different sets or more with a common metric")
         return label, chosen, shared[0]
 
-    def text(self, against: str | None = None, *, subsets: bool = False) -> str:
+    def text(self, against: str | None = None) -> str:
         """Return the figures as tables of at most 80 columns, with the notes.
 
         Args:
             against: Model that the others are compared with; by default the first.
-            subsets: Add the figures of each subset.
         """
         against = self.models[0] if against is None else against
         tables = [self._table(one, against) for one in self.sets]
-        if subsets:
-            tables += [_subset_table(self, one) for one in self.sets if one.data.subsets]
         remark = f"Times 100; brackets are 95 % intervals over {self.resamples:,} resamples."
         return "\n\n".join([*tables, "\n".join(map(wrapped, [remark, *self.notes]))])
 
@@ -329,16 +326,6 @@ class Evaluation:
             raise InputError(f"{path}: the results are damaged ({error!r})") from error
 
 
-def _subset_table(evaluation: Evaluation, one: ScoredSet) -> str:
-    """Return the usual metric of each subset: a column for each model."""
-    data, metric = one.data, one.data.metrics[0]
-    rows = [[f"{data.id}, {metric}", *one.scores]]
-    for subset in data.subsets:
-        values = [evaluation.find(model, data.id, metric, subset) for model in one.scores]
-        rows.append([subset, *map(_plain, values)])
-    return table(rows)
-
-
 def _plain(one: Estimate) -> str:
     return "-" if one.value is None else f"{one.value:.1f}"
 
@@ -373,8 +360,6 @@ def evaluate(
     """
     if not scorers:
         raise InputError("got no model to evaluate; expected at least one")
-    if isinstance(exclude_overlap, str | Path | Run):
-        raise InputError(f"exclude_overlap: got {exclude_overlap}; expected a list")
     if sample is not None and sample < 2:
         raise InputError(f"sample: got {sample}; expected at least 2 rows")
     is_run = [isinstance(one, Run) or (Path(one) / CONFIG).is_file() for one in exclude_overlap]
@@ -435,16 +420,14 @@ def compare_results(
 ) -> ResultComparison:
     """Compare the models of saved results in pairs, by a paired bootstrap of the same rows.
 
-    A model name that means different scores in two files is followed by the file's name.
-
     Args:
         paths: Files that `Evaluation.save` wrote, or folders with such a `results.json`.
         against: Compare all other models with this one; by default all models in pairs.
         mean_of: Two or more sets, such as `sts12`: compare the means over them too.
 
     Raises:
-        InputError: A file cannot be used, two files have different rows of one set, or as
-            `Evaluation.compare`.
+        InputError: A file cannot be used, two files have different rows of one set, or different
+            scores of one model; or as `Evaluation.compare`.
     """
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
     loaded = [Evaluation.load(path) for path in paths]
@@ -452,7 +435,6 @@ def compare_results(
         raise InputError("got no results to compare; expected files or folders")
     sets: dict[str, ScoredSet] = {}
     for path, evaluation in zip(paths, loaded, strict=True):
-        clashes = set()
         for one in evaluation.sets:
             known = sets.setdefault(one.data.id, replace(one, scores={}))
             if known.data.fingerprint != one.data.fingerprint:
@@ -460,13 +442,13 @@ def compare_results(
                     f"{path}: {one.data.id} has other rows than in {paths[0]}. Evaluate all models "
                     "on the same files, and leave out the same rows"
                 )
-            clashes |= {
-                model
-                for model in known.scores.keys() & one.scores.keys()
-                if not np.array_equal(known.scores[model], one.scores[model], equal_nan=True)
-            }
-        for one in evaluation.sets:
-            named = {f"{m} ({path})" if m in clashes else m: s for m, s in one.scores.items()}
-            sets[one.data.id] = replace(one, scores={**sets[one.data.id].scores, **named})
+            for model, scores in one.scores.items():
+                if not np.array_equal(
+                    known.scores.setdefault(model, scores), scores, equal_nan=True
+                ):
+                    raise InputError(
+                        f"{path}: {model} has other scores on {one.data.id} than in another file. "
+                        "Evaluate it under another name"
+                    )
     merged = Evaluation(tuple(sets.values()), (), loaded[0].seed, loaded[0].resamples)
     return merged.compare(against=against, mean_of=mean_of)

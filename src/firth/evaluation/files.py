@@ -24,8 +24,8 @@ _SIMILAR = (
     "1", "true", "yes", "entailment", "duplicate", "paraphrase", "equivalent", "similar", "same",
     "match",
 )  # fmt: skip
-_UNLABELLED = ("-", "-1")
-"""Labels of SNLI and GLUE for rows without a label."""
+_UNLABELLED = "-"
+"""Label of SNLI for rows without a label."""
 _SHOWN = 20
 _SPLITS = {"validation": "dev", "valid": "dev", "val": "dev"}
 
@@ -96,8 +96,7 @@ class PairFile:
         content: What the rows are.
         rows: All rows, in the order of the file.
         columns: Name in the file of each column that was read.
-        unlabelled: Number of rows left out because their label is `-` or `-1`, which SNLI and GLUE
-            give to rows without a label.
+        unlabelled: Number of rows left out because their label is `-`, as in SNLI.
     """
 
     path: Path
@@ -114,28 +113,16 @@ class PairFile:
 
     @cached_property
     def similar_label(self) -> str | None:
-        """The label of similar texts (`similar_label`), or None."""
-        return similar_label(self.labels)
+        """The label, of two labels or of inference, that says that two texts are similar.
 
-
-def similar_label(labels: Collection[str]) -> str | None:
-    """Return the label, of two labels or of inference, that says that two texts are similar.
-
-    Of `not_X` and `X` it is `X`. It is None where no label says so.
-
-    Args:
-        labels: Labels in lower case.
-
-    Example:
-        >>> similar_label(["0", "1"]), similar_label(NLI), similar_label(["cow", "ship"])
-        ('1', 'entailment', None)
-    """
-    if set(labels) != set(NLI) and len(set(labels)) != 2:
-        return None
-    for label in labels:
-        if not {f"not_{label}", f"not {label}"}.isdisjoint(labels):
-            return label
-    return next((label for label in _SIMILAR if label in labels), None)
+        Of `not_X` and `X` it is `X`. It is None where no label says so.
+        """
+        if self.labels != NLI and len(self.labels) != 2:
+            return None
+        for label in self.labels:
+            if not {f"not_{label}", f"not {label}"}.isdisjoint(self.labels):
+                return label
+        return next((label for label in _SIMILAR if label in self.labels), None)
 
 
 def read_pair_file(
@@ -158,13 +145,6 @@ def read_pair_file(
     Raises:
         InputError: The file cannot be read, a needed column is missing, there are no rows, or
             rows are broken. The message names up to 20 broken rows.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "mine.csv"
-        >>> _ = path.write_text("text_a,text_b,score\\nA ship sailed.,The ship left.,4.5\\n")
-        >>> read_pair_file(path).rows[0].score
-        4.5
     """
     path, given = Path(path), dict(columns or {})
     if unknown := [name for name in given if name not in _USUAL]:
@@ -179,7 +159,7 @@ def read_pair_file(
         )
     names = {name: called for name in _USUAL if (called := _called(name, table.header, given))}
     scores = {cells.get(names.get("score", ""), "").lower() for _, cells in table.records}
-    if "label" not in names and scores and scores <= {*NLI, *_UNLABELLED}:
+    if "label" not in names and scores and scores <= {*NLI, _UNLABELLED}:
         names["label"] = names.pop("score")  # labels of inference in a column `score`
     kind = _content(path, table.header, names, given, content)
     used = {name: names[name] for name in (*COLUMNS[kind], *_OPTIONAL) if name in names}
@@ -192,9 +172,7 @@ def read_pair_file(
     problems.check()
     if not rows:
         raise InputError(f"{path}: the file has no rows; expected {kind}")
-    kept = [row for row in rows if row.label not in _UNLABELLED]
-    if len({row.label for row in kept}) < 2:  # the labels are -1 and 1
-        kept = rows
+    kept = [row for row in rows if row.label != _UNLABELLED]
     return PairFile(path, kind, tuple(kept), used, len(rows) - len(kept))
 
 
@@ -352,10 +330,8 @@ def _json_table(path: Path, text: str) -> Table:
 def _cells(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Yield texts and numbers as a table would hold them; other values are not cells."""
     for name, value in values.items():
-        if isinstance(value, bool):
-            yield name, str(value).lower()
-        elif value is None or isinstance(value, str | int | float):
-            yield name, "" if value is None else str(value)
+        if isinstance(value, str | int | float):
+            yield name, str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def read_text(path: Path) -> str:
@@ -364,8 +340,6 @@ def read_text(path: Path) -> str:
     Raises:
         InputError: There is no such file, or it cannot be read.
     """
-    if path.exists() and not path.is_file():  # reading a pipe would block
-        raise InputError(f"{path}: expected a file")
     try:
         data = path.read_bytes()
         return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
@@ -375,13 +349,11 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}, line {line}: not UTF-8 (byte {error.start} of the file). Save it as UTF-8"
-        ) from error
+        raise InputError(f"{path}, line {line}: not UTF-8. Save it as UTF-8") from error
 
 
 def listed(names: Sequence[str]) -> str:
     """Return names for a message, shortened where there are many or long ones."""
-    few = [name if len(name) <= 60 else f"{name[:60]}..." for name in names[:_SHOWN]]
+    few = [name[:60] for name in names[:_SHOWN]]
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return ", ".join(few) + more

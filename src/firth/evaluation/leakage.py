@@ -42,13 +42,6 @@ class Overlap:
     near: int
     rows: tuple[int, ...]
 
-    def __str__(self) -> str:
-        """Return text such as `afs:all: 3 of 8,120 texts are in the corpus, 5 nearly, 9 rows`."""
-        return (
-            f"{self.set}: {self.exact:,} of {self.texts:,} texts are in the corpus, {self.near:,} "
-            f"nearly; {len(self.rows):,} rows have one"
-        )
-
 
 class CopyFinder:
     """Finds copies and near copies of some texts among any number of sentences.
@@ -117,19 +110,12 @@ def _bigrams(form: str) -> set[tuple[str, str]]:
     return set(pairwise(form.split(" ")))
 
 
-def find_overlap(
-    sets: Sequence[EvaluationSet],
-    corpus: Run | Iterable[str],
-    min_words: int = MIN_WORDS,
-    threshold: float = THRESHOLD,
-) -> list[Overlap]:
+def find_overlap(sets: Sequence[EvaluationSet], corpus: Run | Iterable[str]) -> list[Overlap]:
     """Look for the texts of evaluation sets, and for their sentences, in a corpus.
 
     Args:
         sets: The sets.
         corpus: A run, whose learned documents are read; or sentences.
-        min_words: Shorter texts are not looked for.
-        threshold: Least Jaccard similarity of bigrams of a near copy.
 
     Returns:
         One overlap for each set.
@@ -139,7 +125,7 @@ def find_overlap(
     """
     pieces = [_pieces(data) for data in sets]
     every = [piece for one in pieces for some in one.values() for piece in some]
-    finder = CopyFinder(dict.fromkeys(every), min_words, threshold)
+    finder = CopyFinder(every)
     batches = Corpus.open(corpus).batches() if isinstance(corpus, Run) else [corpus]
     for sentences in batches:
         finder.read(sentences)

@@ -39,15 +39,10 @@ class Metric(StrEnum):
     """Share of rows whose first column is larger than the second; a tie is wrong."""
     AVERAGE_PRECISION = "average-precision"
     """For scores 0 and 1: precision at each similarity, weighted by the gain in recall."""
-    F1 = "f1"
-    """For scores 0 and 1: F1 at the similarity threshold that gives the highest F1."""
-    AUC = "auc"
-    """For scores 0 and 1: share of pairs of a 1 and a 0 in which the 1 has the larger similarity;
-    ties count one half."""
 
 
 CORRELATIONS = (Metric.SPEARMAN, Metric.PEARSON)
-BINARY = (Metric.AVERAGE_PRECISION, Metric.F1, Metric.AUC)
+BINARY = (Metric.AVERAGE_PRECISION,)
 
 
 def measure(
@@ -169,10 +164,15 @@ def _spearman(x: Floats, y: Floats) -> Statistic:
 
 
 def _average_precision(x: Floats, y: Floats) -> Statistic:
-    group = _Steps(y)
+    # Rows of equal similarity are one step, from the highest similarity down.
+    order = np.argsort(-y, kind="stable")
+    ordered = y[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
 
     def statistic(counts: Floats) -> Floats:
-        every, right = group(counts), group(counts * x)
+        every, right = (
+            np.add.reduceat(values[:, order], starts, axis=1) for values in (counts, counts * x)
+        )
         with np.errstate(invalid="ignore", divide="ignore"):
             precision = np.cumsum(right, axis=1) / np.cumsum(every, axis=1)
             gain = right / right.sum(axis=1, keepdims=True)
@@ -180,48 +180,6 @@ def _average_precision(x: Floats, y: Floats) -> Statistic:
         return values
 
     return statistic
-
-
-def _f1(x: Floats, y: Floats) -> Statistic:
-    group = _Steps(y)
-
-    def statistic(counts: Floats) -> Floats:
-        taken = np.cumsum(group(counts), axis=1)
-        right = np.cumsum(group(counts * x), axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            f1 = 2 * right / (taken + right[:, -1:])
-        best: Floats = np.where(right[:, -1] > 0, f1.max(axis=1), np.nan)
-        return best
-
-    return statistic
-
-
-def _auc(x: Floats, y: Floats) -> Statistic:
-    ranks_of_y = _Ranks(y)
-
-    def statistic(counts: Floats) -> Floats:
-        ranks, _ = ranks_of_y(counts)
-        ones = counts @ x
-        with np.errstate(invalid="ignore", divide="ignore"):
-            # Mann and Whitney: the centred ranks of the ones sum to 0 for a random order.
-            above = (ranks * counts * x).sum(axis=1) / (ones * (counts.sum(axis=1) - ones))
-        shares: Floats = 0.5 + above
-        return shares
-
-    return statistic
-
-
-class _Steps:
-    """Sums over rows of equal similarity, from the highest similarity down."""
-
-    def __init__(self, y: Floats) -> None:
-        self._order = np.argsort(-y, kind="stable")
-        ordered = y[self._order]
-        self._starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-
-    def __call__(self, values: Floats) -> Floats:
-        sums: Floats = np.add.reduceat(values[:, self._order], self._starts, axis=1)
-        return sums
 
 
 class _Ranks:
@@ -254,9 +212,7 @@ def _correlation(covariance: Floats, vx: Floats, vy: Floats, scale: Floats) -> F
 
 _STATISTICS: Mapping[Metric, Callable[[Floats, Floats], Statistic]] = {
     Metric.ACCURACY: _accuracy,
-    Metric.AUC: _auc,
     Metric.AVERAGE_PRECISION: _average_precision,
-    Metric.F1: _f1,
     Metric.PEARSON: _pearson,
     Metric.SPEARMAN: _spearman,
 }

@@ -1,15 +1,13 @@
 """Evaluation sets: the public ones, folders of `pairs.tsv`, and a user's files.
 
-A public set is read from `DATA_DIR/FOLDER/pairs.tsv` (or `triplets.tsv`), or from the organisers'
-files. Any other folder of the same form is a set too, so that a language needs no code. The
-rows of a set are sorted by their content: the order of a file decides nothing.
+A public set is read from `DATA_DIR/FOLDER/pairs.tsv` (or `triplets.tsv`). Any other folder of the
+same form is a set too, so that a language needs no code. The rows of a set are sorted by their
+content: the order of a file decides nothing.
 """
 
-import csv
 import hashlib
-import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
@@ -23,7 +21,6 @@ from firth.evaluation.files import (
     Problems,
     Row,
     listed,
-    parse_score,
     read_pair_file,
 )
 from firth.evaluation.metrics import BINARY, CORRELATIONS, Columns, Metric
@@ -224,8 +221,6 @@ def load_sets(
     """
     if isinstance(names, str) or not names:
         raise InputError(f"got the sets {names!r}; expected a list of names, such as ['sts-b']")
-    if isinstance(exclude_overlap, str):
-        raise InputError(f"exclude_overlap: got {exclude_overlap!r}; expected a list of names")
     others = [load_set(name, data_dir) for name in exclude_overlap]
     sets: dict[str, EvaluationSet] = {}
     reasons = []
@@ -250,12 +245,7 @@ def set_of_file(file: PairFile, split: str | None = None, name: str = "") -> Eva
     """Return the rows of a file as a set, named after the file.
 
     Scored pairs are measured by Spearman and Pearson correlation, triplets by accuracy, and labels
-    or scores 0 and 1 by average precision, F1 and the area under the ROC curve.
-
-    Args:
-        file: The file.
-        split: Split to take; by default `test` where the file has it, else all rows.
-        name: Name of the set; by default the file's name without extensions.
+    or scores 0 and 1 by average precision.
 
     Raises:
         InputError: Rows have neither score nor label, no label says which texts are similar, or
@@ -271,11 +261,7 @@ def set_of_file(file: PairFile, split: str | None = None, name: str = "") -> Eva
             f"{file.path}: got the labels {listed(file.labels)}. Expected two labels, of which one "
             "means similar (1 and 0, X and not_X), or entailment, neutral, contradiction"
         )
-    counts = Counter(row.split for row in file.rows)
-    chosen = split or ("test" if counts["test"] else ALL)
-    if chosen != ALL and not counts[chosen]:
-        has = ", ".join(f"{one} ({n})" for one, n in counts.items() if one) or "no splits"
-        raise InputError(f"{file.path}: no split {chosen!r}. It has: {has}")
+    chosen = _split_of(file.rows, split, str(file.path))
     rows = [row for row in file.rows if chosen in (ALL, row.split)]
     notes = []
     if file.unlabelled:
@@ -295,9 +281,6 @@ def set_of_file(file: PairFile, split: str | None = None, name: str = "") -> Eva
 
 # The public sets.
 
-_Record = tuple[int, str, str, Sequence[str]]
-"""Line, split, subset; and two sentences and a score, else the row is broken."""
-
 
 @dataclass(frozen=True)
 class Task:
@@ -307,8 +290,7 @@ class Task:
         name: Name in commands.
         title: Name in the literature, with its source.
         published: Number of rows of each split, as published.
-        folders: Folders of `data_dir` that may hold it; the first holds `pairs.tsv`.
-        read: Reads the organisers' files of a folder; yields nothing where there are none.
+        folders: Folders of `data_dir` that may hold its `pairs.tsv` or `triplets.tsv`.
         metrics: Metrics that are reported, the usual one first.
         scale: Lowest and highest score.
         subset_names: Reported name of subsets by how their names in the files start.
@@ -320,7 +302,6 @@ class Task:
     title: str
     published: Mapping[str, int]
     folders: tuple[str, ...]
-    read: Callable[[Path], Iterator[_Record]] | None = None
     metrics: tuple[Metric, ...] = CORRELATIONS
     scale: tuple[float, float] = (0, 5)
     subset_names: Mapping[str, str] = field(default_factory=dict)
@@ -339,160 +320,43 @@ class Task:
 
     def load(self, data_dir: Path, split: str | None = None) -> EvaluationSet:
         """Load a split; by default `test`, or all rows where there is no `test`."""
-        source, rows, notes = self._find(data_dir)
-        counts = Counter(row.split for row in rows)
-        chosen = split or ("test" if counts["test"] else ALL)
-        if chosen not in self.published or not (chosen == ALL or counts[chosen]):
-            has = ", ".join(f"{one} ({n})" for one, n in counts.items())
-            raise InputError(f"{self.name}: no split {chosen!r} in {source}. It has: {has}")
+        form = "triplets.tsv" if self.metrics == (Metric.ACCURACY,) else "pairs.tsv"
+        paths = [data_dir / folder / form for folder in self.folders]
+        path = next((path for path in paths if path.is_file()), None)
+        if path is None:
+            raise InputError(f"{self.name}: {data_dir} has no {self.folders[0]}/{form}")
+        problems, rows = Problems(path), []
+        for row in read_pair_file(path).rows:
+            try:
+                rows.append(self.row(row))
+            except ValueError as error:
+                problems.add(row.line, str(error))
+        problems.check()
+        chosen = _split_of(rows, split, f"{self.name}: {path}")
         kept = [
             row for row in rows if chosen in (ALL, row.split) and row.subset not in self.left_out
         ]
-        notes += [self.note] if self.note else []
-        if len(kept) != (published := self.published[chosen]):
+        notes = [self.note] if self.note else []
+        if path.parent.name.endswith("-substitute"):
+            notes.append("a substitute for the published set: its figures are not comparable")
+        if len(kept) != (published := self.published.get(chosen, len(kept))):
             notes.append(f"{len(kept):,} rows; {published:,} were published")
-        return evaluation_set(self.name, chosen, kept, self.metrics, source, notes)
-
-    def _find(self, data_dir: Path) -> tuple[str, list[Row], list[str]]:
-        """Return where the rows are, the rows of all splits, and notes."""
-        form = "triplets.tsv" if self.metrics == (Metric.ACCURACY,) else "pairs.tsv"
-        for folder in self.folders:
-            if (path := data_dir / folder / form).is_file():
-                return str(path), _plain(self, path), _SUBSTITUTE * folder.endswith("-substitute")
-        for folder in self.folders:
-            if self.read is not None and (data_dir / folder).is_dir():
-                rows, broken = _rows(self, self.read(data_dir / folder))
-                if rows:
-                    return f"the organisers' files in {data_dir / folder}", rows, broken
-                if broken:
-                    raise InputError(f"{data_dir / folder}: no usable row: {broken[0]}")
-        files = f", or the organisers' files in {' or '.join(self.folders)}" if self.read else ""
-        raise InputError(f"{self.name}: {data_dir} has no {self.folders[0]}/{form}{files}")
+        return evaluation_set(self.name, chosen, kept, self.metrics, str(path), notes)
 
 
-_SUBSTITUTE = ["a substitute for the published set: its figures are not comparable"]
-
-
-def _plain(task: Task, path: Path) -> list[Row]:
-    file = read_pair_file(path)
-    problems, rows = Problems(path), []
-    for row in file.rows:
-        try:
-            rows.append(task.row(row))
-        except ValueError as error:
-            problems.add(row.line, str(error))
-    problems.check()
-    return rows
-
-
-def _rows(task: Task, records: Iterable[_Record]) -> tuple[list[Row], list[str]]:
-    """Return the good rows of records, and a note that counts and names the others."""
-    rows, broken = [], []
-    for line, split, subset, cells in records:
-        try:
-            if len(cells) != 3 or not all(cell.strip() for cell in cells):
-                raise ValueError("expected two sentences and a score")
-            rows.append(task.row(Row(tuple(cells[:2]), parse_score(cells[2]), "", split, subset)))
-        except ValueError as error:
-            broken.append(f"line {line}: {error}")
-    notes = [f"{len(broken):,} broken rows skipped, such as {broken[0]}"] if broken else []
-    return rows, notes
-
-
-# The organisers' files.
-
-_TOPICS = {"GC": "gun_control", "GM": "gay_marriage", "DP": "death_penalty"}
-_SICK_FILES = {
-    "SICK_train.txt": "train", "SICK_trial.txt": "trial", "SICK_test_annotated.txt": "test",
-}  # fmt: skip
-
-
-def _lines(path: Path) -> list[str]:
-    data = path.read_bytes()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("latin-1")  # some of the older files are
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    return lines[:-1] if lines and not lines[-1] else lines
-
-
-def _read_year(folder: Path) -> Iterator[_Record]:
-    """Read `STS.input.NAME.txt` and `STS.gs.NAME.txt`; rows without a score are not of the set."""
-    for path in sorted(folder.rglob("STS*.input.*.txt")):
-        subset = path.name.split(".")[2]
-        if subset == "ALL":
-            continue
-        split = "train" if "train" in path.parent.name.lower() else "test"
-        gold = path.with_name(path.name.replace(".input.", ".gs."))
-        if not gold.is_file():
-            raise InputError(f"{path}: its scores are missing; expected {gold.name}")
-        pairs, scores = _lines(path), _lines(gold)
-        if len(pairs) != len(scores):
-            raise InputError(
-                f"{path}: {len(pairs)} lines, but {gold.name} has {len(scores)}. Take both from "
-                "one release"
-            )
-        for number, (pair, score) in enumerate(zip(pairs, scores, strict=True), start=1):
-            if score.strip():
-                yield number, split, subset, [*pair.split("\t")[:2], score.strip()]
-
-
-def _read_benchmark(folder: Path) -> Iterator[_Record]:
-    """Read `sts-train.csv`, `sts-dev.csv` and `sts-test.csv`, which are tab-separated."""
-    for split in ("train", "dev", "test"):
-        if (path := folder / f"sts-{split}.csv").is_file():
-            for number, line in enumerate(_lines(path), start=1):
-                subset, _, _, _, score, *texts = [*line.split("\t"), *[""] * 5]
-                yield number, split, subset, [*texts[:2], score]
-
-
-def _read_sick(folder: Path) -> Iterator[_Record]:
-    """Read `SICK.txt`, or the three files of the SemEval task."""
-    paths = [path for name in ("SICK.txt", *_SICK_FILES) if (path := folder / name).is_file()]
-    for path in paths[:1] if paths and paths[0].name == "SICK.txt" else paths:
-        header, *lines = (line.split("\t") for line in _lines(path))
-        for number, values in enumerate(lines, start=2):
-            cells = dict(zip(header, values, strict=False))
-            split = _SICK_FILES.get(path.name) or cells.get("SemEval_set", "").strip().lower()
-            names = ("sentence_A", "sentence_B", "relatedness_score")
-            yield number, split, "", [cells.get(name, "") for name in names]
-
-
-def _read_relatedness(folder: Path) -> Iterator[_Record]:
-    """Read the CSV file of STR-2021, whose cell `Text` holds two lines."""
-    for path in sorted(folder.rglob("*.csv"))[:1]:
-        for number, cells in _csv(path):
-            subset = cells.get("PairID", "").split("_")[0].replace("Wiki", "Wikipedia")
-            yield number, ALL, subset, [*cells.get("Text", "").split("\n"), cells.get("Score", "")]
-
-
-def _read_arguments(folder: Path) -> Iterator[_Record]:
-    """Read `ArgPairs_GC.csv`, `ArgPairs_GM.csv` and `ArgPairs_DP.csv`."""
-    for topic, subset in _TOPICS.items():
-        for path in sorted(folder.rglob(f"ArgPairs_{topic}.csv"))[:1]:
-            for number, cells in _csv(path):
-                plain = {name.lower().replace("_", ""): cell for name, cell in cells.items()}
-                score = plain.get("regressionlabel", plain.get("score", ""))
-                texts = [plain.get(f"sentence{i}", "") for i in (1, 2)]
-                yield number, ALL, subset, [*texts, score]
-
-
-def _csv(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    reader = csv.reader(io.StringIO("\n".join(_lines(path)), newline=""))
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        for cells in reader:
-            yield reader.line_num, dict(zip(header, cells, strict=False))
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: not CSV ({error})") from error
+def _split_of(rows: Sequence[Row], split: str | None, where: str) -> str:
+    """Return the split to take; by default `test`, or all rows where there is no `test`."""
+    counts = Counter(row.split for row in rows)
+    chosen = split or ("test" if counts["test"] else ALL)
+    if chosen != ALL and not counts[chosen]:
+        has = ", ".join(f"{one} ({n})" for one, n in counts.items() if one) or "no splits"
+        raise InputError(f"{where}: no split {chosen!r}. It has: {has}")
+    return chosen
 
 
 def _sts(year: int, rows: Mapping[str, int], *left_out: str, note: str = "") -> Task:
-    name = f"STS{year}"
-    folders = (name, f"STS20{year}", f"{name}-en-test", f"STS/{name}-en-test")
     title = f"STS 20{year} (Agirre et al., SemEval 20{year})"
-    return Task(name.lower(), title, rows, folders, _read_year, left_out=left_out, note=note)
+    return Task(f"sts{year}", title, rows, (f"STS{year}",), left_out=left_out, note=note)
 
 
 _NO_SMT = "without SMT (750 rows), whose text is not public; SentEval leaves it out too"
@@ -505,21 +369,21 @@ TASKS: Mapping[str, Task] = {task.name: task for task in (
     Task(
         "sts-b", "STS benchmark (Cer et al., SemEval 2017)",
         {"train": 5749, "dev": 1500, "test": 1379},
-        ("STSb", "stsbenchmark", "STS/STSBenchmark", "STSBenchmark"), _read_benchmark,
+        ("STSb",),
         subset_names={"main-captions": "captions", "main-forum": "forums", "main-news": "news"},
     ),
     Task(
         "sick-r", "SICK-R (Marelli et al., LREC 2014)",
-        {"train": 4500, "trial": 500, "test": 4927, ALL: 9927}, ("SICK",), _read_sick,
+        {"train": 4500, "trial": 500, "test": 4927, ALL: 9927}, ("SICK",),
         scale=(1, 5),
     ),
     Task(
         "str-2021", "STR-2021 (Abdalla, Vishnubhotla & Mohammad 2021)", {ALL: 5500},
-        ("STR-2021", "STR"), _read_relatedness, metrics=(Metric.SPEARMAN,), scale=(0, 1),
+        ("STR-2021",), metrics=(Metric.SPEARMAN,), scale=(0, 1),
     ),
     Task(
         "afs", "Argument Facet Similarity (Misra, Ecker & Walker, SIGDIAL 2016)", {ALL: 6000},
-        ("AFS", "ArgumentFacetSimilarity"), _read_arguments,
+        ("AFS",),
     ),
     Task(
         "wiki-sections", "Wikipedia Sections (Ein Dor et al., ACL 2018)",
