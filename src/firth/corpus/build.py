@@ -222,7 +222,7 @@ def _read_into(
     except InputError:
         with store.transaction():
             store.discard()
-        if store.is_empty and store.meta("request") is None:
+        if store.meta("next_key") is None:
             store.database.close()
             (run.path / FILE).unlink()
         raise
@@ -268,7 +268,7 @@ class _Call:
             if self._whole:
                 self._check()
                 self._hold_out()
-            elif not store.staged(new=False) and not self._counts[Reason.DUPLICATE]:
+            elif not store.has_staged and not self._counts[Reason.DUPLICATE]:
                 raise InputError(f"no document can be added{self._why()}")
             changes, twins = store.finish(whole=self._whole)
             for twin in twins:
@@ -354,7 +354,7 @@ class _Call:
 
     def _check(self) -> None:
         """Raise `InputError` where the inputs hold no document, or no value of a field."""
-        if not self._store.staged(new=False):
+        if not self._store.has_staged:
             count = plural(len(self._given.sources), "file")
             of = "the given texts" if self._given.records is not None else count
             raise InputError(f"no document in {of} can be used{self._why()}")
@@ -368,7 +368,7 @@ class _Call:
     def _hold_out(self) -> None:
         """Choose the held-out documents again where that needs more than each one's id."""
         store, fraction = self._store, self._settings.held_out_fraction
-        is_new_split = store.meta("split") != [self._seed, fraction]
+        is_new_split = store.meta("split", [self._seed, fraction]) != [self._seed, fraction]
         if is_new_split:
             for id in store.staged(new=False):
                 store.set_part(id, part_of(id, self._seed, fraction))

@@ -24,13 +24,13 @@ from firth.corpus.store import (
 )
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.text.arrays import Ints, ranges
+from firth.text.arrays import Ints, ranges, starts
 
 Part = Literal["learn", "held-out", "all"]
 BATCH = 8_192
 """Sentences of a batch."""
-_DOCUMENTS = 256
-"""Documents whose texts are fetched at once."""
+_DOCUMENTS, _SENTENCES = 256, 1 << 15
+"""Documents whose texts are fetched at once, and their sentences, but for the last document."""
 _FEW_NEIGHBORS = 0.25
 _CONDITIONS = {"learn": "part = 0", "held-out": "part = 1", "all": "1"}
 
@@ -174,8 +174,9 @@ class Corpus:
         if len(documents) == 1 and self._last[0] == documents[0]:
             yield self._last[1]
             return
-        for first in range(0, len(documents), _DOCUMENTS):
-            some = documents[first : first + _DOCUMENTS]
+        before = starts(np.diff(self.document_bounds)[documents])
+        group = before // _SENTENCES + np.arange(len(documents)) // _DOCUMENTS
+        for some in np.split(documents, np.flatnonzero(np.diff(group)) + 1):
             marks = ",".join("?" * len(some))
             query = f"SELECT key, text FROM texts WHERE key IN ({marks})"
             texts = dict(self._ask(query, self.keys[some].tolist()))

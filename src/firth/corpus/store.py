@@ -14,7 +14,7 @@ import re
 import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -282,6 +282,11 @@ class Store:
         query = "SELECT 1 FROM incoming, json_each(fields) f WHERE f.key = ? LIMIT 1"
         return self._one(query, name) is not None
 
+    @property
+    def has_staged(self) -> bool:
+        """Whether a document is staged."""
+        return self._one("SELECT 1 FROM incoming LIMIT 1") is not None
+
     def staged(self, *, new: bool) -> list[str]:
         """Return the ids of the staged documents that are new, or of all."""
         first = self._first if new else 0
@@ -451,112 +456,93 @@ def parse_filter(text: str, kept: Sequence[str]) -> tuple[str, list[object]]:
     Raises:
         InputError: The filter is not valid, or names a field that is not kept.
     """
-    return _Filter(text, (*_COLUMN_NAMES, *kept)).parse()
+    tokens = _tokens(text)
+    parts: list[str] = []
+    values: list[object] = []
 
+    def expect(*kinds: str) -> tuple[str, str]:
+        if tokens[0][0] not in kinds:
+            raise _invalid(text, f"got {tokens[0][1]!r} in place of {' or '.join(kinds)}")
+        return tokens.pop(0)
 
-class _Filter:
-    """A parser of filters, by recursive descent."""
+    def compare(op: str) -> str:
+        kind, value = expect("word", "single", "double")
+        condition, inner = _comparison(text, name, op, value, is_bare=kind == "word")
+        values.extend(inner)
+        return condition
 
-    def __init__(self, text: str, names: tuple[str, ...]) -> None:
-        self._text, self._names, self._values = text, names, list[object]()
-        self._tokens: list[tuple[str, str]] = []
-        at = 0
-        while text[at:].strip():
-            match = _TOKEN.match(text, at)
-            if match is None or len(self._tokens) == _MOST_TOKENS:
-                raise self._error(f"cannot be read from {text[at : at + 20]!r} on")
-            kind = str(match.lastgroup)
-            value = match[kind]
-            if kind == "sign" or (kind == "word" and value.lower() in _KEYWORDS):
-                kind = value.lower()
-            if kind in ("single", "double"):
-                quote = "'" if kind == "single" else '"'
-                value = value.replace(2 * quote, quote)
-            self._tokens.append((kind, value))
-            at = match.end()
-        self._tokens.append(("end", "the end"))
-
-    def parse(self) -> tuple[str, list[object]]:
-        condition = self._any()
-        self._expect("end")
-        return condition, self._values
-
-    def _error(self, what: str) -> InputError:
-        return InputError(
-            f"filter {self._text!r}: {what}; expected such as: date >= 2020 and section = 'news'"
-        )
-
-    def _take(self, kind: str) -> bool:
-        if self._tokens[0][0] != kind:
-            return False
-        self._tokens.pop(0)
-        return True
-
-    def _expect(self, *kinds: str) -> tuple[str, str]:
-        kind, value = self._tokens[0]
-        if kind not in kinds:
-            raise self._error(f"got {value!r} in place of {' or '.join(kinds)}")
-        return self._tokens.pop(0) if kind != "end" else (kind, value)
-
-    def _any(self) -> str:
-        parts = [self._all()]
-        while self._take("or"):
-            parts.append(self._all())
-        return f"({' OR '.join(parts)})"
-
-    def _all(self) -> str:
-        parts = [self._one()]
-        while self._take("and"):
-            parts.append(self._one())
-        return f"({' AND '.join(parts)})"
-
-    def _one(self) -> str:
-        if self._take("not"):
-            return f"(NOT {self._one()})"
-        if self._take("("):
-            inner = self._any()
-            self._expect(")")
-            return inner
-        _, name = self._expect("word", "double")
-        if name not in self._names:
+    while tokens[0][0] != "end":
+        if tokens[0][0] in ("and", "or", "not", "(", ")"):
+            parts.append(tokens.pop(0)[0].upper())
+            continue
+        name = expect("word", "double")[1]
+        if name not in (*_COLUMN_NAMES, *kept):
+            names = ", ".join((*_COLUMN_NAMES, *kept))
             raise InputError(
-                f"filter {self._text!r}: the field {name!r} is not kept. Kept are "
-                f"{', '.join(self._names)}; others are kept by corpus.fields"
+                f"filter {text!r}: the field {name!r} is not kept. Kept are {names}; others are "
+                "kept by corpus.fields"
             )
-        if self._take("like"):
-            return self._holds(name, "GLOB")
-        if self._take("in"):
-            self._expect("(")
-            parts = [self._holds(name, "=")]
-            while self._take(","):
-                parts.append(self._holds(name, "="))
-            self._expect(")")
-            return f"({' OR '.join(parts)})"
-        op = self._expect("op")[1]
-        if op in ("!=", "<>"):
-            return f"(NOT {self._holds(name, '=')})"
-        return self._holds(name, "=" if op == "==" else op)
+        kind, op = expect("op", "like", "in")
+        if kind == "in":
+            expect("(")
+            either = [compare("=")]
+            while expect(",", ")")[0] == ",":
+                either.append(compare("="))
+            parts.append(f"({' OR '.join(either)})")
+        elif op in ("!=", "<>"):
+            parts.append(f"(NOT {compare('=')})")
+        else:
+            parts.append(compare({"==": "=", "like": "GLOB"}.get(op.lower(), op)))
+    condition = " ".join(parts)
+    try:  # The grammar of and, or, not and parentheses is that of SQL.
+        columns = ", ".join(f"'' AS {name}" for name in (*_COLUMN_NAMES, "fields"))
+        with closing(sqlite3.connect(":memory:")) as database:
+            database.execute(f"EXPLAIN SELECT 1 FROM (SELECT {columns}) WHERE {condition}", values)
+    except sqlite3.OperationalError:
+        raise _invalid(text, "and, or, not and parentheses do not fit together") from None
+    return condition, values
 
-    def _holds(self, name: str, op: str) -> str:
-        """Return the condition that a field has to a value, the next token."""
-        kind, value = self._expect("word", "single", "double")
-        if op == "GLOB":
-            value = value.replace("[", "[[]")
-        elif name == "date":
-            if not _DATE.fullmatch(value):
-                raise self._error(f"{value!r} is no date such as 2020, 2020-05 or 2020-05-01")
-            self._values += [len(value), value]
-            return f"(date != '' AND substr(date, 1, ?) {op} ?)"
-        if name in _COLUMN_NAMES:
-            self._values.append(value)
-            return f"({name} {op} ?)"
-        each = "FROM json_each(fields) f, json_each(f.value) v WHERE f.key = ?"
-        if op == "GLOB" or kind != "word" or not _NUMBER.fullmatch(value):
-            self._values += [name, value]
-            return f"EXISTS (SELECT 1 {each} AND v.value {op} ?)"
-        self._values += [name, float(value), value]
-        number = f"CAST(v.value AS REAL) {op} ?"
-        return (
-            f"EXISTS (SELECT 1 {each} AND CASE WHEN {_IS_NUMBER} THEN {number} "
-            f"ELSE v.value {op} ? END)"
-        )
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    """Split a filter into pairs of kind and value."""
+    tokens: list[tuple[str, str]] = []
+    at = 0
+    while text[at:].strip():
+        match = _TOKEN.match(text, at)
+        if match is None or len(tokens) == _MOST_TOKENS:
+            raise _invalid(text, f"cannot be read from {text[at : at + 20]!r} on")
+        kind = str(match.lastgroup)
+        value = match[kind]
+        if kind == "sign" or (kind == "word" and value.lower() in _KEYWORDS):
+            kind = value.lower()
+        if kind in ("single", "double"):
+            quote = "'" if kind == "single" else '"'
+            value = value.replace(2 * quote, quote)
+        tokens.append((kind, value))
+        at = match.end()
+    return [*tokens, ("end", "the end")]
+
+
+def _comparison(
+    text: str, name: str, op: str, value: str, is_bare: bool
+) -> tuple[str, list[object]]:
+    """Return the condition that a field has to a value."""
+    if op == "GLOB":
+        value = value.replace("[", "[[]")
+    elif name == "date":
+        if not _DATE.fullmatch(value):
+            raise _invalid(text, f"{value!r} is no date such as 2020, 2020-05 or 2020-05-01")
+        return f"(date != '' AND substr(date, 1, ?) {op} ?)", [len(value), value]
+    if name in _COLUMN_NAMES:
+        return f"({name} {op} ?)", [value]
+    each = "FROM json_each(fields) f, json_each(f.value) v WHERE f.key = ?"
+    if op == "GLOB" or not (is_bare and _NUMBER.fullmatch(value)):
+        return f"EXISTS (SELECT 1 {each} AND v.value {op} ?)", [name, value]
+    either = f"CASE WHEN {_IS_NUMBER} THEN CAST(v.value AS REAL) {op} ? ELSE v.value {op} ? END"
+    return f"EXISTS (SELECT 1 {each} AND {either})", [name, float(value), value]
+
+
+def _invalid(text: str, what: str) -> InputError:
+    return InputError(
+        f"filter {text!r}: {what}; expected such as: date >= 2020 and section = 'news'"
+    )
