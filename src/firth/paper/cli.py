@@ -27,7 +27,7 @@ from firth.run.errors import require
 from firth.run.run import opened_with
 
 app = typer.Typer(
-    help="The method of Sun et al. (2022) as printed (needs firth[torch]).", no_args_is_help=True
+    help="The method of Sun et al. (2022) as printed (needs the extra torch).", no_args_is_help=True
 )
 _METHOD = "The paper's method"
 

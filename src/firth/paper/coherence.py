@@ -1,8 +1,8 @@
 """The discriminative model p(y=1 | c_<, s, c_>), the coherence of a sentence in a context (§3.2.1).
 
 A BiLSTM reads sentences one by one, and a last layer judges them together. That layer turns the
-sentence in the middle into a query over contexts, so that the logits of one sentence with any
-number of contexts are one matrix product over cached sentence vectors (§3.3).
+sentence in the middle into a query over contexts. The logits of one sentence with any number of
+contexts are therefore one matrix product over cached sentence vectors (§3.3).
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,8 +56,8 @@ class Shape:
 class SentenceEncoder(nn.Module):
     """One-layer BiLSTM. A sentence is the last states of both directions (§3.2.1).
 
-    The concatenated states get mean 0 and variance 1 (layer normalization without weights),
-    because a bilinear form of raw states, all near 0 at first, hardly starts to learn.
+    The concatenated states get mean 0 and variance 1 (layer normalization without weights). A
+    bilinear form of raw states, all near 0 at first, hardly starts to learn.
     """
 
     def __init__(self, vocabulary: int, embedding: int, hidden: int) -> None:
@@ -230,9 +230,9 @@ class Coherence:
 
     Args:
         model: In evaluation mode.
-        shape: Of the model.
+        shape: Sizes of the model.
         tokenizer: The run's tokenizer.
-        vectors: Of all sentences of the corpus, float16 of shape (n_sentences, 2 · hidden).
+        vectors: Vectors of all corpus sentences, float16 of shape (n_sentences, 2 · hidden).
         document_bounds: As in `Corpus`.
 
     Example:

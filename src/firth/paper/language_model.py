@@ -50,8 +50,7 @@ from firth.text.arrays import Floats
 ROOT = 0
 """The node of the start-of-text token."""
 Layout = Literal["forest", "texts"]
-"""How segments are given to the model: `forest`, each once, many in a row; or `texts`, each text by
-itself."""
+"""`forest` gives each segment to the model once, many in a row; `texts` gives text by text."""
 _ROW_TOKENS = 512
 """Tokens of a row. Longer rows cost more in the attention than they save."""
 _PROBE = ((3, 5, 7), (11, 13), (17, 19, 23), (29,))
@@ -323,7 +322,7 @@ class CausalLM(Generator):
 
     Args:
         model: Its number format and device are those of the computation.
-        tokenizer: Of the model.
+        tokenizer: The tokenizer of the model.
         max_tokens: Most tokens of a sentence, and of one side of a context.
         batch_tokens: Tokens that are read at once.
 
@@ -356,7 +355,7 @@ class CausalLM(Generator):
 
     @property
     def layout(self) -> Layout:
-        """How texts are given to the model."""
+        """The layout in which segments are given to the model."""
         return self.model.layout
 
     def _terms(

@@ -67,8 +67,8 @@ class Origin:
         index: Screens its chunks.
         coherence: Ranks contexts, and gives the first term of Eq. 3.
         generator: Gives the other terms.
-        settings: Of the method.
-        seed: Of the run.
+        settings: Settings of the method.
+        seed: Seed of the run.
 
     Example:
         ```python
@@ -182,9 +182,12 @@ class Origin:
     def explain(self, text1: str, text2: str) -> Explanation:
         """Return the score of a pair with its contexts, those that add most first.
 
-        The contributions of the contexts sum to the score. The details of a context hold its
-        `influence` (the score minus the score without it), `position` (the corpus sentence in it),
-        `chosen_for` (1, 2, or 3 for both sentences), and the terms of both fits.
+        The contributions of the contexts sum to the score. The details of a context are:
+
+        - `influence`, the score minus the score without the context;
+        - `position`, the number of the corpus sentence in it;
+        - `chosen_for`: 1 or 2 for one of the sentences, 3 for both;
+        - the terms of both fits, such as `left1` and `left2`.
         """
         weights, measure = self.settings.fits.weights, self.settings.fits.measure
         (profile,) = self.profiles(checked([(text1, text2)]))

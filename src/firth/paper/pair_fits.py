@@ -82,7 +82,7 @@ def build_fits(
 
     Args:
         run: A run with the stages that Origin reads.
-        name: Of the pairs, as a part of a folder's name.
+        name: A name of the pairs, which becomes the name of a folder.
         pairs: Pairs of texts.
         executor: Who computes shards. The bytes are the same.
     """

@@ -249,7 +249,7 @@ class ChunkIndex:
     Args:
         idf: Inverse document frequency of each bucket.
         shards: All shards in order.
-        bounds: Of the chunks, as `chunk_bounds` returns them.
+        bounds: Bounds of the chunks, as `chunk_bounds` returns them.
 
     Example:
         ```python

@@ -99,7 +99,7 @@ class Seq2Seq(Generator):
 
     Args:
         models: The Transformer that generates each part; one may serve all three.
-        tokenizer: Of the run.
+        tokenizer: The tokenizer of the run.
         batch_tokens: Tokens of a batch, padding included.
     """
 

@@ -5,7 +5,7 @@ Sections and equations are those of Sun et al. (TACL 2022). The ablations are va
 `contexts.diverse`, §5.6 `surrogate.structure`. Table 5 needs a smaller corpus.
 """
 
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import yaml
@@ -175,7 +175,7 @@ class SurrogateSettings(Section):
     pairs: Count | None = None
     """Training pairs that are learned from (Table 7). By default all."""
     calibration: Literal["none", "quantile", "zscore"] = "quantile"
-    """How scores become labels. The paper has no map: `none`."""
+    """The map from scores to labels. The paper has none."""
     dimensions: Count = 256
     """transformer: size of the hidden states."""
     layers: Count = 4
@@ -237,5 +237,5 @@ def preset(name: str) -> dict[str, Any]:
     """
     if name not in PRESETS:
         raise InputError(f"There is no preset {name!r}. The presets are {' and '.join(PRESETS)}.")
-    text = (files("firth.paper") / "data" / f"{name}.yaml").read_text(encoding="utf-8")
+    text = (Path(__file__).with_name("data") / f"{name}.yaml").read_text(encoding="utf-8")
     return {"paper": yaml.safe_load(text)}

@@ -315,7 +315,7 @@ class HeldOut:
         corpus: The held-out documents. At most `_TESTED` positions of them are used.
         tokens: Tokenizes texts.
         window: Sentences on each side of a position that make its context.
-        seed: Of the training.
+        seed: Seed of the training.
     """
 
     def __init__(self, corpus: Corpus, tokens: Tokens, window: int, seed: int) -> None:

@@ -206,7 +206,7 @@ class ContextTransformer(nn.Module):
 
     Args:
         shape: Sizes.
-        dropout: Of embeddings and of every residual branch.
+        dropout: Rate at embeddings and in every residual branch.
     """
 
     def __init__(self, shape: Shape, dropout: float = 0.0) -> None:
