@@ -187,15 +187,9 @@ def write_static(folder: Path, vocabulary: Sequence[str], vectors: Singles) -> N
     write_arrays(folder / _TABLE, {_KEYS[0]: table}, {"format": "pt"})
     write_text(folder / _TOKENIZER, word_tokenizer(vocabulary).to_str())
     write_json(folder / MODULES, [{"idx": 0, "name": "0", "path": "", "type": _CLASS}])
-    write_json(
-        folder / "config_sentence_transformers.json",
-        {
-            "default_prompt_name": None,
-            "model_type": "SentenceTransformer",
-            "prompts": {},
-            "similarity_fn_name": "cosine",
-        },
-    )
+    settings = {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"}
+    settings_file = folder / "config_sentence_transformers.json"
+    write_json(settings_file, settings | {"prompts": {}, "default_prompt_name": None})
 
 
 def build_static(
@@ -261,7 +255,9 @@ def static_from_words(
     stemmed = stems(known, space.stemmer)
     lengths = np.array([space.rarity(stem) for stem in stemmed], np.float32)
     of_pieces = np.full(len(pieces), settings.subword_weight * lengths.max(initial=0.0), np.float32)
-    grams = [ngrams(stem) for stem in stemmed] + [runs(_framed(piece)) for piece in pieces]
+    # A word is framed before its n-grams are taken (`<word>`), and so is a piece that begins one.
+    framed = [p.removeprefix(CONTINUED) if p.startswith(CONTINUED) else f"<{p}" for p in pieces]
+    grams = [*map(ngrams, stemmed), *map(runs, framed)]
     vectors = random_directions(grams, dimensions, derive_seed(seed, "n-grams"))
     vectors *= np.float32(spelling_weight) * np.concatenate((lengths, of_pieces))[:, None]
     learned = space.learned(stemmed)
@@ -289,11 +285,6 @@ def word_pieces(known: Sequence[str], tokens: Mapping[str, int]) -> list[str]:
     usable = {token for token in tokens if token.isascii() and token.isalnum()}
     pieces = sorted({token.lower() for token in usable} | {c for word in known for c in word})
     return [*(p for p in pieces if p not in distinct), *(f"{CONTINUED}{p}" for p in pieces)]
-
-
-def _framed(piece: str) -> str:
-    """Return a piece as it is inside a word `<word>` whose n-grams are taken."""
-    return piece.removeprefix(CONTINUED) if piece.startswith(CONTINUED) else f"<{piece}"
 
 
 def random_directions(grams: Sequence[Sequence[str]], dimensions: int, seed: int) -> Singles:
