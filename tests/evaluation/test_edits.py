@@ -48,14 +48,6 @@ def tokens_changed(a: str, b: str) -> int:
 
 
 @given(sentence=sentences, seed=seeds)
-def test_order_keeps_the_words(sentence: str, seed: int) -> None:
-    """Who did it to whom changes; the words, each as often, do not."""
-    edit = edits(sentence, seed)["order"]
-    assert Counter(words(edit.change)) == Counter(words(sentence))
-    assert words(edit.change) != words(sentence)
-
-
-@given(sentence=sentences, seed=seeds)
 def test_number_changes_one_token(sentence: str, seed: int) -> None:
     """One number becomes another one, which the sentence did not have."""
     edit = edits(sentence, seed)["number"]
@@ -68,7 +60,7 @@ def test_number_changes_one_token(sentence: str, seed: int) -> None:
 def test_all_edits_differ_and_the_change_is_nearer_in_words(sentence: str, seed: int) -> None:
     """Sentence, paraphrase and change are three texts; the change shares more words."""
     found = edits(sentence, seed)
-    assert {"order", "number"} <= set(found) <= set(RULES)  # the premise: there are edits
+    assert {"number"} <= set(found) <= set(RULES)  # the premise: there are edits
     for edit in found.values():
         assert len({*map(normal_form, (sentence, edit.paraphrase, edit.change))}) == 3
         common = [
@@ -81,10 +73,8 @@ def test_all_edits_differ_and_the_change_is_nearer_in_words(sentence: str, seed:
 
 @given(sentence=sentences, seed=seeds)
 def test_the_paraphrase_leaves_what_is_tested(sentence: str, seed: int) -> None:
-    """Names keep their order, and the number that the change replaces is there."""
+    """The number that the change replaces is there."""
     found = edits(sentence, seed)
-    names = re.compile("|".join(NAMES))
-    assert names.findall(found["order"].paraphrase) == names.findall(sentence)
     lost = set(words(sentence)) - set(words(found["number"].change))
     assert len(lost) == 1
     assert lost <= set(words(found["number"].paraphrase))
@@ -156,44 +146,6 @@ def test_no_negation_that_would_be_wrong(sentence: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sentence", "change"),
-    [
-        ("England beat France because of the rain.", "France beat England because of the rain."),
-        ("In March 2018, Arbonne was acquired by Bell.",
-         "In March 2018, Bell was acquired by Arbonne."),
-        ("They sailed from Lisbon to Goa, for example.",
-         "They sailed from Goa to Lisbon, for example."),
-        ("The girl is standing in front of the fridge.",
-         "The fridge is standing in front of the girl."),
-        ("A dog is standing on top of a cat.", "A cat is standing on top of a dog."),
-        ("The army attacked the town because of the gold.",
-         "The town attacked the army because of the gold."),
-        ("In spite of it, Marion Stone is taller than Carl West.",
-         "In spite of it, Carl West is taller than Marion Stone."),
-    ],
-)  # fmt: skip
-def test_order_by_hand(sentence: str, change: str) -> None:
-    """Parties change places with their articles."""
-    assert edits(sentence)["order"].change == change
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "England met France because of the rain.",
-        "Marion Stone married Carl West in the large church.",
-        "The large road runs from Paris to Rome.",
-        "In June, Bell is known as Arbonne for example.",
-        "The film was released in Kerala, for example.",
-        "He worked from June to August for example.",
-    ],
-)
-def test_no_order_where_it_changes_nothing(sentence: str) -> None:
-    """Symmetric verbs, routes, two names of one thing and calendars are left alone."""
-    assert "order" not in edits(sentence)
-
-
-@pytest.mark.parametrize(
     "sentence",
     [
         "",
@@ -218,7 +170,6 @@ REPHRASED = (
     ("They saw 12 dogs there.", {"They saw twelve dogs there."}),
     ("We do not know that man.", {"We don't know that man."}),
     ("I can't swim that far.", {"I cannot swim that far."}),
-    ("He went with Anna and Bob.", {"He went with Bob and Anna."}),
     ("She also won a prize.", {"In addition, she won a prize."}),
     ("When he left, the rain fell.", {"The rain fell when he left."}),
     ("In 1990, he joined the army.", {"He joined the army in 1990."}),

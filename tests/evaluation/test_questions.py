@@ -212,7 +212,7 @@ def test_edits_become_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     def edits_of(text: str, others: Sequence[str], rng: np.random.Generator) -> list[Edit]:
         assert others
         assert text not in others
-        kinds = ["order", "number"] if place(text)[1] % 2 else ["name"]
+        kinds = ["negation", "number"] if place(text)[1] % 2 else ["name"]
         return [Edit(kind, f"{text} kept", f"{text} {rng.integers(10**9)}") for kind in kinds]
 
     monkeypatch.setattr(module, "edits_of", edits_of)
@@ -221,8 +221,8 @@ def test_edits_become_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     questions = make_questions(corpus, settings)  # type: ignore[arg-type]
     assert questions == make_questions(corpus, settings)  # type: ignore[arg-type]
     counts = Counter(question.type for question in questions)
-    assert [counts[kind] for kind in EDITS] == [12, 0, 12, 12]
-    for question in of_type(questions, QuestionType.ORDER):
+    assert [counts[kind] for kind in EDITS] == [12, 12, 12]
+    for question in of_type(questions, QuestionType.NEGATION):
         assert question.answer == f"{question.text} kept"
         assert len(question.distractors) == 1
         assert question.document == place(question.text)[0]

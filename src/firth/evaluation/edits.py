@@ -51,7 +51,7 @@ class Edit:
     """Two rewritings of one sentence.
 
     Attributes:
-        kind: What is changed: `order`, `negation`, `number` or `name`.
+        kind: What is changed: `negation`, `number` or `name`.
         paraphrase: The sentence in other words, with the same meaning.
         change: The sentence with another meaning. It shares more words with the sentence than the
             paraphrase does.
@@ -112,7 +112,7 @@ def rephrased(sentence: str, held: Sequence[Splice], rng: np.random.Generator) -
         if not any(start < match.end() and match.start() < end for start, end in kept)
     ]
     text = spliced(sentence, [Splice(*at, chr(ord(_HOLD) + i)) for i, at in enumerate(kept)])
-    rephrasings = (_synonyms, _dates, _digits, _pairs)
+    rephrasings = (_synonyms, _dates, _digits)
     candidates = [splice for rephrasing in rephrasings for splice in rephrasing(text)]
     chosen: list[Splice] = []
     for index in rng.permutation(len(candidates)):
@@ -249,18 +249,6 @@ def _digits(text: str) -> Iterator[Splice]:
                 yield Splice(*match.span(), NUMERALS[int(match[1]) - 2])
 
 
-def _pairs(text: str) -> Iterator[Splice]:
-    """Write A and B as B and A."""
-    if "respectively" in text:
-        return
-    for match in _re("name_pair").finditer(text):
-        a, joint, b = match.groups()[1:]
-        if not re.search(r"['\u2019]s\b", match[0]):
-            yield Splice(match.end(1), match.end(), f"{b} {joint} {a}")
-    for match in _re("noun_pair").finditer(text):
-        yield Splice(*match.span(), f"{match[3]} {match[2]} {match[1]}")
-
-
 def _moved(text: str) -> str:
     """Return the text with an adverbial at its other end, where that is safe."""
     if match := _re("also").fullmatch(text):
@@ -271,56 +259,6 @@ def _moved(text: str) -> str:
             comma = "," if name.endswith("last") else ""
             return f"{_capital(second)}{comma} {_lowered(first)}{end}"
     return text
-
-
-# --- Changes of meaning: order -----------------------------------------------------------------
-
-_SWAPS = ("swap_passive", "swap_verb", "swap_name", "swap_than", "swap_scene", "swap_route")
-
-
-def _order(text: str, others: Sequence[str], rng: np.random.Generator) -> list[Change]:
-    """Let the two parties of a statement change places."""
-    changes: list[Change] = []
-    for swap in _SWAPS:
-        for match in _re(swap).finditer(text):
-            a, middle, b = match.groups()
-            if (
-                _re("no_swap").search(middle)
-                or (_acts(a) != _acts(b) and swap != "swap_scene")
-                or (_acts(b) and _re("in_a_place").search(middle))
-                or any(
-                    _re("no_name").search(one) and not _re("nouns").fullmatch(one) for one in (a, b)
-                )
-                or (middle == "to" and _re("on_a_route").search(text))
-                or (middle.startswith(("is", "was", "has", "lies")) and b.endswith("s"))
-                or {*words(a)} & {*words(b)} - {"the", "a", "an"}
-                or (match.start() == 0 and " " not in a and not _is_name(a, others, rng))
-            ):
-                continue
-            changes.append((Splice(*match.span(1), _inside(b)), Splice(*match.span(3), _inside(a))))
-    return changes
-
-
-def _acts(party: str) -> bool:
-    """Return whether a party is a name, or a noun of those who act as named ones do."""
-    return not _re("nouns").fullmatch(party) or bool(_re("actor").fullmatch(party.split()[-1]))
-
-
-def _inside(party: str) -> str:
-    """Return a party as it is written inside a sentence."""
-    return re.sub(r"^(?:The|An?) ", lambda article: article[0].lower(), party)
-
-
-def _is_name(word: str, others: Sequence[str], rng: np.random.Generator) -> bool:
-    """Return whether the first word of a sentence looks like a name: no sentence lowers it."""
-    lower = re.compile(rf"\b{re.escape(word.lower())}\b")
-    return not _re("no_first_name").search(word) and not any(map(lower.search, _some(others, rng)))
-
-
-def _some(others: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
-    if others:
-        for i in rng.choice(len(others), size=min(POOL, len(others)), replace=False):
-            yield others[int(i)]
 
 
 # --- Negation ----------------------------------------------------------------------------------
@@ -426,6 +364,12 @@ def _traits(match: re.Match[str]) -> tuple[object, ...]:
     return sort and sort.lastindex, in_a_place, len(match[3].split()), match[1]
 
 
+def _some(others: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
+    if others:
+        for i in rng.choice(len(others), size=min(POOL, len(others)), replace=False):
+            yield others[int(i)]
+
+
 def _name(text: str, others: Sequence[str], rng: np.random.Generator) -> list[Change]:
     """Replace a name by one that follows the same preposition somewhere in `others`."""
     places = [
@@ -448,7 +392,6 @@ def _name(text: str, others: Sequence[str], rng: np.random.Generator) -> list[Ch
 
 
 RULES: dict[str, Rule] = {
-    "order": _order,
     "negation": _negation,
     "number": _number,
     "name": _name,

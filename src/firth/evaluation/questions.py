@@ -29,7 +29,7 @@ from firth.run.stage import Outcome, Stage
 from firth.text.arrays import Ints
 from firth.text.words import normal_form
 
-QUESTIONS = Stage("questions", version=1)
+QUESTIONS = Stage("questions", version=2)
 USUAL_WORDS = (5, 40)
 """Words of a sentence that is asked about; the limits of the corpus apply as well."""
 MIN_GAP = 4
@@ -52,8 +52,6 @@ class QuestionType(StrEnum):
     """The next sentence; other sentences of the document."""
     PARAGRAPH = "same-paragraph"
     """The last two sentences of the paragraph whose first two are given; those of others."""
-    ORDER = "order"
-    """A paraphrase; an edit that exchanges two parties of the sentence."""
     NEGATION = "negation"
     """A paraphrase; an edit that negates the sentence."""
     NUMBER = "number"
@@ -64,7 +62,7 @@ class QuestionType(StrEnum):
 
 TOGETHER = (QuestionType.NEXT, QuestionType.PARAGRAPH)
 """Types that ask which texts belong together, in any language."""
-EDITS = (QuestionType.ORDER, QuestionType.NEGATION, QuestionType.NUMBER, QuestionType.NAME)
+EDITS = (QuestionType.NEGATION, QuestionType.NUMBER, QuestionType.NAME)
 """Types that ask what an edit changes; the rules are for English."""
 
 
