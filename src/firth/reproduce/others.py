@@ -58,7 +58,8 @@ def cbos_table1(request: Request) -> Findings:
         build_baseline(request.run, name)
         columns[name] = _by_subset(load_baseline(name, request.run.folder(stage_of(name))), data)
     there = [key for key in figures if key in columns[SYSTEMS[0]]]
-    notes += [f"Missing: {key}." for key in figures if key not in there]
+    missing = [key for key in figures if key not in there]
+    notes += [f"Missing: {', '.join(missing)}."] if missing else []
     for key in there:
         for name in SYSTEMS:
             value = figure(PEARSON, [columns[name][key]], request.seed, key)
