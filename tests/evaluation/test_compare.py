@@ -202,14 +202,14 @@ def test_no_figure_of_few_questions_and_no_interval_of_few_documents() -> None:
     few = compare_answers({"m": answer(random_scores(1), questions(FEWEST_QUESTIONS - 1))})
     assert few.accuracies["m"][NEXT].value is None
     assert "99 questions; 100 are needed" in few.accuracies["m"][NEXT].reason
-    assert "Fewer than 100 questions, so no figure" in few.text()
+    assert "Fewer than 100 questions give no figure" in few.text()
     given = {name: answer(random_scores(1, lead), questions(120, FEWEST_DOCUMENTS - 1))
              for name, lead in (("m", 0.0), ("n", 3.0))}  # fmt: skip
     narrow = compare_answers(given)
     estimate = narrow.differences["n"][NEXT]
     assert estimate.value is not None
     assert estimate.low is None
-    assert "Fewer than 10 documents, so no intervals" in narrow.text()
+    assert "Fewer than 10 documents give no interval" in narrow.text()
     assert "no significant difference" in narrow.text()
 
 

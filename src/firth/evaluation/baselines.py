@@ -105,12 +105,6 @@ class TfIdf:
     Attributes:
         idf: Word counts; None counts the distinct texts of each call, so that scores depend on it.
         stemmer: Stemmer where `idf` is None.
-
-    Example:
-        >>> tfidf = TfIdf(fit_idf(["A ship sailed.", "A storm came."], "porter"))
-        >>> rare, common = tfidf.similarities([("A ship.", "My ships."), ("A ship.", "A storm.")])
-        >>> bool(rare > common)
-        True
     """
 
     idf: Idf | None = None
@@ -130,12 +124,6 @@ class NgramTfIdf:
 
     A text is the sum of the directions of its distinct stems (`firth.text.subwords`), each as long
     as its idf. The attributes are those of `TfIdf`.
-
-    Example:
-        >>> ngrams = NgramTfIdf(fit_idf(["A ship sailed.", "A storm came."], "porter"))
-        >>> near, far = ngrams.similarities([("Israel", "Israeli"), ("Israel", "a storm")])
-        >>> bool(near > far)
-        True
     """
 
     idf: Idf | None = None

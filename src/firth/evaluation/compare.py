@@ -138,11 +138,9 @@ class Comparison:
         first, *others = self.questions
         rows = [["model", first, f"minus {self.against}", *others]]
         for model, accuracies in self.accuracies.items():
-            difference = "-" if model == self.against else self.differences[model][first].signed
-            cells = [accuracies[first], *(accuracies[kind] for kind in others)]
-            shown = ["-" if cell.value is None else str(cell) for cell in cells]
-            if self.accuracies[model][first].value is None:
-                difference = "-"
+            shown = ["-" if one.value is None else str(one) for one in accuracies.values()]
+            has_difference = model != self.against and accuracies[first].value is not None
+            difference = self.differences[model][first].signed if has_difference else "-"
             rows.append([model, shown[0], difference, *shown[1:]])
         return table(rows)
 
@@ -163,22 +161,16 @@ class Comparison:
         )
         lines = [self.table(), "", f"Held-out text: {counts}. Chance is 50. Brackets are 95 % "
                  "intervals over documents."]  # fmt: skip
-        few = [kind for kind, n in self.questions.items() if n < FEWEST_QUESTIONS]
-        if few:
+        if any(n < FEWEST_QUESTIONS for n in self.questions.values()):
             lines.append(
-                f"Fewer than {FEWEST_QUESTIONS} questions, so no figure: {', '.join(few)}. Hold "
-                "more documents out: corpus.held_out_fraction."
+                f"Fewer than {FEWEST_QUESTIONS} questions give no figure. Hold more documents out: "
+                "corpus.held_out_fraction."
             )
-        narrow = [kind for kind, n in self.documents.items() if n < FEWEST_DOCUMENTS]
-        if narrow:
-            lines.append(
-                f"Fewer than {FEWEST_DOCUMENTS} documents, so no intervals: {', '.join(narrow)}."
-            )
+        if any(n < FEWEST_DOCUMENTS for n in self.documents.values()):
+            lines.append(f"Fewer than {FEWEST_DOCUMENTS} documents give no interval.")
         if self.other_documents:
-            lines.append(
-                f"{plural(self.other_documents, 'question')} with distractors from other "
-                "documents: they are easier."
-            )
+            others = plural(self.other_documents, "question")
+            lines.append(f"{others} with distractors from other documents: they are easier.")
         return "\n".join([*lines, *(f"{verdict}." for verdict in self.verdicts())])
 
 
@@ -273,13 +265,9 @@ class _Table:
     def of(cls, answers: Answers) -> "_Table":
         rows: dict[str, int] = {}
         kinds = {kind.value: column for column, kind in enumerate(QuestionType)}
-        cells = tuple(
-            np.array(
-                [
-                    (rows.setdefault(question.document, len(rows)), kinds[question.type])
-                    for question in answers.questions
-                ]
-            ).T
+        cells = (
+            [rows.setdefault(one.document, len(rows)) for one in answers.questions],
+            [kinds[one.type] for one in answers.questions],
         )
         asked, right = np.zeros((len(rows), len(kinds))), np.zeros((len(rows), len(kinds)))
         np.add.at(asked, cells, 1.0)

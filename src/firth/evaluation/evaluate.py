@@ -82,10 +82,6 @@ class ScoredSet:
     data: EvaluationSet
     scores: dict[str, Floats]
 
-    def is_called(self, name: str) -> bool:
-        """Return whether the set has a name, with or without its split."""
-        return name in (self.data.id, self.data.name)
-
     def sample(self, models: Sequence[str], metric: Metric, seed: int, subset: str = ALL) -> Sample:
         """Return a metric of one model, or of one minus another, on all rows or on a subset."""
         data = self.data
@@ -127,15 +123,14 @@ class ScoredSet:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "ScoredSet":
         """Return a set from plain values; raise `ValueError` where they do not fit each other."""
-        name, split, fingerprint, source = (
-            str(values[key]) for key in ("name", "split", "fingerprint", "source")
-        )
         rows = tuple(
             Row((), float(score), subset=str(subset))
             for score, subset in zip(values["gold"], values["subsets"], strict=True)
         )
-        metrics = tuple(map(Metric, values["metrics"]))
-        data = EvaluationSet(name, split, rows, metrics, fingerprint, source)
+        data = EvaluationSet(
+            str(values["name"]), str(values["split"]), rows, tuple(map(Metric, values["metrics"])),
+            str(values["fingerprint"]), str(values["source"]),
+        )  # fmt: skip
         scores = {str(k): np.array(v, np.float64) for k, v in values["scores"].items()}
         n = 2 * len(rows) if data.is_triplets else len(rows)
         if any(one.shape != (n,) for one in scores.values()):
@@ -238,15 +233,14 @@ class Evaluation:
         """Return a label of some sets, the sets, and the usual metric that they share."""
         label, chosen = f"mean of {', '.join(names)}", []
         for name in names:
-            named = [one for one in self.sets if one.is_called(name)]
+            named = [one for one in self.sets if name in (one.data.id, one.data.name)]
             if len(named) != 1:
                 there = ", ".join(one.data.id for one in self.sets)
-                problem = "several splits" if named else "no such set"
-                raise InputError(f"{name}: {problem} in these results. Choose among {there}")
+                raise InputError(f"{name}: {len(named)} sets of that name here. Choose of {there}")
             chosen += named
         shared = [m for m in Metric if all(m in one.data.metrics for one in chosen)]
-        if len({one.data.id for one in chosen}) < 2 or not shared:
-            raise InputError(f"{label}: expected two different sets or more with a common metric")
+        if not shared:
+            raise InputError(f"{label}: expected sets with a common metric")
         return label, chosen, shared[0]
 
     def text(self, against: str | None = None) -> str:

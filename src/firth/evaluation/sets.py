@@ -24,7 +24,7 @@ from firth.evaluation.files import (
     read_pair_file,
 )
 from firth.evaluation.metrics import BINARY, CORRELATIONS, Columns, Metric
-from firth.run.errors import FirthError, InputError, first_line
+from firth.run.errors import InputError
 from firth.run.seeds import derive_seed
 from firth.text.arrays import Floats, Ints
 from firth.text.pairs import TextPair
@@ -223,21 +223,16 @@ def load_sets(
         raise InputError(f"got the sets {names!r}; expected a list of names, such as ['sts-b']")
     others = [load_set(name, data_dir) for name in exclude_overlap]
     sets: dict[str, EvaluationSet] = {}
-    reasons = []
-    for name in dict.fromkeys(names):
-        for one in TASKS if name == ALL else [name]:
-            try:
-                data = load_set(one, data_dir)
-            except FirthError as error:
-                if name != ALL:
-                    raise
-                reasons.append(f"\n  - {first_line(error)}")
-                continue
-            for other in others:
-                data = data.without(other)
-            sets.setdefault(data.id, data)
-    if not sets:
-        raise InputError(f"{ALL}: no public set is there:{''.join(reasons)}")
+    if ALL in names:
+        there = [name for name, task in TASKS.items() if data_dir and task.path(Path(data_dir))]
+        if not there:
+            raise InputError(f"{ALL}: {data_dir} has no public set: {', '.join(TASKS)}")
+        names = [*there, *(name for name in names if name != ALL)]
+    for name in names:
+        data = load_set(name, data_dir)
+        for other in others:
+            data = data.without(other)
+        sets.setdefault(data.id, data)
     return list(sets.values())
 
 
@@ -318,13 +313,21 @@ class Task:
             subset = name if row.subset.startswith(start) else subset
         return replace(row, subset=subset)
 
+    @property
+    def form(self) -> str:
+        """Name of the file of its rows."""
+        return "triplets.tsv" if self.metrics == (Metric.ACCURACY,) else "pairs.tsv"
+
+    def path(self, data_dir: Path) -> Path | None:
+        """Return the file of its rows, where there is one."""
+        paths = [data_dir / folder / self.form for folder in self.folders]
+        return next((path for path in paths if path.is_file()), None)
+
     def load(self, data_dir: Path, split: str | None = None) -> EvaluationSet:
         """Load a split; by default `test`, or all rows where there is no `test`."""
-        form = "triplets.tsv" if self.metrics == (Metric.ACCURACY,) else "pairs.tsv"
-        paths = [data_dir / folder / form for folder in self.folders]
-        path = next((path for path in paths if path.is_file()), None)
+        path = self.path(data_dir)
         if path is None:
-            raise InputError(f"{self.name}: {data_dir} has no {self.folders[0]}/{form}")
+            raise InputError(f"{self.name}: {data_dir} has no {self.folders[0]}/{self.form}")
         problems, rows = Problems(path), []
         for row in read_pair_file(path).rows:
             try:
