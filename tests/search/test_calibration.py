@@ -34,7 +34,7 @@ SCORES = st.lists(st.sampled_from([x / 20 for x in range(21)]), min_size=1, max_
 
 
 class FakeScorer:
-    """Stands for the scorer of a run: the share of common words."""
+    """Replaces the scorer of a run: the share of common words."""
 
     name = "common words"
     number_penalty = 0.25

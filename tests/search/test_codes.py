@@ -38,15 +38,15 @@ def test_the_nearest_are_among_the_candidates(share: int, monkeypatch: pytest.Mo
     rows = vectors(3_000, 512, 2)
     rotation = Rotation.fit(rows, seed=13)
     codes = np.ascontiguousarray(rotation.codes(rows).T)
-    found = 0
+    hits = 0
     with ThreadPoolExecutor(2) as threads:
         for query in (rows[:20] + vectors(20, 512, 3)) / np.float32(np.sqrt(2)):
             best = np.argsort(-(rows @ query))[:10]
             chosen = candidates(codes, rotation.code(query), 150, threads)
             assert 150 <= len(chosen) < 400
             assert (np.diff(chosen) > 0).all()
-            found += np.isin(best, chosen).sum()
-    assert found >= 190
+            hits += np.isin(best, chosen).sum()
+    assert hits >= 190
 
 
 def test_few_vectors_are_all_candidates() -> None:

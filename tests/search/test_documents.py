@@ -25,24 +25,24 @@ A = [
 def test_matches_copied_runs_and_shares(run: Run) -> None:
     """What moved is matched, what was changed is named, and the rest has no match."""
     b = ["Nobody came.", A[2], "In 1999 the ship reached the harbor of the island.", "So what."]
-    found = compare_documents(run, A, b, threshold=0.8)
-    assert [(m.a, m.b, m.kind) for m in found.matches] == [
+    result = compare_documents(run, A, b, threshold=0.8)
+    assert [(m.a, m.b, m.kind) for m in result.matches] == [
         ((1,), (3,), Kind.NEAR), ((3,), (2,), Kind.EXACT),
     ]  # fmt: skip
-    assert found.matches[0].differ == ("numbers",)
-    assert [(each.text, each.a, each.b) for each in found.copied] == [
+    assert result.matches[0].differ == ("numbers",)
+    assert [(each.text, each.a, each.b) for each in result.copied] == [
         ("the ship reached the harbor of the island", 1, 3),
         ("the crew slept in the old town by the sea", 3, 2),
     ]
-    assert found.coverage_a == found.copied_a == pytest.approx(18 / 20)
-    assert (found.sentences_a, found.sentences_b) == (3, 4)
-    assert found.threshold == 0.8
-    text = found.text()
+    assert result.coverage_a == result.copied_a == pytest.approx(18 / 20)
+    assert (result.sentences_a, result.sentences_b) == (3, 4)
+    assert result.threshold == 0.8
+    text = result.text()
     assert "Of A, 90% is in B" in text
     assert "Without a match in A: 2" in text
     assert "Without a match in B: 1, 4" in text
     assert max(map(len, text.split("\n"))) <= 80
-    assert json.loads(json.dumps(found.as_dict()))["matches"][1]["kind"] == "exact"
+    assert json.loads(json.dumps(result.as_dict()))["matches"][1]["kind"] == "exact"
 
 
 def test_swapping_the_documents_swaps_the_shares(run: Run) -> None:
@@ -67,8 +67,8 @@ def test_a_document_is_given_in_many_ways(run: Run, tmp_path: Path) -> None:
     ]
     expected = compare_documents(run, "sea-0", "sea-1")
 
-    def same(found: Comparison) -> bool:
-        return [(m.a, m.b) for m in found.matches] == [(m.a, m.b) for m in expected.matches]
+    def same(result: Comparison) -> bool:
+        return [(m.a, m.b) for m in result.matches] == [(m.a, m.b) for m in expected.matches]
 
     for each in given:
         assert same(compare_documents(run, each, "sea-1"))
@@ -90,9 +90,9 @@ def test_what_is_no_document_is_refused(run: Run, tmp_path: Path) -> None:
 
 def test_a_threshold_that_cannot_be_set_is_said(run: Run) -> None:
     """Without a calibration the default is named."""
-    found = compare_documents(run, "sea-0", "sea-1")
-    assert found.threshold == DEFAULT
-    assert f"so it is {DEFAULT}" in found.notes[0]
+    result = compare_documents(run, "sea-0", "sea-1")
+    assert result.threshold == DEFAULT
+    assert f"so it is {DEFAULT}" in result.notes[0]
 
 
 def test_pairs_that_share_text_are_found(make: Make) -> None:
@@ -104,23 +104,23 @@ def test_pairs_that_share_text_are_found(make: Make) -> None:
         {"id": "copy", "text": ". ".join(court) + " And so on."},
     ]
     run = make([*records[1:], records[0], *hidden])
-    found = find_reuse(run, threshold=0.9)
-    assert found.documents == len(records) + 2
-    pairs = {frozenset((pair.a, pair.b)): pair for pair in found}
+    result = find_reuse(run, threshold=0.9)
+    assert result.documents == len(records) + 2
+    pairs = {frozenset((pair.a, pair.b)): pair for pair in result}
     assert frozenset(("court-0", "copy")) in pairs
     assert frozenset(("sea-0", "mix")) in pairs
     assert frozenset(("sea-0", "court-0")) not in pairs
-    coverages = [pair.coverage for pair in found]
+    coverages = [pair.coverage for pair in result]
     assert coverages == sorted(coverages, reverse=True)
-    for pair in found:
+    for pair in result:
         whole = compare_documents(run, pair.a, pair.b, threshold=0.9)
         assert pair.score == pytest.approx(whole.score)
         assert pair.coverage_a == pytest.approx(whole.coverage_a)
         assert pair.coverage_b == pytest.approx(whole.coverage_b)
     assert pairs[frozenset(("sea-0", "mix"))].b_title == "Mixed"
-    assert found[0] == found.pairs[0]
-    assert json.loads(json.dumps(found.as_dict(top=1)))["count"] == len(found)
-    assert max(map(len, str(found).split("\n"))) <= 80
+    assert result[0] == result.pairs[0]
+    assert json.loads(json.dumps(result.as_dict(top=1)))["count"] == len(result)
+    assert max(map(len, str(result).split("\n"))) <= 80
 
     some = find_reuse(run, threshold=0.9, where="section = 'farm' or id = 'mix'")
     assert some.documents == 3

@@ -57,8 +57,8 @@ def test_a_group_is_taken_as_a_whole_or_not() -> None:
     near, one = {(1, 2): 0.9}, {(0, 1): 0.8}
     assert group_pairs(pairs_of(near), pairs_of(one)) == {1: {2: pytest.approx(0.9)}}
     both = one | {(0, 2): 0.7}
-    found = group_pairs(pairs_of(near), pairs_of(both))
-    assert found == {0: {1: pytest.approx(0.8), 2: pytest.approx(0.7)}}
+    result = group_pairs(pairs_of(near), pairs_of(both))
+    assert result == {0: {1: pytest.approx(0.8), 2: pytest.approx(0.7)}}
 
 
 LONG = "The captain of the old ship met the sailor near the harbor of the island"
@@ -75,9 +75,9 @@ for _record, _year in zip(TEXTS, (2012, 2010, 2013), strict=False):
 def test_kinds_and_evidence(make: Make) -> None:
     """The earliest is the representative; numbers that differ are named; short texts are none."""
     run = make(TEXTS)
-    found = duplicates(run)
-    assert found.counts() == {"groups": 2, "exact": 1, "near": 1, "similar": 1}
-    one, two = found
+    result = duplicates(run)
+    assert result.counts() == {"groups": 2, "exact": 1, "near": 1, "similar": 1}
+    one, two = result
     assert one.representative.place == "a, sentence 1"
     assert [(m.document, m.kind.value, m.evidence) for m in one.members] == [
         ("b", "exact", "the same words"),
@@ -88,13 +88,13 @@ def test_kinds_and_evidence(make: Make) -> None:
     assert two.members[0].differ == ("numbers",)
     assert two.members[0].evidence.endswith("numbers differ")
     assert two.kind is Kind.SIMILAR
-    assert found.compared == 7
-    assert "earliest by date" in found.notes[0]
-    stored = json.loads(json.dumps(found.as_dict(top=1)))
+    assert result.compared == 7
+    assert "earliest by date" in result.notes[0]
+    stored = json.loads(json.dumps(result.as_dict(top=1)))
     assert len(stored["groups"]) == 1
     assert stored["groups"][0]["kind"] == "near"
-    assert "2 groups" in str(found)
-    assert max(map(len, str(found).split("\n"))) <= 80
+    assert "2 groups" in str(result)
+    assert max(map(len, str(result).split("\n"))) <= 80
 
     assert duplicates(run, kind="near").counts()["similar"] == 0
     assert duplicates(run, kind="exact").counts() == {
@@ -108,10 +108,10 @@ def test_members_match_their_representative(run: Run) -> None:
     from firth.search.index import Index
 
     index = Index.open(run)
-    found = duplicates(run, threshold=0.9)
-    assert found.threshold == 0.9
-    assert len(found) > 3
-    for group in found:
+    result = duplicates(run, threshold=0.9)
+    assert result.threshold == 0.9
+    assert len(result) > 3
+    for group in result:
         first = group.representative
         for member in group.members:
             cosine = float(index.vectors([first.number])[0] @ index.vectors([member.number])[0])
@@ -122,17 +122,17 @@ def test_members_match_their_representative(run: Run) -> None:
 
 def test_a_threshold_that_cannot_be_set_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The default is named; a corpus that would allow less than 0.8 does not lower it."""
-    found = duplicates(run)
-    assert found.threshold == SIMILAR
-    assert any("no threshold" in line for line in found.notes)
+    result = duplicates(run)
+    assert result.threshold == SIMILAR
+    assert any("no threshold" in line for line in result.notes)
     rng = np.random.default_rng(1)
     for mean, expected in ((0.2, SIMILAR), (0.6, pytest.approx(0.91, abs=0.03))):
         scores = np.sort(rng.normal(mean, 0.1, 50_000))
         calibration = Calibration({SAME_DOCUMENT: scores})
         monkeypatch.setattr(Calibration, "current", lambda _, c=calibration: c)
-        found = duplicates(run)
-        assert found.threshold == expected
-        assert not any("no threshold" in line for line in found.notes)
+        result = duplicates(run)
+        assert result.threshold == expected
+        assert not any("no threshold" in line for line in result.notes)
 
 
 def test_documents_are_grouped_by_their_alignment(make: Make) -> None:
@@ -145,10 +145,10 @@ def test_documents_are_grouped_by_their_alignment(make: Make) -> None:
         {**source, "id": "near", "text": source["text"] + " It rained.", "date": "2001-01-01"},
         {**source, "id": "retold", "text": f"{words} Nobody knew why.", "date": "2002-01-01"},
     ]
-    found = duplicates(make(records), unit="document")
-    assert found.unit == "document"
-    assert found.compared == len(records)
-    (group,) = [g for g in found if g.representative.document == "first"]
+    result = duplicates(make(records), unit="document")
+    assert result.unit == "document"
+    assert result.compared == len(records)
+    (group,) = [g for g in result if g.representative.document == "first"]
     assert {m.document for m in group.members} == {"near", "retold"}
     assert all(m.sentence == 0 and m.score >= 0.5 for m in group.members)
     assert duplicates(make(records, name="near"), unit="document", kind="near").counts()["near"] > 0

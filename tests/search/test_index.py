@@ -54,7 +54,7 @@ def encodings(monkeypatch: pytest.MonkeyPatch) -> Encodings:
 
 
 def check_rows(index: Index, encoder: StaticEncoder) -> None:
-    """Every sentence has its own vector, and is found by it."""
+    """Every sentence has its vector, and is found by it."""
     texts = index.corpus.texts(np.arange(len(index)))
     vectors = index.vectors(np.arange(len(index)))
     np.testing.assert_allclose(vectors, encoder.encode(texts), atol=1e-3)
@@ -124,8 +124,8 @@ def test_documents_come_and_go_without_a_rebuild(make: Make) -> None:
             np.testing.assert_allclose(one, two, atol=1e-5)
         vector = encoder.encode([query])
         for exact in (True, False):
-            found, expected = (i.nearest(vector, 10, exact=exact) for i in (index, once))
-            np.testing.assert_allclose(found[1], expected[1], atol=1e-6)
+            near, expected = (i.nearest(vector, 10, exact=exact) for i in (index, once))
+            np.testing.assert_allclose(near[1], expected[1], atol=1e-6)
 
 
 def test_vectors_of_earlier_additions_are_kept(make: Make, encodings: Encodings) -> None:

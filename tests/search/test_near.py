@@ -41,8 +41,8 @@ def test_all_near_copies_are_found(texts: list[str], threshold: float) -> None:
         if (score := len(one & two) / len(one | two)) >= threshold:
             expected[i, j] = score
     pairs = table.near(threshold)
-    found = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
-    assert dict(zip(found, pairs.scores.tolist(), strict=True)) == pytest.approx(expected)
+    hits = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+    assert dict(zip(hits, pairs.scores.tolist(), strict=True)) == pytest.approx(expected)
     assert sorted(expected) == [*expected]
 
 
@@ -111,9 +111,9 @@ def test_lists_find_nearly_all_similar_pairs() -> None:
     """Beyond the exact size few pairs are missed, and none is invented."""
     rows = unit_rows(2_000, 64, 2)
     expected = expected_pairs(rows, 0.8)
-    found = found_pairs(similar_pairs(rows, 0.8, seed=13, exact=500))
-    assert found <= expected
-    assert len(found) > 0.97 * len(expected) > 300
+    hits = found_pairs(similar_pairs(rows, 0.8, seed=13, exact=500))
+    assert hits <= expected
+    assert len(hits) > 0.97 * len(expected) > 300
 
 
 def test_of_too_many_pairs_the_most_similar_are_kept() -> None:

@@ -181,7 +181,7 @@ def _share(mask: npt.NDArray[np.bool_]) -> float:
 
 
 def _covered(side: Side, other: Side) -> npt.NDArray[np.bool_]:
-    """Return which words of a document stand in a run of `RUN` words that the other has, too."""
+    """Return which words of a document are in a run of `RUN` words that the other has, too."""
     there = np.isin(side.runs, other.runs)
     changes = np.zeros(len(side.words) + 1, np.int64)
     changes[: len(there)] += there
@@ -199,7 +199,7 @@ def copied_runs(a: Side, b: Side) -> list[tuple[int, int, int]]:
     places: dict[int, list[int]] = {}
     for at, key in enumerate(b.runs.tolist()):
         places.setdefault(key, []).append(at)
-    keys, found, at = a.runs.tolist(), [], 0
+    keys, runs, at = a.runs.tolist(), [], 0
     while at < len(keys):
         longest, where = 0, 0
         for start in places.get(keys[at], ()):
@@ -213,9 +213,9 @@ def copied_runs(a: Side, b: Side) -> list[tuple[int, int, int]]:
             if length > longest:
                 longest, where = length, start
         if longest:
-            found.append((at, where, longest))
+            runs.append((at, where, longest))
         at += longest or 1
-    return found
+    return runs
 
 
 def _align(windows: Windows, a_masses: Floats, b_masses: Floats, threshold: float) -> list[Match]:

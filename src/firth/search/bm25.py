@@ -63,8 +63,8 @@ class Postings:
         place = int(np.searchsorted(self.terms, np.uint64(term)))
         if place == len(self.terms) or int(self.terms[place]) != term:
             return np.empty(0, np.int64), np.empty(0, np.uint8)
-        found = slice(int(self.bounds[place]), int(self.bounds[place + 1]))
-        return self.rows[found].astype(np.int64), self.counts[found]
+        some = slice(int(self.bounds[place]), int(self.bounds[place + 1]))
+        return self.rows[some].astype(np.int64), self.counts[some]
 
 
 def write_postings(folder: Path, scratch: Path, texts: Iterable[str], stemmer: str) -> None:
@@ -125,9 +125,9 @@ def _blocks(
     """Yield the words of each text of a block, and the numbers of all their stems in order."""
     lengths, stems_of = array("q"), array("q")
     for text in texts:
-        found = stems(words(text), stemmer)
-        lengths.append(len(found))
-        stems_of.extend([numbers.setdefault(stem, len(numbers)) for stem in found])
+        roots = stems(words(text), stemmer)
+        lengths.append(len(roots))
+        stems_of.extend([numbers.setdefault(stem, len(numbers)) for stem in roots])
         if len(stems_of) >= _BLOCK:
             yield np.frombuffer(lengths, np.int64), np.frombuffer(stems_of, np.int64)
             lengths, stems_of = array("q"), array("q")
@@ -173,10 +173,10 @@ class Bm25:
 
         Stop words are left out, unless the query has nothing else.
         """
-        found = Counter(stems(words(query), self.stemmer))
-        kept = {s: n for s, n in found.items() if s not in self._stop_words and not is_letter(s)}
+        counts = Counter(stems(words(query), self.stemmer))
+        kept = {s: n for s, n in counts.items() if s not in self._stop_words and not is_letter(s)}
         rare = {s: n for s, n in kept.items() if self.frequency(s) <= self._frequent}
-        return Counter(rare or kept or found)
+        return Counter(rare or kept or counts)
 
     def frequency(self, stem: str) -> int:
         """Return how many rows of the index have a stem; what is removed counts, too."""
@@ -194,14 +194,14 @@ class Bm25:
         of_sentences = np.zeros(len(self._sentence_lengths), np.float32)
         of_documents = np.zeros(len(self._document_lengths), np.float32)
         for stem, times in self.terms(query).items():
-            found = [part.of(hash_of(stem)) for part in self._parts]
+            having = [part.of(hash_of(stem)) for part in self._parts]
             for scores, owners, lengths in (
                 (of_sentences, self._sentences, self._sentence_lengths),
                 (of_documents, self._documents, self._document_lengths),
             ):
-                who = [owner[rows] for owner, (rows, _) in zip(owners, found, strict=True)]
+                who = [owner[rows] for owner, (rows, _) in zip(owners, having, strict=True)]
                 all_of = np.concatenate(who)
-                counts = np.concatenate([counts for _, counts in found])
+                counts = np.concatenate([counts for _, counts in having])
                 kept = all_of >= 0
                 _add(scores, all_of[kept], counts[kept], lengths, times)
         return of_sentences, of_documents

@@ -123,7 +123,7 @@ class Calibration:
         rate of 0.0001 gives a query a hundred false matches.
 
         Raises:
-            InputError: The rate is not between 1 / (n + 1) and 1; so few pairs cannot tell.
+            InputError: The rate is not between 1 / (n + 1) and 1; there are too few pairs for it.
         """
         scores = self.scores[RANDOM]
         n = len(scores)

@@ -31,7 +31,7 @@ UNSET = (
     "that repeat themselves)"
 )
 CANDIDATES = 10
-"""Documents that each is aligned with: those whose sentences have most in common with its own."""
+"""Documents that each is aligned with: those that have most similar words."""
 _REMEMBERED = 4_096
 """Documents that are kept as they are compared."""
 Given = str | Path | Document | Sequence[str]

@@ -350,7 +350,7 @@ def _groups(
 ) -> tuple[Group, ...]:
     """Return the groups of paired texts, each text with those of the same words."""
     stars = group_pairs(near, similar)
-    taken = {*stars, *(number for found in stars.values() for number in found)}
+    taken = {*stars, *(number for members in stars.values() for number in members)}
     stars |= {number: {} for number in repeats if number not in taken}
     groups = []
     for first in sorted(stars):
@@ -381,7 +381,7 @@ def group_pairs(near: Pairs, similar: Pairs) -> dict[int, dict[int, float]]:
     groups = dict(_taken(near))
     n = 1 + max(int(pairs.right.max(initial=-1)) for pairs in (near, similar))
     taken = np.zeros(n, bool)
-    taken[[number for found in groups.values() for number in found]] = True
+    taken[[number for members in groups.values() for number in members]] = True
     rows, near_rows = _rows(similar, n), _rows(near, n)
     for item in np.flatnonzero(np.diff(rows.indptr)).tolist():
         if taken[item]:

@@ -27,7 +27,7 @@ Mode = Literal["hybrid", "dense", "lexical"]
 Unit = Literal["sentence", "document"]
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
 UNITS: tuple[Unit, ...] = ("sentence", "document")
-DENSE_WEIGHT, NAMED_WEIGHT = 0.75, 1.5
+DENSE_WEIGHT, NAMED_WEIGHT = 0.5, 2.0
 """Weight of the cosine of the run's encoder, and of an encoder that `search.encoder` names; BM25
 has weight 1. Chosen on SciFact and CACM."""
 _DEPTH, _PER_HIT = 100, 10
@@ -216,11 +216,11 @@ class Search:
         dense = self.index.cosines(vector, numbers).astype(np.float64)
         lexical = of_sentences[numbers].astype(np.float64)
         weight = {"hybrid": self.dense_weight, "dense": np.inf, "lexical": 0.0}[mode]
-        found = _Candidates(numbers, _mean(dense, lexical, weight), dense, lexical)
+        best = _Candidates(numbers, _mean(dense, lexical, weight), dense, lexical)
         if unit == "document":
-            found = self._by_document(found, of_documents, weight)
-        found = found[(found.dense > 0) | (found.lexical > 0)]
-        return found[np.lexsort((found.numbers, -found.scores))[:pool]]
+            best = self._by_document(best, of_documents, weight)
+        best = best[(best.dense > 0) | (best.lexical > 0)]
+        return best[np.lexsort((best.numbers, -best.scores))[:pool]]
 
     def _by_document(
         self, sentences: _Candidates, of_documents: Singles, weight: float
@@ -235,25 +235,25 @@ class Search:
         scores = _mean(highest, lexical, weight)
         return _Candidates(sentences.numbers[order[first]], scores, highest, lexical)
 
-    def _hits(self, query: str, found: _Candidates) -> list[Hit]:
+    def _hits(self, query: str, best: _Candidates) -> list[Hit]:
         corpus, bm25 = self.index.corpus, self.index.bm25
-        texts, owners = corpus.texts(found.numbers), corpus.document_of(found.numbers)
+        texts, owners = corpus.texts(best.numbers), corpus.document_of(best.numbers)
         terms = bm25.terms(query)
         hits = []
         for row, (number, d, text) in enumerate(
-            zip(found.numbers.tolist(), owners.tolist(), texts, strict=True)
+            zip(best.numbers.tolist(), owners.tolist(), texts, strict=True)
         ):
-            document, dense = corpus.document(d), float(found.dense[row])
+            document, dense = corpus.document(d), float(best.dense[row])
             hits.append(
                 Hit(
-                    score=float(found.scores[row]),
+                    score=float(best.scores[row]),
                     text=text,
                     title=document.title,
                     document=document.id,
                     sentence=number - int(corpus.document_bounds[d]) + 1,
                     number=number,
                     dense_score=dense,
-                    lexical_score=float(found.lexical[row]),
+                    lexical_score=float(best.lexical[row]),
                     matches=bm25.matched(terms, text),
                     title_matches=bm25.matched(terms, document.title),
                     percentiles=self.calibration.percentiles(dense) if self.calibration else {},
