@@ -9,16 +9,14 @@ training that was stopped ends with the same bytes. On one machine the bytes do 
 number of threads: BLAS runs on one, which also takes half the processor time of two.
 """
 
-import ctypes
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import few_neighbors
 from firth.corpus.numbered import WordSentences
@@ -84,7 +82,7 @@ def learn(
     done, losses = _resume(checkpoint, adam)
     bar: Progress[None]
     quiet = np.errstate(over="ignore", invalid="ignore")  # The loss is checked.
-    with one_thread(), quiet, progress(steps, title) as bar:
+    with threadpool_limits(1, "blas"), quiet, progress(steps, title) as bar:
         bar.advance(done)
         for step in range(done, steps):
             firsts, seconds = pairs(step)
@@ -107,26 +105,6 @@ def learn(
     learned_from = {"neighbors": pairs.neighbors, "halves": pairs.halves}
     summary = {**learned_from, "epochs": epochs, "steps": steps, "losses": means}
     return values[:, :-1] * values[:, -1:], summary
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let NumPy's matrix products use one thread inside the block.
-
-    It acts on the OpenBLAS that NumPy's wheels bring. With another library, products use as many
-    threads as it likes.
-    """
-    libraries = Path(np.__file__).parents[1].glob("numpy.libs/*openblas*")
-    blas = [ctypes.CDLL(str(path)) for path in libraries]
-    blas = [each for each in blas if hasattr(each, "scipy_openblas_set_num_threads64_")]
-    before = [each.scipy_openblas_get_num_threads64_() for each in blas]
-    for each in blas:
-        each.scipy_openblas_set_num_threads64_(1)
-    try:
-        yield
-    finally:
-        for each, threads in zip(blas, before, strict=True):
-            each.scipy_openblas_set_num_threads64_(threads)
 
 
 def enough_epochs(steps: int) -> int:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import open_tokenizer
 from firth.encoders.encoder import PretrainedEncoder
 from firth.encoders.folder import MODULES, PretrainedFiles, opened
-from firth.encoders.learning import one_thread
 from firth.encoders.words import WordSpace
 from firth.run.errors import InputError
 from firth.run.files import read_arrays, write_arrays, write_json, write_text
@@ -210,7 +210,7 @@ def build_static(
     counts = fit_idf((text for batch in corpus.batches() for text in batch), NO_STEMMER).frequencies
     known = frequent_words(counts, settings.vocabulary)
     pieces = word_pieces(known, open_tokenizer(run).get_vocab())
-    with one_thread():
+    with threadpool_limits(1, "blas"):
         vectors = static_from_words(space, spelling_weight, known, pieces, settings, seed)
         table = np.concatenate((np.zeros_like(vectors[:1]), vectors))
         del vectors
