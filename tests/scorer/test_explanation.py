@@ -36,12 +36,11 @@ amounts = st.lists(st.floats(-1, 1), max_size=4)
 def example() -> Explanation:
     """A pair with everything in it."""
     tax = TopicShare(
-        ("tax", "cut", "pay"), ("Taxes rose.",), 0.02, 0.2, 0.3, 0.1,
+        ("tax", "cut", "pay"), ("Taxes rose.",), 0.02,
         (ContextShare("Taxes were cut again.", "d1", 1.0, 2.0, 0.01, "Budget"),),
-        (0.009, 0.0, 0.001), (0.01, 0.0),
     )  # fmt: skip
-    rate = replace(tax, words=("tax", "rate"), contribution=0.012, contexts=(), words_first=())
-    family = TopicShare(("family", "future"), ("A family's future.",), 0.0, 0.3, 0.01, 0.02)
+    rate = replace(tax, words=("tax", "rate"), contribution=0.012, contexts=())
+    family = TopicShare(("family", "future"), ("A family's future.",), 0.0)
     matches = (WordMatch("taxes", "Taxes", 1.0, 0.1), WordMatch("working", "work", 0.8, 0.09))
     listed = {
         WORDS: (0.2, [0.1, 0.09]), TOPICS: (0.09, [0.02, 0.012]), NUMBERS: (-0.04, [-0.04])
@@ -79,7 +78,7 @@ def test_parts_and_rows_sum_to_the_score(
         listed[NUMBERS] = (-penalty, [-penalty])
     explanation = Explanation(
         "a", "b", score, parts_of(score, listed),
-        tuple(TopicShare((str(n),), (), x, 0.1, 0.1, 0.1) for n, x in enumerate(topics)),
+        tuple(TopicShare((str(n),), (), x) for n, x in enumerate(topics)),
         word_matches=tuple(WordMatch("a", "b", 0.5, x) for x in words),
     )  # fmt: skip
     assert EQUAL not in explanation.parts
@@ -122,8 +121,6 @@ def test_the_text_says_what_is_shared_and_what_is_not() -> None:
     )
     assert example().equation == "similarity 0.2500 = +0.2000 words +0.0900 topics -0.0400 numbers"
     assert example().unknown == ("people",)
-    topic = example().topics[0]
-    assert example().words_of(topic) == ["taxes"], "each word once, and none that adds little"
 
 
 @pytest.mark.parametrize(

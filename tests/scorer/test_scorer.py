@@ -33,7 +33,7 @@ TEXT = st.lists(WORD, max_size=8).map(" ".join)
 
 @pytest.fixture(scope="module")
 def of_encoder(space: WordSpace, contexts: Contexts) -> Scorer:
-    """Cosines of an encoder, as `Scorer.of_encoder` makes them."""
+    """Cosines of an encoder."""
     components: dict[str, Component] = {
         "sentences": EncodedSentences(BagEncoder(space)), "words": AlignedWords(space)
     }  # fmt: skip
@@ -100,14 +100,11 @@ def test_other_pairs_change_no_bit(scorer: Scorer) -> None:
 @given(texts=st.lists(TEXT, max_size=6))
 @settings(max_examples=40)
 def test_a_matrix_has_the_scores_of_all_pairs(scorer: Scorer, texts: list[str]) -> None:
-    """Numbers and equal texts included; and so have the matrices of its components."""
+    """Numbers and equal texts included."""
     pairs = [(one, two) for one in texts for two in texts]
     shape = len(texts), len(texts)
     expected = scorer.similarities(pairs).reshape(shape)
     assert scorer.similarity_matrix(texts) == pytest.approx(expected, abs=2e-6)
-    matrices, parts = scorer.component_matrices(texts), scorer.component_similarities(pairs)
-    for name, matrix in matrices.items():
-        assert matrix == pytest.approx(parts[name].reshape(shape), abs=2e-6)
 
 
 @pytest.mark.parametrize(
@@ -122,12 +119,6 @@ def test_a_matrix_has_the_scores_of_all_pairs(scorer: Scorer, texts: list[str]) 
 def test_nothing_shared_is_not_the_same(scorer: Scorer, one: str, two: str, most: float) -> None:
     """Texts that differ in words that the corpus does not have are not equal for that."""
     assert 0.0 <= scorer.similarity(one, two) <= most
-
-
-def test_unknown_words_are_named(scorer: Scorer) -> None:
-    """Each once, in order, in lower case."""
-    assert scorer.unknown("The Xqzzy ships blorped, xqzzy!") == ["xqzzy", "blorped"]
-    assert scorer.unknown(A) == []
 
 
 def test_what_is_no_pair_of_texts_is_refused(scorer: Scorer) -> None:
@@ -157,24 +148,8 @@ def test_everything_sums_to_the_score(scorer: Scorer, of_encoder: Scorer, kind: 
         assert (WORDS in found.parts) is (kind == "words")
         if kind == "encoder":
             assert all(word.contribution is None for word in words)
-            assert not any(topic.words_first for topic in found.topics)
         elif EQUAL not in found.parts:
             assert sum(word.contribution or 0 for word in words) == pytest.approx(score, abs=1e-6)
-
-
-def test_words_sum_to_topics(scorer: Scorer) -> None:
-    """The amounts of both texts' words in a topic sum to it; those that add most are named."""
-    named = 0
-    for found in scorer.explanations(PAIRS):
-        content = {word.text for word in (*found.words1, *found.words2) if not word.stop_word}
-        for topic in found.topics:
-            sides = len(topic.words_first), len(topic.words_second)
-            assert sides == (len(found.words1), len(found.words2))
-            whole = sum(topic.words_first) + sum(topic.words_second)
-            assert whole == pytest.approx(topic.contribution, abs=1e-5)
-            assert content >= set(found.words_of(topic))
-            named += len(found.words_of(topic))
-    assert named
 
 
 @settings(max_examples=40)

@@ -8,7 +8,7 @@ import pytest
 
 from firth.corpus.build import build_corpus
 from firth.encoders.pretrained import build_pretrained
-from firth.encoders.static import StaticEncoder, write_static
+from firth.encoders.static import write_static
 from firth.encoders.words import WORDS, build_words
 from firth.evaluation.compare import compare_models
 from firth.evaluation.questions import build_questions
@@ -148,18 +148,6 @@ def test_the_normalization_is_decided(
     assert bool(np.linalg.norm(contexts.vectors.mean(axis=0)) < 0.2) is gained
     unrelated = Scorer.open(run, Blend(1.0, 0.0)).similarity(*UNRELATED)
     assert (unrelated < 0.5) is gained
-
-
-def test_an_encoder_is_explained_by_the_contexts_of_a_run(built: Run, encoded: Run) -> None:
-    """Scores are its cosines; words are aligned without a contribution."""
-    encoder = StaticEncoder.open(built.path.parent / "static")
-    scorer = Scorer.of_encoder(built, encoder)
-    explanation = scorer.explain(A, B)
-    one, two = encoder.encode([A, B]).astype(float)
-    assert explanation.score == pytest.approx(one @ two, abs=1e-6)
-    assert set(explanation.parts) == {TOPICS_PART}
-    assert str(explanation.word_matches[0]) == "harbour"
-    assert explanation.topics
 
 
 def test_models_are_compared_on_held_out_documents(built: Run) -> None:

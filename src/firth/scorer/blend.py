@@ -235,12 +235,8 @@ def _measure(
 ) -> dict[Blend, Floats]:
     """Return the accuracy of each question under each candidate.
 
-    Args:
-        questions: The questions.
-        space: Vectors and rarity of words.
-        alone: Adds the candidates that leave learned vectors out.
-        encoded: Cosines of a pretrained encoder; None for sums of words.
-        states: Reads words in their sentences.
+    With `alone`, some candidates leave learned vectors out. Without the cosines of a pretrained
+    encoder, sentence vectors are sums of words.
     """
     pairs, learned = pairs_of(questions), (True, False) if alone else (True,)
     aligned = {

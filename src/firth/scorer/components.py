@@ -35,14 +35,12 @@ class Evidence:
             in the order of `WordSpace.stems`. None where vectors are no sums of words.
         words: What pairs of stems add besides, (n, m), or None.
         matches: Degree to which stems match, (n, m), in [0, 1], or None.
-        summands: For each stem, the vectors that sum to `vectors`, (n, d) and (m, d), or None.
     """
 
     vectors: tuple[Floats, Floats] | None = None
     learned: Floats | None = None
     words: Floats | None = None
     matches: Floats | None = None
-    summands: tuple[Floats, Floats] | None = None
 
 
 class Component(Protocol):
@@ -163,12 +161,10 @@ class SummedWords:
         alike = (part for cells in table.cells(left, right) for part in cells.by_pair(cells.alike))
         for a, b, shared in zip(left, right, alike, strict=True):
             one, two = table.by_text[a], table.by_text[b]
-            summands = learned[one] / lengths[a], learned[two] / lengths[b]
             yield Evidence(
                 (table.learned[a] / lengths[a], table.learned[b] / lengths[b]),
-                summands[0] @ summands[1].T,
+                (learned[one] / lengths[a]) @ (learned[two] / lengths[b]).T,
                 shared * np.outer(spelled[one] / lengths[a], spelled[two] / lengths[b]),
-                summands=summands,
             )
 
 

@@ -12,7 +12,7 @@ contexts are grouped by k-means, and topics are named by class-based tf-idf (Gro
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.encoder import Encoder
 from firth.encoders.pretrained import PRETRAINED
 from firth.encoders.words import WORDS
 from firth.run.errors import DamagedError, InputError
@@ -115,13 +114,6 @@ class Contexts:
                     break
             grouped.append(Topic(named, tuple(chosen.values())))
         return cls(texts, documents, titles, vectors, grouped, labels)
-
-    def encoded(self, encoder: Encoder, most: int, idf: Idf, topics: int, seed: int) -> "Contexts":
-        """Return evenly spaced contexts, at most `most`, with the vectors of another encoder."""
-        chosen = slice(None, None, max(1, -(-len(self.texts) // most)))
-        texts, documents, titles = self.texts[chosen], self.documents[chosen], self.titles[chosen]
-        vectors = encoder.encode(texts)
-        return Contexts.group(texts, documents, titles, vectors, idf, topics, seed)
 
     def save(self, folder: Path) -> None:
         """Write the contexts into a folder, each file atomically."""
@@ -276,8 +268,6 @@ _AT_ONCE = 64
 _LEANING, _TIMES, _LEAST = 2.0, 3.0, 0.03
 """A topic belongs to one text only if the text has twice the expected share of it, three times the
 share of the other text, and at least 3 % of its fits."""
-Summands = Callable[[int], tuple[Floats, Floats] | None]
-"""Number of a pair → the vectors of its words that sum to the vectors of its texts, or None."""
 
 
 @dataclass(frozen=True)
@@ -298,14 +288,7 @@ class ProductTopics:
 
 
 class TopicFits:
-    """Splits products of sentence vectors by topics.
-
-    Args:
-        contexts: Corpus sentences with vectors of the same encoder.
-
-    Attributes:
-        contexts: As given.
-    """
+    """Splits products of sentence vectors by topics of contexts with vectors of one encoder."""
 
     def __init__(self, contexts: Contexts) -> None:
         self.contexts, self._order = contexts, np.argsort(contexts.labels, kind="stable")
@@ -314,31 +297,22 @@ class TopicFits:
         self._expected: Floats = sizes / len(self._rows)
         self._bounds = np.concatenate(([0], np.cumsum(sizes)))
 
-    def explain(
-        self, ones: Floats, twos: Floats, scale: float, summands: Summands
-    ) -> Iterator[ProductTopics]:
+    def explain(self, ones: Floats, twos: Floats, scale: float) -> Iterator[ProductTopics]:
         """Split scale · (ones[i] · twos[i]) by topics, for each i.
 
         Args:
             ones: First vectors, (n, d).
             twos: Second vectors, (n, d).
             scale: Weight of the products in the score.
-            summands: Vectors of the words of each pair.
         """
         for start in range(0, len(ones), _AT_ONCE):
             one, two = ones[start : start + _AT_ONCE], twos[start : start + _AT_ONCE]
             fits1, fits2 = one @ self._rows.T, two @ self._rows.T
             for i, product in enumerate((scale * np.vecdot(one, two)).tolist()):
                 fits = fits1[i], fits2[i]
-                yield self._split(product, fits, scale / len(self._rows), summands(start + i))
+                yield self._split(product, fits, scale / len(self._rows))
 
-    def _split(
-        self,
-        product: float,
-        fits: tuple[Floats, Floats],
-        scale: float,
-        words: tuple[Floats, Floats] | None,
-    ) -> ProductTopics:
+    def _split(self, product: float, fits: tuple[Floats, Floats], scale: float) -> ProductTopics:
         sums = (
             np.add.reduceat(each, self._bounds[:-1])
             for each in (scale * fits[0] * fits[1], fits[0] ** 2, fits[1] ** 2)
@@ -353,18 +327,11 @@ class TopicFits:
 
         def share(k: int) -> TopicShare:
             topic = self.contexts.topics[k]
-            return TopicShare(
-                topic.words,
-                topic.sentences,
-                float(added[k]),
-                float(shares[0][k]),
-                float(shares[1][k]),
-                float(self._expected[k]),
-            )
+            return TopicShare(topic.words, topic.sentences, float(added[k]))
 
         return ProductTopics(
             product,
-            tuple(replace(share(k), **self._details(k, fits, scale, words)) for k in heavy),
+            tuple(replace(share(k), contexts=self._heaviest(k, fits, scale)) for k in heavy),
             tuple(map(share, self._only(shares[0], shares[1]))),
             tuple(map(share, self._only(shares[1], shares[0]))),
         )
@@ -374,14 +341,10 @@ class TopicFits:
         order = np.argsort(self._expected - here, kind="stable").tolist()
         return [k for k in order if leaning[k]][:_MAX_ONLY]
 
-    def _details(
-        self,
-        k: int,
-        fits: tuple[Floats, Floats],
-        scale: float,
-        words: tuple[Floats, Floats] | None,
-    ) -> dict[str, Any]:
-        """Return the contexts of a topic that add most, and what each word adds in it."""
+    def _heaviest(
+        self, k: int, fits: tuple[Floats, Floats], scale: float
+    ) -> tuple[ContextShare, ...]:
+        """Return the contexts of a topic that add most."""
         place = slice(*self._bounds[k : k + 2])
         one, two = fits[0][place], fits[1][place]
         added = scale * one * two
@@ -391,11 +354,4 @@ class TopicFits:
             text, document = self.contexts.texts[number], self.contexts.documents[number]
             amounts = float(one[c]), float(two[c]), float(added[c])
             contexts.append(ContextShare(text, document, *amounts, self.contexts.titles[number]))
-        details: dict[str, Any] = {"contexts": tuple(contexts)}
-        if words is not None:
-            # The fits of a text are the sums of the fits of its words.
-            sides = (("words_first", words[0], two), ("words_second", words[1], one))
-            for name, vectors, other in sides:
-                amount = vectors @ (other @ self._rows[place]) * (scale / 2)
-                details[name] = tuple(amount.tolist())
-        return details
+        return tuple(contexts)

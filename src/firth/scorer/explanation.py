@@ -20,8 +20,6 @@ TOPICS, WORDS, NUMBERS, CONTEXTS, EQUAL = "topics", "words", "numbers", "context
 contexts one by one, and the equality of texts about which nothing else is known."""
 ROUNDING = 1e-9
 """Smaller amounts of a score are rounding errors."""
-MAX_TOPIC_WORDS = 2
-"""Words of each text that are named with a topic."""
 
 
 class Knowledge(StrEnum):
@@ -79,24 +77,13 @@ class TopicShare:
         words: Words that name the topic, the most telling first.
         sentences: Representative sentences.
         contribution: Amount that the topic adds to the score.
-        share_first: Share of the first text's fits that lies in the topic, in [0, 1].
-        share_second: Share of the second text's fits.
-        expected_share: Share of all contexts that belong to the topic.
         contexts: Corpus sentences of the topic that add most.
-        words_first: Amount that each distinct word of the first text adds in the topic. Both sides
-            sum to the contribution. Empty where sentence vectors are no sums of words.
-        words_second: The same of the second text.
     """
 
     words: tuple[str, ...]
     sentences: tuple[str, ...]
     contribution: float
-    share_first: float
-    share_second: float
-    expected_share: float
     contexts: tuple[ContextShare, ...] = ()
-    words_first: tuple[float, ...] = ()
-    words_second: tuple[float, ...] = ()
 
     def name(self, count: int = 3) -> str:
         """Return the first words of the topic, such as `tax, income, rate`."""
@@ -259,22 +246,6 @@ class Explanation:
             cautions.append("the texts have the same words in another order")
         return tuple(cautions)
 
-    def words_of(self, topic: TopicShare) -> list[str]:
-        """Return the words of both texts that add most in a topic; stop words are left out.
-
-        At most `MAX_TOPIC_WORDS` of each text are returned, and none that adds less than a tenth.
-        """
-        chosen: dict[str, str] = {}
-        for side, amounts in ((self.words1, topic.words_first), (self.words2, topic.words_second)):
-            heavy = [
-                (-round(amount, 6), word.text)
-                for word, amount in zip(side, amounts, strict=False)
-                if not word.stop_word and amount > max(0.0, topic.contribution / 10)
-            ]
-            for _, text in sorted(heavy)[:MAX_TOPIC_WORDS]:
-                chosen.setdefault(text.lower(), text)
-        return list(chosen.values())
-
     def top(self, count: int) -> "Explanation":
         """Return the explanation with at most `count` topics, word matches and contexts."""
         cut = replace(
@@ -324,11 +295,7 @@ class Explanation:
                 case WordMatch():
                     rows.append(Row(part, str(item), item.contribution, (), number))
                 case TopicShare():
-                    main = self.words_of(item)
-                    notes = [f"by {', '.join(main)}"] if main else []
-                    notes += map(_quoted, item.contexts)
-                    if not item.contexts:
-                        notes += item.sentences[:1]
+                    notes = [*map(_quoted, item.contexts)] or [*item.sentences[:1]]
                     rows.append(Row(part, item.name(5), item.contribution, tuple(notes)))
                 case ContextShare():
                     notes = [f"fits {item.fit1:.2f} and {item.fit2:.2f}"]

@@ -137,13 +137,8 @@ def _penalties(sides: list[list[Word]], penalty: float) -> dict[int, float]:
 def _marked_match(one: Word, two: Word, match: float, spelled: float) -> float:
     """Return how far two words match of which one is a name, a number or a negation.
 
-    Names match by their spelling, numbers only if they are equal, and negations always.
-
-    Args:
-        one: First word.
-        two: Second word.
-        match: Degree to which they match without their marks.
-        spelled: Spelling cosine; 1 for one stem.
+    Names match by their spelling, numbers only if they are equal, and negations always. `spelled`
+    is their spelling cosine: 1 for one stem.
     """
     if spelled == 1.0:
         return 1.0

@@ -11,15 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.encoders.encoder import Encoder
 from firth.encoders.pretrained import PRETRAINED
 from firth.encoders.words import WORDS, WordSpace
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
 from firth.run.stage import Stage
 from firth.scorer.blend import BLEND, Blend, open_blended_encoder
 from firth.scorer.components import AlignedWords, Component, EncodedSentences, SummedWords
-from firth.scorer.contexts import CONTEXTS, ENCODED_CONTEXTS, Contexts, TopicFits
+from firth.scorer.contexts import CONTEXTS, Contexts, TopicFits
 from firth.scorer.explanation import NUMBERS, TOPICS, Explanation, parts_of
 from firth.scorer.explanation import WORDS as WORDS_PART
 from firth.scorer.matches import WordReader
@@ -97,27 +95,6 @@ class Scorer:
         penalty = run.settings.scorer.number_penalty
         return cls(components, weights, penalty, space, lambda: Contexts.load(run.folder(CONTEXTS)))
 
-    @classmethod
-    def of_encoder(cls, run: str | Path | Run, encoder: Encoder) -> "Scorer":
-        """Open a scorer whose scores are the cosines of an encoder.
-
-        The contexts of a run explain all of a cosine, and its words are aligned without a
-        contribution. The encoder reads at most 2,000 contexts when it first explains.
-        """
-        run = Run.open(run)
-        space = WordSpace.load(run.folder(WORDS))
-
-        def contexts() -> Contexts:
-            seed, topics = derive_seed(run.settings.seed, "themes"), run.settings.scorer.topics
-            stored = Contexts.load(run.folder(CONTEXTS))
-            return stored.encoded(encoder, ENCODED_CONTEXTS, space.idf, topics, seed)
-
-        components: dict[str, Component] = {
-            SENTENCES: EncodedSentences(encoder),
-            ALIGNED: AlignedWords(space),
-        }
-        return cls(components, {SENTENCES: 1.0}, 0.0, space, contexts)
-
     @staticmethod
     def reads(run: Run) -> tuple[Stage, ...]:
         """Return the stages that decide the scores of a run."""
@@ -135,10 +112,6 @@ class Scorer:
         mean = " + ".join(f"{weight:.2f} {name}" for name, weight in self.weights.items())
         penalty = f" - {self._penalty:.2f} numbers" if self._penalty else ""
         return f"scorer, {mean}{penalty}"
-
-    def unknown(self, text: str) -> list[str]:
-        """Return the distinct words of a text that the corpus does not have, in order."""
-        return self._space.idf.unknown(text)
 
     def similarity(self, a: str, b: str) -> float:
         """Return the score of two texts, in [-1, 1]; 1 for equal texts."""
@@ -160,16 +133,13 @@ class Scorer:
 
     def similarity_matrix(self, texts: Sequence[str]) -> Floats:
         """Return the scores of n texts with each other, (n, n), up to rounding."""
-        scores = self._mean(self.component_matrices(texts), (len(texts), len(texts)))
+        parts = {name: self.components[name].matrix(texts) for name in self.weights}
+        scores = self._mean(parts, (len(texts), len(texts)))
         scores -= self._lost(scores, number_difference_matrix(texts))
         number = {text: n for n, text in enumerate(dict.fromkeys(texts))}
         numbers = np.array([number[text] for text in texts], np.int64)
         scored: Floats = np.where(numbers[:, None] == numbers, 1.0, np.clip(scores, -1.0, 1.0))
         return scored
-
-    def component_matrices(self, texts: Sequence[str]) -> dict[str, Floats]:
-        """Return name → similarities of n texts, (n, n), of each component that has a weight."""
-        return {name: self.components[name].matrix(texts) for name in self.weights}
 
     def explain(self, a: str, b: str) -> Explanation:
         """Return the score of two texts and where it comes from."""
@@ -184,7 +154,7 @@ class Scorer:
         sums = list(self.components[SENTENCES].evidence(pairs))
         vectors = [one.vectors for one in sums if one.vectors is not None]
         ones, twos = (np.array([pair[side] for pair in vectors]) for side in (0, 1))
-        products = self._fits.explain(ones, twos, of_sentences, lambda i: sums[i].summands)
+        products = self._fits.explain(ones, twos, of_sentences)
         alignments = self.components[ALIGNED].evidence(pairs)
         for (one, two), score, penalty, summed, product, aligned in zip(
             pairs, scores.tolist(), lost.tolist(), sums, products, alignments, strict=True
