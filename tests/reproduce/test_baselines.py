@@ -1,0 +1,131 @@
+"""Baselines by name: what may be asked for, what is trained, and that it is reused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from firth.model import open_scorer
+from firth.reproduce.baselines import BASELINES, build_baseline, open_baseline, stage_of
+from firth.reproduce.settings import ReproduceSettings, TunedSettings
+from firth.run.errors import InputError, MissingStageError
+from firth.run.run import Run
+from firth.text.pairs import CosineScorer
+
+PAIRS = [
+    ("The ship saw the boat.", "A boat left the harbor."),
+    ("The ship saw the boat.", "The farmer saw wheat."),
+    ("The ship saw the boat.", "The ship saw the boat."),
+    ("", "Zzz."),
+]
+CORPUS = ("skip-gram", "cbow", "siamese-cbow", "cbos", "bag", "skip-thought")
+
+
+def test_unknown_names_are_left_to_others() -> None:
+    """An unknown name gives None, so that another plug-in may know it."""
+    assert open_baseline("unknown", None) is None
+    assert open_baseline("Glove!", None) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("glove+best", "no option [+]best"),
+        ("cbos", "@RUN"),
+        ("prompt-eol", "=MODEL"),
+        ("cbos=FILE", "without a source"),
+        ("tfidf-words+max", "takes no option"),
+    ],
+)
+def test_what_is_not_taken_is_refused(name: str, problem: str) -> None:
+    """The message says what the name takes."""
+    with pytest.raises(InputError, match=problem):
+        open_baseline(name, None)
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_a_baseline_is_trained_once_and_opened_by_name(run: Run, name: str) -> None:
+    """A text is equal to itself, a text without known words has 0, and a second call reuses."""
+    outcome = build_baseline(run, name)
+    assert outcome.manifest.stage == stage_of(name).name
+    assert build_baseline(run, name).reused
+    before = (run.path / "config.yaml").read_bytes()
+    scorer = open_scorer(f"baseline:{name}@{run.path}")
+    scores = scorer.similarities(PAIRS)
+    assert scores[2] == pytest.approx(1, abs=1e-6)
+    assert scores[3] == 0
+    assert np.ptp(scores[:3]) > 0
+    assert (run.path / "config.yaml").read_bytes() == before
+
+
+def test_untrained_baselines_name_the_command(empty_run: Run) -> None:
+    """A run without the stage gives an error with the command."""
+    with pytest.raises(MissingStageError, match="firth reproduce baseline cbos"):
+        open_scorer(f"baseline:cbos@{empty_run.path}")
+    with pytest.raises(InputError, match="no baseline that is trained"):
+        build_baseline(empty_run, "glove")
+    with pytest.raises(InputError, match="no encoder to start from"):
+        build_baseline(_with_corpus(empty_run), "simcse")
+
+
+def _with_corpus(run: Run) -> Run:
+    from firth.corpus.build import build_corpus
+
+    build_corpus(run, ["A ship sailed over the sea.", "The cow saw the old barn."])
+    return run
+
+
+def test_settings_decide_whether_a_baseline_is_trained_again(run: Run) -> None:
+    """Another setting trains again; tables and other baselines play no part."""
+    build_baseline(run, "cbos")
+    other = run.changed({"reproduce": {"tables": {"contexts": 3}, "cbow": {"epochs": 9}}})
+    assert build_baseline(other, "cbos").reused
+    own = run.wing("reproduce", ReproduceSettings).cbos
+    assert not build_baseline(run, "cbos", own.model_copy(update={"epochs": 1})).reused
+
+
+def test_partial_sections_keep_the_defaults_of_the_baseline(run: Run) -> None:
+    """A section with one value has the baseline's values for the others."""
+    settings = run.changed({"reproduce": {"siamese_cbow": {"window": 2}}})
+    siamese = settings.wing("reproduce", ReproduceSettings).siamese_cbow
+    assert (siamese.batch, siamese.stemmed, siamese.window) == (100, False, 2)
+    assert ReproduceSettings().tsdae.batch == 8
+
+
+@pytest.mark.parametrize("pool", ["", "+mean", "+max", "+cls", "+first-last"])
+def test_pools_of_a_transformer(tiny_bert: Path, pool: str) -> None:
+    """Each pool opens, and only the usual one is the mean."""
+    scorer = open_scorer(f"baseline:bert={tiny_bert}{pool}")
+    mean = open_scorer(f"baseline:roberta={tiny_bert}")
+    assert scorer.name == f"baseline:bert={tiny_bert}{pool}"
+    same = np.allclose(scorer.similarities(PAIRS[:2]), mean.similarities(PAIRS[:2]))
+    assert same == (pool in ("", "+mean"))
+
+
+def test_prompt_eol_is_a_mean_over_prompts(tiny_llm: Path, run: Run) -> None:
+    """Scores are cosines; with a run, dimensions are scaled."""
+    plain = open_scorer(f"baseline:prompt-eol={tiny_llm}").similarities(PAIRS[:3])
+    scaled = open_scorer(f"baseline:prompt-eol={tiny_llm}@{run.path}").similarities(PAIRS[:3])
+    assert plain[2] == scaled[2] == pytest.approx(1)
+    assert np.abs(plain - scaled)[:2].max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["simcse", "tsdae", "ct"])
+def test_encoders_are_tuned_without_labels(run: Run, tiny_bert: Path, name: str) -> None:
+    """Tuning changes the scores, and the folder opens as any encoder."""
+    given = {"base": str(tiny_bert), "sentences": 24, "batch": 8, "learning_rate": 1e-3}
+    own = ReproduceSettings().of(name).model_dump() | given
+    build_baseline(run, name, type(ReproduceSettings().of(name))(**own))
+    tuned = open_scorer(f"baseline:{name}@{run.path}")
+    assert isinstance(tuned, CosineScorer)
+    pooling = "" if own["pooling"] == "mean" else "+cls"
+    start = open_scorer(f"baseline:bert={tiny_bert}{pooling}").similarities(PAIRS[:2])
+    assert np.abs(tuned.similarities(PAIRS[:2]) - start).max() > 1e-4
+    assert isinstance(ReproduceSettings().of(name), TunedSettings)
+
+
+def test_every_trained_baseline_has_settings() -> None:
+    """Each has a section, and a line that describes it."""
+    for name, one in BASELINES.items():
+        assert one.summary
+        assert not one.trained or ReproduceSettings().of(name)
