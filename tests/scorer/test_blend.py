@@ -1,7 +1,6 @@
 """The blend: as set, else chosen; never significantly worse than the best, near to the default."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,14 +72,6 @@ def test_the_chosen_is_not_worse_than_the_best(
     assert module._steps(chosen, Blend()) == min(module._steps(one, Blend()) for one in equal)
 
 
-def test_a_clear_winner_is_chosen() -> None:
-    """However far it is from the default."""
-    winner = max(BLENDS, key=lambda blend: module._steps(blend, Blend()))
-    questions = asked(60)
-    found = measured(3, len(questions), {winner: 0.5})
-    assert module._choose(questions, found, Blend(), 1) == winner
-
-
 @pytest.mark.parametrize(
     ("documents", "count"),
     [
@@ -122,12 +113,6 @@ def test_learned_vectors_must_show_where_texts_stand_alone(
     assert module._choose(many, better, default, 1) == Blend()
 
 
-def test_questions_of_each_type_are_limited() -> None:
-    """In their order."""
-    many = asked(3, 9) + [replace(one, type=QuestionType.NAME) for one in asked(2, 4)]
-    assert module._first(many, 5) == many[:5] + many[9:]
-
-
 def test_settings_override_the_choice(empty_run: Run) -> None:
     """What they give wins; the stage is read for the rest, and only then."""
     with pytest.raises(MissingStageError, match="firth build"):
@@ -137,9 +122,3 @@ def test_settings_override_the_choice(empty_run: Run) -> None:
     nothing = {"sentence_weight": 0.0, "word_weight": 0.0, "spelling_weight": 1.0}
     with pytest.raises(ConfigError, match="both 0"):
         Blend.of(empty_run.changed({"scorer": nothing}))
-
-
-def test_weights_are_shown_normalized() -> None:
-    """As every message and table shows them."""
-    assert str(Blend()) == "sentences 0.67, words 0.33, spelling 0.8"
-    assert str(Blend(2.0, 2.0, learned=False)) == "sentences 0.50, words 0.50, no learned vectors"

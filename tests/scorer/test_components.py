@@ -98,15 +98,6 @@ def test_similarities_are_finite_and_in_range(components: dict[str, Component], 
     assert list(components[name].evidence([])) == []
 
 
-@pytest.mark.parametrize("name", NAMES[:2])
-def test_other_pairs_change_no_bit(components: dict[str, Component], name: str) -> None:
-    """A batch gives what its pairs give one by one, in any order."""
-    whole = components[name].similarities(PAIRS)
-    alone = [components[name].similarities([pair])[0] for pair in PAIRS]
-    assert whole.tolist() == alone
-    assert components[name].similarities(PAIRS[::-1]).tolist() == alone[::-1]
-
-
 @given(texts=TEXTS)
 @CHECKED
 def test_a_matrix_has_the_similarities_of_all_pairs(
@@ -145,14 +136,6 @@ def test_summed_words_are_cosines_of_dense_vectors(space: WordSpace, weight: flo
     np.testing.assert_allclose(cosines, expected, atol=1e-9)
 
 
-def test_summed_words_are_symmetric_to_the_last_bit(space: WordSpace) -> None:
-    """And exactly 1 for texts of the same words."""
-    turned = [(b, a) for a, b in PAIRS]
-    one, two = (WordProducts.of(space, pairs).cosines(0.8).tolist() for pairs in (PAIRS, turned))
-    assert one == two
-    assert WordProducts.of(space, [(A, A.upper())]).cosines(0.8) == [1.0]
-
-
 def matched(space: WordSpace, one: str, two: str) -> float:
     """How far two stems match, by the definition."""
     if one == two:
@@ -180,15 +163,6 @@ def test_words_are_aligned_as_defined(
             whole += weight
     score = components["aligned words"].similarities([pair])[0]
     assert score == pytest.approx(added / whole, rel=1e-6)
-
-
-def test_unknown_words_count(components: dict[str, Component]) -> None:
-    """Texts that share a name that the corpus does not have are more similar than others."""
-    others = ("xyzzyan", "xyzzyans", "xyzzyanid", "plugh")
-    pairs = [("the ship met xyzzyan", f"{other} left the barn") for other in others]
-    for name in NAMES[:2]:
-        same, stem, spelling, none = components[name].similarities(pairs)
-        assert same == stem > spelling > none
 
 
 # --- The table of stems ------------------------------------------------------------------------

@@ -90,12 +90,6 @@ def test_kmeans_finds_groups_that_are_there() -> None:
     assert len({*zip(truth.tolist(), labels.tolist(), strict=True)}) == 5
 
 
-def test_one_context_is_one_topic() -> None:
-    """And four contexts are needed for each topic on average."""
-    assert contexts_of(np.eye(3)[:1], topics=100).labels.tolist() == [0]
-    assert len(contexts_of(np.random.default_rng(0).standard_normal((40, 5)), 100).topics) <= 10
-
-
 def test_contexts_come_back_from_disk(contexts: Contexts, tmp_path: Path) -> None:
     """With their texts, documents and titles; a damaged file is named."""
     contexts.save(tmp_path)

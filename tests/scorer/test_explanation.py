@@ -91,13 +91,6 @@ def test_parts_and_rows_sum_to_the_score(
     assert len(explanation.top(2).topics) == min(2, len(topics))
 
 
-def test_equal_texts_have_their_own_part() -> None:
-    """Where words and topics know nothing of them; no other texts have it."""
-    parts = parts_of(1.0, {WORDS: (0.0, []), TOPICS: (0.0, [])})
-    assert parts[EQUAL] == Part(1.0, 1.0)
-    assert EQUAL not in parts_of(0.0, {WORDS: (0.0, [])})
-
-
 def test_contexts_are_evidence_too() -> None:
     """As the paper's method lists them: without topics and words."""
     shares = tuple(ContextShare(f"[…] {n}", "d", 0.1, 0.2, 0.01 * n) for n in (3, 2, 1))
@@ -234,15 +227,6 @@ def test_the_page_is_whole_and_escaped() -> None:
     assert parsed.tags.count("article") == 2
     assert "prefers-color-scheme: dark" in page
     assert not re.search(r"url\(|@import|https?:", page)
-
-
-def test_words_are_marked_in_the_page() -> None:
-    """With the number of their match, by their contribution, contractions as one word."""
-    html = render.article(example())
-    assert re.search(r'<mark class="[^"]*" title="\+0.100"[^>]*>taxes<sup>1</sup></mark>', html)
-    assert ">didn&#39;t</mark>" in html
-    assert 'class="alone unknown"' in html
-    assert Tags(html).text.count("Cut taxes1 for working families with two children") == 1
 
 
 @pytest.mark.parametrize("extension", ["html", "json", "txt"])

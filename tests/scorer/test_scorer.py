@@ -107,20 +107,6 @@ def test_a_matrix_has_the_scores_of_all_pairs(scorer: Scorer, texts: list[str]) 
     assert scorer.similarity_matrix(texts) == pytest.approx(expected, abs=2e-6)
 
 
-@pytest.mark.parametrize(
-    ("one", "two", "most"),
-    [
-        ("!!!", "???", 0.0),
-        ("", A, 0.0),
-        ("Xqzzy blorped.", "Wuffle grommed.", 0.0),
-        ("The xqzzy blorped.", "The wuffle grommed.", 0.2),
-    ],
-)
-def test_nothing_shared_is_not_the_same(scorer: Scorer, one: str, two: str, most: float) -> None:
-    """Texts that differ in words that the corpus does not have are not equal for that."""
-    assert 0.0 <= scorer.similarity(one, two) <= most
-
-
 def test_what_is_no_pair_of_texts_is_refused(scorer: Scorer) -> None:
     """A string is no list of pairs, and its letters are no texts."""
     for wrong in ("ab cd", [(A,)], [(A, B, A)], [(A, None)], [A]):
@@ -169,18 +155,6 @@ def test_whatever_is_asked(scorer: Scorer, one: str, two: str) -> None:
     assert found.knowledge is turned.knowledge
     for name, part in found.parts.items():
         assert turned.parts[name].contribution == pytest.approx(part.contribution, abs=1e-9)
-
-
-def test_many_are_explained_as_one_by_one(scorer: Scorer) -> None:
-    """Of 70 pairs, more than are in memory together, each has the explanation that it has alone."""
-    pairs = (PAIRS * 8)[:70]
-    together = list(scorer.explanations(pairs))
-    assert len(together) == 70
-    for found, pair in list(zip(together, pairs, strict=True))[60:70]:
-        alone = scorer.explain(*pair)
-        assert found.text == alone.text
-        assert found.score == alone.score
-    assert list(scorer.explanations([])) == []
 
 
 def test_what_turns_the_meaning_is_a_caution(scorer: Scorer) -> None:

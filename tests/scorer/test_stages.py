@@ -10,9 +10,8 @@ from firth.corpus.build import build_corpus
 from firth.encoders.pretrained import build_pretrained
 from firth.encoders.static import write_static
 from firth.encoders.words import WORDS, build_words
-from firth.evaluation.compare import compare_models
 from firth.evaluation.questions import build_questions
-from firth.run.errors import InputError, MissingStageError
+from firth.run.errors import MissingStageError
 from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.scorer import blend as module
@@ -87,17 +86,6 @@ def test_equal_runs_have_equal_bytes(built: Run) -> None:
         assert built.manifest(stage).outputs == before[stage.name]
 
 
-def test_contexts_are_stored_with_their_sources(built: Run) -> None:
-    """So that an explanation needs no corpus."""
-    contexts = Contexts.load(built.folder(CONTEXTS))
-    assert len(contexts.texts) > 100
-    for text, document, title in zip(
-        contexts.texts, contexts.documents, contexts.titles, strict=True
-    ):
-        assert any(noun in text for noun in TOPICS[document.split("-")[0]])
-        assert title == document.upper()
-
-
 def test_the_scorer_of_a_run_explains(built: Run) -> None:
     """With topics and words; few held-out documents keep the default blend."""
     scorer = Scorer.open(built)
@@ -148,15 +136,3 @@ def test_the_normalization_is_decided(
     assert bool(np.linalg.norm(contexts.vectors.mean(axis=0)) < 0.2) is gained
     unrelated = Scorer.open(run, Blend(1.0, 0.0)).similarity(*UNRELATED)
     assert (unrelated < 0.5) is gained
-
-
-def test_models_are_compared_on_held_out_documents(built: Run) -> None:
-    """Those of the run by default, or fewer for this call; a run without any is refused."""
-    scorer = Scorer.open(built)
-    compared = compare_models({"words": scorer, "same": scorer}, built)
-    assert compared.questions["next-sentence"] > 50
-    assert compare_models({"words": scorer}, built, 7).questions["next-sentence"] == 7
-    none = built.changed({"corpus": {"min_words": 30}})
-    with pytest.raises(InputError, match="held-out documents give no questions"):
-        compare_models({"words": scorer}, none)
-    build_questions(built)

@@ -57,11 +57,7 @@ class Component(Protocol):
 
 
 class EncodedSentences:
-    """The cosine of an encoder's sentence vectors.
-
-    Args:
-        encoder: Gives the vectors.
-    """
+    """The cosine of an encoder's sentence vectors."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder

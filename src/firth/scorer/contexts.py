@@ -91,16 +91,9 @@ class Contexts:
         topics: int,
         seed: int,
     ) -> "Contexts":
-        """Group contexts into topics of at least four contexts on average.
+        """Group contexts into at most `topics` topics, of at least four contexts on average.
 
-        Args:
-            texts: n sentences, at least one.
-            documents: Ids of their documents.
-            titles: Titles of their documents.
-            vectors: Their unit vectors, (n, d).
-            idf: Rarity of words, for the names of topics.
-            topics: Number of topics, at most.
-            seed: Seed of the first centers.
+        `idf` decides which words name a topic.
         """
         labels = _kmeans(vectors, max(1, min(topics, len(vectors) // 4)), seed)
         grouped = []
@@ -125,12 +118,7 @@ class Contexts:
 
     @classmethod
     def load(cls, folder: Path) -> "Contexts":
-        """Read what `save` wrote.
-
-        Raises:
-            InputError: A file is missing.
-            DamagedError: A file is not as it was written.
-        """
+        """Read what `save` wrote; raise `DamagedError` where a file is not as it was written."""
         arrays, _ = read_arrays(folder / _VECTORS)
         stored = read_json(folder / _TOPICS)
         try:
@@ -272,13 +260,9 @@ share of the other text, and at least 3 % of its fits."""
 
 @dataclass(frozen=True)
 class ProductTopics:
-    """A product of two vectors by topics.
+    """A product of two vectors by topics, in order of what they add beyond their expected share.
 
-    Attributes:
-        product: The product.
-        topics: Topics in order of what they add beyond their expected share.
-        only_first: Topics that only the first text leans to.
-        only_second: Topics that only the second text leans to.
+    Each text has topics that only it leans to.
     """
 
     product: float
@@ -298,13 +282,7 @@ class TopicFits:
         self._bounds = np.concatenate(([0], np.cumsum(sizes)))
 
     def explain(self, ones: Floats, twos: Floats, scale: float) -> Iterator[ProductTopics]:
-        """Split scale · (ones[i] · twos[i]) by topics, for each i.
-
-        Args:
-            ones: First vectors, (n, d).
-            twos: Second vectors, (n, d).
-            scale: Weight of the products in the score.
-        """
+        """Split scale · (ones[i] · twos[i]) by topics, for each row i of two tables, (n, d)."""
         for start in range(0, len(ones), _AT_ONCE):
             one, two = ones[start : start + _AT_ONCE], twos[start : start + _AT_ONCE]
             fits1, fits2 = one @ self._rows.T, two @ self._rows.T

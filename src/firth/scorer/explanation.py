@@ -248,19 +248,17 @@ class Explanation:
 
     def top(self, count: int) -> "Explanation":
         """Return the explanation with at most `count` topics, word matches and contexts."""
-        cut = replace(
+        parts = {}
+        for name, part in self.parts.items():
+            removed = math.fsum(item.contribution for item in self._evidence(name)[count:])
+            parts[name] = replace(part, rest=part.rest + removed)
+        return replace(
             self,
+            parts=parts,
             topics=self.topics[:count],
             word_matches=self.word_matches[:count],
             contexts=self.contexts[:count],
         )
-        parts = dict(self.parts)
-        for name in parts:
-            removed = self._evidence(name)[count:]
-            if removed:
-                rest = parts[name].rest + math.fsum(item.contribution for item in removed)
-                parts[name] = replace(parts[name], rest=rest)
-        return replace(cut, parts=parts)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with the text, the equation, the rows and the cautions."""
@@ -269,15 +267,7 @@ class Explanation:
         return {**asdict(self), **derived, "rows": rows}
 
     def save(self, path: str | Path, force: bool = False) -> Path:
-        """Write the explanation to a file; the extension is .html, .json or .txt.
-
-        Args:
-            path: The file.
-            force: Whether a file that firth wrote before may be replaced.
-
-        Raises:
-            InputError: The extension is another one, or the file exists.
-        """
+        """Write the explanation to a file; errors as of `render.save`."""
         return render.save([self], Path(path), force)
 
     def _evidence(self, part: str) -> Sequence[TopicShare | WordMatch | ContextShare]:

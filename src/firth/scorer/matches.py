@@ -61,8 +61,7 @@ class WordReader:
             text2: A text of m distinct stems.
             matches: Degree to which stems match, (n, m), in [0, 1].
             added: Amount that pairs of stems add to the score by themselves, (n, m).
-            learned: Amount that contexts explain, for each pair of stems, (n, m); None where the
-                model cannot be split by words.
+            learned: Amount that contexts explain, (n, m); None where it cannot be split by words.
             penalty: Amount that numbers that differ take from the score.
         """
         (stems1, one), (stems2, two) = self._read(text1), self._read(text2)

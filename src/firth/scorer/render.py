@@ -99,12 +99,7 @@ def lines(explanation: "Explanation") -> str:
 
 
 def article(explanation: "Explanation", describe: Describe | None = None) -> str:
-    """Return an explanation as HTML, for a page that has the style sheet `style()`.
-
-    Args:
-        explanation: What to show.
-        describe: Gives the meaning of the score in words.
-    """
+    """Return an explanation as HTML, for a page that has the style sheet `style()`."""
     return _filled([explanation], None, describe)
 
 
@@ -153,11 +148,7 @@ def _filled(
 
 
 def _pieces(e: "Explanation", side: int) -> list[tuple[str, "Word | None", str, float]]:
-    """Cut a text into words and what is between them.
-
-    Returned is, for each piece, its text, its word or None, the numbers of its word matches, and
-    the opacity of its background.
-    """
+    """Cut a text into pieces: text, word or None, numbers of word matches, opacity behind it."""
     text, words = (e.text1, e.words1) if side == 0 else (e.text2, e.words2)
     known = {_plain(word.text): word for word in words}
     largest = max((abs(w.contribution or 0.0) for w in (*e.words1, *e.words2)), default=0.0)

@@ -96,9 +96,7 @@ class StemTable:
     def products(self, left: Sequence[int], right: Sequence[int]) -> tuple[Floats, Floats]:
         """Return inner products of sums of learned vectors and of spelling directions, (k,) each.
 
-        Args:
-            left: Numbers of k texts.
-            right: Numbers of the texts that they are multiplied with.
+        Text `left[i]` is multiplied with text `right[i]`.
         """
         learned, spelled = np.zeros(len(left)), np.zeros(len(left))
         for start in range(0, len(left), _PAIRS):
