@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformer
 
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
-from firth.encoders.pretrained import PRETRAINED, RunEncoder, open_encoder
+from firth.encoders.pretrained import PRETRAINED, RunEncoder, build_pretrained, open_encoder
 from firth.evaluation.compare import choose
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
@@ -21,10 +21,10 @@ from firth.train.adapt import (
     TextPairs,
     adapt,
     append_normalization,
-    build_tuned,
     candidate_name,
     pair_kind,
     trained_types,
+    tune_language_model,
 )
 
 TEXTS = ["The ship left the harbor.", "A cow saw the farmer."]
@@ -47,17 +47,17 @@ def vectors(folder: Path) -> Any:
 def test_all_candidates_are_tried_and_one_is_kept(
     run: Run, tiny_bert: Path, tmp_path: Path
 ) -> None:
-    found = adapt(run, str(tiny_bert), tmp_path / "out")
+    result = adapt(run, str(tiny_bert), tmp_path / "out")
     names = {
         candidate_name(tuned, kind)
         for tuned in (False, True)
         for kind in ("none", "center", "standardize")
     }  # fmt: skip
-    assert set(found.report["comparison"]["accuracies"]) == names
-    assert set(found.report["decisions"]) == names - {AS_IS}
-    assert found.report["kept"] in names
-    assert f"Kept: {found.report['kept']}." in found.text()
-    assert np.isfinite(vectors(found.path)).all()
+    assert set(result.report["comparison"]["accuracies"]) == names
+    assert set(result.report["decisions"]) == names - {AS_IS}
+    assert result.report["kept"] in names
+    assert f"Kept: {result.report['kept']}." in result.text()
+    assert np.isfinite(vectors(result.path)).all()
     assert adapt(run, str(tiny_bert), tmp_path / "out").reused
 
 
@@ -66,31 +66,31 @@ def test_what_is_saved_is_the_candidate_that_was_kept(
     run: Run, tiny_bert: Path, tmp_path: Path, kept: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keeping(monkeypatch, kept)
-    found = adapt(run, str(tiny_bert), tmp_path / "out")
-    before, after = vectors(tiny_bert), vectors(found.path)
+    result = adapt(run, str(tiny_bert), tmp_path / "out")
+    before, after = vectors(tiny_bert), vectors(result.path)
     assert np.allclose(before, after, atol=1e-5) == (kept == AS_IS)
     lengths = np.linalg.norm(after, axis=1)
     assert np.allclose(lengths, 1, atol=1e-5) == ("ed" in kept.split(", ")[-1] and kept != "tuned")
-    np.testing.assert_allclose(open_encoder(str(found.path)).raw(TEXTS), after, atol=1e-5)
+    np.testing.assert_allclose(open_encoder(str(result.path)).raw(TEXTS), after, atol=1e-5)
 
 
 def test_a_table_of_words_is_tuned_as_a_matrix(
     run: Run, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keeping(monkeypatch, "tuned")
-    found = adapt(run, str(words), tmp_path / "out")
-    assert not np.allclose(vectors(words), vectors(found.path), atol=1e-3)
-    assert found.report["history"][-1]["step"] == 6
+    result = adapt(run, str(words), tmp_path / "out")
+    assert not np.allclose(vectors(words), vectors(result.path), atol=1e-3)
+    assert result.report["history"][-1]["step"] == 6
 
 
 def test_without_questions_nothing_is_changed(
     run: Run, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "open_questions", lambda run: [])
-    found = adapt(run, str(tiny_bert), tmp_path / "out")
-    assert found.report["kept"] == AS_IS
-    assert found.report["history"] == []
-    np.testing.assert_allclose(vectors(found.path), vectors(tiny_bert), atol=1e-5)
+    result = adapt(run, str(tiny_bert), tmp_path / "out")
+    assert result.report["kept"] == AS_IS
+    assert result.report["history"] == []
+    np.testing.assert_allclose(vectors(result.path), vectors(tiny_bert), atol=1e-5)
 
 
 def test_a_stopped_adaptation_ends_with_the_same_bytes(
@@ -136,7 +136,7 @@ def test_a_language_model_is_tuned_as_the_encoder_of_the_run(
         adapt(run, str(tiny_llm), tmp_path / "out")
     plain = run.changed({"encoder": {"model": str(tiny_llm), "normalization_sentences": 30}})
     tuned = plain.changed({"adapt": {"layers": 1, "steps": 3, "max_tokens": 8}})
-    outcome = build_tuned(tuned)
+    outcome = build_pretrained(tuned, tune_language_model)
     assert outcome is not None
     assert not outcome.reused
     opened = RunEncoder.open(tuned)
@@ -144,7 +144,7 @@ def test_a_language_model_is_tuned_as_the_encoder_of_the_run(
     before = open_encoder(str(tiny_llm), tuned.settings.encoder).raw(TEXTS)
     assert not np.allclose(opened.encoder.raw(TEXTS), before, atol=1e-4)
     assert (tuned.folder(PRETRAINED) / "tuned.safetensors").is_file()
-    again = build_tuned(tuned)
+    again = build_pretrained(tuned, tune_language_model)
     assert again is not None
     assert again.reused
 
@@ -203,13 +203,13 @@ def test_small_files_are_merged_and_files_are_drawn_equally(tmp_path: Path) -> N
     about_cows = [
         {"cow" in text.lower() for text in corpus.texts(batches.chosen(step))} for step in range(60)
     ]
-    assert all(len(found) == 1 for found in about_cows)
-    assert 15 < sum(found == {True} for found in about_cows) < 45
+    assert all(len(result) == 1 for result in about_cows)
+    assert 15 < sum(result == {True} for result in about_cows) < 45
 
 
 def test_too_few_pairs_are_named(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run").changed({"corpus": {"held_out_fraction": 0.0}})
-    build_corpus(run, ["One sentence stands here alone."] * 1 + ["Another one stands there."])
+    build_corpus(run, ["One sentence is here alone."] * 1 + ["Another one is there."])
     with pytest.raises(InputError, match="has 0 sentences of documents with a title"):
         pairs(run, "titles")
     assert pair_kind(AdaptSettings(), Corpus.open(run)) == "crops"

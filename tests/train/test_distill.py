@@ -17,23 +17,23 @@ from firth.train.distill import Distilled, distill
 from firth.train.loop import train
 
 
-def bytes_of(found: Distilled) -> dict[str, str]:
-    files = [path for path in found.path.rglob("*") if path.is_file()]
-    return {str(path.relative_to(found.path)): fingerprint_file(path) for path in files}
+def bytes_of(result: Distilled) -> dict[str, str]:
+    files = [path for path in result.path.rglob("*") if path.is_file()]
+    return {str(path.relative_to(result.path)): fingerprint_file(path) for path in files}
 
 
-def opens(found: Distilled) -> int:
+def opens(result: Distilled) -> int:
     """The length of its vectors, for a report that is complete."""
-    report = found.report
+    report = result.report
     assert set(report["before"]) == set(report["after"]) == {"dev", "test"}
     assert report["history"][-1]["step"] <= report["steps"]
-    card = (found.path / "README.md").read_text()
+    card = (result.path / "README.md").read_text()
     assert all(line in card for line in report["lines"])
-    assert str(found.path) in found.text()
-    model = SentenceTransformer(str(found.path), device="cpu")
+    assert str(result.path) in result.text()
+    model = SentenceTransformer(str(result.path), device="cpu")
     vectors = model.encode(["The ship left.", "A cow ate the wheat."])
     assert np.isfinite(vectors).all()
-    encoder = open_encoder(str(found.path))
+    encoder = open_encoder(str(result.path))
     np.testing.assert_allclose(encoder.raw(["The ship left."])[0], vectors[0], atol=1e-5)
     return int(vectors.shape[1])
 
@@ -44,29 +44,29 @@ def test_a_static_student_of_the_runs_own_scorer_needs_no_training(run: Run) -> 
 
 
 def test_a_static_student_learns_similarity_matrices(run: Run) -> None:
-    found = distill(run, epochs=4)
-    assert opens(found) == 16
-    before, after = (found.report[when]["dev"]["all"]["spearman"] for when in ("before", "after"))
+    result = distill(run, epochs=4)
+    assert opens(result) == 16
+    before, after = (result.report[when]["dev"]["all"]["spearman"] for when in ("before", "after"))
     assert after >= before
     assert distill(run, epochs=4).reused
 
 
 def test_a_static_student_learns_of_an_encoder(run: Run, tiny_bert: Path) -> None:
-    found = distill(run, teacher=str(tiny_bert), epochs=3)
-    assert opens(found) == 16
-    assert found.report["teacher"] == "tiny-bert"
+    result = distill(run, teacher=str(tiny_bert), epochs=3)
+    assert opens(result) == 16
+    assert result.report["teacher"] == "tiny-bert"
 
 
 def test_a_transformer_learns_of_another_run(run: Run, session_run: Run) -> None:
-    found = distill(run, base="transformer", teacher=str(session_run.path), epochs=1)
-    assert opens(found) == 16
-    assert found.report["teacher"] == "run"
+    result = distill(run, base="transformer", teacher=str(session_run.path), epochs=1)
+    assert opens(result) == 16
+    assert result.report["teacher"] == "run"
 
 
 def test_a_pretrained_encoder_learns_pairs(run: Run, tiny_bert: Path) -> None:
-    found = distill(run, base=str(tiny_bert), objective="pairs", epochs=2)
-    assert opens(found) == 16
-    assert {"l2", "constant_l2"} < set(found.report["after"]["test"]["all"])
+    result = distill(run, base=str(tiny_bert), objective="pairs", epochs=2)
+    assert opens(result) == 16
+    assert {"l2", "constant_l2"} < set(result.report["after"]["test"]["all"])
 
 
 def test_layers_of_the_runs_language_model_learn_vectors_too(run: Run, tiny_llm: Path) -> None:
@@ -76,16 +76,16 @@ def test_layers_of_the_runs_language_model_learn_vectors_too(run: Run, tiny_llm:
     changed = run.changed({"encoder": {"model": str(tiny_llm), "normalization_sentences": 30}})
     build_pretrained(changed)
     build_blend(changed)
-    found = distill(changed, base="layers", epochs=1)
-    assert opens(found) == 32
+    result = distill(changed, base="layers", epochs=1)
+    assert opens(result) == 32
 
 
 def test_a_cross_encoder_learns_pairs(run: Run) -> None:
-    found = distill(run, base="transformer", architecture="cross-encoder", epochs=2)
-    model = CrossEncoder(str(found.path), device="cpu")
+    result = distill(run, base="transformer", architecture="cross-encoder", epochs=2)
+    model = CrossEncoder(str(result.path), device="cpu")
     assert np.isfinite(model.predict([("The ship left.", "A cow ate.")])).all()
-    assert found.report["decision"] is None
-    assert "CrossEncoder" in (found.path / "README.md").read_text()
+    assert result.report["decision"] is None
+    assert "CrossEncoder" in (result.path / "README.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_student_that_became_worse_is_rejected(run: Run, monkeypatch: pytest.M
 
     verdict = Decision(False, "rejected: worse", {}, (), (), Estimate(-1.0, -2.0, -0.5, 9))
     monkeypatch.setattr(module, "decide", lambda *_, **__: verdict)
-    found = distill(run, epochs=2)
-    assert found.report["step"] > 0
-    assert found.report["after"] == found.report["before"]
-    assert "The start was kept. Label-free questions: rejected: worse." in found.text()
+    result = distill(run, epochs=2)
+    assert result.report["step"] > 0
+    assert result.report["after"] == result.report["before"]
+    assert "The start was kept. Label-free questions: rejected: worse." in result.text()

@@ -34,9 +34,9 @@ def recipe_of(path: Path, objective: str | None = None) -> Recipe:
 
 
 def test_the_data_decide_what_is_learned(scored: Path, inference: Path, triplets: Path) -> None:
-    found = [(one.kind, one.objective) for one in map(recipe_of, (scored, inference, triplets))]
+    result = [(one.kind, one.objective) for one in map(recipe_of, (scored, inference, triplets))]
     expected = [("scored pairs", "l2"), ("inference", "in-batch"), ("triplets", "triplet")]
-    assert found == expected
+    assert result == expected
     assert recipe_of(inference, "softmax").objective == "softmax"
     with pytest.raises(InputError, match="got objective softmax for triplets; expected triplet"):
         recipe_of(triplets, "softmax")
@@ -159,19 +159,19 @@ def test_occurring_words_learn_what_they_would_in_the_whole_table(words: Path) -
 def test_words_learn_from_labels(
     data: str, words: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    found = finetune(words, request.getfixturevalue(data), tmp_path / "out", epochs=3)
-    model = SentenceTransformer(str(found.path), device="cpu")
+    result = finetune(words, request.getfixturevalue(data), tmp_path / "out", epochs=3)
+    model = SentenceTransformer(str(result.path), device="cpu")
     assert model.encode(["the ship"]).shape == (1, 12)
-    figure = next(iter(found.report["test"].values()))
+    figure = next(iter(result.report["test"].values()))
     assert figure["fine-tuned"]["value"] >= figure["start"]["value"] - 5
-    looks = [found.report["learned"]["start"]]
-    looks += [entry["dev"] for entry in found.report["learned"]["history"]]
-    steps = [0, *(entry["step"] for entry in found.report["learned"]["history"])]
-    assert found.report["learned"]["step"] == steps[int(np.argmax(looks))]
-    assert (data == "scored") == (found.report["threshold"] is None)
-    card = (found.path / "README.md").read_text()
-    assert all(line in card for line in found.report["lines"])
-    assert str(found.path) in found.text()
+    looks = [result.report["learned"]["start"]]
+    looks += [entry["dev"] for entry in result.report["learned"]["history"]]
+    steps = [0, *(entry["step"] for entry in result.report["learned"]["history"])]
+    assert result.report["learned"]["step"] == steps[int(np.argmax(looks))]
+    assert (data == "scored") == (result.report["threshold"] is None)
+    card = (result.path / "README.md").read_text()
+    assert all(line in card for line in result.report["lines"])
+    assert str(result.path) in result.text()
 
 
 def test_a_transformer_learns_and_a_stopped_training_ends_with_the_same_bytes(
@@ -218,14 +218,14 @@ def test_the_threshold_has_the_highest_f1(words: Path, tmp_path: Path, scored: P
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     data = load_splits(path, None)["all"]
     model = SentenceTransformer(str(words), device="cpu")
-    found = best_threshold(data, model)
-    assert found is not None
+    result = best_threshold(data, model)
+    assert result is not None
     cosines, matches = module.similarities(model, data), data.scores.astype(bool)
 
     def f1(cut: float) -> float:
         said = cosines >= cut
         return float(2 * (said & matches).sum() / (said.sum() + matches.sum()))
 
-    assert f1(found["cosine"]) == pytest.approx(found["f1"], abs=1e-6)
-    assert found["f1"] >= max(f1(cut) for cut in np.linspace(-1, 1, 401)) - 1e-6
+    assert f1(result["cosine"]) == pytest.approx(result["f1"], abs=1e-6)
+    assert result["f1"] >= max(f1(cut) for cut in np.linspace(-1, 1, 401)) - 1e-6
     assert len(chosen_rows(data, range(3)).rows) == 3

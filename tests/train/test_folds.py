@@ -51,6 +51,6 @@ def test_cross_validation_of_folds_and_of_groups(scored: Path, words: Path, tmp_
 
 
 def test_triplets_have_two_cosines_a_row(triplets: Path, words: Path, tmp_path: Path) -> None:
-    found = cross_validate(words, triplets, tmp_path / "out", folds=2, epochs=1)
-    assert len(found.report["cosines"]["start"]) == 120
-    assert set(found.report["figures"]) == {"accuracy, mean of folds", "accuracy, all rows"}
+    result = cross_validate(words, triplets, tmp_path / "out", folds=2, epochs=1)
+    assert len(result.report["cosines"]["start"]) == 120
+    assert set(result.report["figures"]) == {"accuracy, mean of folds", "accuracy, all rows"}

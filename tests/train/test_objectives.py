@@ -73,8 +73,8 @@ def test_an_epoch_holds_each_group_at_most_once(groups: int, width: int, size: i
 def test_a_linear_fit_recovers_a_linear_map() -> None:
     states, weight = units(300, 6, 1), np.random.default_rng(2).standard_normal((6, 3))
     wanted = (states @ weight + 0.5).astype(np.float32)
-    found = linear_fit(states, wanted)(torch.from_numpy(states)).detach()
-    torch.testing.assert_close(found, torch.from_numpy(wanted), atol=0.02, rtol=0)
+    result = linear_fit(states, wanted)(torch.from_numpy(states)).detach()
+    torch.testing.assert_close(result, torch.from_numpy(wanted), atol=0.02, rtol=0)
     constant = linear_fit(np.ones((9, 2), np.float32), wanted[:9])
     assert torch.isfinite(constant.weight).all()
 

@@ -41,17 +41,17 @@ def digests(run: Run) -> dict[str, str]:
 
 def test_splits_share_no_sentence_and_no_pair_is_there_twice(run: Run) -> None:
     summary = score_pairs(run).manifest.summary
-    found = {split: read_pairs(run.folder(PAIRS), split) for split in SPLITS}
-    texts = {s: {normal_form(t) for pair in one.pairs for t in pair} for s, one in found.items()}
+    result = {split: read_pairs(run.folder(PAIRS), split) for split in SPLITS}
+    texts = {s: {normal_form(t) for pair in one.pairs for t in pair} for s, one in result.items()}
     assert not texts["train"] & texts["dev"]
     assert not (texts["train"] | texts["dev"]) & texts["test"]
-    keys = [frozenset(pair) for one in found.values() for pair in one.pairs]
+    keys = [frozenset(pair) for one in result.values() for pair in one.pairs]
     assert len(keys) == len(set(keys)) == sum(summary["pairs"].values())
     assert min(summary["pairs"].values()) > 0
-    uses = Counter(text for one in found.values() for pair in one.pairs for text in pair)
+    uses = Counter(text for one in result.values() for pair in one.pairs for text in pair)
     assert max(uses.values()) <= PairSettings().max_uses
     assert summary["kinds"]["near"] > 50 < summary["kinds"]["random"]
-    every = found["train"]
+    every = result["train"]
     assert np.array_equal(every.scores, Scorer.open(run).similarities(every.pairs))
     near = np.array(every.kinds) == "near"
     assert every.scores[near].mean() > every.scores[~near].mean()
@@ -119,13 +119,13 @@ def test_draws_respect_size_and_uses(count: int, size: int, uses: int, seed: int
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(words, 4)) for _ in range(count)]
     settings = PairSettings(max_uses=uses)
-    found = draw_pairs(word_vectors(texts, "en"), size, settings, rng)
-    keys = [frozenset(pair[:2]) for pair in found]
+    result = draw_pairs(word_vectors(texts, "en"), size, settings, rng)
+    keys = [frozenset(pair[:2]) for pair in result]
     assert len(keys) == len(set(keys)) <= size
     assert all(len(key) == 2 for key in keys)
-    counted = Counter(place for one, two, _ in found for place in (one, two))
+    counted = Counter(place for one, two, _ in result for place in (one, two))
     assert max(counted.values(), default=0) <= uses
-    assert sum(kind == "near" for *_, kind in found) <= round(size / 2)
+    assert sum(kind == "near" for *_, kind in result) <= round(size / 2)
 
 
 def test_word_vectors_are_units_of_words_that_tell_something() -> None:

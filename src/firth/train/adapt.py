@@ -5,7 +5,7 @@ paragraph, or the title. Candidates are the encoder as it is and the encoder tun
 each with its dimensions as they are, centered or standardized. Label-free questions decide
 (`evaluation.compare.choose`): a changed encoder is kept only where no type of question fell, and
 one that training does not optimize rose. A causal language model becomes the encoder of the run
-itself (`build_tuned`).
+(`tune_language_model`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,6 @@ from firth.encoders.language_model import LanguageModelEncoder, upper_layers
 from firth.encoders.pretrained import (
     NORMALIZATIONS,
     Normalization,
-    build_pretrained,
     sample_sentences,
 )
 from firth.encoders.transformer import open_sentence_transformer
@@ -40,7 +39,7 @@ from firth.run.outputs import write_folder
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.settings import AdaptSettings
-from firth.run.stage import SCRATCH, Outcome
+from firth.run.stage import SCRATCH
 from firth.text.arrays import Floats, Ints
 from firth.train.loop import History, Schedule, in_parts, train, write_tensors
 from firth.train.students import BiEncoder, TrainedFolder, is_static, save_trained, shown_name
@@ -109,18 +108,12 @@ def adapt(run: str | Path | Run, encoder: str, out: str | Path, *, force: bool =
     return Adapted.open(out, outcome.reused)
 
 
-def build_tuned(run: Run) -> Outcome | None:
-    """Build the stage of the run's pretrained encoder; a causal language model is tuned.
-
-    Errors as of `firth.encoders.pretrained.build_pretrained`, and where nothing can be tuned.
-    """
-    return build_pretrained(run, tune_language_model)
-
-
 def tune_language_model(
     run: Run, encoder: LanguageModelEncoder, scaled: Normalized, scratch: Path
 ) -> nn.ModuleList:
     """Tune the upper layers of a language model in place, and return them.
+
+    It makes the model the encoder of the run: `build_pretrained(run, tune_language_model)`.
 
     Args:
         run: Its corpus and settings.
@@ -196,8 +189,8 @@ def _fill(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
             pairs = TextPairs(corpus, settings, derive_seed(seed, "order"))
 
             def vectors(texts: Sequence[str], max_tokens: int) -> Tensor:
-                found = encoder.vectors(texts, max_tokens).float().cpu()
-                return functional.normalize(found, dim=1)
+                raw = encoder.vectors(texts, max_tokens).float().cpu()
+                return functional.normalize(raw, dim=1)
 
             history = tune(vectors, part, pairs, settings, rate, seed, workspace / SCRATCH)
             measure(tuned=True)
@@ -319,8 +312,8 @@ class TextPairs:
         else:
             homes = corpus.document_of(places)
             places = places[:-1][(np.diff(places) == 1) & (np.diff(homes) == 0)]
-        found: Ints = places.astype(np.int64)
-        return found
+        ascending: Ints = places.astype(np.int64)
+        return ascending
 
     def _grouped(self, places: Ints) -> list[Ints]:
         """Return the pairs of each source file; small files are merged."""
@@ -382,10 +375,11 @@ def tune(
     def loss(batch: Texts) -> Tensor:
         texts = [*batch[0], *batch[1]]
         parts = settings.micro_batches
-        found = in_parts(lambda rows: vectors(texts[rows], settings.max_tokens), len(texts), parts)
-        one, two = found[: len(batch[0])], found[len(batch[0]) :]
-        logits, own = one @ two.T / settings.temperature, torch.arange(len(one))
-        return (functional.cross_entropy(logits, own) + functional.cross_entropy(logits.T, own)) / 2
+        units = in_parts(lambda rows: vectors(texts[rows], settings.max_tokens), len(texts), parts)
+        one, two = units[: len(batch[0])], units[len(batch[0]) :]
+        logits, right = one @ two.T / settings.temperature, torch.arange(len(one))
+        there, back = (functional.cross_entropy(each, right) for each in (logits, logits.T))
+        return (there + back) / 2
 
     schedule = Schedule(
         steps=settings.steps,

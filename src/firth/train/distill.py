@@ -91,7 +91,7 @@ def distill(
     check_settings(settings, cross)
     if passes(settings) == 0:
         raise InputError(
-            "a static student of the run's own scorer shares its word vectors and needs no "
+            "a static student of the run's scorer shares its word vectors and needs no "
             "training: it is RUN/encoder. Set distill.epochs to train it all the same, or name a "
             "teacher or another base"
         )
@@ -140,7 +140,7 @@ def build_student(run: Run, cross: bool = False) -> Outcome:
     reads += {
         "static": [WORDS, BLEND, TOKENIZER], "transformer": [TOKENIZER], "layers": [PRETRAINED]
     }.get(settings.base, [])  # fmt: skip
-    paths = ["seed", "distill", "corpus", *Scorer.settings(run)]
+    paths = ["seed", "distill", *Scorer.settings(run)]
     if settings.teacher is None and not by_pairs:
         reads += Scorer.reads(run)
     inputs = {"corpus": Corpus.open(run).digest, **teacher_inputs(run)}

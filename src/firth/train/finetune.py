@@ -351,8 +351,8 @@ def fit(
             read = [model.preprocess([column[row] for row in rows]) for column in columns]
             wanted = None if labels is None else torch.tensor([labels[row] for row in rows])
             features = [on_device(one, where) for one in read]
-            found: Tensor = loss(features, None if wanted is None else wanted.to(where))
-            return found
+            value: Tensor = loss(features, None if wanted is None else wanted.to(where))
+            return value
 
         schedule = Schedule(
             steps=steps,
@@ -406,8 +406,8 @@ def columns_of(
 def plan(columns: Sequence[Sequence[str]], recipe: Recipe, seed: int) -> list[list[int]]:
     """Return the rows of each step; each epoch has another order.
 
-    In a batch whose rows are negatives of each other no text occurs twice: it would be its own
-    negative. A single row at the end, which has no negative, is left out.
+    In a batch whose rows are negatives of each other no text occurs twice: it would be a
+    negative of itself. A single row at the end, which has no negative, is left out.
     """
     in_batch = recipe.objective == "in-batch"
     batches = []

@@ -88,12 +88,12 @@ def cross_validate(
         for number, (name, part) in enumerate(parts.items()):
             model, drawn = open_sentence_transformer(str(encoder)), derive_seed(seed, "fold", name)
             scratch = workspace / SCRATCH / str(number)
-            found = fit(model, part, recipe, drawn, scratch, f"Fine-tuning, {name}")
+            result = fit(model, part, recipe, drawn, scratch, f"Fine-tuning, {name}")
             # The rows of a set are sorted by their content, and so are those of a part of it.
             places = np.concatenate([tests[name] + side * n for side in range(len(before) // n)])
             after[places] = similarities(model, chosen_rows(whole, tests[name]))
             sizes = {which: len(one.rows) for which, one in part.named.items()}
-            learned[name] = {**sizes, "step": found["step"], "steps": found["steps"]}
+            learned[name] = {**sizes, "step": result["step"], "steps": result["steps"]}
         scopes = {"mean of folds": list(tests.values()), "all rows": [np.arange(n)]}
         figures = {
             f"{metric}, {scope}": figure

@@ -183,7 +183,7 @@ def in_parts(encode: Callable[[slice], Tensor], rows: int, parts: int) -> Tensor
 
     The loss sees all vectors, so that it may compare any two. What led to them is released, and
     computed again in the backward pass (Chen et al. 2016; Gao et al. 2021). Several processes share
-    the parts: each has all vectors, and the gradients of its own.
+    the parts: each has all vectors, and the gradients of those that it computed.
 
     Args:
         encode: Returns the vectors of some rows of the batch.
@@ -208,13 +208,11 @@ def in_parts(encode: Callable[[slice], Tensor], rows: int, parts: int) -> Tensor
     if processes() > 1:
         from accelerate.utils import gather_object
 
-        for (
-            own
-        ) in vectors.values():  # Gradients are averaged, and each process has a share of them.
-            own.register_hook(lambda slope: slope * processes())
-        own = next(iter(vectors.values()))
+        for mine in vectors.values():  # The mean of all gradients is taken later.
+            mine.register_hook(lambda slope: slope * processes())
+        where = next(iter(vectors.values())).device
         every = gather_object([(part, one.detach().cpu()) for part, one in vectors.items()])
-        vectors = {part: one.to(own.device) for part, one in every} | vectors
+        vectors = {part: one.to(where) for part, one in every} | vectors
     return torch.cat([vectors[part] for part in range(parts)])
 
 

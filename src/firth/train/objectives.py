@@ -208,8 +208,8 @@ def near_groups(vectors: Singles, size: int, seed: int) -> Ints:
     for start in range(0, len(vectors) - size + 1, _BLOCK):
         table = torch.from_numpy(np.ascontiguousarray(vectors[start : start + _BLOCK]))
         count = min(_NEAREST, len(table))
-        found = [(rows @ table.T).topk(count, dim=1).indices for rows in torch.split(table, _ROWS)]
-        nearest, free = torch.cat(found).numpy(), np.ones(len(table), bool)
+        parts = [(rows @ table.T).topk(count, dim=1).indices for rows in torch.split(table, _ROWS)]
+        nearest, free = torch.cat(parts).numpy(), np.ones(len(table), bool)
         alone: list[int] = []
         for first in rng.permutation(len(table)).tolist():
             if free[first]:
@@ -320,7 +320,7 @@ def label_map(scores: Floats, calibration: str, cosines: Floats) -> Callable[[Fl
     Args:
         scores: Raw scores of training pairs, (n,).
         calibration: `quantile`: the share of training scores below; `zscore`: the normal
-            distribution function of the standardised score; `none`: the score, clipped to [0, 1];
+            distribution function of the standardized score; `none`: the score, clipped to [0, 1];
             `match`: the score with mean and deviation of the student's first cosines.
         cosines: match: the student's cosines of training pairs before training.
 

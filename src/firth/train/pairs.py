@@ -103,7 +103,7 @@ def score_pairs(
     chosen = pairs or run.settings.pairs
     excluded, known = Exclusions.load(chosen.exclude), exclusion_inputs(chosen.exclude)
     known |= {"corpus": Corpus.open(run).digest, **(inputs or {})}
-    paths = ["seed", "corpus", *(Scorer.settings(run) if settings is None else settings)]
+    paths = ["seed", "corpus.language", *(Scorer.settings(run) if settings is None else settings)]
     if pairs is None:
         paths += [f"pairs.{name}" for name in PairSettings.model_fields if name != "exclude"]
 
@@ -120,8 +120,8 @@ def score_pairs(
                 write_text(file, lines)
                 bar.advance()
         for split in SPLITS:
-            own = [f for shard, f in zip(shards, files, strict=True) if shard.split == split]
-            lines = "".join(file.read_text(encoding="utf-8") for file in own)
+            parts = [f for shard, f in zip(shards, files, strict=True) if shard.split == split]
+            lines = "".join(file.read_text(encoding="utf-8") for file in parts)
             write_text(workspace / f"{split}.jsonl", lines)
         return _summary(workspace)
 

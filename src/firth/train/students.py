@@ -94,8 +94,8 @@ class BiEncoder:
         """Return vectors of texts, (n, d), of any length."""
         if not texts:
             return np.zeros((0, self.module.get_embedding_dimension() or 0), np.float32)
-        found = self.module.encode(list(texts), batch_size=_BATCH, show_progress_bar=False)
-        return np.asarray(found, np.float32)
+        vectors = self.module.encode(list(texts), batch_size=_BATCH, show_progress_bar=False)
+        return np.asarray(vectors, np.float32)
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return the cosines of n pairs, (n,)."""
@@ -132,8 +132,8 @@ class PairEncoder:
         """Return the scores of n pairs, (n,)."""
         if not pairs:
             return np.zeros(0)
-        found = self.module.predict(list(pairs), batch_size=_BATCH, show_progress_bar=False)
-        return np.asarray(found, np.float64).reshape(len(pairs))
+        scores = self.module.predict(list(pairs), batch_size=_BATCH, show_progress_bar=False)
+        return np.asarray(scores, np.float64).reshape(len(pairs))
 
     def scores(self, pairs: Sequence[TextPair]) -> Tensor:
         """Return the scores of pairs with gradients, (n,)."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import Encoder
 from firth.encoders.folder import PretrainedFiles
-from firth.encoders.pretrained import PRETRAINED, open_encoder
+from firth.encoders.pretrained import open_encoder
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.files import (
@@ -57,8 +57,8 @@ class Vectors:
 
     def __getitem__(self, rows: Ints) -> Singles:
         """Return the vectors of some sentences, (len(rows), d)."""
-        found = [self.shards[row // _SHARD][row % _SHARD] for row in rows.tolist()]
-        return unit(np.array(found, np.float64)).astype(np.float32)
+        halves = [self.shards[row // _SHARD][row % _SHARD] for row in rows.tolist()]
+        return unit(np.array(halves, np.float64)).astype(np.float32)
 
 
 class _ReadTexts:
@@ -109,8 +109,8 @@ class Teacher:
             return cls(name, texts, vectors, scorer.similarity_matrix)
 
         def cosines(some: Sequence[str]) -> Floats:
-            found = Vectors(shards)[np.array([rows[text] for text in some], np.int64)]
-            return found.astype(np.float64) @ found.T.astype(np.float64)
+            units = Vectors(shards)[np.array([rows[text] for text in some], np.int64)]
+            return units.astype(np.float64) @ units.T.astype(np.float64)
 
         return cls(name, texts, vectors, cosines)
 
@@ -130,7 +130,7 @@ def scorer_run(run: Run) -> Run | None:
 
 
 def teacher_inputs(run: Run) -> dict[str, str]:
-    """Return the fingerprint of a teacher outside the run; empty for the run's own scorer.
+    """Return the fingerprint of a teacher outside the run; empty for the run's scorer.
 
     Raises:
         InputError: There is no such teacher, or it is refused.
@@ -162,7 +162,7 @@ def build_teacher(run: Run) -> Outcome:
         corpus, seed = Corpus.open(seen), derive_seed(seen.settings.seed, "teacher")
         chosen = choose_sentences(corpus, seen.settings.distill.sentences, excluded, seed)
         _save(workspace / _SENTENCES, chosen)
-        if source is None or source.has(PRETRAINED):
+        if source is None or source.settings.encoder.model is not None:
             encoder = open_encoder(str(teacher)) if source is None else open_blended_encoder(source)
             for number in progress(range(-(-len(chosen) // _SHARD)), "Reading with the teacher"):
                 file = workspace / f"vectors-{number:05}.npy"
@@ -174,12 +174,11 @@ def build_teacher(run: Run) -> Outcome:
         write_json(workspace / _RECORD, record)
         return record
 
-    own = teacher is None
     return run.build(
         TEACHER,
         fill,
-        reads=Scorer.reads(run) if own else (),
-        settings=["seed", "distill", "corpus", *(Scorer.settings(run) if own else ())],
+        reads=Scorer.reads(run) if teacher is None else (),
+        settings=["seed", "distill.sentences", *(() if teacher else Scorer.settings(run))],
         inputs=inputs,
     )
 
