@@ -49,10 +49,10 @@ def test_order_repetition_company_and_budget_do_not_matter(make: Make) -> None:
 def test_terms_left_out_are_zero_and_change_no_other(make: Make) -> None:
     """Asking for some terms saves work and nothing else."""
     generator, pairs = make(), all_pairs()
-    for method in (generator.likelihoods, generator.baseline):
-        whole = method(SENTENCES, CONTEXTS, pairs)
+    for evidence in (True, False):
+        whole = generator.likelihoods(SENTENCES, CONTEXTS, pairs, evidence=evidence)
         for kept in Term:
-            part = method(SENTENCES, CONTEXTS, pairs, frozenset({kept}))
+            part = generator.likelihoods(SENTENCES, CONTEXTS, pairs, {kept}, evidence)
             for term in Term:
                 wanted = getattr(whole, term) if term == kept else np.zeros(len(pairs))
                 np.testing.assert_allclose(getattr(part, term), wanted, atol=1e-4)
@@ -60,7 +60,7 @@ def test_terms_left_out_are_zero_and_change_no_other(make: Make) -> None:
 
 def test_the_baseline_leaves_the_evidence_out(make: Make) -> None:
     """Baselines of sides do not depend on the sentence, and the sentence's not on the context."""
-    logs = stacked(make().baseline(SENTENCES, CONTEXTS, all_pairs()))
+    logs = stacked(make().likelihoods(SENTENCES, CONTEXTS, all_pairs(), evidence=False))
     sentence, left, right = logs.reshape(3, len(SENTENCES), len(CONTEXTS))
     assert max(np.ptp(left, axis=0).max(), np.ptp(right, axis=0).max()) < 1e-4
     assert np.ptp(sentence, axis=1).max() < 1e-4
@@ -71,7 +71,7 @@ def test_empty_texts_are_worth_nothing(make: Make) -> None:
     """An empty sentence has no information for any context; an empty side has term 0."""
     generator = make()
     whole = generator.likelihoods([""], CONTEXTS, all_pairs(1))
-    gain = whole - generator.baseline([""], CONTEXTS, all_pairs(1))
+    gain = whole - generator.likelihoods([""], CONTEXTS, all_pairs(1), evidence=False)
     np.testing.assert_allclose(stacked(gain), 0, atol=1e-4)
     assert not whole.sentence.any()
     logs, context = generator.likelihoods(SENTENCES, CONTEXTS, all_pairs()), all_pairs()[:, 1]
@@ -85,8 +85,9 @@ def test_no_pairs_and_odd_texts(make: Make) -> None:
     generator, nothing = make(), np.zeros((0, 2), np.int64)
     assert generator.likelihoods([], [], nothing).right.shape == (0,)
     contexts, pairs = [Context((text,), (text,)) for text in ODD], all_pairs(len(ODD), len(ODD))
-    for method in (generator.likelihoods, generator.baseline):
-        assert np.isfinite(stacked(method(ODD, contexts, pairs))).all()
+    for evidence in (True, False):
+        logs = generator.likelihoods(ODD, contexts, pairs, evidence=evidence)
+        assert np.isfinite(stacked(logs)).all()
 
 
 def test_bfloat16_stays_near_float32(make: Make) -> None:

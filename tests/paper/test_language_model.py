@@ -22,7 +22,7 @@ from transformers import (
 )
 
 from firth.corpus.corpus import Context
-from firth.paper.language_model import ROOT, CausalLM, Forest, LanguageModel, Layout
+from firth.paper.language_model import ROOT, CausalLM, Forest, forest_scores, text_scores
 from firth.run.errors import InputError
 
 from .conftest import CONTEXTS, SENTENCES, all_pairs, stacked
@@ -82,7 +82,7 @@ def reference(
     model: PreTrainedModel, generator: CausalLM, sentence: str, context: Context
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return likelihoods and baseline of one pair by the formulae of the module."""
-    start = generator.start
+    start = generator.reader.start
     ((left, s, right),) = generator.reader.triples([sentence], [context], np.array([[0, 0]]))
     a, b = log_p(model, start, left, s), log_p(model, start, left, s, right)
     c, d = log_p(model, start, left, right), log_p(model, start, s)
@@ -95,15 +95,15 @@ def reference(
 
 
 @pytest.mark.parametrize("make", [tiny_llama, tiny_gpt2])
-@pytest.mark.parametrize("layout", ["forest", "texts"])
-def test_equals_one_text_at_a_time(make: Callable[[], Any], layout: Layout) -> None:
+@pytest.mark.parametrize("scores", [forest_scores, text_scores])
+def test_equals_one_text_at_a_time(make: Callable[[], Any], scores: Any) -> None:
     """Masks, rows, padding and sharing change no term by more than 1e-3, the promised bound."""
     model, pairs = make(), all_pairs()
     generator = CausalLM(model, causal_tokenizer(), batch_tokens=64)
-    assert generator.layout == "forest", "the probe finds the fast layout right"
-    generator.model = LanguageModel(model, layout)
+    assert generator.scores is forest_scores, "the probe accepts the fast layout"
+    generator.scores = scores
     logs = stacked(generator.likelihoods(SENTENCES, CONTEXTS, pairs))
-    without = stacked(generator.baseline(SENTENCES, CONTEXTS, pairs))
+    without = stacked(generator.likelihoods(SENTENCES, CONTEXTS, pairs, evidence=False))
     expected = [reference(model, generator, SENTENCES[s], CONTEXTS[c]) for s, c in pairs]
     assert logs.std(axis=1).min() > 0.1, "premise: terms differ between pairs"
     np.testing.assert_allclose(logs, np.array([e for e, _ in expected]).T, atol=1e-3)
@@ -118,12 +118,10 @@ def test_rows_are_padded_where_several_are_read_at_once(monkeypatch: pytest.Monk
         top = forest.add(ROOT, (first, 4, 5)[: first - 2])
         for second in range(4):
             forest.add(top, tuple(range(10, 11 + second)))
-    expected = LanguageModel(model, "texts").score(forest, 64)
+    expected = text_scores(model, forest)
     monkeypatch.setattr("firth.paper.language_model._ROW_TOKENS", 12)
     monkeypatch.setattr("firth.paper.language_model._on_processor", lambda _: False)
-    np.testing.assert_allclose(
-        LanguageModel(model, "forest").score(forest, 64), expected, atol=1e-3
-    )
+    np.testing.assert_allclose(forest_scores(model, forest, 64), expected, atol=1e-3)
 
 
 def test_the_probe_falls_back_where_the_forest_is_wrong() -> None:
@@ -135,7 +133,7 @@ def test_the_probe_falls_back_where_the_forest_is_wrong() -> None:
     )  # fmt: skip
     model: Any = GraniteForCausalLM(config).train(False)
     generator = CausalLM(model, causal_tokenizer())
-    assert generator.layout == "texts"
+    assert generator.scores is text_scores
     logs = stacked(generator.likelihoods(SENTENCES[:1], CONTEXTS[:1], np.array([[0, 0]])))
     expected, _ = reference(model, generator, SENTENCES[0], CONTEXTS[0])
     np.testing.assert_allclose(logs[:, 0], expected, atol=1e-3)
@@ -164,7 +162,7 @@ def test_terms_are_posteriors_over_all_one_word_texts() -> None:
     sentence = normalized(generator.likelihoods(WORDS, [context], pairs).sentence)
     expected = normalized([joint(f"wind sail {s} port rope crew") for s in WORDS])
     np.testing.assert_allclose(sentence, expected, atol=1e-5)
-    prior = normalized(generator.baseline(WORDS, [context], pairs).sentence)
+    prior = normalized(generator.likelihoods(WORDS, [context], pairs, evidence=False).sentence)
     assert np.abs(sentence - prior).max() > 0.01, "premise: the context changes the posterior"
 
     contexts = [Context((word,), ("port rope",)) for word in WORDS]

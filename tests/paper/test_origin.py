@@ -87,19 +87,14 @@ class WordGenerator:
 
     def likelihoods(
         self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs,
-        terms: Set[Term] = ALL_TERMS,
+        terms: Set[Term] = ALL_TERMS, evidence: bool = True,
     ) -> Likelihoods:  # fmt: skip
+        if not evidence:
+            return Likelihoods(*np.full((3, len(pairs)), -3, dtype=np.float32))
         self.asked += [terms] * len(pairs)
         left = [overlap(sentences[s], " ".join(contexts[c].left)) - 3 for s, c in pairs]
         right = [overlap(sentences[s], " ".join(contexts[c].right)) - 3 for s, c in pairs]
         return Likelihoods(*np.array([np.add(left, right), left, right], dtype=np.float32))
-
-    def baseline(
-        self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs,
-        terms: Set[Term] = ALL_TERMS,
-    ) -> Likelihoods:  # fmt: skip
-        flat = np.full(len(pairs), -3, dtype=np.float32)
-        return Likelihoods(flat, flat, flat)
 
 
 def origin_over(corpus: Corpus, fits: Any = None, **contexts: Any) -> Origin:

@@ -96,7 +96,7 @@ class ContextFit:
         contexts = self._corpus.contexts(positions, self._window)
         logs = self._generator.likelihoods(texts, contexts, pairs, wanted)
         if self._pmi:
-            logs = logs - self._generator.baseline(texts, contexts, pairs, wanted)
+            logs = logs - self._generator.likelihoods(texts, contexts, pairs, wanted, False)
         return Terms(coherence, logs.sentence, logs.left, logs.right)
 
 

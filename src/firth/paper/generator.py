@@ -5,8 +5,6 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
 from firth.corpus.corpus import Context
 from firth.paper.tokens import Pairs, Role
 from firth.run.stage import Stage
@@ -51,7 +49,7 @@ class Likelihoods:
     right: Singles
 
     def __sub__(self, other: "Likelihoods") -> "Likelihoods":
-        """Subtract term by term; minus a baseline, this is pointwise mutual information a token."""
+        """Subtract term by term; minus the baseline, this is mutual information a token."""
         return Likelihoods(
             self.sentence - other.sentence, self.left - other.left, self.right - other.right
         )
@@ -60,45 +58,25 @@ class Likelihoods:
 class Generator(ABC):
     """A generative context model."""
 
+    @abstractmethod
     def likelihoods(
         self,
         sentences: Sequence[str],
         contexts: Sequence[Context],
         pairs: Pairs,
         terms: Set[Term] = ALL_TERMS,
+        evidence: bool = True,
     ) -> Likelihoods:
         """Return the terms of each (sentence, context) in `pairs`, in their order.
 
         Each distinct sentence and context is given once, so that work is shared between pairs. A
         result does not depend on the other pairs or their order, beyond rounding.
+
+        Args:
+            sentences: Texts s.
+            contexts: Contexts c.
+            pairs: Rows of (index of a sentence, index of a context), (n, 2).
+            terms: Terms that are computed; the others are 0.
+            evidence: False gives a baseline: log p(s) / |s|, and the log-likelihood of each side
+                given the other side without the sentence.
         """
-        return self._terms(sentences, contexts, _rows(pairs), terms, whole=True)
-
-    def baseline(
-        self,
-        sentences: Sequence[str],
-        contexts: Sequence[Context],
-        pairs: Pairs,
-        terms: Set[Term] = ALL_TERMS,
-    ) -> Likelihoods:
-        """Return the same terms with the evidence left out.
-
-        `sentence` is log p(s) / |s|; `left` and `right` are log p(c_< | c_>) / |c_<| and
-        log p(c_> | c_<) / |c_>|, without the sentence.
-        """
-        return self._terms(sentences, contexts, _rows(pairs), terms, whole=False)
-
-    @abstractmethod
-    def _terms(
-        self,
-        sentences: Sequence[str],
-        contexts: Sequence[Context],
-        pairs: Pairs,
-        terms: Set[Term],
-        whole: bool,
-    ) -> Likelihoods:
-        """Return `likelihoods`, or `baseline` where not `whole`."""
-
-
-def _rows(pairs: Pairs) -> Pairs:
-    return np.asarray(pairs, dtype=np.int64).reshape(-1, 2)

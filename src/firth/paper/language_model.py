@@ -33,7 +33,7 @@ the ancestors of its segment and, causally, to the segment itself.
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,7 +41,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from firth.corpus.corpus import Context
-from firth.paper.generator import ROLE_OF, Generator, Likelihoods, Term
+from firth.paper.generator import ALL_TERMS, ROLE_OF, Generator, Likelihoods, Term
 from firth.paper.tokens import Pairs, PartReader, Tokens
 from firth.paper.transformer import next_token_scores
 from firth.run.errors import InputError
@@ -49,8 +49,6 @@ from firth.text.arrays import Floats
 
 ROOT = 0
 """The node of the start-of-text token."""
-Layout = Literal["forest", "texts"]
-"""`forest` gives each segment to the model once, many in a row; `texts` gives text by text."""
 _ROW_TOKENS = 512
 """Tokens of a row. Longer rows cost more in the attention than they save."""
 _PROBE = ((3, 5, 7), (11, 13), (17, 19, 23), (29,))
@@ -188,61 +186,21 @@ class _Rows:
         return cls(*(each.to(like.device) for each in arrays))
 
 
-@dataclass(frozen=True)
-class LanguageModel:
-    """A causal language model in evaluation mode, and the layout in which it is read.
+def forest_scores(model: PreTrainedModel, forest: Forest, budget: int) -> Floats:
+    """Return the log-likelihood of each wanted node given its ancestors, in nats; else 0.
 
-    Its number format and device stay.
+    Each segment is given to the model once, many in a row, and at most `budget` tokens at once.
     """
-
-    model: PreTrainedModel
-    layout: Layout
-
-    @classmethod
-    def of(cls, model: PreTrainedModel) -> "LanguageModel":
-        """Choose the layout: the forest, unless a probe shows that this model reads it wrongly.
-
-        Some architectures take no mask of pairs of tokens, scale or cap their logits, or have no
-        explicit positions. They are read text by text.
-        """
-        model.train(False)
-        texts, forest_of = cls(model, "texts"), cls(model, "forest")
-        size = _vocabulary(model)
-        probe = [tuple(token % size for token in segment) for segment in _PROBE]
-        forest = Forest(start=1 % size)
-        for first in probe[:2]:
-            top = forest.add(ROOT, first)
-            for second in probe[2:]:
-                forest.add(forest.add(top, second), first)
-        try:
-            got, expected = forest_of.score(forest, 64), texts.score(forest, 64)
-        except _REFUSALS:
-            return texts
-        difference = np.abs(got - expected).sum() / np.abs(expected).sum()
-        return forest_of if difference < _TOLERANCE[model.dtype == torch.float32] else texts
-
-    def score(self, forest: Forest, budget: int) -> Floats:
-        """Return the log-likelihood of each wanted node given its ancestors, in nats; else 0.
-
-        At most `budget` tokens are read at once.
-        """
+    totals = torch.zeros(len(forest), dtype=torch.float64)
+    network: Any = model
+    head = network.get_output_embeddings()
+    # On a processor one row at a time stays in the cache.
+    at_once = 1 if _on_processor(model) else max(1, budget // _ROW_TOKENS)
+    parts = list(forest.parts(min(budget, _ROW_TOKENS)))
+    for start in range(0, len(parts), at_once):
+        rows = _Rows.of(forest, parts[start : start + at_once], model)
         with torch.inference_mode():
-            return (
-                self._by_forest(forest, budget)
-                if self.layout == "forest"
-                else self._by_text(forest)
-            )
-
-    def _by_forest(self, forest: Forest, budget: int) -> Floats:
-        totals = torch.zeros(len(forest), dtype=torch.float64)
-        network: Any = self.model
-        head = network.get_output_embeddings()
-        # On a processor one row at a time stays in the cache.
-        at_once = 1 if _on_processor(self.model) else max(1, budget // _ROW_TOKENS)
-        parts = list(forest.parts(min(budget, _ROW_TOKENS)))
-        for start in range(0, len(parts), at_once):
-            rows = _Rows.of(forest, parts[start : start + at_once], self.model)
-            states = self.model.base_model(
+            states = network.base_model(
                 input_ids=rows.tokens,
                 attention_mask=rows.mask,
                 position_ids=rows.positions,
@@ -250,28 +208,51 @@ class LanguageModel:
             ).last_hidden_state.flatten(0, 1)
             places, row = torch.unique(rows.sources, return_inverse=True)
             scores = next_token_scores(states[places], rows.targets, head.weight, head.bias, row)
-            totals.index_add_(0, rows.owners.cpu(), scores.cpu().double())
-        return totals.numpy()
+        totals.index_add_(0, rows.owners.cpu(), scores.cpu().double())
+    return totals.numpy()
 
-    def _by_text(self, forest: Forest) -> Floats:
-        """Read each text from the root to a leaf by itself: slow, and right for every model."""
-        totals = np.zeros(len(forest))
-        pending = {node for node, wanted in enumerate(forest.wanted) if wanted}
-        for leaf in set(range(len(forest))) - set(forest.parents):
-            path = forest.path(leaf)
-            if pending.isdisjoint(path):
-                continue
-            text = torch.tensor([[t for node in path for t in forest.tokens[node]]])
-            text = text.to(self.model.device)
-            logits = self.model(input_ids=text, use_cache=False).logits[0, :-1].float()
-            scores = (logits.log_softmax(-1).gather(1, text[0, 1:, None])[:, 0]).cpu().double()
-            end = 0
-            for node in path:
-                begin, end = end, end + len(forest.tokens[node])
-                if node in pending:
-                    pending.remove(node)
-                    totals[node] = float(scores[max(begin - 1, 0) : end - 1].sum())
-        return totals
+
+def text_scores(model: PreTrainedModel, forest: Forest, _: int = 0) -> Floats:
+    """Return the same by one text at a time: slow, and right for every model."""
+    totals = np.zeros(len(forest))
+    pending = {node for node, wanted in enumerate(forest.wanted) if wanted}
+    for leaf in set(range(len(forest))) - set(forest.parents):
+        path = forest.path(leaf)
+        if pending.isdisjoint(path):
+            continue
+        text = torch.tensor([[t for node in path for t in forest.tokens[node]]])
+        text = text.to(model.device)
+        with torch.inference_mode():
+            logits = model(input_ids=text, use_cache=False).logits[0, :-1].float()
+            scores = logits.log_softmax(-1).gather(1, text[0, 1:, None])[:, 0].cpu().double()
+        end = 0
+        for node in path:
+            begin, end = end, end + len(forest.tokens[node])
+            if node in pending:
+                pending.remove(node)
+                totals[node] = float(scores[max(begin - 1, 0) : end - 1].sum())
+    return totals
+
+
+def reads_forests(model: PreTrainedModel) -> bool:
+    """Return whether a probe shows that a model reads forests as it reads texts.
+
+    Some architectures take no mask of pairs of tokens, scale or cap their logits, or have no
+    explicit positions.
+    """
+    size = _vocabulary(model)
+    probe = [tuple(token % size for token in segment) for segment in _PROBE]
+    forest = Forest(start=1 % size)
+    for first in probe[:2]:
+        top = forest.add(ROOT, first)
+        for second in probe[2:]:
+            forest.add(forest.add(top, second), first)
+    try:
+        got, expected = forest_scores(model, forest, 64), text_scores(model, forest)
+    except _REFUSALS:
+        return False
+    difference = np.abs(got - expected).sum() / np.abs(expected).sum()
+    return bool(difference < _TOLERANCE[model.dtype == torch.float32])
 
 
 def _on_processor(model: PreTrainedModel) -> bool:
@@ -326,6 +307,10 @@ class CausalLM(Generator):
         max_tokens: Most tokens of a sentence, and of one side of a context.
         batch_tokens: Tokens that are read at once.
 
+    Attributes:
+        reader: Tokenizes parts; `reader.start` is the token that begins every text.
+        scores: `forest_scores`, or `text_scores` for a model that does not read forests.
+
     Raises:
         InputError: The model cannot hold three parts of `max_tokens`, or has no start token.
     """
@@ -344,35 +329,27 @@ class CausalLM(Generator):
                 f"The model reads {room} tokens. A start token and three parts of max_tokens = "
                 f"{max_tokens} need {1 + 3 * max_tokens}. Lower max_tokens to {(room - 1) // 3}."
             )
+        model.train(False)
         self.reader = _Reader(tokenizer, max_tokens)
-        self.model = LanguageModel.of(model)
-        self._batch_tokens = batch_tokens
+        self._model, self._batch_tokens = model, batch_tokens
+        self.scores = forest_scores if reads_forests(model) else text_scores
 
-    @property
-    def start(self) -> int:
-        """The token that begins every text."""
-        return self.reader.start
-
-    @property
-    def layout(self) -> Layout:
-        """The layout in which segments are given to the model."""
-        return self.model.layout
-
-    def _terms(
+    def likelihoods(
         self,
         sentences: Sequence[str],
         contexts: Sequence[Context],
         pairs: Pairs,
-        terms: Set[Term],
-        whole: bool,
+        terms: Set[Term] = ALL_TERMS,
+        evidence: bool = True,
     ) -> Likelihoods:
+        """Return the terms of each pair; see `Generator`."""
         triples = self.reader.triples(sentences, contexts, pairs)
-        forest = Forest(self.start)
-        add = _with_evidence if whole else _without_evidence
+        forest = Forest(self.reader.start)
+        add = _with_evidence if evidence else _without_evidence
         rows = [add(forest, *triple, terms) for triple in triples]
-        logs = self.model.score(forest, self._batch_tokens)
-        nodes = np.array(rows, dtype=np.int64).reshape(-1, 6 if whole else 4)
-        if whole:
+        logs = self.scores(self._model, forest, self._batch_tokens)
+        nodes = np.array(rows, dtype=np.int64).reshape(-1, 6 if evidence else 4)
+        if evidence:
             f, a, b, c, d, e = logs[nodes].T
             sums = {Term.SENTENCE: a + b - c, Term.LEFT: f + a + b - d - e, Term.RIGHT: b}
         else:

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from firth.corpus.corpus import Context
-from firth.paper.generator import ROLE_OF, Generator, Likelihoods, Term
+from firth.paper.generator import ALL_TERMS, ROLE_OF, Generator, Likelihoods, Term
 from firth.paper.tokens import Pairs, PartReader, Role, Tokens, Triple
 from firth.paper.transformer import (
     ContextTransformer,
@@ -18,7 +18,6 @@ from firth.paper.transformer import (
     Prediction,
     mixture_scores,
 )
-from firth.run.errors import InputError
 from firth.text.arrays import Floats
 
 _BLOCK = 1024
@@ -28,11 +27,17 @@ Given = tuple[Role, Tokens]
 
 
 class CorpusPartReader(PartReader):
-    """Reads parts with the tokenizer of a run; the sentences of one side are tokenized singly."""
+    """Reads parts with the tokenizer of a run; the sentences of one side are tokenized singly.
+
+    Attributes:
+        start: Id of `<s>`, which begins a part to generate.
+        missing: Id of `<mask>`, the placeholder of a part to generate.
+    """
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
         super().__init__(max_tokens)
         self._tokenizer = tokenizer
+        self.start, self.missing = (tokenizer.get_vocab()[token] for token in ("<s>", "<mask>"))
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
@@ -41,18 +46,6 @@ class CorpusPartReader(PartReader):
     def _joined(self, sides: Sequence[Sequence[str]]) -> list[list[int]]:
         encoded = iter(self.tokens([text for side in sides for text in side]))
         return [[token for _ in side for token in next(encoded)] for side in sides]
-
-
-def special_tokens(tokenizer: Tokenizer) -> tuple[int, int]:
-    """Return the ids of `<s>`, which begins a part to generate, and of `<mask>`, its placeholder.
-
-    Raises:
-        InputError: The tokenizer lacks them.
-    """
-    start, missing = tokenizer.token_to_id("<s>"), tokenizer.token_to_id("<mask>")
-    if start is None or missing is None:
-        raise InputError("The tokenizer lacks <s> or <mask>. The tokenizer of a run has them.")
-    return start, missing
 
 
 @dataclass(frozen=True)
@@ -70,13 +63,12 @@ class Job:
     given: tuple[Given, ...]
 
     @classmethod
-    def of(cls, triple: Triple, role: Role, *, whole: bool) -> "Job":
+    def of(cls, triple: Triple, role: Role, evidence: bool = True) -> "Job":
         """Generate the part `role` of a triple from the two other parts.
 
-        Where not `whole`, the evidence is left out: a side is generated from the other side, and
-        the sentence from nothing.
+        Without evidence, a side is generated from the other side, and the sentence from nothing.
         """
-        dropped = set() if whole else {Role.SENTENCE} if role is not Role.SENTENCE else set(Role)
+        dropped = set() if evidence else {Role.SENTENCE} if role is not Role.SENTENCE else set(Role)
         return cls.without(triple, role, dropped)
 
     @classmethod
@@ -112,17 +104,17 @@ class Seq2Seq(Generator):
     ) -> None:
         self.models = models
         self.reader = CorpusPartReader(tokenizer, models[Role.SENTENCE].shape.max_tokens)
-        self.start, self.missing = special_tokens(tokenizer)
         self._batch_tokens = batch_tokens
 
-    def _terms(
+    def likelihoods(
         self,
         sentences: Sequence[str],
         contexts: Sequence[Context],
         pairs: Pairs,
-        terms: Set[Term],
-        whole: bool,
+        terms: Set[Term] = ALL_TERMS,
+        evidence: bool = True,
     ) -> Likelihoods:
+        """Return the terms of each pair; see `Generator`."""
         values = {term.value: np.zeros(len(pairs), np.float32) for term in Term}
         order = np.lexsort((pairs[:, 0], pairs[:, 1]))
         for begin in range(0, len(order), _BLOCK):
@@ -130,7 +122,7 @@ class Seq2Seq(Generator):
             triples = self.reader.triples(sentences, contexts, pairs[block])
             for term in (term for term in Term if term in terms):
                 role = ROLE_OF[term]
-                asked = [Job.of(t, role, whole=whole) if t[role] else None for t in triples]
+                asked = [Job.of(t, role, evidence) if t[role] else None for t in triples]
                 jobs = list(dict.fromkeys(job for job in asked if job))
                 scores = self.score(jobs, role).tolist()
                 mean = {job: s / len(job.target) for job, s in zip(jobs, scores, strict=True)}
@@ -144,7 +136,7 @@ class Seq2Seq(Generator):
             return scores
         model = self.models[role]
         with torch.inference_mode():
-            encoded = EncodedParts(model, jobs, self.start, self.missing, self._batch_tokens)
+            encoded = EncodedParts(model, jobs, self.reader, self._batch_tokens)
             for batch in batches([job.size for job in jobs], self._batch_tokens):
                 chosen = [jobs[i] for i in batch]
                 prediction, targets = encoded.predict(chosen)
@@ -160,15 +152,14 @@ class EncodedParts:
     Args:
         model: Encodes and decodes.
         jobs: All jobs that are predicted later.
-        start: Id of `<s>`, which begins a part to generate.
-        missing: Id of `<mask>`, the placeholder of a part to generate.
+        reader: Knows the special tokens.
         budget: Tokens that are encoded at once, padding included.
     """
 
     def __init__(
-        self, model: ContextTransformer, jobs: Sequence[Job], start: int, missing: int, budget: int
+        self, model: ContextTransformer, jobs: Sequence[Job], reader: CorpusPartReader, budget: int
     ) -> None:
-        self._model, self._start, self._missing = model, start, missing
+        self._model, self._reader = model, reader
         self._where = model.word.weight.device
         texts = list(dict.fromkeys(part for job in jobs for part in self._memory_of(job)))
         layers: list[list[Tensor]] = []
@@ -184,7 +175,7 @@ class EncodedParts:
         self._layers = [torch.cat(parts) for parts in zip(*layers, strict=True)]
 
     def _memory_of(self, job: Job) -> list[Given]:
-        return [(job.role, (self._missing,)), *job.given]
+        return [(job.role, (self._reader.missing,)), *job.given]
 
     def predict(self, jobs: Sequence[Job]) -> tuple[Prediction, Tensor]:
         """Predict the targets of some of the jobs; return these too, one after another."""
@@ -199,7 +190,7 @@ class EncodedParts:
             x.index_select(0, index).view(len(jobs), longest, *x.shape[1:]) for x in self._layers
         )
         memory = Memory(layers, tokens, torch.from_numpy(real).to(self._where))
-        inputs = [(self._start, *job.target[:-1]) for job in jobs]
+        inputs = [(self._reader.start, *job.target[:-1]) for job in jobs]
         given = Packed.of(inputs, [job.role for job in jobs], self._where)
         targets = torch.tensor([t for job in jobs for t in job.target], device=self._where)
         return self._model.decode(given, memory, targets), targets

@@ -19,7 +19,7 @@ from firth.encoders.language_model import open_causal_lm
 from firth.encoders.transformer import device
 from firth.paper.generator import GENERATOR, ROLE_OF, Generator
 from firth.paper.language_model import CausalLM
-from firth.paper.seq2seq import CorpusPartReader, EncodedParts, Job, Seq2Seq, special_tokens
+from firth.paper.seq2seq import CorpusPartReader, EncodedParts, Job, Seq2Seq
 from firth.paper.settings import GeneratorSettings, PaperSettings
 from firth.paper.tokens import PartReader, Role, TokenTable, Triple, cut
 from firth.paper.train_coherence import corpus_inputs
@@ -103,8 +103,8 @@ def _adopt(files: PretrainedFiles, config: GeneratorSettings, workspace: Path) -
     return {
         "architecture": type(model).__name__,
         "parameters": sum(p.numel() for p in model.parameters()),
-        "start": tokenizer.convert_ids_to_tokens(generator.start),
-        "layout": generator.layout,
+        "start": tokenizer.convert_ids_to_tokens(generator.reader.start),
+        "layout": generator.scores.__name__,
     }
 
 
@@ -116,7 +116,8 @@ class _Training:
         self.seed, self.workspace, self.where = run.settings.seed, workspace, device()
         self.bfloat16 = settings.number_format(self.where) is torch.bfloat16
         self.tokenizer = open_tokenizer(run)
-        reader, corpus = CorpusPartReader(self.tokenizer, config.max_tokens), Corpus.open(run)
+        reader = self.reader = CorpusPartReader(self.tokenizer, config.max_tokens)
+        corpus = Corpus.open(run)
         self.store = TokenizedCorpus(corpus, reader, settings.window, workspace / SCRATCH)
         positions = corpus.positions()
         self.learned = positions[self.store.sizes(positions).min(axis=1) > 0]
@@ -181,8 +182,7 @@ class _Training:
             return jobs
 
         def loss_of(jobs: list[Job]) -> Tensor:
-            special = special_tokens(self.tokenizer)
-            encoded = EncodedParts(model, jobs, *special, config.batch_tokens)
+            encoded = EncodedParts(model, jobs, self.reader, config.batch_tokens)
             return mixture_loss(model, *encoded.predict(jobs))
 
         schedule = Schedule(
@@ -304,16 +304,15 @@ def sample(positions: Ints, most: int, seed: int) -> Ints:
 def held_out_losses(generator: Seq2Seq, triples: Sequence[Triple]) -> dict[str, dict[str, float]]:
     """Return the mean negative log-likelihood of real triples, in nats a token.
 
-    Each term has `loss`, with the evidence of `Generator.likelihoods`, and `baseline`, with that of
-    `Generator.baseline`. Their difference is the value of the evidence. Nothing is returned where
-    there are no triples.
+    Each term has `loss`, and `baseline` without the evidence; their difference is the value of the
+    evidence. Nothing is returned where there are no triples.
     """
     whole = [triple for triple in triples if all(triple)]
     losses: dict[str, dict[str, float]] = {}
     for term, role in ROLE_OF.items() if whole else ():
         losses[term.value] = {}
         for kind, evidence in (("loss", True), ("baseline", False)):
-            jobs = [Job.of(triple, role, whole=evidence) for triple in whole]
+            jobs = [Job.of(triple, role, evidence) for triple in whole]
             total = float(generator.score(jobs, role).sum())
             losses[term.value][kind] = round(-total / sum(len(job.target) for job in jobs), 6)
     return losses
