@@ -256,12 +256,11 @@ def test_damage_is_seen_on_opening_and_all_of_it_on_building(run: Run) -> None:
 
 
 def test_a_half_done_replacement_is_settled_before_anything_is_read(run: Run) -> None:
-    """By whoever looks first: opening, asking, building or verifying."""
+    """By whoever looks first: opening, asking or building."""
     looks: list[Any] = [
         lambda: run.folder(TWO),
         lambda: run.has(TWO),
         lambda: run.inputs(TWO),
-        run.verify,
         lambda: run.build(TWO, nothing),
     ]
     run.build(TWO, nothing)

@@ -87,7 +87,7 @@ def test_all_problems_are_raised_together(tmp_path: Path) -> None:
         load_settings(path)
     assert len(raised.value.problems) == 5
     for part in ("bad.yaml: 5 problems", "seed: got -1", "sped: no such setting; did you mean seed",
-                 "corpus.min_words: got 'none'", "expected a list, as [ONE, TWO]",
+                 "corpus.min_words: got 'none'", "corpus.inputs: got 'a.txt'",
                  "encoder.pooling: got 'max'"):  # fmt: skip
         assert part in str(raised.value)
 

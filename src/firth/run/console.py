@@ -61,12 +61,6 @@ def wrapped(text: str, width: int = WIDTH) -> str:
 
     A line that goes on is indented by two spaces, or as far as an indented line. A word that is
     longer than `width` is not broken.
-
-    Example:
-        >>> print(wrapped("a: 60.1 [52.3, 66.8], b: 40.0 [31.5, 48.8]", 22))
-        a: 60.1 [52.3, 66.8],
-          b: 40.0
-          [31.5, 48.8]
     """
     return "\n".join(_wrapped(line, width) for line in text.split("\n"))
 
@@ -137,22 +131,20 @@ def quiet_libraries() -> Iterator[None]:
     import warnings
 
     names = ("transformers", "sentence_transformers", "datasets", "accelerate", "torch")
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
+    levels = {name: logging.getLogger(name).level for name in names}
     bars: Any = getattr(getattr(sys.modules.get("transformers"), "utils", None), "logging", None)
-    barred = bars is not None and bars.is_progress_bar_enabled()
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    if barred:
+    for name in names:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    if bars is not None:
         bars.disable_progress_bar()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-        if barred:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+        if bars is not None:
             bars.enable_progress_bar()
 
 
@@ -256,7 +248,6 @@ def _new_display() -> Any:
         MofNCompleteColumn,
         Progress,
         TextColumn,
-        TimeElapsedColumn,
         TimeRemainingColumn,
     )
 
@@ -264,8 +255,7 @@ def _new_display() -> Any:
         TextColumn("{task.description:<28}", markup=False),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
         TextColumn("{task.fields[status]}", markup=False),
     )
     return Progress(*columns, console=Console(stderr=True), refresh_per_second=4)

@@ -54,13 +54,8 @@ def write_file(
 def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]], force: bool = False) -> None:
     """Write records as CSV, where the name ends in `.csv`, and as JSON Lines otherwise.
 
-    Args:
-        path: The file.
-        rows: Records with the same names. Lists and mappings become JSON in a cell of CSV.
-        force: Allows replacing a file that is there.
-
-    Raises:
-        InputError: As `write_file`.
+    All have the same names. Lists and mappings become JSON in a cell of CSV. Errors are those of
+    `write_file`.
     """
 
     def write_csv(partial: Path) -> None:
@@ -127,7 +122,10 @@ def write_folder(
         with lock.acquire(timeout=0), _disk_errors(out):
             try:
                 finish_rename(place)
-                there = _manifest(place)
+                try:
+                    there = Manifest.read(place)
+                except DamagedError as error:
+                    raise InputError(f"{error}. Name another folder, or move the file") from error
                 if there and there.request != wanted.request and not force:
                     raise InputError(
                         f"{out}: holds another result of firth {there.stage}, of other settings "
@@ -162,14 +160,6 @@ def copy_folder(source: Path, out: str | Path, force: bool = False) -> Path:
     inputs = {"copied": manifest.digest}
     write_folder(out, fill, command=manifest.stage, settings={}, inputs=inputs, force=force)
     return Path(out)
-
-
-def _manifest(out: Path) -> Manifest | None:
-    """Read the manifest of a result; raise `InputError` where another program wrote the file."""
-    try:
-        return Manifest.read(out)
-    except DamagedError as error:
-        raise InputError(f"{error}. Name another folder, or move the file") from error
 
 
 @contextmanager

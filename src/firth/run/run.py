@@ -225,22 +225,17 @@ class Run:
 
     def verify(self) -> dict[str, list[str]]:
         """Read every byte of every stage, and return stage → a line for each problem."""
-        for stale in sorted(self.path.rglob(".*.stale")):
-            self._settle(stale.with_name(stale.name[1:].removesuffix(".stale")))
         problems = {}
         for path in sorted(self.path.rglob(MANIFEST)):
-            folder = path.parent
-            parts = folder.relative_to(self.path).parts
+            folder, parts = path.parent, path.parent.relative_to(self.path).parts
             if not parts or any(part.startswith(".") for part in parts):
                 continue
             try:
                 manifest = Manifest.read(folder)
+                damage = manifest.damage(folder, bytes_too=True) if manifest else []
             except DamagedError as error:
-                problems["/".join(parts)] = [str(error)]
-                continue
-            if manifest is None:
-                continue
-            problems["/".join(parts)] = manifest.damage(folder, bytes_too=True)
+                damage = [str(error)]
+            problems["/".join(parts)] = damage
         return problems
 
     def _check(self, stage: Stage, *, bytes_too: bool) -> None:
@@ -249,7 +244,7 @@ class Run:
         if damage := self.manifest(stage).damage(folder, bytes_too=bytes_too):
             raise DamagedError(_damaged(folder, damage, self._command(stage)))
 
-    def _settle(self, name: str | Path) -> None:
+    def _settle(self, name: str) -> None:
         """Finish or undo the renames of a killed process before the stage is looked at."""
         if is_half_renamed(self.path / name):
             with self.locked(_PATIENCE):

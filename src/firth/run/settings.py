@@ -245,11 +245,7 @@ SHOWN = (
 
 
 def parse_settings(values: object, source: str) -> Settings:
-    """Check a tree of plain values, in which a key may be a dotted path.
-
-    Args:
-        values: Section → field → value. Missing ones have their defaults.
-        source: The file or option that is named in errors.
+    """Check a tree of plain values, section → field → value, in which a key may be a dotted path.
 
     Raises:
         ConfigError: With every problem at once.
@@ -260,11 +256,7 @@ def parse_settings(values: object, source: str) -> Settings:
 def parse_section(kind: type[S], values: Mapping[str, Any], source: str, at: str = "") -> S:
     """Check the values of one section; raise `ConfigError` with every problem at once.
 
-    Args:
-        kind: The section.
-        values: Field → value.
-        source: The file or option that is named in errors.
-        at: Path of the section, as `paper`.
+    Errors name `source`, a file or option, and the path `at` of the section, as `paper`.
     """
     try:
         return kind.model_validate(values)
@@ -449,14 +441,14 @@ def _paths(section: type[Section], *before: str) -> Iterator[tuple[str, ...]]:
 
 def _meant(path: Sequence[str], root: type[Section], before: Sequence[str]) -> str:
     """Return a suggestion of settings with names like an unknown one, in its section or others."""
-    *section, name = path
+    *section, name = (*before, *path)
     known = [(*before, *one) for one in _paths(root)]
-    beside = [one[-1] for one in known if [*one[:-1]] == [*before, *section]]
-    likely = [".".join([*before, *section, one]) for one in get_close_matches(name, beside)]
-    if not likely:
-        elsewhere = get_close_matches(name, sorted({one[-1] for one in known}))
-        likely = [".".join(one) for match in elsewhere for one in known if one[-1] == match]
-    return f"; did you mean {' or '.join(likely[:3])}?" if likely else ""
+    beside = [one for one in known if [*one[:-1]] == section]
+    for group in (beside, known):
+        close = get_close_matches(name, sorted({one[-1] for one in group}))
+        if likely := [".".join(one) for match in close for one in group if one[-1] == match]:
+            return f"; did you mean {' or '.join(likely[:3])}?"
+    return ""
 
 
 def _problem(item: Any, before: Sequence[str], root: type[Section]) -> str:
@@ -466,8 +458,6 @@ def _problem(item: Any, before: Sequence[str], root: type[Section]) -> str:
     message = str(item["msg"]).removeprefix("Value error, ")
     if item["type"] == "extra_forbidden":
         return f"{where}: no such setting{_meant(path, root, before)}"
-    if item["type"] == "tuple_type":
-        return f"{where}: got {item['input']!r}; expected a list, as [ONE, TWO]"
     if isinstance(item["input"], str | int | float | bool):
         return f"{where}: got {item['input']!r}; {message[0].lower()}{message[1:]}"
     return f"{where}: {message}"

@@ -9,7 +9,7 @@ left is continued if it has the same request. firth never replaces a folder that
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ SCRATCH = "scratch"
 _REQUEST = "request.json"
 _TORN = ".tmp??????"
 """Files that safetensors was writing when a process was killed."""
-_LEFT_BY_SYSTEMS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+_LEFT_BY_SYSTEMS = frozenset({".DS_Store", "Thumbs.db"})
 
 
 @dataclass(frozen=True)
@@ -96,20 +96,17 @@ class Manifest:
             stored = read_json(path)
         except InputError as error:
             raise DamagedError(str(error)) from error
-        kinds: dict[str, type] = {"stage": str, "version": int, "request": str}
-        names = {each.name for each in fields(cls)}
-        whole = isinstance(stored, dict) and set(stored) == names
-        whole = whole and all(isinstance(stored[name], kinds.get(name, dict)) for name in names)
-        whole = whole and all(
-            isinstance(known, dict)
-            and isinstance(known.get("bytes"), int)
-            and isinstance(known.get("blake2b"), str)
-            and is_inside(name)
-            for name, known in stored["outputs"].items()
-        )
+        try:
+            manifest = cls(**stored)
+            whole = all(
+                is_inside(name) and {"bytes", "blake2b"} <= known.keys()
+                for name, known in manifest.outputs.items()
+            )
+        except (TypeError, AttributeError):
+            whole = False
         if not whole:
             raise DamagedError(f"{path}: not a manifest that firth wrote")
-        return cls(**stored)
+        return manifest
 
     @property
     def digest(self) -> str:
