@@ -8,6 +8,7 @@ from textwrap import fill, shorten
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.document import Document
@@ -318,23 +319,25 @@ def find_reuse(
     sides = lru_cache(_REMEMBERED)(lambda number: _side_of(index, number))
     ids, titles = corpus.document_ids(), corpus.document_titles()
     pairs = []
-    for i, j in progress(chosen.tolist(), "Aligning documents"):
-        one, two = sides(i), sides(j)
-        aligned = align(one, two, threshold)
-        words = [one.masses.sum(), two.masses.sum()]
-        pairs.append(
-            DocumentPair(
-                a=ids[i],
-                b=ids[j],
-                a_title=titles[i],
-                b_title=titles[j],
-                coverage=float(np.average(aligned.coverage, weights=words)),
-                coverage_a=aligned.coverage[0],
-                coverage_b=aligned.coverage[1],
-                score=aligned.score,
-                numbers=(i, j),
+    # Threads of a product of small matrices wait for each other.
+    with threadpool_limits(1, "blas"):
+        for i, j in progress(chosen.tolist(), "Aligning documents"):
+            one, two = sides(i), sides(j)
+            aligned = align(one, two, threshold)
+            words = [one.masses.sum(), two.masses.sum()]
+            pairs.append(
+                DocumentPair(
+                    a=ids[i],
+                    b=ids[j],
+                    a_title=titles[i],
+                    b_title=titles[j],
+                    coverage=float(np.average(aligned.coverage, weights=words)),
+                    coverage_a=aligned.coverage[0],
+                    coverage_b=aligned.coverage[1],
+                    score=aligned.score,
+                    numbers=(i, j),
+                )
             )
-        )
     pairs.sort(key=lambda pair: (-pair.coverage, -pair.score, pair.numbers))
     return Reuse(tuple(pairs), len(documents), threshold, notes)
 
