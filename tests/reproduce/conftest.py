@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import toy_documents
+from tests.encoders.conftest import tiny_bert, tiny_llm  # noqa: F401
 
 from firth.corpus.build import build_corpus
 from firth.run.run import Run
 from firth.run.settings import parse_settings
-from tests.conftest import toy_documents
-from tests.encoders.conftest import tiny_bert, tiny_llm  # noqa: F401
 
 SMALL: dict[str, Any] = {
     "cbow": {"min_count": 2, "dimensions": 12, "epochs": 2},
@@ -21,7 +21,7 @@ SMALL: dict[str, Any] = {
     "bag": {"min_count": 2, "dimensions": 12, "batch": 32},
     "skip_thought": {"min_count": 2, "dimensions": 8, "hidden": 12, "steps": 4, "batch": 8},
 }
-NOUNS = "ship boat harbor storm captain farmer field wheat cow barn".split()
+NOUNS = ["ship", "boat", "harbor", "storm", "captain", "farmer", "field", "wheat", "cow", "barn"]
 
 
 @pytest.fixture(scope="session")

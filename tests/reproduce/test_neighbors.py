@@ -63,13 +63,11 @@ def test_an_epoch_reads_each_center_once() -> None:
         for epoch in (0, 0, 1)
     )
     assert first == again != other
-    assert sorted(sum(first, [])) == centers_of(DOCUMENTS).tolist()
+    assert sorted(n for step in first for n in step) == centers_of(DOCUMENTS).tolist()
 
 
 @pytest.mark.parametrize("name", [CBOS, SIAMESE_CBOW])
-def test_a_training_that_resumes_has_the_same_vectors(
-    run: Run, tmp_path: Path, name: str
-) -> None:
+def test_a_training_that_resumes_has_the_same_vectors(run: Run, tmp_path: Path, name: str) -> None:
     """After one epoch and a stop, two more give what three give; the loss falls."""
     settings = NeighborSettings(min_count=2, dimensions=8, epochs=3, batch=50)
     sentences = sentences_of(run, settings, tmp_path / "words")

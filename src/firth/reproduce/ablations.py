@@ -30,6 +30,7 @@ from firth.paper.pair_fits import (
 from firth.paper.settings import Measure, PaperSettings, SurrogateSettings, Weights
 from firth.paper.surrogate import HARVEST, train_surrogate
 from firth.reproduce.result import Cell, Request, VariedRun, published
+from firth.run.console import quiet_libraries
 from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.run import Run
@@ -360,7 +361,8 @@ def _surrogate(
 
         from firth.train.students import PairEncoder
 
-        model = CrossEncoder(str(folder), local_files_only=True)
+        with quiet_libraries():
+            model = CrossEncoder(str(folder), local_files_only=True)
         scored = PairEncoder(model).similarities(rated.data.pairs)
     else:
         from firth.model import open_scorer

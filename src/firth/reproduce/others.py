@@ -6,14 +6,13 @@ from pathlib import Path
 import numpy as np
 
 from firth.encoders.folder import PretrainedFiles
-from firth.encoders.words import WORDS
 from firth.evaluation.baselines import Dice
 from firth.evaluation.sets import EvaluationSet, load_set
 from firth.ratings.design import design_tuples
-from firth.ratings.features import measure_features, open_vectors
+from firth.ratings.features import measure_features, open_pipeline, vectors_of_run
 from firth.ratings.models import CROSS_VALIDATED, LEFT_OUT, compare_in_bins, fine_tune, study_models
 from firth.ratings.reliability import split_half
-from firth.ratings.simulate import Crowd, calibrate_noise, simulate_judgements
+from firth.ratings.simulate import calibrate_noise, simulate_judgements
 from firth.reproduce.averaged import glove
 from firth.reproduce.baselines import BASELINES, build_baseline, load_baseline, stage_of
 from firth.reproduce.result import (
@@ -158,12 +157,9 @@ def str_table3(request: Request) -> Findings:
     scores, seed = data.scores, request.seed
     tuples, answers = design_tuples(len(scores), seed=seed), int(paper["answers_a_tuple"])
     steps = 2 * int(paper["tuples_a_pair"]) * answers
-    crowd = Crowd(0.0, annotators=int(paper["annotators"]))
-    target = paper["reliability"] / 100
-    noise = calibrate_noise(scores, tuples, answers, crowd, target, seed=seed)
-    simulated = Crowd(noise, annotators=crowd.annotators)
-    judged, _ = simulate_judgements(scores, tuples, answers, simulated, seed=seed)
-    halves = split_half(judged, seed=seed)
+    noise = calibrate_noise(scores, tuples, answers, paper["reliability"] / 100, seed=seed)
+    judged = simulate_judgements(scores, tuples, answers, noise, seed=seed)
+    halves, _ = split_half(judged, seed=seed)
     whole = float(np.mean(np.abs(scores * steps - np.round(scores * steps)) < steps * _ROUNDING))
     counts = {
         "pairs": (len(scores), paper["pairs"]),
@@ -175,7 +171,7 @@ def str_table3(request: Request) -> Findings:
     cells = [Cell(row, COUNT, ours, theirs) for row, (ours, theirs) in counts.items()]
     cells += [
         Cell(f"scores that are multiples of 1/{steps}", "share", 100 * whole),
-        Cell("reliability", "share", 100 * float(np.mean(halves.spearman)), paper["reliability"]),
+        Cell("reliability", "share", 100 * float(np.mean(halves)), paper["reliability"]),
     ]
     notes = [
         "The annotations are not public. The tuples are designed by the same rules, and simulated "
@@ -187,13 +183,8 @@ def str_table3(request: Request) -> Findings:
 def str_table4(request: Request) -> Findings:
     """Correlate what may make sentences related with the scores."""
     data, figures = load_set(_STR, request.data_dir), published(_STR, "table4")
-    run, named = request.given, request.settings.vectors
-    if not named and run is not None and run.has(WORDS):
-        named = str(run.path)
-    if named:
-        vectors = open_vectors(
-            named, {word for pair in data.pairs for t in pair for word in t.split()}
-        )
+    if request.settings.vectors == "run":
+        vectors = vectors_of_run(request.run)
     else:
         look_up, _ = glove()
 
@@ -203,13 +194,13 @@ def str_table4(request: Request) -> Findings:
             return None if vector is None else np.asarray(vector, np.float64)
 
     cells = []
-    for line in measure_features(data, vectors, seed=request.seed).lines:
+    for line in measure_features(data, vectors, open_pipeline(), seed=request.seed).lines:
         rho, pairs = figures.get(line.name, (None, None))
         cells += [Cell(line.name, "Spearman", line.spearman, rho),
-                  Cell(line.name, COUNT, line.pairs, pairs)]  # fmt: skip
+                  Cell(line.name, COUNT, line.spearman.n, pairs)]  # fmt: skip
     notes = [
-        f"Vectors: {named or 'GloVe 6B 50d'}; the paper: word2vec of Google News. Its subjects and "
-        "objects are those of an extractor of triples.",
+        f"Vectors: {request.settings.vectors}; the paper: word2vec of Google News. Its subjects "
+        "and objects are those of an extractor of triples.",
     ]
     return cells, [*notes, *data.notes]
 
@@ -246,7 +237,7 @@ def str_table5(request: Request) -> Findings:
     base, tuned, data = _tuned(request, notes)
     study = study_models(data, scorers, {name: tuned[name] for name in tuned if name != LEFT_OUT},
                          seed=request.seed)  # fmt: skip
-    found = {model.name: model.figures["all"] for model in study.models}
+    found = {model: one["all"] for model, one in study.figures.items()}
     if CROSS_VALIDATED in found:
         found[f"{base}, fine-tuned"] = found.pop(CROSS_VALIDATED)
     cells = [Cell(row, "Spearman", one, figures.get(row)) for row, one in found.items()]
@@ -259,13 +250,10 @@ def str_table6(request: Request) -> Findings:
     figures, notes = published(_STR, "table6"), list[str]()
     base, tuned, data = _tuned(request, notes)
     study = study_models(data, {"Dice": Dice()}, tuned, seed=request.seed)
-    found = {model.name: model.figures for model in study.models}
     cells = [
-        Cell(domain, column, found.get(name, {}).get(domain), figures[domain][place])
+        Cell(domain, name, study.figures.get(name, {}).get(domain), figures[domain][place])
         for domain in figures
-        for place, (column, name) in enumerate(
-            {"Dice": "Dice", CROSS_VALIDATED: CROSS_VALIDATED, LEFT_OUT: LEFT_OUT}.items()
-        )
+        for place, name in enumerate(("Dice", CROSS_VALIDATED, LEFT_OUT))
     ]
     tuned_is = f"Fine-tuned: {base or 'nothing'}; in the paper RoBERTa-base."
     return cells, [tuned_is, *notes, *data.notes]

@@ -131,7 +131,7 @@ class Request:
             ConfigError: With every size that cannot be read or is out of range.
         """
         sizes, problems = set(), []
-        for text in self.settings.sizes or usual:
+        for text in map(str, self.settings.sizes or usual):
             size = parse_size(text, whole)
             if size is None or not least <= size <= whole:
                 problems.append(
@@ -193,7 +193,7 @@ def published(paper: str, name: str) -> dict[str, Any]:
 
 
 def opened(models: Mapping[str, str | PairScorer]) -> tuple[dict[str, PairScorer], list[str]]:
-    """Open models by name; return those that are there, and a note for each other one.
+    """Open models by name; return those that are there, and notes on the others.
 
     Args:
         models: Name in the table → a scorer, or a name that `firth.model.open_scorer` takes.
@@ -201,13 +201,14 @@ def opened(models: Mapping[str, str | PairScorer]) -> tuple[dict[str, PairScorer
     from firth.model import open_scorer
 
     scorers: dict[str, PairScorer] = {}
-    notes = []
+    missing: dict[str, list[str]] = {}
     for name, model in models.items():
         try:
             scorers[name] = open_scorer(model) if isinstance(model, str) else model
         except FirthError as error:
-            notes.append(f"Missing: {name} ({first_line(error)}).")
-    return scorers, notes
+            reason = first_line(error).partition(". ")[0].removeprefix(f"'{model}': ")
+            missing.setdefault(reason, []).append(name)
+    return scorers, [f"Missing: {'; '.join(rows)} ({why})." for why, rows in missing.items()]
 
 
 PEARSON = "pearson"

@@ -117,7 +117,7 @@ class TableSettings(Section):
     """Random rows of each set. By default all."""
     contexts: Count = 64
     """|C_s| where a table does not vary it (the paper: 500)."""
-    sizes: tuple[str, ...] = ()
+    sizes: tuple[int | str, ...] = ()
     """Sizes of a table that varies one, as `250`, `100K` or `10%`. By default its usual sizes."""
     start: tuple[str, ...] = ()
     """Encoders that a table fine-tunes. By default the Surrogate of the run."""
@@ -127,8 +127,8 @@ class TableSettings(Section):
     """What the Surrogates of Table 7 and section 5.6 start from, as `paper.surrogate.base`."""
     epochs: Count | None = None
     """Passes over the rows in fine-tuning. By default those of `firth train finetune`."""
-    vectors: str = ""
-    """Run, or file of word vectors, for STR-2021 Table 4. By default the run of the table."""
+    vectors: Literal["glove", "run"] = "glove"
+    """Word vectors of STR-2021, Table 4: those of the package, or of the run."""
 
 
 class ReproduceSettings(Section):

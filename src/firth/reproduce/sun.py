@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from firth.encoders.static import ENCODER
-from firth.evaluation.sets import EvaluationSet, load_set
-from firth.ratings.models import random_folds
+from firth.evaluation.sets import EvaluationSet, load_set, make_folds
 from firth.reproduce.result import PEARSON, Cell, Request, figure, opened, published
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import write_atomically
@@ -231,7 +230,7 @@ def table3(request: Request) -> Findings:
     from firth.train.folds import cross_validate
 
     data = joined(load_splits("afs", request.data_dir).values(), "all")
-    folds = random_folds(data, 10, request.seed)
+    folds = list(make_folds(data, 10, request.seed).values())
     scorers, notes = opened(models(request, published("sun", "models3")))
     similarities = {row: scorer.similarities(data.pairs) for row, scorer in scorers.items()}
     for number, (start, encoder) in enumerate(starts(request).items()):

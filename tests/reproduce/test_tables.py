@@ -1,0 +1,167 @@
+"""The tables: published figures, metrics, and what is measured on toy data."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from firth.reproduce import cli
+from firth.reproduce.result import (
+    Cell,
+    VariedRun,
+    figure,
+    parse_size,
+    pearson_sample,
+    published,
+)
+from firth.reproduce.sun import paper_models, starts
+from firth.reproduce.tables import TABLES, reproduce
+from firth.run.errors import ConfigError, InputError
+from firth.run.run import Run
+
+
+def test_published_means_are_means() -> None:
+    """The last column of Sun Table 1 is the mean of the others, to the rounding of the paper."""
+    for values in published("sun", "table1").values():
+        assert np.mean(values[:-1]) == pytest.approx(values[-1], abs=0.35)
+    counts = published("str-2021", "table2")
+    parts = [n for name, n in counts.items() if name != "ALL" and "_" not in name]
+    assert sum(parts) == counts["ALL"] == published("str-2021", "table3")["pairs"]
+    assert len(published("cbos", "table1")) == 20
+
+
+@given(st.integers(1, 10**6))
+def test_sizes_are_numbers_units_or_shares(number: int) -> None:
+    """`K` is a thousand, and `100%` is the whole."""
+    assert parse_size(str(number), 10) == number
+    assert parse_size(f"{number}K", 10) == 1_000 * number
+    assert parse_size("100%", number) == number
+    assert parse_size(f"-{number}", 10) is parse_size("x", 10) is None
+
+
+def test_pearson_is_that_of_numpy() -> None:
+    """On each resample too; a constant column has none."""
+    rng = np.random.default_rng(2)
+    x, y = rng.standard_normal((2, 30))
+    counts = rng.multinomial(30, [1 / 30] * 30, size=4).astype(np.float64)
+    expected = [np.corrcoef(np.repeat(x, c), np.repeat(y, c))[0, 1] for c in counts.astype(int)]
+    np.testing.assert_allclose(pearson_sample(x, y, 1).statistic(counts), expected)
+    both = figure("pearson", [(x, y), (x, -y)], 1)
+    assert both.value == pytest.approx(0, abs=1e-9)
+    assert figure("pearson", [(x, 0 * y)], 1).value is None
+
+
+def test_cells_show_both_figures() -> None:
+    """The published figure is in parentheses, also where nothing was measured."""
+    assert str(Cell("a", "b", 12.34, 5.5)) == "12.3 (5.5)"
+    assert str(Cell("a", "n", 1200, 1300)) == "1,200 (1,300)"
+    assert str(Cell("a", "b", None, 5.5)) == "- (5.5)"
+
+
+def test_a_varied_run_saves_nothing(run: Run) -> None:
+    """Stages of a variant do not change the settings of the run."""
+    before = (run.path / "config.yaml").read_bytes()
+    varied = VariedRun.of(run, {"reproduce": {"tables": {"sizes": ["1", "2"]}}})
+    varied.changed({"seed": 5}).save()
+    assert (run.path / "config.yaml").read_bytes() == before
+    assert varied.settings.reproduce["tables"]["sizes"] == ["1", "2"]
+
+
+def test_sweep_of_cbos(run: Run, data_dir: Path) -> None:
+    """Each value has a stage; figures with k = 1 and m = 2 are those of Table I."""
+    varied = VariedRun.of(run, {"reproduce": {"tables": {"sizes": ["1", "3"]}}})
+    sweep = reproduce("cbos-k", varied, data_dir)
+    assert {cell.row for cell in sweep.cells} == {"k = 1", "k = 3"}
+    table = reproduce("cbos-table1", run, data_dir)
+    measured = table.find("sts14 OnWN", "cbos")
+    assert measured.measured == sweep.find("k = 1", "sts14 OnWN").measured
+    assert measured.published == 72.45
+    assert any("sts12 MSRpar" in note for note in table.notes)
+    wrong = VariedRun.of(run, {"reproduce": {"tables": {"sizes": ["0", "x"]}}})
+    with pytest.raises(ConfigError, match=r"(?s)'0'.*'x'"):
+        reproduce("cbos-k", wrong, data_dir)
+
+
+def test_tables_of_relatedness(data_dir: Path) -> None:
+    """Counts are those of the file; parts of a source together are the source."""
+    counts = reproduce("str-table2", None, data_dir)
+    assert counts.find("STS", "n").measured == 20
+    assert counts.find("Wikipedia", "n").measured == counts.find("Wiki_r", "n").measured == 20
+    assert counts.find("Goodreads", "n").measured is None
+    simulated = reproduce("str-table3", None, data_dir)
+    reliability = simulated.find("reliability", "share")
+    assert reliability.measured == pytest.approx(reliability.published, abs=3)
+    features = reproduce("str-table4", None, data_dir)
+    assert features.find("NOUN", "n").measured == 60
+    domains = reproduce("str-table6", None, data_dir)
+    assert domains.find("STS", "Dice").measured is not None
+    assert domains.find("STS", "cross-validated").measured is None
+
+
+def test_encoders_are_fine_tuned_once(run: Run, data_dir: Path, tiny_bert: Path) -> None:
+    """Table 2 has a row for each number of labels; the second call trains nothing."""
+    tables = {"start": [str(tiny_bert)], "sizes": ["10", "100%"], "epochs": 1}
+    varied = VariedRun.of(run, {"reproduce": {"tables": tables}})
+    result = reproduce("sun-table2", varied, data_dir)
+    assert result.find("Surrogate base", "sts-b").published == 87.91
+    assert [cell for cell in result.cells if cell.row.endswith("10 labels")]
+    assert any("did not learn from NLI" in note for note in result.notes)
+    folders = sorted((run.path / "reproduce" / "models").rglob("report.json"))
+    times = [path.stat().st_mtime_ns for path in folders]
+    assert reproduce("sun-table2", varied, data_dir).cells == result.cells
+    assert times == [path.stat().st_mtime_ns for path in folders]
+    plain = reproduce("sun-table1", varied, data_dir)
+    assert plain.find("Dice", "sts14").measured is not None
+    assert plain.find("Origin", "sts14").published == 75.45
+
+
+def test_rows_of_firth_and_of_the_paper_differ(toy_folder: Path) -> None:
+    """firth's own scorer and encoder have no published figure."""
+    toy = Run.open(toy_folder)
+    assert paper_models(toy) == {}
+    papers = {row for table in ("table1", "table2", "table3", "table4")
+              for row in published("sun", table)}  # fmt: skip
+    assert not any("firth" in row for row in papers)
+
+
+def test_what_is_missing_is_said(run: Run, tmp_path: Path, data_dir: Path) -> None:
+    """An unknown table, a missing run and missing sets have messages that say what to do."""
+    with pytest.raises(InputError, match="no such table"):
+        reproduce("table99", run, data_dir)
+    with pytest.raises(InputError, match="--run"):
+        reproduce("cbos-k", None, data_dir)
+    with pytest.raises(InputError, match="no set of the table"):
+        reproduce("sun-table1", run, tmp_path)
+    assert len({one.title for one in TABLES.values()}) == len(TABLES) == 19
+
+
+def test_commands(run: Run, data_dir: Path, tmp_path: Path) -> None:
+    """The commands list, train and measure; `--set` of a table changes no settings."""
+    runner = CliRunner()
+    listed = runner.invoke(cli.app, ["list"])
+    assert "sun-table8" in listed.output
+    assert "baseline:cbos@RUN" in listed.output
+    trained = runner.invoke(cli.app, ["baseline", "cbow", "--run", str(run.path), "-q"])
+    assert trained.exit_code == 0, trained.output
+    assert f"baseline:cbow@{run.path}" in trained.output.replace("\n", "")
+    before = (run.path / "config.yaml").read_bytes()
+    out = tmp_path / "table.json"
+    given = ["--run", str(run.path), "--data-dir", str(data_dir), "--out", str(out)]
+    sizes = ["--set", "reproduce.tables.sizes=[1]"]
+    measured = runner.invoke(cli.app, ["table", "cbos-m", *given, *sizes])
+    assert measured.exit_code == 0, measured.output
+    assert {cell["row"] for cell in json.loads(out.read_text())["cells"]} == {"m = 1"}
+    assert (run.path / "config.yaml").read_bytes() == before
+
+
+def test_starts_need_a_run_or_a_name(run: Run) -> None:
+    """Without a Surrogate, an encoder or a name, nothing can be fine-tuned."""
+    from firth.reproduce.result import Request
+    from firth.reproduce.settings import TableSettings
+
+    with pytest.raises(InputError, match=r"reproduce\.tables\.start"):
+        starts(Request("sun-table2", run, None, TableSettings(), 13))
