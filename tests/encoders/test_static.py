@@ -1,6 +1,5 @@
 """The encoder that is taken home: what it holds, and that sentence-transformers reads the same."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from firth.run.run import Run
 from firth.run.settings import DistillSettings
 from firth.text.arrays import Floats
 from firth.text.rarity import Idf
-from firth.text.subwords import ngrams, runs, spelling_cosines
+from firth.text.subwords import ngrams, spelling_cosines
 from firth.text.words import words
 
 KNOWN = ["ship", "harbor", "i", "\u00fcber", "b52", "snake", "\u0939\u093f"]
@@ -84,30 +83,12 @@ def test_the_tokenizer_reads_words(text: str) -> None:
     assert tokens == [number.get(word, 0) for word in words(text)]
 
 
-def test_plain_text_is_split_as_the_tokenizer_splits_it(folder: Path) -> None:
-    """Every character that counts as plain: in a word, at its end, and alone."""
-    tokenizer: Any = word_tokenizer([])
-    plain = [c for c in map(chr, range(sys.maxunicode)) if c.translate(static._SPACED).isascii()]
-    assert {"a", "\u2019", "\n"} <= {*plain}
-    assert not {"\u0130", "\u03a3", "\u200d", "\u0301", "\u00e9"} & {*plain}
-    for character in plain:
-        text = f"A{character}b {character} {character}E"
-        lowered = tokenizer.normalizer.normalize_str(text)
-        expected = [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(lowered)]
-        assert words(text.translate(static._SPACED)) == expected, hex(ord(character))
-
-
-def test_no_vector_depends_on_blocks_or_memory(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Words are forgotten where they are too many."""
+def test_no_vector_depends_on_blocks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["ship aab", "harbor baa \u00fcber", "zzz ship ab", "aab a"]
-    expected = StaticEncoder.open(folder).encode(texts)
-    monkeypatch.setattr(static, "_TEXTS", 1)
-    monkeypatch.setattr(static, "_KNOWN_WORDS", 2)
     encoder = StaticEncoder.open(folder)
+    expected = encoder.encode(texts)
+    monkeypatch.setattr(static, "_TEXTS", 1)
     np.testing.assert_array_equal(encoder.encode(texts), expected)
-    assert len(encoder._tokens) <= 4
     assert encoder.encode([]).shape == (0, 8)
 
 
@@ -138,10 +119,6 @@ def test_parts_that_do_not_belong_together_are_refused(folder: Path, edited: Edi
     write_arrays(named / "model.safetensors", {"wrong.weight": np.zeros((99, 8), np.float32)})
     with pytest.raises(InputError, match=r"holds wrong\.weight; expected one table"):
         StaticEncoder.open(named)
-    (short / "tokenizer.json").write_text('{"model": {}}')
-    write_arrays(short / "model.safetensors", {"embeddings": np.zeros((99, 8), np.float32)})
-    with pytest.raises(InputError, match="cannot be opened"):
-        StaticEncoder.open(short)
 
 
 # --- The vectors -------------------------------------------------------------------------------
@@ -151,7 +128,6 @@ def test_frequent_words_come_first() -> None:
     """By falling number of sentences, then by alphabet; those of one sentence are left out."""
     counts = {"a": 9, "d": 2, "c": 5, "b": 5, "once": 1}
     assert frequent_words(counts, 9) == ["a", "b", "c", "d"]
-    assert frequent_words(counts, 2) == ["a", "b"]
 
 
 def test_pieces_can_spell_every_word_of_known_characters() -> None:
@@ -168,11 +144,6 @@ def test_random_directions_are_those_of_spelling() -> None:
     stems = ["israel", "israeli", "sail", "1984", "1985", "harbor"]
     vectors = random_directions([ngrams(stem) for stem in stems], 1 << 14, seed=1)
     np.testing.assert_allclose(vectors @ vectors.T, spelling_cosines(stems, stems), atol=0.04)
-    small = random_directions([runs(f"stem {n}") for n in range(500)], 16, seed=1)
-    assert np.mean(np.linalg.norm(small, axis=1) ** 2) == pytest.approx(1, abs=0.1)
-    one, same, other = random_directions([("sea", "<se"), ("sea", "<se"), ("1984",)], 8, seed=2)
-    assert (one == same).all()
-    assert not np.allclose(one, other)
 
 
 def word_space(dimensions: int) -> WordSpace:
@@ -182,7 +153,7 @@ def word_space(dimensions: int) -> WordSpace:
     return WordSpace(["sail", "storm", "cow", "barn"], flat.astype(np.float32), idf, 50.0)
 
 
-@pytest.mark.parametrize("dimensions", [3, 5, 8])
+@pytest.mark.parametrize("dimensions", [3, 8])
 def test_without_spelling_vectors_are_those_of_the_space(dimensions: int) -> None:
     """Fewer dimensions keep the principal ones; words that were not learned have none."""
     space = word_space(5)
@@ -198,16 +169,15 @@ def test_without_spelling_vectors_are_those_of_the_space(dimensions: int) -> Non
 def test_numbers_are_longer_and_nothing_else() -> None:
     """In digits or in words, known or a piece."""
     known, pieces = ["sail", "two", "sails"], ["19", "##7", "##x"]
-    one, three = (
-        static_from_words(
-            word_space(5), 1.0, known, pieces, DistillSettings(number_weight=weight), 1
-        )
-        for weight in (1.0, 3.0)
-    )
+
+    def vectors(weight: float) -> Floats:
+        settings = DistillSettings(number_weight=weight)
+        return static_from_words(word_space(5), 1.0, known, pieces, settings, 1)
+
+    one, three = vectors(1.0), vectors(3.0)
     np.testing.assert_allclose(three[[1, 3, 4]], 3 * one[[1, 3, 4]], rtol=1e-6)
     np.testing.assert_array_equal(three[[0, 2, 5]], one[[0, 2, 5]])
     assert (one[0] == one[2]).all(), "words of one stem share a vector"
-    assert one.any(axis=1).all()
 
 
 def test_principal_axes_keep_cosines_and_put_most_first() -> None:
@@ -242,14 +212,13 @@ def test_the_encoder_of_a_run_has_the_cosines_of_its_words(words_run: Run, tmp_p
     expected = gram / np.sqrt(np.outer(np.diag(gram), np.diag(gram)))
     assert np.std(expected) > 0.1, "premise: there is an order to agree on"
     errors = []
-    for dimensions in (32, 128, 1024):
+    for dimensions in (32, 1024):
         run = words_run.changed({"distill": {"dimensions": dimensions, "number_weight": 1.0}})
         summary = build_static(run, space, 0.5, tmp_path / str(dimensions))
         assert summary["dimensions"] == dimensions
         vectors = StaticEncoder.open(tmp_path / str(dimensions)).raw(texts).astype(np.float64)
         errors.append(np.sqrt(np.mean((cosines(vectors) - expected) ** 2)))
-    assert errors[0] > errors[1] > errors[2]
-    assert errors[2] < 0.05
+    assert errors[1] < min(errors[0], 0.05)
 
 
 def test_the_encoder_of_a_run_recognizes_unseen_words(words_run: Run, tmp_path: Path) -> None:

@@ -5,10 +5,8 @@ So every model, from a folder or the hub, is looked at here before any library o
 """
 
 import json
-import math
 import os
 import re
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,7 +14,6 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import fingerprint_file, fingerprint_value
@@ -30,8 +27,6 @@ _SETTINGS = (".json", ".model", ".txt", ".jinja")
 _DEPTH = 4
 """Folders below a model's folder that are looked at."""
 _NOT_LOOKED_AT = ("openvino", "checkpoints")
-_LONGEST_TEXT, _MOST_LAYERS, _LARGEST_NUMBER = 10**6, 1_000, 2**31
-_LONGEST_PATTERN, _MOST_GROWTH = 5_000, 64
 _ARGUMENTS = re.compile(r"(model|tokenizer|processor|config)_(args|kwargs)")
 _HARMLESS = {
     "add_pooling_layer", "attn_implementation", "dtype", "max_length", "model_max_length",
@@ -43,8 +38,6 @@ _REACHING = {
     "use_kernels", "use_pretrained_backbone", "use_timm_backbone",
 }  # fmt: skip
 """Settings by which transformers downloads another model, makes folders, or matches patterns."""
-_NESTED = re.compile(r"\((?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)[+*{]")
-"""A repeated group with a repetition inside: it may need exponential time."""
 _CROSS_ENCODER = re.compile(r"CrossEncoder|cross_encoder\.|SequenceClassification")
 _OTHER = re.compile(
     r"SparseEncoder|sparse_encoder\.|MultiVectorEncoder|multi_vector_encoder\.|ColBERT|For("
@@ -156,26 +149,15 @@ def _locate(name: str) -> tuple[Path, str | None]:
 
 def _download(name: str, weights: str) -> Path:
     """Return the folder of a model of the hub, with its settings and the weights of a pattern."""
-    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub import snapshot_download
 
     wanted = [weights, *(f"*{suffix}" for suffix in _SETTINGS)]
-    proxies = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "HF_HUB_OFFLINE")
     try:
-        # Without a network, the library waits through minutes of retries.
-        if not any(map(os.environ.get, proxies)):
-            socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443)
-        offline = False
-    except OSError:
-        offline = True
-    try:
-        return Path(snapshot_download(name, allow_patterns=wanted, local_files_only=offline))
+        return Path(snapshot_download(name, allow_patterns=wanted))
     except Exception as error:
-        where = f" on the hub ({first_line(error)})"
-        if offline:
-            where = " in the hub's cache, and the hub cannot be reached"
         raise InputError(
-            f"{name!r}: neither a folder nor a model{where}. Expected a folder, a GGUF or ONNX "
-            "file, or the name of a model on the hub"
+            f"{name!r}: neither a folder nor a model on the hub ({first_line(error)}). Expected a "
+            "folder, a GGUF or ONNX file, or the name of a model on the hub"
         ) from error
 
 
@@ -184,16 +166,7 @@ def _has_torch() -> bool:
 
 
 def opened(name: str, what: str, load: Callable[[], T]) -> T:
-    """Return `load()`; the errors of libraries become one message.
-
-    Args:
-        name: Name of the model, for the message.
-        what: What was expected, as `a sentence encoder`.
-        load: Opens the model.
-
-    Raises:
-        InputError: A library cannot open it.
-    """
+    """Return `load()`; any error of a library becomes an `InputError`: expected was `what`."""
     try:
         return load()
     except (FirthError, MemoryError):
@@ -220,19 +193,17 @@ def look(folder: Path, file: str | None = None) -> None:
     Raises:
         InputError: With everything that speaks against opening it: no weights that can be opened
             without running code, pickles that a module would read, modules of other packages or
-            outside the folder, settings that name code or reach elsewhere, numbers and patterns
-            that no model has.
+            outside the folder, settings that name code or reach elsewhere.
     """
     problems, files = [], _files(folder)
     if file is None and not any(path.suffix in (".safetensors", ".onnx") for path in files):
         problems.append("it has no .safetensors file (pickles are never opened)")
-        for path in sorted(folder.glob("*.gguf"))[:1]:
-            problems.append(f"name one of its GGUF files: {path}")
+        if any(folder.glob("*.gguf")):
+            problems.append("name one of its GGUF files")
     for path in files:
         shown = path.relative_to(folder).as_posix()
-        if path.suffix == ".json":
-            check = _tokenizer_problems if path.name == "tokenizer.json" else _settings_problems
-            problems += [f"{shown}: {problem}" for problem in check(path)]
+        if path.suffix == ".json" and path.name != "tokenizer.json":  # Its keys are words.
+            problems += [f"{shown}: {problem}" for problem in _settings_problems(path)]
         elif path.name == _PICKLE and not (file or _has_any(path.parent, *_SAFE, "model.onnx")):
             problems.append(f"{shown}: a module would read it, and pickles are never opened")
     if any(path.name == "adapter_config.json" for path in files):
@@ -286,28 +257,6 @@ def _key_problems(key: str, value: Any, file: str) -> Iterator[str]:
         for name, kind in value.items():
             yield from _foreign_class(kind)
             yield from _outside(name, "module")
-    # transformers itself writes 10^30 for a `model_max_length` without a limit.
-    elif isinstance(value, int | float) and key != "model_max_length" and "config" in file:
-        most = _LONGEST_TEXT if key.endswith(("seq_length", "y_length")) else _LARGEST_NUMBER
-        most = _MOST_LAYERS if re.fullmatch(r"(num|n)_.*layers?", key) else most
-        if not math.isfinite(value) or value > most:
-            yield f"{key} is {value:g}; expected at most {most:,}"
-
-
-def _tokenizer_problems(path: Path) -> Iterator[str]:
-    """Yield patterns that may need exponential time, and normalizers that make texts far longer."""
-    value = plain_json(path)
-    if not isinstance(value, dict):
-        yield "not a tokenizer"
-        return
-    steps = {name: value.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")}
-    for pattern in (str(inner) for key, inner in _pairs(steps) if key == "Regex"):
-        if len(pattern) > _LONGEST_PATTERN or _NESTED.search(pattern):
-            yield f"the pattern {pattern!r:.80} is too long, or repeats a repetition"
-    added = [str(v) for k, v in _pairs(value.get("normalizer")) if k in ("content", "prepend")]
-    growth = math.prod(max(1, len(text)) for text in added)
-    if growth > _MOST_GROWTH:
-        yield f"its normalizer may make a text {growth:,} times as long"
 
 
 def _foreign_class(name: object) -> Iterator[str]:

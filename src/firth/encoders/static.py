@@ -4,7 +4,6 @@
 torch nor sentence-transformers is imported here.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -28,7 +27,7 @@ from firth.text.arrays import Floats, Singles
 from firth.text.marks import numbers_in
 from firth.text.rarity import fit_idf
 from firth.text.subwords import ngrams, runs
-from firth.text.words import NO_STEMMER, stems, words
+from firth.text.words import NO_STEMMER, stems
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -45,9 +44,7 @@ _CLASS = "sentence_transformers.models.StaticEmbedding"
 _DIMENSIONS, _LEAST_SENTENCES, _AXIS_SENTENCES = 512, 2, 20_000
 _COLUMNS = 64
 """Dimensions of random directions that are made at once."""
-_TEXTS, _KNOWN_WORDS = 4_096, 1 << 20
-_SPACED = str.maketrans(dict.fromkeys("\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u00a0", " "))
-"""Punctuation of English books: text that has no other character beyond ASCII is still plain."""
+_TEXTS = 4_096
 
 
 # --- Reading -----------------------------------------------------------------------------------
@@ -55,9 +52,6 @@ _SPACED = str.maketrans(dict.fromkeys("\u2018\u2019\u201c\u201d\u2013\u2014\u202
 
 class StaticEncoder(PretrainedEncoder):
     """Encodes a text as the mean of the vectors of its tokens.
-
-    Splitting text takes most of the time. The words of plain text are therefore found without the
-    tokenizer, and a dictionary holds the tokens of each.
 
     Args:
         table: A row for each token, (V, d).
@@ -68,8 +62,6 @@ class StaticEncoder(PretrainedEncoder):
     def __init__(self, table: Singles, tokenizer: "Tokenizer", name: str) -> None:
         self.name, self.dimensions = name, int(table.shape[1])
         self._table, self._tokenizer = table, tokenizer
-        self._reads_words = _rules(tokenizer) == _rules(word_tokenizer([]))
-        self._tokens = _Tokens(tokenizer)
 
     @classmethod
     def open(cls, model: str | Path | PretrainedFiles) -> "StaticEncoder":
@@ -106,7 +98,9 @@ class StaticEncoder(PretrainedEncoder):
 
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         for start in range(0, len(texts), _TEXTS):
-            tokens = self._split(texts[start : start + _TEXTS])
+            some = list(texts[start : start + _TEXTS])
+            read = self._tokenizer.encode_batch_fast(some, add_special_tokens=False)
+            tokens = [each.ids for each in read]
             counts = np.array([len(each) for each in tokens], np.int64)
             bounds = np.concatenate(([0], np.cumsum(counts)))
             flat = np.fromiter(chain.from_iterable(tokens), np.int64, int(bounds[-1]))
@@ -115,36 +109,6 @@ class StaticEncoder(PretrainedEncoder):
             sums = table @ self._table
             vectors[start : start + len(tokens)] = sums / np.maximum(counts, 1)[:, None]
         return vectors
-
-    def _split(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the numbers of each text's tokens."""
-        tokens: list[list[int]] = [[] for _ in texts]
-        others, known = [], self._tokens.__getitem__
-        if len(self._tokens) > _KNOWN_WORDS:
-            self._tokens.clear()
-        for number, text in enumerate(texts):
-            plain = text if text.isascii() else text.translate(_SPACED)
-            if self._reads_words and plain.isascii():
-                tokens[number] = [*chain.from_iterable(map(known, words(plain)))]
-            else:
-                others.append(number)
-        if others:
-            some = [texts[number] for number in others]
-            read = self._tokenizer.encode_batch_fast(some, add_special_tokens=False)
-            for number, encoding in zip(others, read, strict=True):
-                tokens[number] = encoding.ids
-        return tokens
-
-
-class _Tokens(dict[str, list[int]]):
-    """The tokens of the words that were met."""
-
-    def __init__(self, tokenizer: "Tokenizer") -> None:
-        self._tokenizer = tokenizer
-
-    def __missing__(self, word: str) -> list[int]:
-        self[word] = tokens = self._tokenizer.encode(word, add_special_tokens=False).ids
-        return tokens
 
 
 def word_tokenizer(vocabulary: Sequence[str]) -> "Tokenizer":
@@ -163,13 +127,6 @@ def word_tokenizer(vocabulary: Sequence[str]) -> "Tokenizer":
     pattern = Regex(r"[\p{L}\p{M}\p{N}\x{200C}\x{200D}]+")
     tokenizer.pre_tokenizer = pre_tokenizers.Split(pattern, behavior="removed", invert=True)
     return tokenizer
-
-
-def _rules(tokenizer: "Tokenizer") -> list[Any]:
-    """Return how a tokenizer splits text, whatever its vocabulary."""
-    stored = json.loads(tokenizer.to_str())
-    model = {key: value for key, value in stored["model"].items() if key != "vocab"}
-    return [stored["normalizer"], stored["pre_tokenizer"], stored["added_tokens"], model]
 
 
 # --- Writing -----------------------------------------------------------------------------------
