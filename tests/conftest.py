@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -32,7 +33,10 @@ def empty_run(tmp_path: Path) -> Run:
 
 def toy_documents(count: int = 40) -> list[dict[str, str]]:
     """Return documents about ships or farms, each with sentences that follow one another."""
-    sea, farm = (["ship", "boat", "harbor", "storm", "captain"], ["farmer", "field", "wheat", "cow", "barn"])
+    sea, farm = (
+        ["ship", "boat", "harbor", "storm", "captain"],
+        ["farmer", "field", "wheat", "cow", "barn"],
+    )
     documents = []
     for number in range(count):
         nouns = (sea, farm)[number % 2]
@@ -53,7 +57,7 @@ def toy_documents(count: int = 40) -> list[dict[str, str]]:
     return documents
 
 
-TOY_SETTINGS = {
+TOY_SETTINGS: dict[str, Any] = {
     "corpus": {"fields": ["section"], "held_out_fraction": 0.2},
     "words": {"min_count": 2, "dimensions": 16, "epochs": 1},
     "calibration": {"pairs": 500},

@@ -1,8 +1,8 @@
-"""A stage's version is raised when its bytes change: equal settings, equal bytes as recorded.
+"""The version of a stage is raised when its bytes change.
 
-`stages.json` has, for each stage of the toy run, its version and the digest of its files. When this
-test fails because the code of a stage changed its bytes, raise the version of the `Stage` and record
-the new digests: `python -m tests.test_stages`.
+`stages.json` has the version of each stage of the toy run, and the sizes of its files; of stages
+without floating-point sums also their digest. When this test fails because code changed the bytes
+of a stage, raise the version of its `Stage`, and record again: `python tests/test_stages.py RUN`.
 """
 
 import json

@@ -117,7 +117,9 @@ def test_settings_named_in_pages_exist() -> None:
     for page in PAGES:
         for section, name in re.findall(r"`(?:--set )?(\w+)\.(\w+)[=`]", page.read_text("utf-8")):
             if section in tree and isinstance(tree[section], dict) and section not in ("paper",):
-                assert name in tree[section] or name in ("py", "db", "tsv"), f"{page.name}: {section}.{name}"
+                assert name in tree[section] or name in ("py", "db", "tsv"), (
+                    f"{page.name}: {section}.{name}"
+                )
                 found += 1
     assert found >= 3
 

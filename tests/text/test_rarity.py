@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from firth.run.errors import InputError
 
+from firth.run.errors import InputError
 from firth.text.rarity import IDF, Idf, fit_idf, is_letter, stop_words
 
 SENTENCES = ["A ship sailed.", "A storm came.", "Ships sail, and ships sink."]
