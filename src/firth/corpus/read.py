@@ -17,7 +17,17 @@ from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from firth.corpus.document import Document, Item, Problem, Reason, checked, id_of_text, record_of
+from firth.corpus.document import (
+    Document,
+    Item,
+    Problem,
+    Reason,
+    checked,
+    clean,
+    id_of_text,
+    iso_date,
+    record_of,
+)
 from firth.corpus.readers import KNOWN, Advance, Source, format_of, read_source, require_reader
 from firth.run.errors import InputError, MissingExtraError, first_line
 from firth.run.files import cache_folder, fingerprint_value, write_atomically
@@ -97,7 +107,9 @@ def read_given(given: Given, settings: CorpusSettings, advance: Advance) -> Iter
 def _from_memory(records: Iterable[Any], settings: CorpusSettings) -> Iterator[Iterable[Item]]:
     for line, record in enumerate(records, 1):
         if isinstance(record, Document):
-            yield [checked(record, settings.max_record_bytes)]
+            id, title, date = clean(record.id), clean(record.title), iso_date(record.date)
+            document = replace(record, id=id or id_of_text(record.text), title=title, date=date)
+            yield [checked(document, settings.max_record_bytes)]
         elif isinstance(record, Mapping):
             text = "\n\n".join(str(record.get(name)) for name in settings.text_field.split(","))
             yield record_of(record, MEMORY, line, settings, id_of_text(text))
