@@ -221,19 +221,19 @@ def table6(request: Request) -> Findings:
     sizes = request.sizes(_SIZES6, 10_000)
     fits = Fits(rated, request.run, sizes[-1])
     kept = fits.kept()
-    found = {size: fits.similarities(kept, size=size) for size in sizes}
+    results = {size: fits.similarities(kept, size=size) for size in sizes}
     cells, before = [], None
     for size in sorted({*sizes, *map(int, figures)}):
         row, paper = f"{size:,} contexts", figures.get(str(size))
-        if size not in found:
+        if size not in results:
             cells.append(Cell(row, STSB, None, paper))
             continue
         centered = fits.similarities(kept, "centered", size)
-        cells.append(Cell(row, STSB, rated.spearman(found[size]), paper))
+        cells.append(Cell(row, STSB, rated.spearman(results[size]), paper))
         cells.append(Cell(row, CENTERED, rated.spearman(centered)))
         if before is not None:
-            cells.append(Cell(row, CHANGE, rated.change(found[size], before)))
-        before = found[size]
+            cells.append(Cell(row, CHANGE, rated.change(results[size], before)))
+        before = results[size]
     short = np.mean([len(one) < sizes[-1] for pair in kept for one in pair])
     notes = [*_notes(request, sizes[-1]), fits.note(), "Change: minus the size before."]
     if short:
@@ -289,15 +289,15 @@ def construction(request: Request) -> Findings:
         "without diversity": (chosen, chosen.kept(diverse=False)),
         "random": (drawn, drawn.kept()),
     }
-    found = {name: fits.similarities(kept) for name, (fits, kept) in sets.items()}
+    results = {name: fits.similarities(kept) for name, (fits, kept) in sets.items()}
     cells = []
     for row, (fits, kept) in sets.items():
         centered = fits.similarities(kept, "centered")
-        cells.append(Cell(row, STSB, rated.spearman(found[row]), figures[row]))
+        cells.append(Cell(row, STSB, rated.spearman(results[row]), figures[row]))
         cells.append(Cell(row, CENTERED, rated.spearman(centered)))
         if row != "two-step":
             change = round(figures[row] - figures["two-step"], 2)
-            cells.append(Cell(row, CHANGE, rated.change(found[row], found["two-step"]), change))
+            cells.append(Cell(row, CHANGE, rated.change(results[row], results["two-step"]), change))
     shared = np.array([
         len(np.intersect1d(one.set1.positions, one.set2.positions))
         / max(1, min(len(one.set1.positions), len(one.set2.positions)))
@@ -331,16 +331,16 @@ def table7(request: Request) -> Findings:
 
 def structures(request: Request) -> Findings:
     """Measure a Siamese Surrogate and a cross-encoder that learned from the same pairs (5.6)."""
-    rated, cells, found = Rated.of(request), [], {}
+    rated, cells, results = Rated.of(request), [], {}
     figures = published("sun", "structures")
     for row, structure in (("Siamese", "siamese"), ("cross-encoder", "cross-encoder")):
         similarities, agreement = _surrogate(
             request, rated, {"structure": structure}, f"structure/{structure}"
         )
-        found[row] = similarities
+        results[row] = similarities
         cells.append(Cell(row, STSB, rated.spearman(similarities), figures[row]))
         cells.append(Cell(row, "with Origin", agreement))
-    change = rated.change(found["cross-encoder"], found["Siamese"])
+    change = rated.change(results["cross-encoder"], results["Siamese"])
     paper = round(figures["cross-encoder"] - figures["Siamese"], 2)
     cells.append(Cell("cross-encoder", CHANGE, change, paper))
     return cells + rated.overlap(request.run), _surrogate_notes(request)
@@ -350,8 +350,8 @@ def _surrogate(
     request: Request, rated: Rated, given: Mapping[str, Any], name: str
 ) -> tuple[Floats, float | None]:
     """Return the similarities of a Surrogate, and its rank correlation with Origin."""
-    own = request.run.wing("paper", PaperSettings).surrogate.model_dump()
-    settings = SurrogateSettings(**{**own, "base": request.settings.base, **given})
+    base_settings = request.run.wing("paper", PaperSettings).surrogate.model_dump()
+    settings = SurrogateSettings(**{**base_settings, "base": request.settings.base, **given})
     stage = Stage(f"reproduce/{name}", 1, "torch", "firth reproduce table")
     train_surrogate(request.run, settings, stage)
     folder = request.run.folder(stage)

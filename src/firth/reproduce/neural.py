@@ -154,10 +154,10 @@ def sampled_cost(states: Tensor, targets: Tensor, output: Tensor, sampled: Sampl
     Returns:
         (N,). With every word sampled and equal odds it is the full softmax.
     """
-    own = (states * output[targets]).sum(dim=1) - sampled.odds[targets]
+    aimed = (states * output[targets]).sum(dim=1) - sampled.odds[targets]
     others = states @ output[sampled.words].T - sampled.odds[sampled.words]
     others = others.masked_fill(sampled.words == targets[:, None], -torch.inf)
-    return torch.logsumexp(torch.cat((own[:, None], others), dim=1), dim=1) - own
+    return torch.logsumexp(torch.cat((aimed[:, None], others), dim=1), dim=1) - aimed
 
 
 class Triples:

@@ -82,11 +82,11 @@ def cbos_m(request: Request) -> Findings:
 
 def _sweep(request: Request, field: str, fixed: Mapping[str, int]) -> Findings:
     run, letter = request.run, request.table[-1]
-    own = run.wing("reproduce", ReproduceSettings).cbos.model_dump()
+    given_settings = run.wing("reproduce", ReproduceSettings).cbos.model_dump()
     data, notes = _sts_sets(request, {"sts14"})
     cells = []
     for value in request.sizes(_VALUES, 100):
-        settings = NeighborSettings(**{**own, **fixed, field: value})
+        settings = NeighborSettings(**{**given_settings, **fixed, field: value})
         stage = Stage(f"reproduce/{request.table}/{value}", 1, "", "firth reproduce table")
         build_baseline(run, "cbos", settings, stage)
         columns = _by_subset(load_baseline("cbos", run.folder(stage)), data)
@@ -113,12 +113,12 @@ def _sts_sets(request: Request, names: set[str]) -> tuple[list[EvaluationSet], l
 
 def _by_subset(scorer: PairScorer, sets: list[EvaluationSet]) -> dict[str, Columns]:
     """Return `sts12 MSRpar` → human scores and similarities."""
-    found: dict[str, Columns] = {}
+    results: dict[str, Columns] = {}
     for data in sets:
         similarities = scorer.similarities(data.pairs)
         for subset, rows in data.subsets.items():
-            found[f"{data.name} {subset}"] = data.scores[rows], similarities[rows]
-    return found
+            results[f"{data.name} {subset}"] = data.scores[rows], similarities[rows]
+    return results
 
 
 # --- STR-2021 ----------------------------------------------------------------------------------
@@ -237,11 +237,13 @@ def str_table5(request: Request) -> Findings:
     base, tuned, data = _tuned(request, notes)
     study = study_models(data, scorers, {name: tuned[name] for name in tuned if name != LEFT_OUT},
                          seed=request.seed)  # fmt: skip
-    found = {model: one["all"] for model, one in study.figures.items()}
-    if CROSS_VALIDATED in found:
-        found[f"{base}, fine-tuned"] = found.pop(CROSS_VALIDATED)
-    cells = [Cell(row, "Spearman", one, figures.get(row)) for row, one in found.items()]
-    cells += [Cell(row, "Spearman", None, rho) for row, rho in figures.items() if row not in found]
+    results = {model: one["all"] for model, one in study.figures.items()}
+    if CROSS_VALIDATED in results:
+        results[f"{base}, fine-tuned"] = results.pop(CROSS_VALIDATED)
+    cells = [Cell(row, "Spearman", one, figures.get(row)) for row, one in results.items()]
+    cells += [
+        Cell(row, "Spearman", None, rho) for row, rho in figures.items() if row not in results
+    ]
     return cells, [*notes, *data.notes]
 
 

@@ -29,7 +29,7 @@ class VectorSettings(Section):
 
 
 class NeighborSettings(Section):
-    """Word vectors whose sums tell neighboring sentences from random ones."""
+    """Word vectors whose sums separate neighboring sentences from random ones."""
 
     stemmed: bool = True
     """Whether words are reduced to their stems."""

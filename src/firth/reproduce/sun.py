@@ -1,6 +1,6 @@
 """Tables 1 to 4 of Sun et al.: models as they are, and encoders that were fine-tuned on labels.
 
-firth's own scorer and encoder are rows without a published figure. *Origin* and *Surrogate* are the
+firth's scorer and encoder are rows without a published figure. *Origin* and *Surrogate* are the
 paper's, built by `firth.paper`. What is fine-tuned is kept in the run and reused.
 """
 
