@@ -96,12 +96,6 @@ def test_rare_and_unknown_stems_count_most() -> None:
     assert repeated == pytest.approx(1)
 
 
-def test_similar_spelling_counts_for_ngrams_only() -> None:
-    pair = [("Israel", "Israeli")]
-    assert SCORERS["tfidf"].similarities(pair) == 0
-    assert 0.3 < SCORERS["ngrams"].similarities(pair)[0] < 1
-
-
 def test_without_counts_the_scored_texts_are_counted() -> None:
     """Then a score depends on the set that it is part of."""
     pairs = [(one, two) for one in SENTENCES for two in SENTENCES]

@@ -11,7 +11,6 @@ from firth.evaluation.bootstrap import (
     bootstrap_seed,
     difference_of,
     estimate,
-    mean_of,
     mean_of_rows,
 )
 from firth.text.arrays import Floats
@@ -94,14 +93,6 @@ def test_means_over_samples_are_weighted_and_narrower_than_their_parts() -> None
     assert estimate(heavy).value == pytest.approx(expected)
 
 
-def test_systems_are_averaged_in_each_resample() -> None:
-    """The mean of two models whose errors cancel does not vary."""
-    rows = np.random.default_rng(4).normal(size=40)
-    both = mean_of([mean_of_rows(rows), mean_of_rows(-rows)])
-    one = estimate(Sample(both, 40, seed=1))
-    assert (one.value, one.low, one.high) == pytest.approx((0, 0, 0), abs=1e-9)
-
-
 def test_undefined_samples_make_the_mean_undefined() -> None:
     good = Sample(mean_of_rows(np.ones(3)), 3, seed=0)
     bad = Sample(mean_of_rows(np.ones(2)), 2, seed=0, undefined="all are equal")
@@ -117,13 +108,6 @@ def test_resamples_without_a_value_are_left_out() -> None:
 
     one = estimate(Sample(only_with_the_first, 2, seed=0))
     assert (one.value, one.low, one.high) == (100.0, 100.0, 100.0)
-
-
-def test_text_forms() -> None:
-    one = Estimate(1.26, 0.44, 2.2, 10)
-    assert (str(one), one.signed, one.interval) == (
-        "1.3 [0.4, 2.2]", "+1.3 [0.4, 2.2]", "[0.4, 2.2]",
-    )  # fmt: skip
 
 
 def test_seeds_follow_the_names_of_the_figure() -> None:

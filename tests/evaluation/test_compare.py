@@ -88,17 +88,6 @@ def test_the_truth_has_100_and_a_constant_50() -> None:
             assert estimate.n == 120
 
 
-@given(st.integers(0, 50), st.floats(0.1, 5), st.floats(-3, 3))
-@settings(max_examples=20)
-def test_only_the_order_of_scores_counts(seed: int, scale: float, shift: float) -> None:
-    """Accuracies are the same under a rising transform of the scores."""
-    some = questions(4)
-    scores = random_scores(seed).similarities(pairs_of(some))
-    moved = np.exp(scores * scale) + shift
-    assert len({*scores.tolist()}) == len({*moved.tolist()})  # no new ties
-    assert accuracies_of(some, scores).tolist() == accuracies_of(some, moved).tolist()
-
-
 def test_accuracy_is_the_share_of_distractors_below() -> None:
     """Ties count one half; each question alone."""
     some = [Question(NEXT, "d", "s", "r", ("a", "b", "c", "d")),
@@ -213,15 +202,6 @@ def test_no_figure_of_few_questions_and_no_interval_of_few_documents() -> None:
     assert "no significant difference" in narrow.text()
 
 
-def test_borrowed_distractors_are_counted() -> None:
-    """Since they make questions easier."""
-    asked = [Question(q.type, q.document, q.text, q.answer, q.distractors, n % 2 == 0)
-             for n, q in enumerate(questions())]  # fmt: skip
-    compared = compare_answers({"m": answer(random_scores(1), asked)})
-    assert compared.other_documents == 180
-    assert "180 questions with distractors from other documents" in compared.text()
-
-
 def test_models_are_compared_on_the_given_questions(empty_run: Run) -> None:
     """A reference that is no model is refused, and so is a run without questions."""
     models = {"a": random_scores(1), "b": random_scores(2, 2.0)}
@@ -313,14 +293,6 @@ def test_the_best_of_those_accepted_is_chosen() -> None:
     assert choose({"r": reference, "small": small, "same": small}, "r")[0] == "small"
     assert choose({"r": reference, "flat": flattered, "small": small}, "r")[0] == "small"
     assert choose({"r": reference, "lost": lost}, "r")[0] == "r"
-
-
-def test_what_training_optimises_does_not_count() -> None:
-    """`same-paragraph` is no reason to keep a model that was tuned on spans of paragraphs."""
-    asked = questions()
-    pair = answers(asked, {}), answers(asked, {SPAN: 0.2})
-    assert decide(*pair).accepted
-    assert not decide(*pair, trained_on={"next-sentence", "same-paragraph"}).accepted
 
 
 @pytest.mark.parametrize(

@@ -123,24 +123,6 @@ def test_figures_are_those_of_scipy(data_dir: Path, results: Evaluation) -> None
         results.find("dice", "sts14")
 
 
-def test_the_order_of_rows_in_the_file_does_not_matter(data_dir: Path) -> None:
-    before = evaluate({"tfidf": TfIdf()}, ["sts13"], data_dir, resamples=20)
-    path = data_dir / "STS13" / "pairs.tsv"
-    header, *lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join([header, *lines[::-1]]))
-    after = evaluate({"tfidf": TfIdf()}, ["sts13"], data_dir, resamples=20)
-    assert after.as_dict() == before.as_dict()
-
-
-def test_the_seed_decides_intervals_only(data_dir: Path) -> None:
-    one, two = (
-        evaluate(MODELS, ["sts13"], data_dir, resamples=20, seed=seed).find("dice", "sts13")
-        for seed in (1, 2)
-    )
-    assert one.value == two.value
-    assert one.low != two.low
-
-
 def test_constant_and_broken_scores_are_undefined_with_a_note(
     data_dir: Path, tmp_path: Path
 ) -> None:
@@ -217,14 +199,6 @@ def test_results_survive_the_file(results: Evaluation, tmp_path: Path) -> None:
     for one in (Evaluation.load(path), Evaluation.load(tmp_path)):
         assert one.as_dict() == results.as_dict()
         assert one.text() == results.text()
-
-
-def test_files_of_others_are_not_replaced(results: Evaluation, tmp_path: Path) -> None:
-    path = tmp_path / "notes.json"
-    path.write_text("my notes")
-    with pytest.raises(InputError, match=r"notes\.json"):
-        results.save(path)
-    assert path.read_text() == "my notes"
 
 
 @pytest.mark.parametrize(

@@ -93,12 +93,6 @@ def test_columns_of_any_name_can_be_given(tmp_path: Path) -> None:
         read_pair_file(path)
 
 
-def test_of_several_names_of_a_subset_the_first_counts(tmp_path: Path) -> None:
-    """STR-2021 has `subtask` and the finer `subset`."""
-    rows = [{**SCORED[0], "subset": "Formality_pp", "subtask": "Formality"}]
-    assert read_pair_file(write(tmp_path / "a.tsv", rows)).rows[0].subset == "Formality"
-
-
 @pytest.mark.parametrize(
     ("labels", "similar"),
     [
@@ -129,12 +123,6 @@ def test_rows_without_a_label_are_counted(tmp_path: Path, column: str) -> None:
     file = read_pair_file(write(tmp_path / "a.jsonl", rows))
     assert (file.labels, len(file.rows), file.unlabelled) == (NLI, 3, 1)
     assert {row.split for row in file.rows} == {"dev"}
-
-
-def test_minus_one_and_one_are_two_labels(tmp_path: Path) -> None:
-    rows = [{"sentence1": "a", "sentence2": "b", "label": label} for label in (-1, 1, 1.0)]
-    file = read_pair_file(write(tmp_path / "a.jsonl", rows))
-    assert (file.labels, file.unlabelled, len(file.rows)) == (("-1", "1"), 0, 3)
 
 
 def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:

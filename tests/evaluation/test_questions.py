@@ -141,13 +141,6 @@ def test_paragraphs() -> None:
         assert {*question.distractors} <= {span(o) for o in lasts.values() if o != last}
 
 
-def test_questions_follow_from_the_seed() -> None:
-    """Equal seeds give equal questions, other seeds others."""
-    files = {"ship": [30], "cow": [40]}
-    assert asked(files, most=10) == asked(files, most=10)
-    assert asked(files, most=10) != asked(files, most=10, seed=14)
-
-
 def test_sentences_of_unusual_length_are_not_asked_about() -> None:
     """With other limits of the corpus there are no questions."""
     assert asked({"ship": [40]})
@@ -230,13 +223,6 @@ def test_edits_become_questions(monkeypatch: pytest.MonkeyPatch) -> None:
         update={"corpus": settings.corpus.model_copy(update={"language": "de"})}
     )
     assert {q.type for q in make_questions(corpus, german)} == {QuestionType.NEXT}  # type: ignore[arg-type]
-
-
-def test_documents_without_questions() -> None:
-    """No document, a single short one, and documents of single sentences give none."""
-    assert asked() == []
-    assert asked({"ship": [6]}) == []
-    assert asked({f"d{n}": [1] for n in range(30)}) == []
 
 
 def test_the_stage_stores_what_was_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,14 +66,6 @@ def test_sets_say_what_they_lack(tmp_path: Path) -> None:
     assert any("without SMT" in note for note in data.notes)
 
 
-def test_the_whole_of_sick_is_taken_where_there_is_no_test(tmp_path: Path) -> None:
-    rows = [("a b", "c d", 4, "train"), ("a b", "c d", 5, "trial")]
-    write_table(tmp_path / "SICK" / "pairs.tsv", rows, (*HEADER[:3], "split"))
-    assert load_set("sick-r", tmp_path).id == "sick-r:all"
-    assert len(load_set("sick-r", tmp_path).rows) == 2
-    assert load_set("sick-r:trial", tmp_path).scores.tolist() == [5]
-
-
 def test_scores_off_the_scale_are_problems(tmp_path: Path) -> None:
     rows = [("a", "b", 5.1, "x", "test"), ("a", "b", 5, "x", "test"), ("a", "b", -1, "x", "test")]
     write_table(tmp_path / "STS14" / "pairs.tsv", rows)

@@ -25,7 +25,6 @@ from firth.run.console import (
     set_quiet,
     silenced,
     table,
-    wrapped,
 )
 
 HARMLESS = "É漢\u200d🙂\n\t"
@@ -87,20 +86,6 @@ def test_a_poor_or_missing_stream_is_no_error(monkeypatch: pytest.MonkeyPatch) -
     assert list(progress(range(2), "Nothing")) == [0, 1]
 
 
-def test_prose_is_wrapped_between_words() -> None:
-    """A continued line is indented; a long word, a percentage and an interval stay whole."""
-    text = wrapped("head\n----\n" + "word " * 40 + "99 % of [1.5, 2.5]")
-    lines = text.split("\n")
-    assert max(map(len, lines)) <= WIDTH
-    assert lines[:2] == ["head", "----"]
-    assert lines[3].startswith("  word")
-    assert wrapped("x" * 100) == "x" * 100
-    for width in range(20, 60):
-        assert "99 %" in wrapped("so many sentences that it is a share of 99 % of all", width)
-        interval = wrapped("between 60.1 [52.3, 66.8] and 40.0 [31.5, 48.8]", width)
-        assert all(line.count("[") == line.count("]") for line in interval.split("\n"))
-
-
 def test_nothing_else_prints() -> None:
     """No module of firth writes to the screen except through the console."""
     root = Path(firth.__file__).parent
@@ -126,23 +111,6 @@ def test_a_log_gets_a_line_now_and_then(
         for _ in range(3):
             bar.advance(50)
         assert capsys.readouterr().err == "Reading: 100 of 200 (50%), 20 s\n"
-
-
-def test_bars_are_nested_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also after an error; a bar inside another one belongs to the same display."""
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    seen: list[list[str]] = []
-
-    def work() -> None:
-        with progress(2, "Outer"):
-            for item in progress([1, 2], "Inner"):
-                seen.append([task.description for task in console._display.tasks])
-                _ = item / (2 - item)
-
-    with pytest.raises(ZeroDivisionError):
-        work()
-    assert seen == [["Outer", "Inner"]] * 2
-    assert console._display is None
 
 
 def test_quiet_is_silent(capsys: pytest.CaptureFixture[str]) -> None:

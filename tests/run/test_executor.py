@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -256,39 +255,6 @@ def test_a_killed_worker_of_a_cluster_is_replaced(
     assert [next(results)[0], next(results)[0]] == [1, 2]
     with pytest.raises(InputError, match="failed 2 times"):
         next(results)
-
-
-def test_errors_on_a_cluster_name_the_machine(
-    cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Once, and without a trace."""
-    with pytest.raises(InputError, match=rf"^a worker on {socket.gethostname()}: -1: expected"):
-        list(Ray().map(Working(tmp_path), [4, -1, 9, -2]))
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_lost_machine_and_gpus(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Others do the items of a lost machine; each worker has the GPUs that were asked for."""
-    monkeypatch.setenv("FIRTH_DEVICE", "cuda")
-    with pytest.raises(InputError, match=r"--gpus 1: the cluster has 0\."):
-        next(Ray(gpus=1).map(Working(tmp_path), range(3)))
-    more = cluster.add_node(num_cpus=1, num_gpus=1, object_store_memory=80 << 20)
-    made = list(Ray(gpus=1).map(Working(tmp_path), range(12)))
-    assert {gpus for *_, gpus, _ in made} == {"0"}
-    assert len({process for _, process, *_ in made}) == 1, "models are opened once"
-    assert {device for *_, device in made} == {"cuda"}
-    made, lost_at = [], 10**9
-    for result in Ray().map(Working(tmp_path), range(100_000)):
-        made.append(result)
-        if result[2] == more.node_id and len(made) < lost_at:
-            cluster.remove_node(more, allow_graceful=False)
-            lost_at = len(made)
-        if len(made) == lost_at + 40:
-            break
-    assert [number for number, *_ in made] == list(range(len(made)))
-    assert {machine for _, _, machine, *_ in made[-20:]} == {cluster.head_node.node_id}
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -99,20 +98,6 @@ def test_a_planted_link_is_not_followed(tmp_path: Path, monkeypatch: pytest.Monk
         write_text(shared / "result.txt", "text")
     assert names(victim) == ["lock"]
     assert (victim / "lock").read_text() == "mine"
-
-
-@pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
-def test_the_umask_is_respected(tmp_path: Path, umask: int) -> None:
-    """The file has the permissions of any new file, also where a library makes private ones."""
-    before = os.umask(umask)
-    try:
-        write_text(tmp_path / "text", "")
-        with write_atomically(tmp_path / "private") as partial:
-            partial.touch(0o600)
-    finally:
-        os.umask(before)
-    for name in ("text", "private"):
-        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o666 & ~umask
 
 
 def test_equal_values_give_equal_bytes(tmp_path: Path) -> None:
@@ -219,15 +204,6 @@ def test_a_file_is_replaced_only_with_force(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=part):
             claim_file(other, force=True)
     assert path.read_text() == "mine"
-
-
-def test_a_folder_that_cannot_be_written_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before any work."""
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(InputError, match="no permission to change"):
-        claim_file(tmp_path / "new" / "file")
 
 
 @given(st.lists(st.sampled_from(["a", "..", ".", "", "b\\c", "/", "d\0"]), max_size=4))

@@ -1,9 +1,7 @@
 """Results that a user names: nothing that firth did not write is replaced or removed."""
 
 import csv
-import errno
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -63,24 +61,6 @@ def test_rows_are_lines_or_a_table(tmp_path: Path) -> None:
     write_rows(tmp_path / "empty.csv", [])
     write_rows(tmp_path / "empty.jsonl", [])
     assert (tmp_path / "empty.jsonl").read_bytes() == b""
-
-
-def test_a_full_disk_is_named(tmp_path: Path) -> None:
-    """Other errors of the system are not about the disk."""
-
-    def failing(number: int) -> Any:
-        def fill(path: Path) -> Mapping[str, Any]:
-            raise OSError(number, os.strerror(number))
-
-        return fill
-
-    full, missing = failing(errno.ENOSPC), failing(errno.ENOENT)
-    with pytest.raises(InputError, match=r"r\.txt: cannot be written \(No space"):
-        write_file(tmp_path / "r.txt", full)
-    with pytest.raises(InputError, match=r"results: cannot be written \(No space"):
-        write_folder(tmp_path / "results", full, command="x", settings={})
-    with pytest.raises(FileNotFoundError):
-        write_file(tmp_path / "r.txt", missing)
 
 
 def test_a_folder_is_reused_and_replaced_with_force(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
 from firth.run.run import CONFIG, Run, damage_of_open_stages, opened_with
-from firth.run.settings import Count, Section, Settings, parse_settings
+from firth.run.settings import Count, Section, Settings
 from firth.run.stage import Stage
 
 ONE = Stage("one", 1)
@@ -165,13 +165,6 @@ def test_a_failed_build_leaves_no_settings(run: Run) -> None:
     assert Run.open(run.path).settings.seed == 99
 
 
-def test_a_refused_first_stage_leaves_nothing(run: Run) -> None:
-    """There is no run that could not be begun."""
-    with pytest.raises(InputError), run.locked():
-        raise InputError("no")
-    assert not run.path.exists()
-
-
 @pytest.mark.parametrize("text", ["name: my app\n", "seed: 5\n", "\x00", "- 1\n"])
 def test_settings_that_firth_did_not_write_are_not_replaced(run: Run, text: str) -> None:
     """A config.yaml of the user's stays as it is, even one that could be firth's."""
@@ -181,19 +174,6 @@ def test_settings_that_firth_did_not_write_are_not_replaced(run: Run, text: str)
         build_one(run)
     assert (run.path / CONFIG).read_text() == text
     assert not (run.path / "one").exists()
-
-
-def test_settings_edited_by_the_user_are_used(run: Run) -> None:
-    """A line that was a comment is a setting, and stays one when others change."""
-    Run.create(run.path)
-    path = run.path / CONFIG
-    path.write_text(path.read_text().replace("# corpus.language: en", "corpus.language: de"))
-    opened = Run.open(run.path)
-    assert opened.settings.corpus.language == "de"
-    build_one(opened.changed({"seed": 4}))
-    assert Run.open(run.path).settings == parse_settings(
-        {"seed": 4, "corpus": {"language": "de"}}, "test"
-    )
 
 
 def test_a_run_is_opened_with_a_file_and_options(run: Run, tmp_path: Path) -> None:

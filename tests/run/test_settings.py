@@ -111,14 +111,6 @@ def test_odd_yaml_is_refused_in_one_message(tmp_path: Path, text: str) -> None:
         load_settings(path)
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """A missing one, and a folder."""
-    with pytest.raises(ConfigError, match=r"(?s)absent.*no such file"):
-        load_settings(tmp_path / "absent")
-    with pytest.raises(ConfigError, match="cannot be read"):
-        load_settings(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [("no", "no"), ("true", True), ("null", None), ("", None), ("2024-01-31", "2024-01-31"),

@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import shutil
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -258,21 +257,3 @@ def test_the_digest_depends_on_the_outputs_only(tmp_path: Path) -> None:
     third = build(tmp_path, Builder("else"), x=2, y=1).manifest
     assert first.request != second.request
     assert first.digest == second.digest != third.digest
-
-
-@pytest.mark.parametrize("umask", [0o022, 0o077])
-def test_files_have_the_permissions_of_the_umask(tmp_path: Path, umask: int) -> None:
-    """Also files that a library writes for their owner only."""
-
-    def private(workspace: Path) -> Mapping[str, Any]:
-        (workspace / "data.txt").touch(0o600)
-        return {}
-
-    before = os.umask(umask)
-    try:
-        execute(tmp_path / "toy", wanted(), private)
-    finally:
-        os.umask(before)
-    for name in ("data.txt", MANIFEST):
-        mode = stat.S_IMODE((tmp_path / "toy" / name).stat().st_mode)
-        assert mode == 0o666 & ~umask
