@@ -237,13 +237,11 @@ def str_table5(request: Request) -> Findings:
     base, tuned, data = _tuned(request, notes)
     study = study_models(data, scorers, {name: tuned[name] for name in tuned if name != LEFT_OUT},
                          seed=request.seed)  # fmt: skip
-    results = {model: one["all"] for model, one in study.figures.items()}
-    if CROSS_VALIDATED in results:
-        results[f"{base}, fine-tuned"] = results.pop(CROSS_VALIDATED)
-    cells = [Cell(row, "Spearman", one, figures.get(row)) for row, one in results.items()]
-    cells += [
-        Cell(row, "Spearman", None, rho) for row, rho in figures.items() if row not in results
-    ]
+    shown = {model: one["all"] for model, one in study.figures.items()}
+    if CROSS_VALIDATED in shown:
+        shown[f"{base}, fine-tuned"] = shown.pop(CROSS_VALIDATED)
+    cells = [Cell(row, "Spearman", one, figures.get(row)) for row, one in shown.items()]
+    cells += [Cell(row, "Spearman", None, rho) for row, rho in figures.items() if row not in shown]
     return cells, [*notes, *data.notes]
 
 
