@@ -145,4 +145,4 @@ def test_a_student_that_became_worse_is_rejected(run: Run, monkeypatch: pytest.M
     result = distill(run, epochs=2)
     assert result.report["step"] > 0
     assert result.report["after"] == result.report["before"]
-    assert "The start was kept. Label-free questions: rejected: worse." in result.text()
+    assert "The start was kept. Label-free questions: rejected: worse." in result.report["lines"]

@@ -46,7 +46,7 @@ def test_cross_validation_of_folds_and_of_groups(scored: Path, words: Path, tmp_
     )
     groups = cross_validate(words, scored, tmp_path / "groups", leave_out="source", epochs=1)
     assert list(groups.report["folds"]) == ["a", "b", "c"]
-    assert "one source left out at a time" in groups.text()
+    assert "one source left out at a time" in groups.report["lines"][0]
     assert cross_validate(words, scored, tmp_path / "folds", folds=3, epochs=1).reused
 
 

@@ -213,7 +213,7 @@ def _fill(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
         "decisions": reasons,
         "history": history,
     }
-    lines = [comparison.text() if comparison else "There are no label-free questions."]
+    lines = [comparison.table() if comparison else "There are no label-free questions."]
     lines += [f"{one}: {reason}." for one, reason in reasons.items()]
     report["lines"] = [*lines, f"Kept: {kept}."]
     title = f"{shown} (its licence holds), adapted to documents with firth: {kept}"

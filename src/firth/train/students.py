@@ -31,7 +31,7 @@ from firth.encoders.pretrained import RunEncoder
 from firth.encoders.static import build_static
 from firth.encoders.transformer import open_sentence_transformer
 from firth.encoders.words import WORDS, WordSpace
-from firth.run.console import quiet_libraries
+from firth.run.console import quiet_libraries, wrapped
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json, write_text
 from firth.run.run import Run
@@ -79,7 +79,7 @@ class TrainedFolder:
 
     def text(self) -> str:
         """Return the report for a screen."""
-        return "\n".join([*self.report["lines"], str(self.path)])
+        return wrapped("\n".join([*self.report["lines"], f"Folder: {self.path}"]))
 
 
 class BiEncoder:
