@@ -1,10 +1,13 @@
 """`firth.model`: what `build` returns and `load` opens."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.conftest import TOY_SETTINGS, toy_documents
+from tests.test_house import HEAVY
 
 import firth
 from firth.run.errors import InputError
@@ -131,3 +134,20 @@ def test_documents_may_be_texts_and_frames(tmp_path: Path) -> None:
     three = firth.build([record["text"] for record in records], tmp_path / "three", **settings)
     assert one.similarity(A, B) == two.similarity(A, B) == pytest.approx(three.similarity(A, B))
     assert "12 documents" in repr(three)
+
+
+def test_the_core_needs_no_heavy_library(tmp_path: Path) -> None:
+    """Building, searching, explaining and finding duplicates work where none can be imported."""
+    code = (
+        "import sys\n"
+        f"for name in {sorted(HEAVY)!r}:\n"
+        "    sys.modules[name] = None\n"
+        "import firth\n"
+        "from tests.conftest import TOY_SETTINGS, toy_documents\n"
+        "model = firth.build(toy_documents(), sys.argv[1], **TOY_SETTINGS)\n"
+        "model.search('ship'), model.explain('a ship', 'the boat').text, model.duplicates()\n"
+        "model.calibration.threshold(0.05), model.report(sys.argv[1] + '.html')\n"
+        "model.add(['A zeppelin crossed the field.'])\n"
+    )
+    root = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], check=True, cwd=root)
