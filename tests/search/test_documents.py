@@ -30,10 +30,6 @@ def test_matches_copied_runs_and_shares(run: Run) -> None:
         ((1,), (3,), Kind.NEAR), ((3,), (2,), Kind.EXACT),
     ]  # fmt: skip
     assert result.matches[0].differ == ("numbers",)
-    assert [(each.text, each.a, each.b) for each in result.copied] == [
-        ("the ship reached the harbor of the island", 1, 3),
-        ("the crew slept in the old town by the sea", 3, 2),
-    ]
     assert result.coverage_a == result.copied_a == pytest.approx(18 / 20)
     assert (result.sentences_a, result.sentences_b) == (3, 4)
     assert result.threshold == 0.8

@@ -48,14 +48,14 @@ def test_records_and_precisions(run: Run, tmp_path: Path, precision: str) -> Non
     file = tmp_path / "records.jsonl"
     records = [{"id": f"r{n}", "text": text} for n, text in enumerate(LINES)]
     file.write_text("\n".join(map(json.dumps, records)) + "\nbroken\n")
-    out = tmp_path / "out.safetensors"
+    out = tmp_path / "new folder" / "out.safetensors"
     encode_file(file, out, str(run.path / "encoder"), precision)
     rows = read_arrays(out)[0]["vectors"]
     assert rows.dtype == np.dtype(precision)
     rows = rows.astype(np.float64) / np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
     expected = StaticEncoder.open(run.path / "encoder").encode(LINES)
     np.testing.assert_allclose(rows @ rows.T, expected @ expected.T, atol=0.02)
-    ids = (tmp_path / "out.safetensors.ids.jsonl").read_text().splitlines()
+    ids = out.with_name("out.safetensors.ids.jsonl").read_text().splitlines()
     assert ids == ['"r0"', '"r1"', '"r2"']
 
 

@@ -190,34 +190,6 @@ def _covered(side: Side, other: Side) -> npt.NDArray[np.bool_]:
     return covered
 
 
-def copied_runs(a: Side, b: Side) -> list[tuple[int, int, int]]:
-    """Return the longest common runs of words as (place in a, place in b, length).
-
-    They have at least `RUN` words, come in the order of `a`, and do not overlap there. At each
-    place the longest run of `b` is taken, the first of equals.
-    """
-    places: dict[int, list[int]] = {}
-    for at, key in enumerate(b.runs.tolist()):
-        places.setdefault(key, []).append(at)
-    keys, runs, at = a.runs.tolist(), [], 0
-    while at < len(keys):
-        longest, where = 0, 0
-        for start in places.get(keys[at], ()):
-            length = RUN
-            while (
-                at + length < len(a.words)
-                and start + length < len(b.words)
-                and a.words[at + length] == b.words[start + length]
-            ):
-                length += 1
-            if length > longest:
-                longest, where = length, start
-        if longest:
-            runs.append((at, where, longest))
-        at += longest or 1
-    return runs
-
-
 def _align(windows: Windows, a_masses: Floats, b_masses: Floats, threshold: float) -> list[Match]:
     heads = [np.concatenate([[0], np.cumsum(masses)]) for masses in (a_masses, b_masses)]
     gains: Windows = {}

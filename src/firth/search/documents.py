@@ -16,7 +16,7 @@ from firth.corpus.read import read_documents
 from firth.run.console import WIDTH, progress
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.align import Side, align, copied_runs
+from firth.search.align import Side, align
 from firth.search.calibration import Calibration
 from firth.search.index import Index
 from firth.search.near import Kind, Pairs, differences, kind_of, similar_pairs
@@ -61,16 +61,6 @@ class SentenceMatch:
 
 
 @dataclass(frozen=True)
-class CopiedRun:
-    """A run of words that two documents share: the words in normal form, and the sentences of each
-    document, from 1, in which it begins."""
-
-    text: str
-    a: int
-    b: int
-
-
-@dataclass(frozen=True)
 class Comparison:
     """What two documents have in common.
 
@@ -79,10 +69,10 @@ class Comparison:
         score: Mean similarity over all words of both documents, where words without a match count
             0; in [0, 1], the same whichever document comes first.
         coverage_a, coverage_b: Share of the words of each document that are matched or copied.
-        copied_a, copied_b: Share of the words of each document in copied runs.
+        copied_a, copied_b: Share of the words of each document in runs of at least 6 words that the
+            other has, too.
         sentences_a, sentences_b: Number of sentences.
         matches: Matching sentences, in the order of `a`.
-        copied: Copied runs of at least 6 words, in the order of `a`.
         threshold: Least similarity of a match.
         notes: What else a reader must know.
     """
@@ -97,7 +87,6 @@ class Comparison:
     sentences_a: int
     sentences_b: int
     matches: tuple[SentenceMatch, ...]
-    copied: tuple[CopiedRun, ...]
     threshold: float
     notes: tuple[str, ...] = ()
 
@@ -261,10 +250,6 @@ def compare_documents(
                 kind_of(texts[0], texts[1]), differences(texts[0], texts[1]),
             )
         )  # fmt: skip
-    runs = [
-        CopiedRun(" ".join(one.words[i : i + n]), int(one.owners[i]) + 1, int(two.owners[j]) + 1)
-        for i, j, n in copied_runs(one, two)
-    ]
     return Comparison(
         a=a_name,
         b=b_name,
@@ -276,7 +261,6 @@ def compare_documents(
         sentences_a=len(one.sentences),
         sentences_b=len(two.sentences),
         matches=tuple(matches),
-        copied=tuple(runs),
         threshold=threshold,
         notes=notes,
     )

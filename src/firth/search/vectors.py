@@ -84,6 +84,7 @@ def encode_file(
         model = str(Run.open(model).folder(ENCODER))
     encoder, convert = open_encoder(model), _CONVERT[precision]
     rows, dtype = 0, np.dtype(np.float32)
+    out.parent.mkdir(parents=True, exist_ok=True)
     with private_folder(out.absolute().parent) as (work, _):
         with (
             (work / "rows").open("wb") as vectors,
@@ -100,15 +101,14 @@ def encode_file(
                 bar.advance(len(some))
         if not rows:
             raise InputError(f"{file}: has no text")
-        shape = (rows, encoder.dimensions)
-        whole = np.memmap(work / "rows", dtype, "r", shape=shape)
+        with write_atomically(ids) as partial:
+            os.replace(work / "ids", partial)
+        whole = np.memmap(work / "rows", dtype, "r", shape=(rows, encoder.dimensions))
         if out.suffix == ".npy":
             with write_atomically(out) as partial:
                 np.save(partial, whole)
         else:
             write_arrays(out, {"vectors": whole})
-        with write_atomically(ids) as partial:
-            os.replace(work / "ids", partial)
     return Encoded(out, ids, rows, encoder.dimensions)
 
 
