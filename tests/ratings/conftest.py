@@ -11,7 +11,7 @@ import pytest
 from firth.ratings.answers import Judgements
 from firth.ratings.design import design_tuples
 from firth.ratings.records import Gold, Item, Tuple
-from firth.ratings.simulate import Crowd, simulate_judgements
+from firth.ratings.simulate import simulate_judgements
 from firth.ratings.store import Questionnaire, Rules
 from firth.text.arrays import Floats
 
@@ -28,7 +28,7 @@ def judged() -> Judged:
     ) -> tuple[Judgements, Floats]:
         truth = np.random.default_rng(3).permutation(np.arange(items) / (items - 1))
         tuples = design_tuples(items, factor=factor, seed=seed)
-        return simulate_judgements(truth, tuples, answers, Crowd(noise), seed=seed)[0], truth
+        return simulate_judgements(truth, tuples, answers, noise, seed=seed), truth
 
     return make
 

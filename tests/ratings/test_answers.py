@@ -37,7 +37,6 @@ def test_each_fault_has_its_reason() -> None:
     ]  # fmt: skip
     assert [one.name for one in found.failed] == ["bob"]
     assert "bob (0 of 1 right)" in found.text()
-    assert "(lines 12)" in found.text()
 
 
 @pytest.mark.parametrize(("right", "passed"), [(6, False), (7, True), (10, True)])
@@ -64,8 +63,6 @@ def test_gold_answers_alone_are_none() -> None:
     answers = [Annotation("g", "ann", "a", "d")]
     with pytest.raises(InputError, match="no answer counts"):
         sort_answers(TUPLES, answers, GOLD)
-    with pytest.raises(InputError, match="from 0 to 1"):
-        sort_answers(TUPLES, answers, GOLD, threshold=70)
 
 
 FIELDS = st.tuples(*(st.sampled_from(x) for x in ("tugx", ("ann", "bob"), "abde ", "abde ")))
@@ -86,9 +83,7 @@ def test_kept_and_left_out_are_all(rows: list[tuple[str, str, str, str]]) -> Non
 
 
 def test_judgements_are_numbers_of_items() -> None:
-    judged = Judgements.of(TUPLES, [Annotation("u", "ann", "e", "a")], list("edcbaz"))
-    assert (judged.asked.tolist(), judged.best.tolist(), judged.worst.tolist()) == ([1], [0], [4])
-    assert judged.count().shown.tolist() == [1, 0, 1, 1, 1, 0]
-    assert np.isnan(judged.count().scores).tolist() == [False, True, False, False, False, True]
-    with pytest.raises(InputError, match="3 items that are not among the items: c, d, e"):
-        Judgements.of(TUPLES, [], ["a", "b"])
+    judged = Judgements.of(TUPLES, [Annotation("u", "ann", "e", "a")])
+    assert (judged.asked.tolist(), judged.best.tolist(), judged.worst.tolist()) == ([1], [4], [0])
+    assert judged.count().shown.tolist() == [1, 1, 1, 0, 1]
+    assert np.isnan(judged.count().scores).tolist() == [False, False, False, True, False]

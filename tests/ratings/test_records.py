@@ -23,12 +23,12 @@ AWKWARD = 'a "quoted", text\nof two lines'
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
-    items = [Item("a", (AWKWARD, "é"), 0.5), Item("b", ("x", "y"), -1.0)]
+    items = [Item("a", (AWKWARD, "é")), Item("b", ("x", "y"))]
     tuples = [Tuple("t1", ("a", "b", "c")), Tuple("t2", ("c", "a", "b"))]
     gold = [Gold("t2", "c", "a")]
     annotations = [Annotation("t1", "Zoë", "a", ""), Annotation("t2", "w, 2", "c", "c")]
-    rows = [[item.id, *item.texts, item.score] for item in items]
-    write_table(tmp_path / "items.csv", ("id", "sentence1", "sentence2", "score"), rows)
+    rows = [[item.id, *item.texts, 0.5] for item in items]
+    write_table(tmp_path / "items.csv", ("id", "sentence1", "sentence2", "overlap"), rows)
     write_tuples(tmp_path / "tuples.csv", tuples)
     write_table(tmp_path / "gold.csv", ("tuple", "best", "worst"), [("t2", "c", "a")])
     write_annotations(tmp_path / "annotations.csv", annotations)
@@ -40,23 +40,16 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 
 def test_items_without_ids_are_numbered(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("".join(f"text {n}\n\n" for n in range(10)))
-    assert [item.id for item in read_items(tmp_path / "a.txt")][::9] == ["01", "10"]
+    (tmp_path / "a.csv").write_text("text\n" + "".join(f"text {n}\n\n" for n in range(10)))
+    assert [item.id for item in read_items(tmp_path / "a.csv")][::9] == ["01", "10"]
     (tmp_path / "b.csv").write_text("left,right\nx,y\n")
     assert read_items(tmp_path / "b.csv") == [Item("1", ("x", "y"))]
-
-
-def test_only_the_sentences_are_texts(tmp_path: Path) -> None:
-    path = tmp_path / "pairs.csv"
-    path.write_text("id,sentence1,sentence2,overlap\np,x,y,0.4\n")
-    assert read_items(path) == [Item("p", ("x", "y"))]
 
 
 @pytest.mark.parametrize(
     ("text", "problems"),
     [
         ("id,text\na,\na,x\na,y\n", ["line 2: text is empty", "line 4: 'a' occurs already"]),
-        ("id,text,score\na,x,high\nb,y,nan\n", ["line 2: score 'high'", "line 3: score nan"]),
         ("id,score\na,1\n", ["no column of texts"]),
         ("id,text\n", ["no rows"]),
     ],

@@ -23,7 +23,7 @@ from firth.run.errors import InputError
 from .conftest import Judged
 
 
-def slow_correlations(found: Judgements, halves: list[int]) -> tuple[float, float, int]:
+def slow_correlations(found: Judgements, halves: list[int]) -> tuple[float, float]:
     """Correlate one split as a person would do it."""
     scores: list[dict[int, float]] = []
     for half in (FIRST, SECOND):
@@ -40,19 +40,17 @@ def slow_correlations(found: Judgements, halves: list[int]) -> tuple[float, floa
         scores.append({item: net.get(item, 0) / times for item, times in shown.items()})
     both = sorted(scores[0].keys() & scores[1].keys())
     x, y = ([one[item] for item in both] for one in scores)
-    return spearmanr(x, y).statistic, pearsonr(x, y).statistic, len(both)
+    return spearmanr(x, y).statistic, pearsonr(x, y).statistic
 
 
 @pytest.mark.parametrize(("answers", "used"), [(1, None), (2, None), (3, None), (4, None), (4, 2)])
 def test_all_at_a_time_is_one_by_one(judged: Judged, answers: int, used: int | None) -> None:
     found, _ = judged(items=40, answers=answers)
     halves = draw_halves(found, np.random.default_rng(5), 6, used)
-    fast = correlate_halves(found, halves)
+    spearman, pearson = correlate_halves(found, halves)
     slow = [slow_correlations(found, row.tolist()) for row in halves]
-    assert fast.spearman == pytest.approx([one[0] for one in slow], abs=1e-12)
-    assert fast.pearson == pytest.approx([one[1] for one in slow], abs=1e-12)
-    assert fast.items.tolist() == [one[2] for one in slow]
-    assert (fast.items.min() < 40) == (answers == 1), "the premise: items can be missing"
+    assert spearman == pytest.approx([one[0] for one in slow], abs=1e-12)
+    assert pearson == pytest.approx([one[1] for one in slow], abs=1e-12)
 
 
 def ragged(numbers: list[int]) -> Judgements:
@@ -105,5 +103,3 @@ def test_reliability_rises_with_answers(judged: Judged) -> None:
 def test_what_cannot_be_correlated_is_refused() -> None:
     with pytest.raises(InputError, match="no split has scores"):
         split_half(ragged([1]), seed=1, splits=3)
-    with pytest.raises(InputError, match="expected 1 or more"):
-        split_half(ragged([2]), seed=1, splits=0)

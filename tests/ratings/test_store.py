@@ -1,16 +1,13 @@
 """Every tuple gets its answers, nobody sees one twice, and nothing that was given is lost."""
 
-import csv
 import itertools
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +48,8 @@ def check_complete(path: Path, answers: int = 2) -> None:
         asked = Counter(one.tuple for one in found if one.tuple not in GOLD)
         assert asked == dict.fromkeys((f"t{n}" for n in range(N_TUPLES - N_GOLD)), answers)
         assert max(Counter((one.annotator, one.tuple) for one in found).values()) == 1
-        assert store.overview().complete == N_TUPLES - N_GOLD
+        complete = N_TUPLES - N_GOLD
+        assert store.overview().startswith(f"{complete} of {complete} tuples complete")
 
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -81,19 +79,6 @@ def test_each_tuple_gets_its_answers(
         for found in numbers.values():
             assert found == list(range(1, len(found) + 1))
     check_complete(path, answers)
-
-
-def test_annotators_in_threads(asking: Asking, folder: Path) -> None:
-    with Store.create(folder / "db", asking()) as store:
-
-        def run(number: int) -> None:
-            who = store.enter(f"annotator {number}")
-            while (question := store.next(who)) is not None:
-                answer(store, who, question)
-
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(run, range(4)))
-    check_complete(folder / "db")
 
 
 _SCRIPT = """
@@ -142,12 +127,6 @@ def test_nothing_is_lost_when_two_processes_are_killed(folder: Path) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_every_answer_is_synced(asking: Asking, folder: Path) -> None:
-    with Store.create(folder / "db", asking()) as store, store._reading() as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
-        assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
-
-
 def test_continuing_under_the_same_name(asking: Asking, folder: Path) -> None:
     """After a restart the open question is shown again, under the name in any spelling."""
     with Store.create(folder / "db", asking()) as store:
@@ -160,7 +139,7 @@ def test_continuing_under_the_same_name(asking: Asking, folder: Path) -> None:
         assert store.next(who) == second
         assert store.progress(who) == (1, 8)
         assert store.name(who) == "Zoë Ångström"
-        assert store.overview().annotators == 1
+        assert "by 1 annotators" in store.overview()
         for name in ("", "  \t", "\x00", "x" * 65):
             with pytest.raises(UnusableAnswerError):
                 store.enter(name)
@@ -243,7 +222,6 @@ def test_too_many_wrong_gold_answers(
         assert store.is_stopped(who) is stopped
         assert (store.next(who) is None) is stopped
         assert len(store.annotations()) == 6
-        assert store.overview().stopped == int(stopped)
 
 
 def test_another_questionnaire_is_refused(
@@ -284,11 +262,6 @@ def test_other_and_damaged_files_are_refused(asking: Asking, folder: Path) -> No
     torn.write_bytes(whole.read_bytes()[:-4096] + b"\xff" * 4096)
     with pytest.raises(InputError, match="cannot be opened"):
         Store.open(torn)
-    shutil.copy(whole, copy := folder / "copy.db")
-    with closing(sqlite3.connect(copy)) as connection, connection:
-        connection.execute("UPDATE meta SET value = '[' WHERE key = 'rules'")
-    with pytest.raises(InputError, match="rules are damaged"):
-        Store.open(copy)
 
 
 def test_problems_are_named_together(
@@ -298,21 +271,5 @@ def test_problems_are_named_together(
     with pytest.raises(ConfigError) as caught:
         parse_section(Rules, wrong, "--set")
     assert len(caught.value.problems) == 5
-    with pytest.raises(InputError, match="items of the tuples are missing"):
-        Questionnaire.of(items[:5], tuples)
-    with pytest.raises(InputError, match="not among the tuples"):
-        Questionnaire.of(items, tuples[:3], gold)
     with pytest.raises(InputError, match="all tuples are gold"):
         Questionnaire.of(items, tuples[-N_GOLD:], gold)
-
-
-def test_a_crowdsourcing_platform_gets_all_texts(asking: Asking, tmp_path: Path) -> None:
-    questionnaire = asking()
-    questionnaire.write_csv(tmp_path / "crowd.csv")
-    rows = list(csv.DictReader((tmp_path / "crowd.csv").open()))
-    assert {row["tuple"] for row in rows} == {one.id for one in questionnaire.tuples}
-    assert [n for n, row in enumerate(rows, 1) if row["gold_best"]] == [4, 8, 12]
-    for row in rows:
-        for place in range(1, 5):
-            texts = questionnaire.items[row[f"item{place}"]].texts
-            assert (row[f"item{place}_text1"], row[f"item{place}_text2"]) == texts

@@ -8,15 +8,12 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from firth.evaluation.files import listed
-from firth.ratings.design import number_items
 from firth.ratings.records import Annotation, Gold, Tuple
 from firth.run.errors import InputError
 from firth.text.arrays import Floats, Ints
 
 THRESHOLD = 0.7
 """Share of gold questions that an annotator must answer rightly (Abdalla et al., §3.2.1)."""
-_SHOWN = 5
 
 
 class Fault(StrEnum):
@@ -51,11 +48,6 @@ class Annotator:
     gold_right: int
     passed: bool
 
-    @property
-    def accuracy(self) -> float | None:
-        """Share of gold questions answered rightly; None where none was answered."""
-        return self.gold_right / self.gold_answered if self.gold_answered else None
-
 
 @dataclass(frozen=True)
 class Answers:
@@ -87,10 +79,7 @@ class Answers:
         total = len(self.kept) + len(self.left_out)
         lines = [f"{len(self.kept):,} of {total:,} answers of {len(self.annotators):,} annotators"]
         for fault, count in self.faults.items():
-            places = [one.line for one, why in self.left_out if why is fault and one.line]
-            more = ", ..." if len(places) > _SHOWN else ""
-            few = f" (lines {', '.join(map(str, places[:_SHOWN]))}{more})" if places else ""
-            lines.append(f"  left out {count:,}: {fault}{few}")
+            lines.append(f"  left out {count:,}: {fault}")
         for one in self.failed:
             share = f"{one.gold_right} of {one.gold_answered} right"
             lines.append(f"  below the gold threshold: {one.name} ({share})")
@@ -101,7 +90,6 @@ def sort_answers(
     tuples: Iterable[Tuple],
     annotations: Sequence[Annotation],
     gold: Iterable[Gold] = (),
-    *,
     threshold: float = THRESHOLD,
 ) -> Answers:
     """Decide which annotations count.
@@ -117,10 +105,8 @@ def sort_answers(
         threshold: Share of gold questions that an annotator must answer rightly, 0 to 1.
 
     Raises:
-        InputError: The threshold is not in [0, 1], or no answer counts.
+        InputError: No answer counts.
     """
-    if not 0 <= threshold <= 1:
-        raise InputError(f"gold threshold: got {threshold:g}; expected a share from 0 to 1")
     members = {one.id: frozenset(one.items) for one in tuples}
     right = {one.tuple: (one.best, one.worst) for one in gold}
     annotators = _check(annotations, right, threshold)
@@ -230,27 +216,11 @@ class Judgements:
         return np.bincount(self.asked, minlength=len(self.tuples))
 
     @classmethod
-    def of(
-        cls, tuples: Sequence[Tuple], answers: Iterable[Annotation], items: Sequence[str] = ()
-    ) -> "Judgements":
-        """Return answers that count as arrays.
-
-        Args:
-            tuples: Tuples of one size.
-            answers: Answers that `sort_answers` kept.
-            items: Ids in the wanted order; by default those that occur, sorted.
-
-        Raises:
-            InputError: The tuples hold items that are not among `items`.
-        """
-        known = set(items)
-        if known and (strange := {name for one in tuples for name in one.items} - known):
-            raise InputError(
-                f"the tuples hold {len(strange):,} items that are not among the items: "
-                f"{listed(sorted(strange))}. Give the items that the tuples were made from"
-            )
-        names, rows = number_items(tuples, items)
+    def of(cls, tuples: Sequence[Tuple], answers: Iterable[Annotation]) -> "Judgements":
+        """Return answers that `sort_answers` kept as arrays; the items are sorted by id."""
+        names = sorted({name for one in tuples for name in one.items})
         numbers = {name: number for number, name in enumerate(names)}
+        rows = np.array([[numbers[name] for name in one.items] for one in tuples], dtype=np.int64)
         places = {one.id: place for place, one in enumerate(tuples)}
         table = [(places[a.tuple], numbers[a.best], numbers[a.worst]) for a in answers]
         asked, best, worst = np.array(table, dtype=np.int64).reshape(-1, 3).T
@@ -267,12 +237,8 @@ class Judgements:
 def to_scores(difference: npt.NDArray[np.generic], shown: npt.NDArray[np.generic]) -> Floats:
     """Return share of times best minus share of times worst, mapped from -1...1 to 0...1.
 
-    Items that were never shown have NaN. The map is fixed, so that scores of two sets of answers
-    can be compared (Orme 2009; Abdalla et al., §2.2 and §3.2.2).
-
-    Args:
-        difference: Times best minus times worst, any shape.
-        shown: Times shown, the same shape.
+    Both arrays have the same shape. Items that were never shown have NaN. The map is fixed, so that
+    scores of two sets of answers can be compared (Orme 2009; Abdalla et al., §2.2 and §3.2.2).
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.asarray(difference, dtype=np.float64) / np.asarray(shown, dtype=np.float64)

@@ -1,5 +1,7 @@
 """The commands `firth ratings ...`: choose pairs, have them judged, score, measure and explain."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,30 +10,25 @@ import typer
 from firth.cli.options import AsJson, Force, Out, OutFolder, Quiet, say_json, show, start
 from firth.run.console import say
 from firth.run.errors import ConfigError, InputError, require
-from firth.run.stage import Outcome
+from firth.run.files import fingerprint_file, fingerprint_value, write_json
+from firth.run.outputs import claim_output, write_file, write_folder
 
 app = typer.Typer(
     help="Build rated data sets by best-worst scaling (STR-2021).", no_args_is_help=True
 )
-_ITEMS = "Items: CSV or TSV with any columns of texts (`pairs.csv`), or .txt with an item a line."
+_ANSWERS = "CSV with tuple, annotator, best and worst, or the file of `firth ratings serve`."
+_ITEMS = "Items: CSV, TSV or JSON Lines with any columns of texts (`pairs.csv`)."
 _PAIRS = "File of scored pairs (sentence1, sentence2, score), or an evaluation set."
+_SHARE = "Least share of right gold answers of an annotator."
+_SOURCE = "Run, .txt with a sentence a line, or table with sentence, or sentence1 and sentence2."
+_TUPLES = "Tuples that `firth ratings tuples` wrote."
 Items = Annotated[Path, typer.Option(help=_ITEMS, show_default=False)]
-Tuples = Annotated[
-    Path, typer.Option(help="Tuples that `firth ratings tuples` wrote.", show_default=False)
-]
-Annotations = Annotated[
-    Path,
-    typer.Option(
-        help="CSV with tuple, annotator, best and worst, or the file of `firth ratings serve`.",
-        show_default=False,
-    ),
-]
+Tuples = Annotated[Path, typer.Option(help=_TUPLES, show_default=False)]
+Annotations = Annotated[Path, typer.Option(help=_ANSWERS, show_default=False)]
 GoldFile = Annotated[
     Path | None, typer.Option("--gold", help="CSV with tuple, best and worst.", show_default=False)
 ]
-GoldThreshold = Annotated[
-    float, typer.Option(min=0, max=1, help="Least share of right gold answers of an annotator.")
-]
+GoldThreshold = Annotated[float, typer.Option(min=0, max=1, help=_SHARE)]
 Seed = Annotated[int, typer.Option(min=0, help="Decides every random choice.")]
 Pairs = Annotated[str, typer.Argument(metavar="PAIRS", help=_PAIRS, show_default=False)]
 DataDir = Annotated[
@@ -45,32 +42,18 @@ Settings = Annotated[
 
 @app.command()
 def pairs(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            help="Run, .txt with a sentence on each line, or CSV, TSV or JSON Lines.",
-            show_default=False,
-        ),
-    ],
+    source: Annotated[Path, typer.Argument(help=_SOURCE, show_default=False)],
     out: OutFolder,
     strategy: Annotated[
         str, typer.Option(help="given, random, overlap, buckets or scores.")
     ] = "overlap",
     num_pairs: Annotated[int, typer.Option(min=1, help="Number of pairs.")] = 1_000,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="Column of the texts; twice for pairs.", show_default=False),
-    ] = None,
     within: Annotated[
         str, typer.Option(metavar="COLUMN", help="Pair sentences with the same value in it.")
     ] = "",
     synonyms: Annotated[
         str | None,
-        typer.Option(
-            help="`wordnet`, `wordnet:FOLDER`, or a file with a word and its synonyms a line; they "
-            "count as one word.",
-            show_default=False,
-        ),
+        typer.Option(metavar="FOLDER", help="WordNet: synonyms count as one.", show_default=False),
     ] = None,
     changes: Settings = None,
     force: Force = False,
@@ -79,19 +62,23 @@ def pairs(
 ) -> None:
     """Choose pairs of sentences for annotation, by overlap of words.
 
-    Settings: measure, pool, min_overlap, max_overlap, length_difference, min_words, max_words,
-    buckets, bucket_ratio, candidates, bins, score_range, score_column, max_uses, seed.
+    Settings: measure, min_overlap, max_overlap, length_difference, min_words, max_words, buckets,
+    bucket_ratio, bins, max_uses, seed.
     """
     start(quiet)
-    from firth.ratings.pairs import PairSettings, write_pairs
+    from firth.ratings.pairs import PairSample, PairSettings, sample_pairs
+    from firth.ratings.sentences import fingerprint_source
     from firth.run.settings import parse_section
 
     values = {"strategy": strategy, "num_pairs": num_pairs, **_changes(changes)}
     settings = parse_section(PairSettings, values, "--set")
-    outcome = write_pairs(
-        source, out, settings, columns=column or (), within=within, synonyms=synonyms, force=force
-    )
-    _show(outcome, out, as_json)
+    asked = settings.model_dump(mode="json") | {"within": within, "synonyms": synonyms}
+
+    def make() -> PairSample:
+        return sample_pairs(source, settings, within=within, synonyms=synonyms)
+
+    inputs = {"source": fingerprint_source(source)}
+    _write("pairs", out, make, asked, inputs, force, as_json)
 
 
 @app.command()
@@ -107,9 +94,17 @@ def tuples(
 ) -> None:
     """Make the tuples of a questionnaire: balanced, no two items together twice."""
     start(quiet)
-    from firth.ratings.design import write_design
+    from firth.ratings.design import Design
+    from firth.ratings.records import read_items
 
-    _show(write_design(items, out, size=size, factor=factor, seed=seed, force=force), out, as_json)
+    names = [item.id for item in read_items(items)]
+
+    def make() -> Design:
+        return Design.of(names, size=size, factor=factor, seed=seed)
+
+    settings = {"size": size, "factor": factor, "seed": seed}
+    inputs = {"items": fingerprint_file(items)}
+    _write("tuples", out, make, settings, inputs, force, as_json)
 
 
 @app.command()
@@ -119,17 +114,8 @@ def serve(
     tuples: Tuples,
     gold: GoldFile = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; 0 is a free one.")] = 8018,
-    to_csv: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the questionnaire for a crowdsourcing platform instead.",
-            show_default=False,
-        ),
-    ] = None,
     changes: Settings = None,
     seed: Seed = 13,
-    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Ask people in the browser, on this machine; the same command continues.
@@ -142,20 +128,13 @@ def serve(
     from firth.ratings.records import read_gold, read_items, read_tuples
     from firth.ratings.store import Questionnaire, Rules, Store
     from firth.ratings.web import serve as serve_pages
-    from firth.run.outputs import write_file
     from firth.run.settings import parse_section
 
     known = read_items(items)
     asked = read_tuples(tuples, {item.id for item in known})
     right = [] if gold is None else read_gold(gold, asked)
     rules = parse_section(Rules, _changes(changes), "--set")
-    questionnaire = Questionnaire.of(known, asked, right, rules=rules, seed=seed)
-    if to_csv is not None:
-        write_file(to_csv, questionnaire.write_csv, force)
-        say(f"{to_csv}: {len(asked):,} questions, {len(right):,} of them gold")
-        return
-
-    with Store.create(db, questionnaire) as store:
+    with Store.create(db, Questionnaire.of(known, asked, right, rules=rules, seed=seed)) as store:
         say(f"{db}: {store.overview()}")
         serve_pages(store, port, lambda at: say(f"The questionnaire is at {at} (Ctrl+C ends it)"))
         say(f"{db}: {store.overview()}")
@@ -167,22 +146,23 @@ def score(
     annotations: Annotations,
     out: OutFolder,
     gold: GoldFile = None,
-    items: Annotated[
-        Path | None, typer.Option(help="Items, in the wanted order.", show_default=False)
-    ] = None,
     gold_threshold: GoldThreshold = 0.7,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score items from the answers: by counting and by Bradley-Terry, with 95 % intervals."""
+    """Score items from the answers by counting, with 95 % intervals."""
     start(quiet)
-    from firth.ratings.score import write_scores
+    from firth.ratings.records import read_answers
+    from firth.ratings.score import Scores, score_answers
 
-    outcome = write_scores(
-        tuples, annotations, out, gold, items, threshold=gold_threshold, force=force
-    )
-    _show(outcome, out, as_json)
+    records = read_answers(tuples, annotations, gold)
+
+    def make() -> Scores:
+        return score_answers(*records, threshold=gold_threshold)
+
+    inputs = {"answers": _fingerprint(records)}
+    _write("score", out, make, {"threshold": gold_threshold}, inputs, force, as_json)
 
 
 @app.command()
@@ -199,22 +179,26 @@ def reliability(
 ) -> None:
     """Measure the split-half reliability of the answers."""
     start(quiet)
-    from firth.ratings.reliability import write_reliability
+    from firth.ratings.answers import Judgements, sort_answers
+    from firth.ratings.records import read_answers
+    from firth.ratings.reliability import Reliability, measure_reliability
 
-    outcome = write_reliability(
-        tuples, annotations, out, gold, threshold=gold_threshold, splits=splits, force=force
-    )
-    _show(outcome, out, as_json)
+    records = read_answers(tuples, annotations, gold)
+
+    def make() -> Reliability:
+        kept = sort_answers(*records, threshold=gold_threshold).kept
+        return measure_reliability(Judgements.of(records[0], kept), splits=splits)
+
+    settings = {"threshold": gold_threshold, "splits": splits}
+    inputs = {"answers": _fingerprint(records)}
+    _write("reliability", out, make, settings, inputs, force, as_json)
 
 
 @app.command()
 def features(
     pairs: Pairs,
     out: OutFolder,
-    vectors: Annotated[
-        str,
-        typer.Option(help="Run, or file of word vectors (GloVe, word2vec).", show_default=False),
-    ],
+    run: Annotated[Path, typer.Option(help="Run with the word vectors.", show_default=False)],
     pipeline: Annotated[
         str | None,
         typer.Option(help="spaCy pipeline. Default: the English one.", show_default=False),
@@ -227,12 +211,20 @@ def features(
 ) -> None:
     """Show which shared and related words go with high scores (Table 4)."""
     start(quiet)
+    from firth.encoders.words import WORDS
     from firth.evaluation.sets import load_set
-    from firth.ratings.features import write_features
+    from firth.ratings.features import Features, measure_features, open_pipeline, vectors_of_run
+    from firth.run.run import Run
 
-    data = load_set(pairs, data_dir)
-    outcome = write_features(data, vectors, out, pipeline, seed=seed, force=force)
-    _show(outcome, out, as_json)
+    data, opened, learned = load_set(pairs, data_dir), open_pipeline(pipeline), Run.open(run)
+    vectors = vectors_of_run(learned)
+
+    def make() -> Features:
+        return measure_features(data, vectors, opened, seed=seed)
+
+    name = f"{opened.meta['lang']}_{opened.meta['name']} {opened.meta['version']}"
+    inputs = {"pairs": data.fingerprint, **learned.inputs(WORDS)}
+    _write("features", out, make, {"pipeline": name, "seed": seed}, inputs, force, as_json)
 
 
 @app.command()
@@ -266,22 +258,18 @@ def models(
     from firth.evaluation.sets import load_set
     from firth.model import open_scorer
     from firth.ratings.models import fine_tune, study_models
-    from firth.run.outputs import claim_output
 
     if finetune is not None and out is None:
         raise InputError("--finetune needs a folder for its results: --out FOLDER")
-    if out is not None:
-        claim_output(out / "results.json", force)
+    file = None if out is None else out / "results.json"
+    if file is not None:
+        claim_output(file, force)
     scorers = {name: open_scorer(name) for name in models or ["baseline:dice"]}
     data, tuned = load_set(pairs, data_dir), None
     if finetune is not None and out is not None:
         data, tuned = fine_tune(finetune, pairs, out, data_dir=data_dir, folds=folds, seed=seed)
-    _result(
-        study_models(data, scorers, tuned, folds=folds, seed=seed),
-        None if out is None else out / "results.json",
-        force,
-        as_json,
-    )
+    study = study_models(data, scorers, tuned, folds=folds, seed=seed)
+    _report(study, file, force, as_json)
 
 
 @app.command()
@@ -309,10 +297,9 @@ def bins(
     from firth.evaluation.sets import load_set
     from firth.ratings.models import compare_in_bins
 
-    sets = [load_set(name, data_dir) for name in others]
-    first = load_set(pairs, data_dir)
-    comparison = compare_in_bins(first, sets, num_bins, domain=domain, seed=seed)
-    _result(comparison, out, force, as_json)
+    first, second = load_set(pairs, data_dir), [load_set(name, data_dir) for name in others]
+    comparison = compare_in_bins(first, second, num_bins, domain=domain, seed=seed)
+    _report(comparison, out, force, as_json)
 
 
 def _changes(options: list[str] | None) -> dict[str, Any]:
@@ -333,17 +320,46 @@ def _changes(options: list[str] | None) -> dict[str, Any]:
     return values
 
 
-def _show(outcome: Outcome, out: Path, as_json: bool) -> None:
-    """Print the summary of a folder of results."""
+def _fingerprint(records: tuple[list[Any], ...]) -> str:
+    """Return a fingerprint of tuples, answers and gold questions, which may be in a database."""
+    return fingerprint_value([[asdict(one) for one in some] for some in records])
+
+
+def _write(
+    command: str,
+    out: Path,
+    make: Callable[[], Any],
+    settings: Mapping[str, Any],
+    inputs: Mapping[str, str],
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write a result to a folder, unless it is there already, and print its summary.
+
+    Args:
+        command: Name of the command.
+        out: The folder.
+        make: Computes the result, which has `as_dict()`, `text()` and `write(folder)`.
+        settings: What decides the result besides the inputs.
+        inputs: Name → fingerprint of what is read.
+        force: Replace another result in the folder.
+        as_json: Print the summary as JSON.
+    """
+
+    def fill(folder: Path) -> Mapping[str, Any]:
+        result = make()
+        result.write(folder)
+        return {**result.as_dict(), "lines": result.text().split("\n")}
+
+    name = f"ratings {command}"
+    outcome = write_folder(out, fill, command=name, settings=settings, inputs=inputs, force=force)
     values = dict(outcome.manifest.summary)
     lines = [*values.pop("lines"), f"{out}: {'unchanged' if outcome.reused else 'written'}"]
     show({"folder": str(out), **values}, as_json, lines)
 
 
-def _result(result: Any, out: Path | None, force: bool, as_json: bool) -> None:
-    from firth.run.files import write_json
-    from firth.run.outputs import write_file
-
+def _report(result: Any, out: Path | None, force: bool, as_json: bool) -> None:
+    """Print a result, and write it as JSON where a file is named."""
     if out is not None:
         write_file(out, lambda path: write_json(path, result.as_dict()), force)
     if as_json:

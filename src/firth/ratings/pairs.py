@@ -1,37 +1,29 @@
 """Pairs of sentences for annotation, chosen as for STR-2021 (Abdalla et al., §3.1, Appendix A)."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from firth.evaluation.files import parse_score
 from firth.ratings.overlap import Bags, Measure, close_in_length
 from firth.ratings.records import write_table
-from firth.ratings.sentences import (
-    Sentences,
-    fingerprint_source,
-    open_synonyms,
-    read_sentences,
-    replacements,
-)
+from firth.ratings.sentences import Sentences, read_sentences, replacements, wordnet
 from firth.run.console import progress
 from firth.run.errors import InputError
-from firth.run.files import fingerprint_file
-from firth.run.outputs import write_folder
 from firth.run.seeds import derive_seed
 from firth.run.settings import Section
-from firth.run.stage import Outcome
 from firth.text.arrays import Floats, Ints
 
-_BLOCK = 1 << 16
+_BLOCK, _BLOCKS = 1 << 16, 16
+"""Random pairs that are drawn together, and how many times they are drawn at most."""
+_CANDIDATES = 20
+"""Candidates of buckets for each pair that is wanted."""
 _BANDS = 20
 """Ranges of overlap of equal width. A first sentence gives the candidates one partner of each."""
 _BINS = 10
@@ -64,15 +56,12 @@ class PairSettings(Section):
     """Number of pairs; there may be fewer."""
     measure: Measure | None = None
     """Overlap: `dice`, `idf` or `first`. By default `idf` for buckets, else `dice`."""
-    pool: Literal["index", "random"] = "index"
-    """Candidates: partners of a random first sentence, or both sentences at random."""
-    min_overlap: Fraction | None = None
-    """Least overlap. By default 0.25 for the strategy `overlap`, else 0."""
-    max_overlap: Fraction | None = None
-    """Overlaps are below this. By default 0.75 for the strategy `overlap`, else there is none."""
-    length_difference: Fraction | None = None
-    """Largest difference in length, as a share of the longer sentence. By default 0.25 for the
-    strategy `overlap`, else 1."""
+    min_overlap: Fraction = 0.25
+    """Least overlap of the strategy `overlap`."""
+    max_overlap: Fraction = 0.75
+    """Overlaps of the strategy `overlap` are below this."""
+    length_difference: Fraction = 0.25
+    """Largest difference in length of the strategy `overlap`, as a share of the longer sentence."""
     min_words: Count = 5
     """Fewest words of a sentence."""
     max_words: Count = 25
@@ -81,50 +70,21 @@ class PairSettings(Section):
     """Number of percentile buckets of overlap."""
     bucket_ratio: Annotated[float, Field(ge=1)] = 1.0
     """How many times as many pairs the last bucket gives as the first; growth is exponential."""
-    candidates: Count = 20
-    """Candidates to look at, for each pair that is wanted."""
     bins: Count = 5
-    """Number of bins of scores."""
-    score_range: tuple[float, float] = (0.0, 5.0)
-    """Lowest and highest score."""
-    score_column: str = "score"
-    """Column of the scores."""
+    """Number of bins of scores, of equal width."""
     max_uses: Count = 1
-    """Number of pairs that a sentence may be in; given pairs have no limit."""
+    """Number of pairs that a sentence may be in."""
     seed: Annotated[int, Field(ge=0)] = 13
     """Decides every random choice."""
 
     @model_validator(mode="after")
     def _check(self) -> "PairSettings":
-        low, high = self.overlap_range
+        low, high = self.min_overlap, self.max_overlap
         if low >= high:
             raise ValueError(f"max_overlap {high:g}: expected more than min_overlap, {low:g}")
         if self.min_words > self.max_words:
             raise ValueError(f"max_words {self.max_words}: expected at least {self.min_words}")
-        if self.score_range[0] >= self.score_range[1]:
-            raise ValueError(f"score_range {self.score_range}: expected the lower score first")
         return self
-
-    @property
-    def overlap_measure(self) -> Measure:
-        """The measure of overlap that is used."""
-        usual = Measure.IDF if self.strategy is Strategy.BUCKETS else Measure.DICE
-        return self.measure or usual
-
-    @property
-    def overlap_range(self) -> tuple[float, float]:
-        """Least overlap, and the overlap that must not be reached; 2 is no limit."""
-        low, high = (0.25, 0.75) if self.strategy is Strategy.OVERLAP else (0.0, 2.0)
-        return (
-            low if self.min_overlap is None else self.min_overlap,
-            high if self.max_overlap is None else self.max_overlap,
-        )
-
-    @property
-    def tolerance(self) -> float:
-        """Largest difference in length that is used, as a share of the longer sentence."""
-        usual = 0.25 if self.strategy is Strategy.OVERLAP else 1.0
-        return usual if self.length_difference is None else self.length_difference
 
 
 @dataclass(frozen=True)
@@ -154,13 +114,18 @@ class PairSample:
         pairs: The pairs.
         usable: Number of sentences, or of given pairs, that could be used.
         read: Number of records that were read.
-        left_out: Reason → number of records or candidates that were left out.
+        left_out: Reason → number of records or sentences that were left out.
     """
 
     pairs: tuple[Pair, ...]
     usable: int
     read: int
     left_out: Mapping[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the counts as plain values."""
+        counts = {"pairs": len(self.pairs), "usable": self.usable, "read": self.read}
+        return {**counts, "left_out": dict(self.left_out)}
 
     def text(self) -> str:
         """Return counts and a histogram of overlaps for a screen."""
@@ -176,32 +141,25 @@ class PairSample:
             lines.append(f"  {number / _BINS:.1f}-{(number + 1) / _BINS:.1f} {count:>7,} {bar}")
         return "\n".join(lines)
 
-    def write(self, path: Path) -> None:
-        """Write `id`, `sentence1`, `sentence2`, and how each pair was chosen, as CSV."""
+    def write(self, folder: Path) -> None:
+        """Write `pairs.csv`: `id`, `sentence1`, `sentence2`, and how each pair was chosen."""
         scored = any(pair.score is not None for pair in self.pairs)
         header = ["id", "sentence1", "sentence2", *(["score"] if scored else [])]
-        rows, width = list[list[object]](), len(str(len(self.pairs)))
+        width = len(str(len(self.pairs)))
+        rows: list[list[object]] = []
         for number, pair in enumerate(self.pairs, start=1):
-            score = [pair.score] if scored else []
+            row: list[object] = [f"{number:0{width}}", *pair.texts]
+            row += [pair.score] if scored else []
             bucket = "" if pair.bucket is None else pair.bucket
-            rows.append(
-                [
-                    f"{number:0{width}}",
-                    *pair.texts,
-                    *score,
-                    f"{pair.overlap:.6f}",
-                    bucket,
-                    *pair.places,
-                ]
-            )
-        write_table(path, [*header, "overlap", "bucket", "source1", "source2"], rows)
+            rows.append([*row, f"{pair.overlap:.6f}", bucket, *pair.places])
+        header += ["overlap", "bucket", "source1", "source2"]
+        write_table(folder / "pairs.csv", header, rows)
 
 
 def sample_pairs(
     source: str | Path,
     settings: PairSettings,
     *,
-    columns: Sequence[str] = (),
     within: str = "",
     synonyms: str | None = None,
 ) -> PairSample:
@@ -209,56 +167,46 @@ def sample_pairs(
 
     Args:
         source: A run, a text file or a table, as for `firth.ratings.sentences.read_sentences`.
+            Buckets are of given pairs where the table has pairs.
         settings: How pairs are chosen.
-        columns: Columns of the texts. Two of them make given pairs, in buckets too.
         within: A column: only sentences with the same value are paired.
-        synonyms: A table for `open_synonyms`; overlap is measured after replacement.
+        synonyms: A folder with WordNet's files. Each word counts as its most frequent synonym.
 
     Raises:
-        InputError: The source or the table cannot be read, or no pair fits.
+        InputError: The source or WordNet cannot be read, or no pair fits.
         MissingExtraError: WordNet is needed and nltk is not installed.
     """
-    strategy, source = settings.strategy, Path(source)
+    strategy = settings.strategy
     is_scored = strategy is Strategy.SCORES
-    is_given = is_scored or strategy is Strategy.GIVEN
-    is_given |= strategy is Strategy.BUCKETS and len(columns) == 2
-    if within and is_given:
-        raise InputError(f"--within {within}: expected sentences; these pairs are given")
-    table = None if synonyms is None else open_synonyms(synonyms)
-    extra = settings.score_column if is_scored else within
     limits = (settings.min_words, settings.max_words)
-    sentences = read_sentences(source, *limits, pairs=is_given, columns=columns, extra=extra)
+    sentences = read_sentences(Path(source), *limits, "score" if is_scored else within)
+    _check_source(sentences, strategy, source, within)
     frequencies = Counter(word for bag in sentences.tokens for word in bag)
-    replaced = {} if table is None else replacements(table, frequencies)
-    bags = Bags(sentences.tokens, settings.overlap_measure, replaced)
-    rng = np.random.default_rng(derive_seed(settings.seed, "pairs", strategy.value))
-    draw = _Draw(sentences, bags, settings, rng)
-    if is_given:
+    replaced = {} if synonyms is None else replacements(wordnet(synonyms), frequencies)
+    usual = Measure.IDF if strategy is Strategy.BUCKETS else Measure.DICE
+    draw = _Draw(sentences, Bags(sentences.tokens, settings.measure or usual, replaced), settings)
+    if sentences.are_pairs:
         pool = draw.given()
-    elif strategy is Strategy.RANDOM or settings.pool == "random":
-        pool = draw.at_random()
     else:
-        pool = draw.from_index()
-    scores = _scores(sentences, source) if is_scored else np.empty(0)
+        pool = draw.at_random() if strategy is Strategy.RANDOM else draw.from_index()
+    scores = sentences.numbers(source) if is_scored else np.empty(0)
     bucket: Ints | None = None
     if strategy is Strategy.GIVEN:
-        kept = np.sort(rng.permutation(len(pool.left))[: settings.num_pairs])
-    elif strategy is Strategy.BUCKETS:
-        bucket = bucket_of(pool.overlap, settings.buckets)
-        kept = draw.chosen(pool, bucket, _bucket_weights(settings), is_given)
-    elif is_scored:
-        bucket = _bin_of(scores[pool.left // 2], settings)
-        draw.left_out["pairs: score outside the range"] = int((bucket < 0).sum())
-        pool, bucket = pool.at(np.flatnonzero(bucket >= 0)), bucket[bucket >= 0]
-        kept = draw.chosen(pool, bucket, np.ones(settings.bins), True, fill_up=False)
-    else:
-        kept = np.arange(len(pool.left))
+        pool = pool.at(draw.chosen(pool, np.zeros(len(pool.left), np.int64), np.ones(1)))
+    elif strategy is Strategy.BUCKETS or is_scored:
+        if is_scored:
+            bucket, weights = bin_of(scores, settings.bins), np.ones(settings.bins)
+        else:
+            bucket = bucket_of(pool.overlap, settings.buckets)
+            exponents = np.arange(settings.buckets) / (settings.buckets - 1)
+            weights = np.asarray(settings.bucket_ratio**exponents, dtype=np.float64)
+        kept = draw.chosen(pool, bucket, weights)
+        pool, bucket = pool.at(kept), bucket[kept]
     left_out = {reason: n for reason, n in (sentences.left_out + draw.left_out).items() if n}
-    if not len(kept):
+    if not len(pool.left):
         raise InputError(f"{source}: none of {sentences.read:,} records makes a pair ({left_out})")
     pairs = []
-    for place in kept.tolist():
-        a, b = int(pool.left[place]), int(pool.right[place])
+    for place, (a, b) in enumerate(zip(pool.left.tolist(), pool.right.tolist(), strict=True)):
         pair = Pair(
             (sentences.texts[a], sentences.texts[b]),
             float(pool.overlap[place]),
@@ -267,45 +215,19 @@ def sample_pairs(
             float(scores[a // 2]) if is_scored else None,
         )
         pairs.append(pair)
-    usable = len(sentences.texts) // (1 + is_given)
+    usable = len(sentences.texts) // (1 + sentences.are_pairs)
     return PairSample(tuple(pairs), usable, sentences.read, left_out)
 
 
-def write_pairs(
-    source: Path,
-    out: Path,
-    settings: PairSettings,
-    *,
-    columns: Sequence[str] = (),
-    within: str = "",
-    synonyms: str | None = None,
-    force: bool = False,
-) -> Outcome:
-    """Write chosen pairs as `pairs.csv` into a folder; arguments are those of `sample_pairs`.
-
-    Raises:
-        InputError: As `sample_pairs` and `firth.run.outputs.write_folder`.
-    """
-
-    def fill(folder: Path) -> Mapping[str, Any]:
-        sample = sample_pairs(source, settings, columns=columns, within=within, synonyms=synonyms)
-        sample.write(folder / "pairs.csv")
-        return {
-            "pairs": len(sample.pairs),
-            "usable": sample.usable,
-            "read": sample.read,
-            "left_out": dict(sample.left_out),
-            "lines": sample.text().split("\n"),
-        }
-
-    inputs = {"source": fingerprint_source(source)}
-    if synonyms is not None and Path(synonyms).is_file():
-        inputs["synonyms"] = fingerprint_file(Path(synonyms))
-    asked = {"columns": list(columns), "within": within, "synonyms": synonyms}
-    values = settings.model_dump(mode="json") | asked
-    return write_folder(
-        out, fill, command="ratings pairs", settings=values, inputs=inputs, force=force
-    )
+def _check_source(
+    sentences: Sentences, strategy: Strategy, source: str | Path, within: str
+) -> None:
+    needs_pairs = strategy in (Strategy.GIVEN, Strategy.SCORES)
+    if strategy is not Strategy.BUCKETS and sentences.are_pairs != needs_pairs:
+        expected = "columns sentence1 and sentence2" if needs_pairs else "sentences, not pairs"
+        raise InputError(f"{source}: the strategy {strategy} expects {expected}")
+    if within and sentences.are_pairs:
+        raise InputError(f"--within {within}: expected sentences; these pairs are given")
 
 
 # --- Candidates ----------------------------------------------------------------------------------
@@ -325,169 +247,114 @@ class Candidates:
 
 
 class _Draw:
-    """Draws candidates, and counts those that do not fit."""
+    """Draws candidates, and counts the uses of each sentence."""
 
-    def __init__(
-        self, sentences: Sentences, bags: Bags, settings: PairSettings, rng: np.random.Generator
-    ) -> None:
-        self._bags, self._settings, self._rng = bags, settings, rng
-        self._groups = sentences.groups
+    def __init__(self, sentences: Sentences, bags: Bags, settings: PairSettings) -> None:
+        self._bags, self._settings, self._groups = bags, settings, sentences.groups
+        seed = derive_seed(settings.seed, "pairs", settings.strategy.value)
+        self._rng = np.random.default_rng(seed)
         self._uses = np.zeros(len(bags), np.int64)
         self.left_out = Counter[str]()
 
-    @property
-    def _wanted(self) -> int:
-        """Number of candidates: those of buckets are chosen from a larger pool."""
-        settings = self._settings
-        is_pool = settings.strategy is Strategy.BUCKETS
-        return settings.num_pairs * (settings.candidates if is_pool else 1)
-
     def given(self) -> Candidates:
-        """Return the given pairs that fit."""
+        """Return the given pairs."""
         left = np.arange(0, len(self._bags), 2)
-        return self._fitting(left, left + 1)
+        return self._candidates(left, left + 1)
 
-    def _fitting(self, left: Ints, right: Ints) -> Candidates:
-        settings, lengths = self._settings, self._bags.lengths
-        low, high = settings.overlap_range
-        close = close_in_length(lengths[left], lengths[right], settings.tolerance)
-        overlap = self._bags.overlaps(left, right)
-        self.left_out["pairs: lengths too different"] += int((~close).sum())
-        self.left_out["pairs: too little overlap"] += int((close & (overlap < low)).sum())
-        self.left_out["pairs: too much overlap"] += int((close & (overlap >= high)).sum())
-        fits = np.flatnonzero(close & (overlap >= low) & (overlap < high))
-        return Candidates(left, right, overlap).at(fits)
+    def _candidates(self, left: npt.ArrayLike, right: npt.ArrayLike) -> Candidates:
+        a, b = np.asarray(left, np.int64), np.asarray(right, np.int64)
+        return Candidates(a, b, self._bags.overlaps(a, b))
 
     def at_random(self) -> Candidates:
-        """Return random pairs of one group that fit, until there are enough."""
-        parts, count = [Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))], 0
-        is_pool = self._settings.strategy is Strategy.BUCKETS
-        with progress(self._wanted, "Drawing pairs") as bar:
-            for left, right in random_pairs(self._groups, self._rng):
-                part = self._fitting(left, right)
-                usable: Iterable[int] = range(len(part.left))
-                if not is_pool:
-                    usable = (place for place in usable if self._use(part, place))
-                taken = np.fromiter(islice(usable, self._wanted - count), np.int64)
-                part = part.at(taken)
-                parts.append(part)
-                count += len(part.left)
-                bar.advance(len(part.left))
-                if count >= self._wanted:
+        """Return random distinct pairs of one group, until there are enough."""
+        groups, n = self._groups, len(self._groups)
+        order = np.argsort(groups, kind="stable")
+        sizes = np.bincount(groups)
+        first = (np.cumsum(sizes) - sizes)[groups]  # of the group of each sentence
+        rank = np.empty(n, np.int64)
+        rank[order] = np.arange(n)
+        others = sizes[groups] - 1
+        pairs: dict[tuple[int, int], tuple[int, int]] = {}
+        for _ in range(_BLOCKS if others.any() else 0):
+            one = self._rng.choice(n, _BLOCK, p=others / others.sum())
+            step = 1 + self._rng.integers(others[one])
+            two = order[first[one] + (rank[one] - first[one] + step) % sizes[groups[one]]]
+            for a, b in zip(one.tolist(), two.tolist(), strict=True):
+                key = (min(a, b), max(a, b))
+                if key not in pairs and self._use(a, b):
+                    pairs[key] = (a, b)
+                if len(pairs) == self._settings.num_pairs:
                     break
-        return Candidates(
-            np.concatenate([part.left for part in parts]),
-            np.concatenate([part.right for part in parts]),
-            np.concatenate([part.overlap for part in parts]),
-        )
+            if len(pairs) == self._settings.num_pairs:
+                break
+        return self._candidates([a for a, _ in pairs.values()], [b for _, b in pairs.values()])
 
     def from_index(self) -> Candidates:
         """Return pairs of random first sentences with partners that fit, no pair twice.
 
         A first sentence gets one partner, uniformly among all that fit. In a pool for buckets it
-        gets a partner from each of 20 ranges of overlap that has any.
+        gets a partner from each of 20 ranges of overlap that has any, whatever their uses.
         """
-        low, high = self._settings.overlap_range
-        is_pool = self._settings.strategy is Strategy.BUCKETS
+        settings, is_pool = self._settings, self._settings.strategy is Strategy.BUCKETS
+        wanted = settings.num_pairs * (_CANDIDATES if is_pool else 1)
         edges = np.linspace(0, 1, _BANDS + 1)
-        pairs: dict[tuple[int, int], tuple[int, int, float]] = {}
-        lengths, n = self._bags.lengths, len(self._bags)
-        with progress(self._wanted, "Finding partners") as bar:
-            for first in self._rng.permutation(n).tolist():
-                if len(pairs) >= self._wanted:
+        pairs: dict[tuple[int, int], tuple[int, int]] = {}
+        lengths = self._bags.lengths
+        with progress(wanted, "Finding partners") as bar:
+            for first in self._rng.permutation(len(self._bags)).tolist():
+                if len(pairs) >= wanted:
                     break
-                if not is_pool and self._uses[first] >= self._settings.max_uses:
+                if not is_pool and self._uses[first] >= settings.max_uses:
                     continue
                 overlap = self._bags.overlaps_with_all(first)
-                fits = (overlap >= low) & (overlap < high) & (overlap > 0)
-                fits &= close_in_length(lengths[first], lengths, self._settings.tolerance)
-                fits &= self._groups == self._groups[first]
+                fits = (overlap > 0) & (self._groups == self._groups[first])
                 fits[first] = False
                 if not is_pool:
-                    fits &= self._uses < self._settings.max_uses
-                partners = np.flatnonzero(fits)
+                    fits &= (overlap >= settings.min_overlap) & (overlap < settings.max_overlap)
+                    fits &= close_in_length(lengths[first], lengths, settings.length_difference)
+                    fits &= self._uses < settings.max_uses
+                partners, before = np.flatnonzero(fits), len(pairs)
                 band = np.searchsorted(edges, overlap[partners], side="right") * is_pool
-                before = len(pairs)
                 for number in np.unique(band):
                     second = int(self._rng.choice(partners[band == number]))
                     key = (min(first, second), max(first, second))
-                    if key not in pairs:
-                        pairs[key] = (first, second, float(overlap[second]))
-                        if not is_pool:
-                            self._uses[[first, second]] += 1
+                    if key not in pairs and (is_pool or self._use(first, second)):
+                        pairs[key] = (first, second)
                 self.left_out["sentences without a partner that fits"] += not len(partners)
                 bar.advance(len(pairs) - before)
-        columns = zip(*list(pairs.values())[: self._wanted], strict=True) if pairs else ((),) * 3
-        left, right, overlaps = columns
-        ints = (np.array(left, np.int64), np.array(right, np.int64))
-        return Candidates(*ints, np.array(overlaps, np.float64))
+        some = list(pairs.values())[:wanted]
+        return self._candidates([a for a, _ in some], [b for _, b in some])
 
-    def chosen(
-        self, pool: Candidates, bucket: Ints, weights: Floats, unlimited: bool, fill_up: bool = True
-    ) -> Ints:
+    def chosen(self, pool: Candidates, bucket: Ints, weights: Floats) -> Ints:
         """Return the places of candidates taken at random from each bucket, by its weight.
 
         Args:
             pool: The candidates.
             bucket: Number of the bucket of each, (n,).
-            weights: How much each bucket gives, relative to the others.
-            unlimited: Whether a sentence may be in any number of pairs.
-            fill_up: Whether other buckets give what one lacks.
+            weights: How much each bucket gives, relative to the others, which give what it lacks.
         """
-        most, total = len(weights), self._settings.num_pairs
+        total = self._settings.num_pairs
         order = self._rng.permutation(len(bucket))
-        queues = [deque(order[bucket[order] == number].tolist()) for number in range(most)]
+        queues = [deque(order[bucket[order] == k].tolist()) for k in range(len(weights))]
         places: list[int] = []
-        wanted = quotas(total, weights, [len(queue) if fill_up else total for queue in queues])
+        wanted = quotas(total, weights, [len(queue) for queue in queues])
         while wanted.any():
-            for number in reversed(range(most)):
+            for number in reversed(range(len(weights))):
                 queue, count = queues[number], int(wanted[number])
                 while queue and count:
                     place = queue.popleft()
-                    if unlimited or self._use(pool, place):
+                    if self._use(int(pool.left[place]), int(pool.right[place])):
                         places.append(place)
                         count -= 1
-            if not fill_up:
-                break
             wanted = quotas(total - len(places), weights, [len(queue) for queue in queues])
         return np.array(sorted(places), np.int64)
 
-    def _use(self, pool: Candidates, place: int) -> bool:
-        """Count a use of both sentences of a candidate; return False where one has no use left."""
-        pair = [int(pool.left[place]), int(pool.right[place])]
+    def _use(self, one: int, two: int) -> bool:
+        """Count a use of both sentences; return False where one has no use left."""
+        pair = [one, two]
         is_free = bool((self._uses[pair] < self._settings.max_uses).all())
         self._uses[pair] += is_free
         return is_free
-
-
-def random_pairs(groups: Ints, rng: np.random.Generator) -> Iterator[tuple[Ints, Ints]]:
-    """Yield distinct random pairs of sentences of one group, in blocks; at most a million pairs.
-
-    Where there are no more pairs than that, all are yielded in random order.
-    """
-    most = 1_000_000
-    order = np.argsort(groups, kind="stable")
-    sizes = np.bincount(groups) if len(groups) else np.zeros(0, np.int64)
-    first, pairs = np.cumsum(sizes) - sizes, sizes * (sizes - 1) // 2
-    if int(pairs.sum()) <= most:
-        corners = [np.array(np.triu_indices(size, 1)) for size in sizes]
-        both = [order[start + some] for start, some in zip(first, corners, strict=True)]
-        a, b = rng.permuted(np.concatenate([np.empty((2, 0), np.int64), *both], axis=1), axis=0)
-        mixed = rng.permutation(len(a))
-        for start in range(0, len(a), _BLOCK):
-            yield a[mixed[start : start + _BLOCK]], b[mixed[start : start + _BLOCK]]
-        return
-    seen, cumulated = np.empty(0, np.int64), np.cumsum(pairs)
-    while len(seen) < most:
-        chosen = np.searchsorted(cumulated, rng.integers(cumulated[-1], size=_BLOCK), side="right")
-        one = rng.integers(sizes[chosen])
-        two = (one + 1 + rng.integers(sizes[chosen] - 1)) % sizes[chosen]
-        a, b = order[first[chosen] + one], order[first[chosen] + two]
-        keys = np.minimum(a, b) * np.int64(len(groups)) + np.maximum(a, b)
-        places = np.sort(np.unique(keys, return_index=True)[1])
-        places = places[~np.isin(keys[places], seen)]
-        seen = np.concatenate([seen, keys[places]])
-        yield a[places], b[places]
 
 
 # --- Buckets -------------------------------------------------------------------------------------
@@ -525,24 +392,7 @@ def bucket_of(values: Floats, buckets: int) -> Ints:
     return np.searchsorted(edges[1:-1], values, side="right")
 
 
-def _bucket_weights(settings: PairSettings) -> Floats:
-    exponents = np.arange(settings.buckets) / (settings.buckets - 1)
-    return np.asarray(settings.bucket_ratio**exponents, dtype=np.float64)
-
-
-def _bin_of(scores: Floats, settings: PairSettings) -> Ints:
-    """Return the number of each score's bin: [e0, e1], (e1, e2], ...; -1 outside the range."""
-    low, high = settings.score_range
-    edges = np.linspace(low, high, settings.bins + 1)
-    bins = np.searchsorted(edges[1:-1], scores, side="left")
-    return np.where((scores >= low) & (scores <= high), bins, -1)
-
-
-def _scores(sentences: Sentences, source: Path) -> Floats:
-    scores = []
-    for cell, line in zip(sentences.extra, sentences.places[::2], strict=True):
-        try:
-            scores.append(parse_score(cell))
-        except ValueError as error:
-            raise InputError(f"{source}, line {line}: {error}") from None
-    return np.array(scores, dtype=np.float64)
+def bin_of(scores: Floats, bins: int) -> Ints:
+    """Return the number of each score's bin, from 0; bins of equal width hold their upper edge."""
+    edges = np.linspace(scores.min(initial=np.inf), scores.max(initial=-np.inf), bins + 1)
+    return np.searchsorted(edges[1:-1], scores, side="left")

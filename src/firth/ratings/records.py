@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from firth.evaluation.files import Problems, Table, listed, parse_score, read_table, read_text
+from firth.evaluation.files import Problems, Table, listed, read_table
 from firth.run.errors import InputError
 from firth.run.files import write_text
 
@@ -28,27 +28,15 @@ _ITEM = re.compile(r"item([1-9]\d*)")
 
 @dataclass(frozen=True)
 class Item:
-    """Something that is judged, such as a pair of sentences.
-
-    Attributes:
-        id: Unique name.
-        texts: One text or several.
-        score: A score that is known already, such as the true one of a simulation; else None.
-    """
+    """Something that is judged: one text or several, such as a pair of sentences."""
 
     id: str
     texts: tuple[str, ...]
-    score: float | None = None
 
 
 @dataclass(frozen=True)
 class Tuple:
-    """A question: which of these items is the best, and which is the worst?
-
-    Attributes:
-        id: Unique name.
-        items: Ids of three or more items.
-    """
+    """A question: which of these three or more items is the best, and which is the worst?"""
 
     id: str
     items: tuple[str, ...]
@@ -67,12 +55,7 @@ class Gold:
 class Annotation:
     """The answer of an annotator to a tuple, as it was given.
 
-    Attributes:
-        tuple: Id of the tuple.
-        annotator: Name of the annotator.
-        best: Id of an item, or "".
-        worst: Id of an item, or "".
-        line: Line in its file; 0 where there is none.
+    The best and the worst item may be "". The line in its file is 0 where there is none.
     """
 
     tuple: str
@@ -86,20 +69,16 @@ class Annotation:
 
 
 def read_items(path: str | Path) -> list[Item]:
-    """Read items from a CSV or TSV file, JSON Lines, or a text file with an item on each line.
+    """Read items from a CSV, TSV or JSON Lines file.
 
-    A column `id` names the items; without it their names are row numbers. A column `score` is kept.
-    The texts are the columns `sentence1` and `sentence2`, or all other columns.
+    A column `id` names the items; without it their names are row numbers. The texts are the columns
+    `sentence1` and `sentence2`, or all columns but `id` and `score`.
 
     Raises:
         InputError: The file cannot be read, has no column of texts, or has empty or repeated ids,
-            empty texts, or scores that are no numbers.
+            or empty texts.
     """
     path = Path(path)
-    if path.suffix == ".txt":
-        lines = [line for line in read_text(path).splitlines() if line.strip()]
-        width = len(str(len(lines)))
-        return _some(path, [Item(f"{n:0{width}}", (text,)) for n, text in enumerate(lines, 1)])
     table = read_table(path)
     names = SENTENCES if set(SENTENCES) <= set(table.header) else table.header
     columns = [name for name in names if name not in ("id", "score")]
@@ -111,9 +90,7 @@ def read_items(path: str | Path) -> list[Item]:
         name = record.get("id", f"{next(numbers):0{width}}")
         if empty := [column for column in columns if not record.get(column, "").strip()]:
             raise ValueError(f"{', '.join(empty)} is empty")
-        score = record.get("score", "").strip()
-        texts = tuple(record[column] for column in columns)
-        return Item(name, texts, parse_score(score) if score else None)
+        return Item(name, tuple(record[column] for column in columns))
 
     return _each(path, table, (), item, lambda item: item.id)
 
@@ -203,10 +180,10 @@ def read_annotations(path: str | Path) -> list[Annotation]:
 
 
 def read_answers(
-    tuples: Path, annotations: Path, gold: Path | None = None, items: Collection[str] | None = None
+    tuples: Path, annotations: Path, gold: Path | None = None
 ) -> tuple[list[Tuple], list[Annotation], list[Gold]]:
     """Read tuples, the answers to them, and gold questions; errors as of the readers of each."""
-    questions = read_tuples(tuples, items)
+    questions = read_tuples(tuples)
     right = [] if gold is None else read_gold(gold, questions)
     return questions, read_annotations(annotations), right
 
@@ -245,10 +222,6 @@ def _each(
             problems.add(line, f"{key(value)!r} occurs already in line {seen[key(value)]}")
         values.append(value)
     problems.check()
-    return _some(path, values)
-
-
-def _some(path: Path, values: list[T]) -> list[T]:
     if not values:
         raise InputError(f"{path}: the file has no rows")
     return values

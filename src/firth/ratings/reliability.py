@@ -13,16 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.ratings.answers import THRESHOLD, Judgements, sort_answers, to_scores
-from firth.ratings.records import read_answers
-from firth.ratings.score import input_fingerprints
+from firth.ratings.answers import Judgements, to_scores
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.files import write_json
-from firth.run.outputs import write_folder
 from firth.run.seeds import derive_seed
-from firth.run.stage import Outcome
-from firth.text.arrays import Floats, Ints
+from firth.text.arrays import Floats
 
 SPLITS = 1_000
 Halves = npt.NDArray[np.int8]
@@ -31,33 +27,10 @@ _BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
-class Correlations:
-    """Correlations of the two halves in each split, over the items judged in both.
-
-    Attributes:
-        spearman: In [-1, 1], (splits,); NaN where all scores of a half are equal.
-        pearson: The same.
-        items: Number of items judged in both halves, (splits,).
-    """
-
-    spearman: Floats
-    pearson: Floats
-    items: Ints
-
-
-@dataclass(frozen=True)
 class Spread:
-    """A correlation over many splits: mean, standard deviation, and the middle 95 % of the splits.
-
-    Attributes:
-        mean: In [-1, 1].
-        deviation: Standard deviation.
-        low: 2.5th percentile.
-        high: 97.5th percentile.
-    """
+    """A correlation over many splits: the mean, and the middle 95 % of the splits."""
 
     mean: float
-    deviation: float
     low: float
     high: float
 
@@ -66,7 +39,7 @@ class Spread:
         """Summarize the splits in which the correlation is defined."""
         known = values[np.isfinite(values)]
         low, high = np.quantile(known, [0.025, 0.975])
-        return cls(float(known.mean()), float(known.std()), float(low), float(high))
+        return cls(float(known.mean()), float(low), float(high))
 
     def __str__(self) -> str:
         """Return text such as `0.840 [0.836, 0.844]`."""
@@ -102,6 +75,10 @@ class Reliability:
     by_answers: Mapping[int, Spread]
     stepped_up: float
 
+    def write(self, folder: Path) -> None:
+        """Write `reliability.json`."""
+        write_json(folder / "reliability.json", self.as_dict())
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values."""
         levels = {str(number): asdict(one) for number, one in self.by_answers.items()}
@@ -128,73 +105,34 @@ def measure_reliability(
 ) -> Reliability:
     """Measure split-half reliability of all answers, and of 1, 2, ... answers to each tuple.
 
-    Args:
-        judgements: Answers that count.
-        seed: Decides the splits.
-        splits: Number of splits.
-
     Raises:
         InputError: As `split_half`.
     """
     answered = judgements.answered[judgements.answered > 0]
     most = int(answered.max())
-    whole = split_half(judgements, seed=seed, splits=splits)
+    by_rank, linear = split_half(judgements, seed=seed, splits=splits)
     levels = {
-        number: Spread.of(split_half(judgements, seed=seed, splits=splits, answers=number).spearman)
+        number: Spread.of(split_half(judgements, seed=seed, splits=splits, answers=number)[0])
         for number in range(1, most)
     }
-    spearman = Spread.of(whole.spearman)
+    spearman = Spread.of(by_rank)
     return Reliability(
         items=int((judgements.count().shown > 0).sum()),
         tuples=len(answered),
         answers=len(judgements),
         most=most,
         splits=splits,
-        undefined=int((~np.isfinite(whole.spearman)).sum()),
+        undefined=int((~np.isfinite(by_rank)).sum()),
         spearman=spearman,
-        pearson=Spread.of(whole.pearson),
+        pearson=Spread.of(linear),
         by_answers={**levels, most: spearman},
         stepped_up=2 * spearman.mean / (1 + spearman.mean),
     )
 
 
-def write_reliability(
-    tuples: Path,
-    annotations: Path,
-    out: Path,
-    gold: Path | None = None,
-    *,
-    threshold: float = THRESHOLD,
-    splits: int = SPLITS,
-    seed: int = 13,
-    force: bool = False,
-) -> Outcome:
-    """Measure the reliability of the answers in files; a folder gets `reliability.json`.
-
-    Raises:
-        InputError: As the readers, `sort_answers`, `split_half` and
-            `firth.run.outputs.write_folder`.
-    """
-    questions, given, right = read_answers(tuples, annotations, gold)
-
-    def fill(folder: Path) -> Mapping[str, Any]:
-        answers = sort_answers(questions, given, right, threshold=threshold)
-        judgements = Judgements.of(questions, answers.kept)
-        reliability = measure_reliability(judgements, seed=seed, splits=splits)
-        write_json(folder / "reliability.json", reliability.as_dict())
-        lines = [*answers.text().split("\n"), *reliability.text().split("\n")]
-        return {**reliability.as_dict(), "lines": lines}
-
-    settings = {"threshold": threshold, "splits": splits, "seed": seed}
-    inputs = input_fingerprints(tuples=tuples, gold=gold, read=given)
-    return write_folder(
-        out, fill, command="ratings reliability", settings=settings, inputs=inputs, force=force
-    )
-
-
 def split_half(
     judgements: Judgements, *, seed: int, splits: int = SPLITS, answers: int | None = None
-) -> Correlations:
+) -> tuple[Floats, Floats]:
     """Correlate the halves of many random splits.
 
     Args:
@@ -203,11 +141,12 @@ def split_half(
         splits: Number of splits.
         answers: Most answers to each tuple that are used, drawn for each split; None uses all.
 
+    Returns:
+        Rank and linear correlation of each split, as `correlate_halves` returns them.
+
     Raises:
-        InputError: There are fewer than one split or answer, or no split has scores to correlate.
+        InputError: No split has scores to correlate.
     """
-    if splits < 1 or (answers is not None and answers < 1):
-        raise InputError(f"got {splits} splits of {answers} answers; expected 1 or more")
     rng = np.random.default_rng(derive_seed(seed, "bws", "split", answers or 0))
     parts = []
     step = max(1, _BLOCK // (len(judgements) + 2 * len(judgements.items)))
@@ -216,17 +155,13 @@ def split_half(
             size = min(step, splits - start)
             parts.append(correlate_halves(judgements, draw_halves(judgements, rng, size, answers)))
             bar.advance(size)
-    correlations = Correlations(
-        np.concatenate([part.spearman for part in parts]),
-        np.concatenate([part.pearson for part in parts]),
-        np.concatenate([part.items for part in parts]),
-    )
-    if not np.isfinite(correlations.spearman).any():
+    spearman, pearson = (np.concatenate(side) for side in zip(*parts, strict=True))
+    if not np.isfinite(spearman).any():
         raise InputError(
             "no split has scores to correlate: expected at least three items with different scores "
             "that are judged in both halves. Collect two answers or more to each tuple"
         )
-    return correlations
+    return spearman, pearson
 
 
 def draw_halves(
@@ -235,15 +170,8 @@ def draw_halves(
     """Divide the answers to each tuple into two bins of equal size.
 
     Of an odd number, a coin decides the bin of the last one, so that no bin is larger on average.
-
-    Args:
-        judgements: Answers that count.
-        rng: Draws the bins.
-        splits: Number of splits.
-        answers: Most answers to a tuple; the others are `UNUSED`.
-
-    Returns:
-        `FIRST`, `SECOND` or `UNUSED`, (splits, A).
+    Answers to a tuple above the number that is used are `UNUSED`; the others are `FIRST` or
+    `SECOND`, (splits, A).
     """
     halves = np.empty((splits, len(judgements)), dtype=np.int8)
     order = np.argsort(judgements.asked, kind="stable")
@@ -262,8 +190,12 @@ def draw_halves(
     return halves
 
 
-def correlate_halves(judgements: Judgements, halves: Halves) -> Correlations:
-    """Correlate the scores of the two bins in each split of `draw_halves`, (splits, A)."""
+def correlate_halves(judgements: Judgements, halves: Halves) -> tuple[Floats, Floats]:
+    """Correlate the scores of the two bins in each split of `draw_halves`, (splits, A).
+
+    Rank and linear correlations are over the items judged in both bins, (splits,) each. They are
+    NaN where all scores of a bin are equal.
+    """
     from scipy.sparse import csr_array
     from scipy.stats import rankdata
 
@@ -282,11 +214,11 @@ def correlate_halves(judgements: Judgements, halves: Halves) -> Correlations:
     there = np.isfinite(scores[0]) & np.isfinite(scores[1])
     if there.all():
         spearman = _pearson(*(rankdata(one, axis=1) for one in scores))
-        return Correlations(spearman, _pearson(*scores), there.sum(axis=1))
+        return spearman, _pearson(*scores)
     pairs = [[one[row, keep] for one in scores] for row, keep in enumerate(there)]
     spearman = np.array([_pearson(*(rankdata(one)[None] for one in p))[0] for p in pairs])
     pearson = np.array([_pearson(*(one[None] for one in p))[0] for p in pairs])
-    return Correlations(spearman, pearson, there.sum(axis=1))
+    return spearman, pearson
 
 
 def _pearson(x: Floats, y: Floats) -> Floats:

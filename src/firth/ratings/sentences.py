@@ -4,28 +4,27 @@ A source is a run, a text file with a sentence on each line, or a table. What is
 long or repeated is left out and counted.
 """
 
-import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from firth.corpus.corpus import Corpus
-from firth.evaluation.files import Problems, listed, read_table, read_text
-from firth.run.console import progress
+from firth.evaluation.files import listed, parse_score, read_table, read_text
 from firth.run.errors import InputError, require
 from firth.run.files import fingerprint_file
 from firth.run.run import CONFIG
-from firth.text.arrays import Ints
+from firth.text.arrays import Floats, Ints
 from firth.text.words import words
 
-_SENTENCE, _PAIR = ("sentence", "text"), ("sentence1", "sentence2")
-_BLOCK = 16_384
-_WORDNET = "wordnet"
+_PAIR = ["sentence1", "sentence2"]
+Record = tuple[int, list[str], str]
+"""Place, texts and further cell."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,7 @@ class Sentences:
     """Sentences that may be used. Where pairs are given, pair k is sentences 2k and 2k + 1.
 
     Attributes:
+        are_pairs: Whether pairs are given.
         texts: The sentences, white space collapsed.
         tokens: The words of each.
         places: Line of each in its file, from 1; number of the sentence in a run, from 0.
@@ -41,6 +41,7 @@ class Sentences:
         left_out: Reason → number of records that were left out.
     """
 
+    are_pairs: bool
     texts: list[str]
     tokens: list[list[str]]
     places: list[int]
@@ -55,35 +56,37 @@ class Sentences:
             return np.zeros(len(self.texts), np.int64)
         return np.unique(np.array(self.extra), return_inverse=True)[1].astype(np.int64)
 
+    def numbers(self, source: str | Path) -> Floats:
+        """Return the further column of each pair as numbers, (n,)."""
+        values = []
+        for cell, line in zip(self.extra, self.places[::2], strict=True):
+            try:
+                values.append(parse_score(cell))
+            except ValueError as error:
+                raise InputError(f"{source}, line {line}: {error}") from None
+        return np.array(values, dtype=np.float64)
+
 
 def fingerprint_source(source: Path) -> str:
     """Return a fingerprint of a file, or of the corpus of a run."""
-    return Corpus.open(source).digest if _is_run(source) else fingerprint_file(source)
+    is_run = (source / CONFIG).is_file()
+    return Corpus.open(source).digest if is_run else fingerprint_file(source)
 
 
-def read_sentences(
-    source: Path,
-    min_words: int,
-    max_words: int,
-    *,
-    pairs: bool = False,
-    columns: Sequence[str] = (),
-    extra: str = "",
-) -> Sentences:
+def read_sentences(source: Path, min_words: int, max_words: int, extra: str = "") -> Sentences:
     """Read sentences, or pairs of sentences.
 
     Args:
-        source: A run; a `.txt` file with a sentence on each line; or a CSV, TSV or JSON Lines file.
+        source: A run; a `.txt` file with a sentence on each line; or a CSV, TSV or JSON Lines file
+            with the columns `sentence1` and `sentence2`, or `sentence` or `text`.
         min_words: A sentence with fewer words is left out.
         max_words: A sentence with more words is left out.
-        pairs: Read pairs, which only a table holds.
-        columns: Columns of the texts. By default `sentence` or `text`, or the only column; of
-            pairs, `sentence1` and `sentence2`.
-        extra: A further column to read.
+        extra: A further column of a table to read.
 
     Raises:
         InputError: The source cannot be read, or lacks a column.
     """
+    are_pairs, records = _records(source, extra)
     texts: list[str] = []
     tokens: list[list[str]] = []
     places: list[int] = []
@@ -91,8 +94,9 @@ def read_sentences(
     left_out, read = Counter[str](), 0
     seen: set[tuple[tuple[str, ...], ...]] = set()
     known: dict[str, str] = {}  # One object for a word saves memory.
-    for place, record, other in _records(source, pairs, tuple(columns), extra):
+    for place, record, other in records:
         read += 1
+        record = [" ".join(text.replace("\0", " ").split()) for text in record]
         bags = [[known.setdefault(word, word) for word in words(text)] for text in record]
         key = tuple(sorted(map(tuple, bags)))
         lengths = [len(bag) for bag in bags]
@@ -100,7 +104,7 @@ def read_sentences(
             left_out["too short"] += 1
         elif max(lengths) > max_words:
             left_out["too long"] += 1
-        elif pairs and key[0] == key[1]:
+        elif are_pairs and key[0] == key[1]:
             left_out["both sentences the same"] += 1
         elif key in seen:
             left_out["repeated"] += 1
@@ -110,74 +114,50 @@ def read_sentences(
             tokens += bags
             places += [place] * len(record)
             others += [other] if extra else []
-    return Sentences(texts, tokens, places, others, read, left_out)
+    return Sentences(are_pairs, texts, tokens, places, others, read, left_out)
 
 
-def _is_run(source: Path) -> bool:
-    return (source / CONFIG).is_file()
-
-
-def _records(
-    source: Path, pairs: bool, columns: tuple[str, ...], extra: str
-) -> Iterator[tuple[int, list[str], str]]:
-    """Yield place, texts and further cell of each record."""
-    is_text = source.suffix == ".txt" or source.name.endswith(".txt.gz")
-    if (is_text or _is_run(source)) and (pairs or columns or extra):
-        raise InputError(f"{source}: has no columns; expected a CSV, TSV or JSON Lines file")
-    if _is_run(source):
-        corpus = Corpus.open(source)
-        for start in progress(range(0, len(corpus), _BLOCK), f"Reading {source}"):
-            numbers = range(start, min(start + _BLOCK, len(corpus)))
-            for number, text in zip(numbers, corpus.texts(np.array(numbers)), strict=True):
-                yield number, [_clean(text)], ""
-        return
-    if is_text:
-        for line_number, line in enumerate(read_text(source).split("\n"), start=1):
-            if line.strip():
-                yield line_number, [_clean(line)], ""
-        return
+def _records(source: Path, extra: str) -> tuple[bool, Iterable[Record]]:
+    """Return whether records are pairs, and the records."""
+    is_run = (source / CONFIG).is_file()
+    if is_run or source.name.endswith((".txt", ".txt.gz")):
+        if extra:
+            raise InputError(f"{source}: has no column {extra}; expected CSV, TSV or JSON Lines")
+        return False, _of_run(source) if is_run else _of_text(source)
     table = read_table(source)
-    if not columns and pairs:
-        columns = _PAIR
-    elif not columns:
-        usual = [name for name in _SENTENCE if name in table.header]
-        columns = tuple(usual[:1] or (table.header if len(table.header) == 1 else _SENTENCE[:1]))
-    if len(columns) != 1 + pairs:
-        raise InputError(f"got the columns {listed(columns)}; expected {1 + pairs} of them")
-    wanted = [*columns, extra] if extra else columns
-    if missing := [name for name in wanted if name not in table.header]:
+    columns = [name for name in _PAIR if name in table.header]
+    if are_pairs := columns == _PAIR:
+        wanted = [*columns, extra]
+    else:
+        columns = [name for name in table.header if name in ("sentence", "text")][:1]
+        wanted = [*(columns or ["sentence"]), extra]
+    if missing := [name for name in wanted if name and name not in table.header]:
         raise InputError(
-            f"{source}, line 1: no column {listed(missing)}. Got: {listed(table.header)}. Name the "
-            "columns of the texts with --column"
+            f"{source}, line 1: no column {listed(missing)}. Got: {listed(table.header)}. Expected "
+            "sentence1 and sentence2, or sentence, or text"
         )
-    for line_number, cells in table.records:
-        texts = [_clean(cells.get(name, "")) for name in columns]
-        yield line_number, texts, cells.get(extra, "") if extra else ""
+    return are_pairs, (
+        (line, [cells.get(name, "") for name in columns], cells.get(extra, ""))
+        for line, cells in table.records
+    )
 
 
-def _clean(text: str) -> str:
-    return " ".join(text.replace("\0", " ").split())
+def _of_run(run: Path) -> Iterator[Record]:
+    sentences = chain.from_iterable(Corpus.open(run).batches())
+    for number, text in enumerate(sentences):
+        yield number, [text], ""
+
+
+def _of_text(path: Path) -> Iterator[Record]:
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if line.strip():
+            yield number, [line], ""
 
 
 # --- Synonyms ------------------------------------------------------------------------------------
 
 Synonyms = Callable[[str], Iterable[str]]
 """Returns single lower-case words with the meaning of a lower-case word."""
-
-
-def open_synonyms(name: str) -> Synonyms:
-    """Open a table of synonyms.
-
-    Args:
-        name: `wordnet`, the copy that nltk finds; `wordnet:FOLDER`, a folder with WordNet's files;
-            or a file, each line of which holds a word and its synonyms, between tabs or commas.
-
-    Raises:
-        InputError: There is no WordNet, or the file cannot be read or has other lines.
-        MissingExtraError: nltk is not installed.
-    """
-    kind, _, folder = name.partition(":")
-    return _wordnet(folder) if kind == _WORDNET else _synonym_file(Path(name))
 
 
 def replacements(synonyms: Synonyms, frequencies: Mapping[str, int]) -> dict[str, str]:
@@ -200,59 +180,42 @@ def replacements(synonyms: Synonyms, frequencies: Mapping[str, int]) -> dict[str
     return replaced
 
 
-def _synonym_file(path: Path) -> Synonyms:
-    table: dict[str, dict[str, None]] = {}
-    problems = Problems(path)
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        cells = [words(cell) for cell in re.split(r"[\t,]", line) if cell.strip()]
-        if len(cells) < 2 or len(cells[0]) != 1:
-            problems.add(number, f"got {line[:80]!r}; expected a word and its synonyms")
-            continue
-        single = [cell[0] for cell in cells[1:] if len(cell) == 1]
-        table.setdefault(cells[0][0], {}).update(dict.fromkeys(single))
-    problems.check()
-    return lambda word: table.get(word, ())
-
-
-def _wordnet(folder: str) -> Synonyms:
-    """Return the single words in the first sense of a word, for each part of speech.
+def wordnet(folder: str) -> Synonyms:
+    """Open the files of WordNet: the single words in the first sense of a word, by part of speech.
 
     WordNet orders the senses of a word by frequency. Rarer ones would join words that are no
     synonyms in most sentences, such as `dog` and `chase`.
+
+    Raises:
+        InputError: The folder has no WordNet.
+        MissingExtraError: nltk is not installed.
     """
     require("nltk", "ratings", "WordNet")
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
-    from nltk.data import find
     from nltk.data import path as trusted
 
     class Reader(WordNetCorpusReader):  # type: ignore[misc]
         """Reads WordNet without the map to other releases, which nltk would read from its data."""
 
-        def map_wn(self, version: str = _WORDNET) -> dict[str, str]:
+        def map_wn(self, version: str = "wordnet") -> dict[str, str]:
             return {}
 
+    root = str(Path(folder).resolve())
+    if root not in trusted:
+        trusted.append(root)  # nltk reads from no other folder
     try:
-        root: Any = str(Path(folder).resolve()) if folder else find("corpora/wordnet")
-        if folder and root not in trusted:
-            trusted.append(root)  # nltk reads from no other folder
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about translations, which are not used
             reader: Any = Reader(root, None)
     except (LookupError, OSError) as error:
         raise InputError(
-            f"no WordNet in {folder or 'the data of nltk'}. Name a folder with its files "
-            "(index.noun, data.noun, ...) as wordnet:FOLDER, or run python -m nltk.downloader "
-            "wordnet"
+            f"{folder}: no WordNet. Name a folder with its files (index.noun, data.noun, ...)"
         ) from error
 
     def synonyms(word: str) -> Iterable[str]:
         lemmas: dict[str, None] = {}
         for part in ("n", "v", "a", "r"):
             for synset in reader.synsets(word, part)[:1]:
-                if synset is None:
-                    raise InputError(f"WordNet: the files disagree about {word!r}; get them again")
                 single = (lemma.lower() for lemma in synset.lemma_names() if "_" not in lemma)
                 lemmas.update(dict.fromkeys(one for one in single if words(one) == [one]))
         return lemmas

@@ -20,12 +20,11 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from firth.evaluation.files import listed
-from firth.ratings.records import Annotation, Gold, Item, Tuple, write_table
+from firth.ratings.records import Annotation, Gold, Item, Tuple
 from firth.run.errors import FirthError, InputError
 from firth.run.files import claim_file, fingerprint_value
 from firth.run.seeds import derive_seed
-from firth.run.settings import Section, parse_section
+from firth.run.settings import Section
 
 LONGEST_NAME = 64
 _SCHEMA = "1"
@@ -118,16 +117,11 @@ class Questionnaire:
         """Return a questionnaire; the seed decides the order of the tuples.
 
         Raises:
-            InputError: A tuple names an unknown item, a gold question an unknown tuple, or all
-                tuples are gold questions.
+            InputError: All tuples are gold questions.
         """
         known = {item.id: item for item in items}
         wanted = dict.fromkeys(name for one in tuples for name in one.items)
         right = {one.tuple: one for one in gold}
-        if missing := [name for name in wanted if name not in known]:
-            raise InputError(f"{len(missing):,} items of the tuples are missing: {listed(missing)}")
-        if strange := sorted(right.keys() - {one.id for one in tuples}):
-            raise InputError(f"gold questions are not among the tuples: {listed(strange)}")
         if len(right) == len(tuples):
             raise InputError("all tuples are gold questions; expected others to ask about")
         order = list(tuples)
@@ -141,45 +135,10 @@ class Questionnaire:
         gold = [asdict(self.gold[name]) for name in sorted(self.gold)]
         return fingerprint_value([items, [asdict(one) for one in self.tuples], gold])
 
-    def write_csv(self, path: Path) -> None:
-        """Write a row for each tuple, with all texts, for a crowdsourcing platform.
-
-        Gold questions are spread among the others, as the rules say.
-        """
-        texts = max(len(item.texts) for item in self.items.values())
-        header = ["tuple"]
-        for place in range(1, len(self.tuples[0].items) + 1):
-            header += [f"item{place}", *(f"item{place}_text{n + 1}" for n in range(texts))]
-        rows = []
-        for one in self._in_order():
-            cells = [one.id]
-            for name in one.items:
-                shown = self.items[name].texts
-                cells += [name, *shown, *[""] * (texts - len(shown))]
-            gold = self.gold.get(one.id)
-            rows.append([*cells, *((gold.best, gold.worst) if gold else ("", ""))])
-        write_table(path, [*header, "gold_best", "gold_worst"], rows)
-
-    def _in_order(self) -> Iterator[Tuple]:
-        gold = [one for one in self.tuples if one.id in self.gold]
-        others = (one for one in self.tuples if one.id not in self.gold)
-        for number, one in enumerate(others, start=1):
-            yield one
-            if gold and number % (self.rules.gold_every - 1) == 0:
-                yield gold.pop(0)
-        yield from gold
-
 
 @dataclass(frozen=True)
 class Question:
-    """A tuple as it is shown.
-
-    Attributes:
-        id: Id of the tuple.
-        number: Number of the question for this annotator, from 1.
-        items: Ids of the items.
-        texts: The texts of each item.
-    """
+    """A tuple as it is shown: number for this annotator, from 1, and items with their texts."""
 
     id: str
     number: int
@@ -201,27 +160,6 @@ class Feedback:
     def is_right(self) -> bool:
         """Whether best and worst are both right."""
         return (self.best, self.worst) == (self.right_best, self.right_worst)
-
-
-@dataclass(frozen=True)
-class Overview:
-    """How far a questionnaire is: tuples without gold, complete ones, answers, gold answers,
-    annotators, and annotators that were stopped."""
-
-    tuples: int
-    complete: int
-    answers: int
-    gold_answers: int
-    annotators: int
-    stopped: int
-
-    def __str__(self) -> str:
-        """Return one line."""
-        return (
-            f"{self.complete:,} of {self.tuples:,} tuples complete; {self.answers:,} answers and "
-            f"{self.gold_answers:,} gold answers by {self.annotators:,} annotators, of whom "
-            f"{self.stopped:,} were stopped"
-        )
 
 
 class NotAskedError(FirthError):
@@ -284,12 +222,7 @@ class Store:
             raise InputError(f"{path}: no questionnaire. Make it with firth ratings serve")
         store = cls(path, Rules())
         with store._reading() as connection:
-            stored = _meta(connection, "rules")
-        try:
-            store.rules = parse_section(Rules, json.loads(stored), str(path))
-        except (ValueError, FirthError) as error:
-            store.close()
-            raise InputError(f"{path}: its rules are damaged ({error})") from error
+            store.rules = Rules.model_validate_json(_meta(connection, "rules"))
         return store
 
     def __enter__(self) -> Self:
@@ -471,8 +404,8 @@ class Store:
         with self._reading() as connection:
             return [Annotation(*row) for row in connection.execute(answers)]
 
-    def overview(self) -> Overview:
-        """Return how far the questionnaire is."""
+    def overview(self) -> str:
+        """Return how far the questionnaire is, as a line for a screen."""
         with self._reading() as connection:
             tuples, complete, answers = connection.execute(
                 "SELECT count(*), sum(n >= :wanted), sum(n) FROM ("
@@ -481,8 +414,13 @@ class Store:
                 {"wanted": self.rules.answers},
             ).fetchone()
             gold = _count(connection, "answered IS NOT NULL") - answers
-            people = "SELECT count(*), coalesce(sum(stopped), 0) FROM annotators"
-            return Overview(tuples, complete, answers, gold, *connection.execute(people).fetchone())
+            people, stopped = connection.execute(
+                "SELECT count(*), coalesce(sum(stopped), 0) FROM annotators"
+            ).fetchone()
+        return (
+            f"{complete:,} of {tuples:,} tuples complete; {answers:,} answers and {gold:,} gold "
+            f"answers by {people:,} annotators, of whom {stopped:,} were stopped"
+        )
 
 
 def _write_ahead(connection: Connection) -> None:
@@ -519,10 +457,6 @@ def _look_at(path: Path) -> bool:
                 (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
                 if state != "ok":
                     raise sqlite3.DatabaseError(state)
-                for table in sorted(names):  # The check does not decode texts.
-                    quoted = table.replace('"', '""')
-                    for _ in connection.execute(f'SELECT * FROM "{quoted}"'):
-                        pass
     except sqlite3.Error as error:
         raise InputError(f"{path}: cannot be opened as a questionnaire ({error})") from error
     if names and schema != _SCHEMA:
