@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,10 +11,8 @@ from firth.encoders.encoder import (
     PretrainedEncoder,
     StatesOfWords,
     by_length,
-    normalize,
 )
 from firth.text.arrays import Floats, Ints, Singles
-from firth.text.words import spans, words
 
 
 class Letters(PretrainedEncoder):
@@ -37,13 +34,6 @@ def test_vectors_are_centered_scaled_and_of_length_1() -> None:
     assert found.dtype == np.float32
     assert (encoder.name, encoder.dimensions) == ("scaled letters", 3)
     assert (encoder.raw(["aabc"]) == Letters().raw(["aabc"])).all()
-
-
-def test_without_change_vectors_are_those_of_the_encoder() -> None:
-    texts = ["abc", "aab", ""]
-    plain = Normalized(Letters(), np.zeros(3), np.ones(3))
-    np.testing.assert_array_equal(plain.encode(texts), Letters().encode(texts))
-    assert normalize(np.zeros((0, 3)), np.zeros(3), np.ones(3)).shape == (0, 3)
 
 
 @given(st.lists(st.integers(0, 40), max_size=40), st.integers(1, 100), st.integers(1, 9))
@@ -78,16 +68,6 @@ def test_a_word_is_the_mean_of_its_tokens_and_a_stem_of_its_words() -> None:
     expected = (first + second) / 2
     assert states.shape == (2, 3), "no and ship"
     np.testing.assert_allclose(states[1], expected / np.linalg.norm(expected))
-
-
-@pytest.mark.parametrize(
-    "text", ["", "...", "The ships sailed; a ship sank, \u0130stanbul. \u0939\u093f"]
-)
-def test_a_row_for_each_distinct_stem(text: str) -> None:
-    """Also where a capital has a small form of two characters."""
-    assert len(spans(text)) == len(words(text))
-    states = StatesOfWords(token_states, "none", np.zeros(3))([text])[0]
-    assert states.shape == (len({*words(text)}), 3)
 
 
 def test_words_beyond_the_last_token_have_no_direction() -> None:

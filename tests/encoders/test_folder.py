@@ -35,7 +35,6 @@ REFUSED = {
     "trusted code": ("config.json", with_key("trust_remote_code", True), "trust_remote_code"),
     "attention of the hub": ("config.json", with_key("attn_implementation", "e/a"), "code of the"),
     "another backbone": ("config.json", with_key("backbone", "resnet50"), "backbone 'resnet50'"),
-    "downloaded weights": ("config.json", with_key("use_pretrained_backbone", True), "reaches"),
     "a folder that is made": (BERT, with_key("model_kwargs", {"offload_folder": "x"}), "offload_"),
     "a pattern for names": (BERT, with_key("model_args", {"key_mapping": {"(a+)+$": ""}}), "key_m"),
     "a method by name": (BERT, with_key("modality_config", {"text": {"method": "save"}}), "'save'"),
@@ -53,19 +52,6 @@ def test_it_is_refused_unopened(
     with pytest.raises(InputError, match="this model is not opened") as caught:
         open_encoder(str(model))
     assert part in str(caught.value)
-
-
-def test_everything_that_speaks_against_a_folder_is_said_at_once(
-    tiny_encoder: Path, edited: Edited
-) -> None:
-    model = edited(tiny_encoder, "modules.json", first_module("type", "evil.Module"))
-    (model / "model.safetensors").rename(model / "model.pkl")
-    for path in model.rglob("model.safetensors"):
-        path.unlink()
-    with pytest.raises(InputError) as caught:
-        look(model)
-    assert "evil.Module" in str(caught.value)
-    assert "pickles are never opened" in str(caught.value)
 
 
 @pytest.mark.parametrize("place", ["", "2_Dense"])
@@ -111,25 +97,6 @@ def test_ordinary_settings_are_not_refused(tiny_encoder: Path, edited: Edited) -
     assert open_encoder(str(model)).encode(["a ship"]).shape == (1, 12)
 
 
-def test_a_model_is_recognized_by_its_bytes(tiny_bert: Path, edited: Edited) -> None:
-    """Wherever it is; one byte of the same size is noticed, and named."""
-    model = edited(tiny_bert)
-    before, moved = PretrainedFiles.find(str(tiny_bert)), PretrainedFiles.find(str(model))
-    moved.check(before.files)
-    assert before.fingerprint == moved.fingerprint
-    weights = model / "model.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[-1] ^= 1
-    weights.write_bytes(content)
-    after = PretrainedFiles.find(str(model))
-    assert after.fingerprint != before.fingerprint
-    with pytest.raises(InputError, match=r"model\.safetensors has changed"):
-        after.check(before.files)
-    (model / "config.json").unlink()
-    with pytest.raises(InputError, match=r"config\.json is missing"):
-        PretrainedFiles.find(str(model)).check(before.files)
-
-
 @pytest.mark.parametrize(
     ("architecture", "model_type", "kind"),
     [
@@ -160,17 +127,6 @@ def test_a_gguf_file_is_named(tmp_path: Path) -> None:
     assert (files.kind, files.file, list(files.files)) == (
         ModelKind.CAUSAL_LM, "small.gguf", ["small.gguf"],
     )  # fmt: skip
-
-
-def test_of_several_onnx_files_one_is_named(tmp_path: Path) -> None:
-    (tmp_path / "onnx").mkdir()
-    (tmp_path / "config.json").write_text("{}")
-    for name in ("model_int8.onnx", "model_fp16.onnx"):
-        (tmp_path / "onnx" / name).touch()
-    with pytest.raises(InputError, match="several ONNX files"):
-        PretrainedFiles.find(str(tmp_path))
-    (tmp_path / "onnx" / "model.onnx").touch()
-    assert PretrainedFiles.find(str(tmp_path)).file == "onnx/model.onnx"
 
 
 def test_a_model_of_the_hub_is_downloaded_without_pickles(

@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 from firth.corpus.corpus import Corpus
-from firth.encoders import static
 from firth.encoders.static import (
     StaticEncoder,
     build_static,
-    frequent_words,
-    principal_axes,
     random_directions,
     static_from_words,
     word_pieces,
@@ -28,7 +25,7 @@ from firth.run.errors import InputError
 from firth.run.files import write_arrays
 from firth.run.run import Run
 from firth.run.settings import DistillSettings
-from firth.text.arrays import Floats
+from firth.text.arrays import Floats, Singles
 from firth.text.rarity import Idf
 from firth.text.subwords import ngrams, spelling_cosines
 from firth.text.words import words
@@ -70,28 +67,6 @@ def test_sentence_transformers_gives_the_same_vectors(
     assert (lengths > 0).tolist() == expected.any(axis=1).tolist()
 
 
-@given(
-    st.text(
-        alphabet=st.sampled_from("the ship caf\u00e9 X_1 Stra\u00dfe.,-'\n\t\u093f"), max_size=40
-    )
-)
-def test_the_tokenizer_reads_words(text: str) -> None:
-    """Its tokens are those of `firth.text.words.words`; unknown ones are 0."""
-    known = ["the", "ship", "caf\u00e9", "x", "1", "stra\u00dfe"]
-    number = {word: i for i, word in enumerate(known, 1)}
-    tokens = word_tokenizer(known).encode(text, add_special_tokens=False).ids
-    assert tokens == [number.get(word, 0) for word in words(text)]
-
-
-def test_no_vector_depends_on_blocks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ["ship aab", "harbor baa \u00fcber", "zzz ship ab", "aab a"]
-    encoder = StaticEncoder.open(folder)
-    expected = encoder.encode(texts)
-    monkeypatch.setattr(static, "_TEXTS", 1)
-    np.testing.assert_array_equal(encoder.encode(texts), expected)
-    assert encoder.encode([]).shape == (0, 8)
-
-
 def test_a_static_encoder_of_the_library_opens(tmp_path: Path) -> None:
     """With another tokenizer, a Normalize module and half-precision numbers."""
     from sentence_transformers.base.modules import Normalize
@@ -117,17 +92,11 @@ def test_parts_that_do_not_belong_together_are_refused(folder: Path, edited: Edi
     with pytest.raises(InputError, match=f"tokens up to {last}, and its table has the shape"):
         StaticEncoder.open(short)
     write_arrays(named / "model.safetensors", {"wrong.weight": np.zeros((99, 8), np.float32)})
-    with pytest.raises(InputError, match=r"holds wrong\.weight; expected one table"):
+    with pytest.raises(InputError, match=r"holds wrong\.weight; expected embedding"):
         StaticEncoder.open(named)
 
 
 # --- The vectors -------------------------------------------------------------------------------
-
-
-def test_frequent_words_come_first() -> None:
-    """By falling number of sentences, then by alphabet; those of one sentence are left out."""
-    counts = {"a": 9, "d": 2, "c": 5, "b": 5, "once": 1}
-    assert frequent_words(counts, 9) == ["a", "b", "c", "d"]
 
 
 def test_pieces_can_spell_every_word_of_known_characters() -> None:
@@ -170,7 +139,7 @@ def test_numbers_are_longer_and_nothing_else() -> None:
     """In digits or in words, known or a piece."""
     known, pieces = ["sail", "two", "sails"], ["19", "##7", "##x"]
 
-    def vectors(weight: float) -> Floats:
+    def vectors(weight: float) -> Singles:
         settings = DistillSettings(number_weight=weight)
         return static_from_words(word_space(5), 1.0, known, pieces, settings, 1)
 
@@ -178,15 +147,6 @@ def test_numbers_are_longer_and_nothing_else() -> None:
     np.testing.assert_allclose(three[[1, 3, 4]], 3 * one[[1, 3, 4]], rtol=1e-6)
     np.testing.assert_array_equal(three[[0, 2, 5]], one[[0, 2, 5]])
     assert (one[0] == one[2]).all(), "words of one stem share a vector"
-
-
-def test_principal_axes_keep_cosines_and_put_most_first() -> None:
-    rng = np.random.default_rng(2)
-    vectors = rng.standard_normal((200, 6)) * [1, 5, 1, 3, 1, 1]
-    axes = principal_axes(vectors.astype(np.float32))
-    np.testing.assert_allclose(axes.T @ axes, np.eye(6), atol=1e-9)
-    spread = np.square(vectors @ axes).sum(axis=0)
-    assert (np.diff(spread) <= 1e-6 * spread[0]).all()
 
 
 def cosines(vectors: Floats) -> Floats:
@@ -219,19 +179,6 @@ def test_the_encoder_of_a_run_has_the_cosines_of_its_words(words_run: Run, tmp_p
         vectors = StaticEncoder.open(tmp_path / str(dimensions)).raw(texts).astype(np.float64)
         errors.append(np.sqrt(np.mean((cosines(vectors) - expected) ** 2)))
     assert errors[1] < min(errors[0], 0.05)
-
-
-def test_the_encoder_of_a_run_recognizes_unseen_words(words_run: Run, tmp_path: Path) -> None:
-    """Two sentences that share one are more similar than two with different ones."""
-    build_static(words_run, WordSpace.load(words_run.folder(WORDS)), 2.0, tmp_path)
-    library: Any = SentenceTransformer(str(tmp_path), device="cpu")
-    texts = ["the cow rows", "a wave rows", "the cow lamented", "a wave grew", "\u8239"]
-    vectors = StaticEncoder.open(tmp_path).encode(texts)
-    np.testing.assert_allclose(vectors[:4], library.encode(texts[:4], normalize_embeddings=True),
-                               atol=1e-6)  # fmt: skip
-    assert "rows" not in library.tokenizer.get_vocab(), "premise"
-    assert vectors[0] @ vectors[1] > vectors[2] @ vectors[3] + 0.1
-    assert not vectors[4].any(), "what cannot be spelled counts as nothing"
 
 
 def test_equal_requests_give_equal_bytes(words_run: Run, tmp_path: Path) -> None:

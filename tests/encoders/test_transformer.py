@@ -11,9 +11,8 @@ from sentence_transformers import SentenceTransformer
 from tests.encoders.conftest import TEXTS
 from transformers import AutoModel, AutoTokenizer
 
-from firth.encoders.encoder import StatesOfWords
 from firth.encoders.pretrained import open_encoder
-from firth.encoders.transformer import Pooling, device, open_sentence_transformer
+from firth.encoders.transformer import Pooling, device
 from firth.run.errors import InputError
 from firth.run.settings import EncoderSettings
 
@@ -64,24 +63,6 @@ def test_without_pooling_there_is_no_sentence_vector(tiny_encoder: Path, edited:
         open_encoder(str(model))
 
 
-def test_vectors_that_are_cut_short_are_refused(tiny_encoder: Path, edited: Edited) -> None:
-    file = "config_sentence_transformers.json"
-    model = edited(tiny_encoder, file, lambda saved: {**saved, "truncate_dim": 4})
-    with pytest.raises(InputError, match="Take truncate_dim out"):
-        open_encoder(str(model))
-
-
-def test_a_causal_language_model_is_no_sentence_transformer(tiny_llm: Path) -> None:
-    with pytest.raises(InputError, match="its kind is causal-lm; expected one of sentence-encoder"):
-        open_sentence_transformer(str(tiny_llm))
-
-
-def test_a_setting_of_another_kind_is_one_message(tiny_bert: Path, edited: Edited) -> None:
-    model = edited(tiny_bert, "config.json", lambda c: {**c, "classifier_dropout": "float32"})
-    with pytest.raises(InputError, match=r"cannot be opened: .*'classifier_dropout'"):
-        open_encoder(str(model))
-
-
 def test_states_of_tokens_are_those_of_one_text_alone(tiny_encoder: Path) -> None:
     encoder: Any = open_encoder(str(tiny_encoder))
     for text, (states, offsets) in zip(TEXTS, encoder.token_states(TEXTS), strict=True):
@@ -90,16 +71,6 @@ def test_states_of_tokens_are_those_of_one_text_alone(tiny_encoder: Path) -> Non
             alone = encoder.model[0](dict(tokens))["token_embeddings"][0]
         np.testing.assert_allclose(states[: len(alone)], alone, atol=1e-5)
         assert (offsets[len(alone) :] == 0).all(), "padding has no characters"
-
-
-def test_a_word_knows_its_sentence_and_no_other(tiny_encoder: Path) -> None:
-    """One word's states differ from sentence to sentence, and not by the other texts."""
-    encoder: Any = open_encoder(str(tiny_encoder))
-    read = StatesOfWords(encoder.token_states, "porter", np.zeros(1))
-    first, second = read(["the ship left", "a judge met the ship"])
-    assert not np.allclose(first[1], second[-1], atol=1e-3)
-    np.testing.assert_allclose(read(["the ship left"])[0], first, atol=1e-5)
-    np.testing.assert_allclose(np.linalg.norm(first, axis=1), 1.0)
 
 
 def test_the_device_is_the_variable_s(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,8 +41,6 @@ class PretrainedEncoder(ABC):
     """An encoder that gives vectors of any length too, which can be normalized.
 
     Attributes:
-        name: A name for tables.
-        dimensions: Length of a vector.
         word_states: None, except in `Normalized`: `StatesOfWords` needs a stemmer.
         token_states: The function that gives states of tokens; None where the model has none.
     """
@@ -70,12 +68,7 @@ def unit_singles(rows: Singles) -> Singles:
 class Normalized(PretrainedEncoder):
     """An encoder with each dimension centered and scaled: unit rows of (v - mean) / deviation.
 
-    Args:
-        encoder: Gives the vectors v.
-        mean: Of each dimension, (d,).
-        deviation: Of each dimension, (d,), above 0.
-        word_states: Reads words in their sentences.
-        name: A name for tables; by default that of the encoder.
+    Mean and deviation are those of each dimension, (d,). The name is by default the encoder's.
     """
 
     def __init__(
@@ -107,12 +100,10 @@ def normalize(vectors: npt.NDArray[np.floating], mean: Floats, deviation: Floats
 
 
 def by_length(sizes: Sequence[int], most: int, texts: int) -> Iterator[list[int]]:
-    """Yield the numbers of texts in batches of similar length.
+    """Yield the numbers of texts in batches of similar length, by the tokens of each text.
 
-    Args:
-        sizes: Tokens of each text.
-        most: Tokens of a batch, padding included. A text that has more is a batch by itself.
-        texts: Most texts of a batch.
+    A batch has at most so many tokens, padding included, and so many texts. A text that has more
+    tokens is a batch by itself.
     """
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
     while order:
@@ -126,12 +117,8 @@ def by_length(sizes: Sequence[int], most: int, texts: int) -> Iterator[list[int]
 class StatesOfWords:
     """Directions of words in their sentences: the mean states of their tokens, centered.
 
-    Words of two sentences are aligned by them, as BERTScore does (Zhang et al. 2020).
-
-    Args:
-        token_states: Gives the states of tokens.
-        stemmer: Name of the stemmer (`firth.text.words.stems`).
-        mean: Is subtracted from every state, (d,).
+    Words of two sentences are aligned by them, as BERTScore does (Zhang et al. 2020). The mean,
+    (d,), is subtracted from every state.
     """
 
     def __init__(self, token_states: TokenStates, stemmer: str, mean: Floats) -> None:

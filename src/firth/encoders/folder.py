@@ -47,11 +47,7 @@ _OTHER = re.compile(
 
 
 class ModelKind(StrEnum):
-    """What a model is, by the files of its folder.
-
-    A sentence encoder has a pooling; a masked language model, or another bare encoder, has none. A
-    cross-encoder, and every other model, has no vector for a single sentence.
-    """
+    """What a model is, by its files: a sentence encoder has a pooling, a bare encoder has none."""
 
     STATIC = "static"
     ONNX = "onnx"
@@ -80,12 +76,8 @@ class PretrainedFiles:
     def find(cls, name: str) -> "PretrainedFiles":
         """Locate a model and look at its files; those of the hub are downloaded if need be.
 
-        Args:
-            name: A folder; a GGUF or ONNX file; a name on the hub (`owner/name`), to which the GGUF
-                file may be added (`owner/name/file.gguf`).
-
-        Raises:
-            InputError: There is no such model, or `look` refuses it.
+        The name is that of a folder, of a GGUF or ONNX file, or of the hub (`owner/name`), to which
+        a GGUF file may be added (`owner/name/file.gguf`).
         """
         folder, file = _locate(name)
         look(folder, file)
@@ -127,8 +119,8 @@ class PretrainedFiles:
             if known.get(name) != self.files.get(name):
                 problem = "has changed" if name in self.files else "is missing"
                 raise InputError(
-                    f"{self.folder / name} {problem}, so the model is not the one that this run "
-                    "was built with. Put the file back, or build the run again: firth build"
+                    f"{self.folder / name} {problem}; the run was built with another model. Put "
+                    "the file back, or build the run again: firth build"
                 )
 
 
@@ -184,11 +176,7 @@ def opened(name: str, what: str, load: Callable[[], T]) -> T:
 
 
 def look(folder: Path, file: str | None = None) -> None:
-    """Look at the files of a model before any library does.
-
-    Args:
-        folder: The model.
-        file: The GGUF or ONNX file with the weights; None for safetensors.
+    """Look at the files of a model before any library does; `file` has the weights of GGUF or ONNX.
 
     Raises:
         InputError: With everything that speaks against opening it: no weights that can be opened

@@ -34,14 +34,8 @@ _BATCH_TOKENS, _BATCH_TOKENS_CPU = 4_096, 1_024
 class LanguageModelEncoder(PretrainedEncoder):
     """Encodes a text as the last layer's state at the end of a prompt.
 
-    Args:
-        place: A causal language model.
-        settings: The prompt, and how many tokens of a text are read.
-
     Raises:
         ConfigError: The prompt does not have exactly one `{}`.
-        MissingExtraError: torch, or the library that reads GGUF files, is not installed.
-        InputError: The model cannot be loaded.
 
     Attributes:
         model, tokenizer: They can be tuned: the weights are float32.
@@ -103,19 +97,12 @@ class LanguageModelEncoder(PretrainedEncoder):
         return states
 
     def load_tuned(self, path: Path) -> None:
-        """Replace the weights of the upper layers by those that `save_tuned` wrote.
-
-        Raises:
-            InputError: They belong to another model.
-        """
+        """Replace the weights of the upper layers by those that `save_tuned` wrote."""
         from safetensors.torch import load_file
 
         weights = load_file(path)
         count = 1 + max((int(name.partition(".")[0]) for name in weights), default=-1)
-        try:
-            upper_layers(self.model, count).load_state_dict(weights)
-        except RuntimeError as error:
-            raise InputError(f"{path}: tuned weights of another model than {self.name}") from error
+        upper_layers(self.model, count).load_state_dict(weights)
         self.name += f", {count} layers tuned"
 
 
@@ -129,11 +116,7 @@ def save_tuned(path: Path, layers: "nn.ModuleList") -> None:
 
 
 def upper_layers(model: Any, count: int) -> "nn.ModuleList":
-    """Return the last `count` layers of a model: of its outermost, longest list of modules.
-
-    Raises:
-        InputError: The model has no list of layers.
-    """
+    """Return the last `count` layers of a model: of its outermost, longest list of modules."""
     from torch import nn
 
     inside = [model.base_model]
@@ -152,13 +135,7 @@ def open_causal_lm(
 ) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
     """Open a causal language model and its tokenizer, in evaluation mode.
 
-    Args:
-        model: Folder, GGUF file or hub name; the weights of a GGUF file become ordinary ones.
-        dtype: Number format of the weights.
-        where: The device of the weights.
-
     Raises:
-        MissingExtraError: torch, or the library that reads GGUF files, is not installed.
         InputError: The model is refused, is of another kind, lacks weights, or cannot be loaded.
     """
     require("transformers", "torch", "A language model")

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from firth.corpus.corpus import few_neighbors
 from firth.corpus.numbered import WordSentences
 from firth.run.console import Progress, progress
-from firth.run.errors import DamagedError, InputError
+from firth.run.errors import InputError
 from firth.run.files import read_arrays, write_arrays
 from firth.run.seeds import derive_seed
 from firth.run.settings import WordSettings
@@ -56,10 +56,10 @@ def learn(
         settings: Sizes and rates.
         seed: Decides the first vectors and the order of the pairs.
         scratch: Folder of the checkpoint.
-        title: Shown with the progress bar.
+        title: Of the progress bar.
 
     Returns:
-        The vectors times their learned weights, (V, d), and a summary for the manifest.
+        The vectors times their learned weights, (V, d), and a summary.
 
     Raises:
         InputError: There are fewer than two pairs, or the loss became infinite.
@@ -70,9 +70,11 @@ def learn(
             f"{title}: got {len(pairs)} pairs of neighboring sentences; learning needs at least 2. "
             "Add documents with several sentences, or lower words.min_count"
         )
-    epochs = settings.epochs or enough_epochs(pairs.steps)
+    epochs = settings.epochs or min(-(-_STEPS // pairs.steps), _MOST_EPOCHS)
     steps = epochs * pairs.steps
-    rates = settings.learning_rate * _shape(np.arange(steps), steps, int(_WARMUP * steps))
+    step_of, warmup = np.arange(steps), int(_WARMUP * steps)
+    rise, fall = (step_of + 1) / max(1, warmup), (steps - step_of) / max(1, steps - warmup)
+    rates = settings.learning_rate * np.minimum(1.0, np.minimum(rise, fall))
     noise = np.random.default_rng(derive_seed(seed, "vectors"))
     vectors = noise.standard_normal((len(weights), settings.dimensions), np.float32)
     # The last column of the table is the weight.
@@ -107,25 +109,11 @@ def learn(
     return values[:, :-1] * values[:, -1:], summary
 
 
-def enough_epochs(steps: int) -> int:
-    """Return the passes over a corpus of so many steps, where no setting names them."""
-    return min(-(-_STEPS // steps), _MOST_EPOCHS)
-
-
-def _shape(step: Ints, steps: int, warmup: int) -> npt.NDArray[np.float64]:
-    """Return the rates as shares of their peak: a linear rise, then a linear fall to 0."""
-    rise, fall = (step + 1) / max(1, warmup), (steps - step) / max(1, steps - warmup)
-    return np.minimum(1.0, np.minimum(rise, fall))
-
-
 def _resume(checkpoint: Path, adam: "RowAdam") -> tuple[int, list[float]]:
-    """Load what a stopped training left; return its steps and losses."""
+    """Load what a stopped training left, and return its steps and losses."""
     if not checkpoint.is_file():
         return 0, []
-    try:
-        state, _ = read_arrays(checkpoint)
-    except DamagedError:  # It is learned again.
-        return 0, []
+    state, _ = read_arrays(checkpoint)
     losses: list[float] = state["losses"].tolist()
     adam.resume(len(losses), state["tables"])
     return adam.step, losses
@@ -144,10 +132,7 @@ def _renumbered(firsts: Runs, seconds: Runs, words: int) -> tuple[Ints, Runs]:
 
 
 def contrast(rows: Singles, runs: Runs, temperature: float) -> tuple[float, Singles]:
-    """Return the loss of a batch, and its gradient by the rows.
-
-    The loss is the mean cross-entropy of finding the second sentence of each of n pairs among all
-    second sentences, by the cosines over the temperature.
+    """Return the mean cross-entropy of finding the second sentences, and its gradient by the rows.
 
     Args:
         rows: Vectors of m words; the last column is the weight, (m, d + 1).
@@ -186,13 +171,8 @@ def contrast(rows: Singles, runs: Runs, temperature: float) -> tuple[float, Sing
 class RowAdam:
     """Adam (Kingma & Ba 2015) for a table of which a step touches few rows.
 
-    In Adam a row without a gradient still moves in each step, by its fading momentum. All these
-    moves are one multiple of m / √v, since m / √v shrinks by the constant β1 / √β2. So a row moves
-    when it is touched again, and the table ends as by Adam itself, except for rounding.
-
-    Args:
-        table: Values, (V, d).
-        rates: Learning rate of each step.
+    In Adam a row without a gradient still moves in each step, by its fading momentum: by multiples
+    of m / √v, which shrinks by the constant β1 / √β2. Here a row moves when it is touched again.
 
     Attributes:
         tables: Values, first moments and second moments, (3, V, d).
@@ -260,15 +240,10 @@ class Pairs:
     """Batches of sentences and their next ones; a batch is a function of its step.
 
     A batch comes from one file of the corpus, where the file has enough pairs, so that its subject
-    does not give the pairs away. Memory holds some twenty bytes for each pair.
+    does not give the pairs away. The pairs that are left over at the end of an epoch are dropped.
 
     Where few sentences have a next one, each sentence of two or more words that is alone in its
     document gives a pair too: two random halves of its words, which differ from epoch to epoch.
-
-    Args:
-        sentences: The corpus.
-        size: Pairs in a batch. The pairs that are left over at the end of an epoch are dropped.
-        seed: Decides the order of each epoch.
 
     Attributes:
         neighbors: Number of pairs of neighboring sentences.
@@ -331,13 +306,7 @@ def batched(
 
 
 def halved(pieces: Ints, begins: Ints, rng: np.random.Generator) -> tuple[Runs, Runs]:
-    """Split the words of each sentence into two random halves; the second may have one more.
-
-    Args:
-        pieces: Numbers of the words of all sentences, one after the other.
-        begins: Where each sentence begins.
-        rng: Decides which words go where.
-    """
+    """Split the words of each sentence into two random halves; the second may have one more."""
     lengths = np.diff(begins, append=len(pieces))
     sizes = lengths // 2
     shuffled = pieces[np.lexsort((rng.random(len(pieces)), np.repeat(begins, lengths)))]

@@ -32,18 +32,11 @@ _LEGACY_MODES = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "m
 class OnnxEncoder(PretrainedEncoder):
     """Encodes texts with an ONNX model whose folder has a `tokenizer.json`.
 
-    Padding is masked, and texts of similar length share a batch, so no vector depends on the other
-    texts by more than rounding (about 1e-6). A model with dynamically quantized numbers reads each
-    text alone, because its rounding would depend on the batch.
-
-    Args:
-        place: A model whose `file` is an ONNX file.
-        settings: Pooling and most tokens of a model that does not state them.
+    No vector depends on the other texts by more than rounding (about 1e-6). The settings name the
+    pooling and most tokens of a model that does not state them.
 
     Raises:
-        MissingExtraError: onnxruntime is not installed.
-        InputError: The folder has no tokenizer, modules that are not in the ONNX file, or files
-            that cannot be opened.
+        InputError: The folder has no tokenizer, or modules that are not in the ONNX file.
     """
 
     def __init__(self, place: PretrainedFiles, settings: EncoderSettings) -> None:
@@ -55,13 +48,12 @@ class OnnxEncoder(PretrainedEncoder):
         self._tokenizer = opened(place.model, "a tokenizer", lambda: _tokenizer(home, settings))
         self._inputs = {each.name for each in self._session.get_inputs()}
         axes = {each.name: len(each.shape or ()) for each in self._session.get_outputs()}
-        states = sorted((n for n in axes if axes[n] == 3), key=lambda n: n not in _STATES)
-        self._states = next(iter(states), None)
+        self._states = next((name for name in _STATES if axes.get(name) == 3), None)
         self._pooled = _POOLED if axes.get(_POOLED) == 2 else None
         if self._states is None and self._pooled is None:
             raise InputError(
-                f"{place.model}: its outputs are {', '.join(axes)}; expected states of tokens (3 "
-                f"axes) or {_POOLED}"
+                f"{place.model}: its outputs are {', '.join(axes)}; expected {_POOLED} or one of "
+                f"{', '.join(_STATES)}"
             )
         types = [each.rpartition(".")[2] for each in module_types(home)]
         if other := [each for each in types if each not in _HANDLED and self._pooled is None]:
@@ -75,9 +67,7 @@ class OnnxEncoder(PretrainedEncoder):
         prompts, default = saved.get("prompts"), saved.get("default_prompt_name")
         self._prompt = str(prompts.get(default) or "") if isinstance(prompts, dict) else ""
         # RoBERTa counts positions by the padding token.
-        padding = json_object(home / "config.json").get("pad_token_id")
-        known = [padding, *map(self._tokenizer.token_to_id, ("[PAD]", "<pad>"))]
-        self._padding = next((each for each in known if isinstance(each, int)), 0)
+        self._padding = int(json_object(home / "config.json").get("pad_token_id") or 0)
         self._alone = _BY_BATCH in file.read_bytes()
         self.token_states: TokenStates | None = self._token_states if self._states else None
         self.dimensions = int(self._vectors(*next(self._batches(["a"]))[1:]).shape[1])
@@ -135,9 +125,8 @@ class OnnxEncoder(PretrainedEncoder):
     def _run(self, ids: Ints, mask: Ints, output: str | None) -> Any:
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         feed = {name: given[name] for name in self._inputs & given.keys()}
-        return opened(
-            self.name, "an ONNX encoder of texts", lambda: self._session.run([output], feed)[0]
-        )
+        run = self._session.run
+        return opened(self.name, "an ONNX encoder of texts", lambda: run([output], feed)[0])
 
 
 def _session(runtime: Any, file: Path) -> Any:
@@ -147,7 +136,7 @@ def _session(runtime: Any, file: Path) -> Any:
 
 
 def _tokenizer(home: Path, settings: EncoderSettings) -> Any:
-    """Return the tokenizer of a folder; it truncates as the model does, and does not pad."""
+    """Return the tokenizer of a folder; it truncates as the model does."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(home / "tokenizer.json"))
@@ -170,7 +159,6 @@ def _pooling(name: str, home: Path, settings: EncoderSettings) -> str:
     if mode is None:
         modes = [key for key, value in config.items() if key.startswith("pooling_mode") and value]
         mode = _LEGACY_MODES.get(modes[0], modes[0]) if len(modes) == 1 else modes or None
-    mode = mode[0] if isinstance(mode, list) and len(mode) == 1 else mode
     mode = mode or settings.pooling or "mean"
     if mode not in ("mean", "cls"):
         raise InputError(f"{name}: its pooling is {mode}; an ONNX encoder can do mean and cls")

@@ -45,16 +45,11 @@ _READ = ("max_tokens", "pooling", "prompt")
 def open_encoder(
     model: str | PretrainedFiles, settings: EncoderSettings | None = None
 ) -> PretrainedEncoder:
-    """Open an encoder of any kind.
-
-    Args:
-        model: A folder; a GGUF or ONNX file; a name on the hub; or the files themselves.
-        settings: Pooling of a model without one; prompt and length of a language model.
+    """Open an encoder of any kind: a folder, a GGUF or ONNX file, or a name on the hub.
 
     Raises:
         MissingExtraError: The kind of the encoder needs a library that is not installed.
-        InputError: There is no such model, it is refused by `firth.encoders.folder.look`, has no
-            vectors for sentences, or cannot be opened.
+        InputError: There is no such model, it is refused, or it has no vectors for sentences.
     """
     settings = settings or EncoderSettings()
     place = model if isinstance(model, PretrainedFiles) else PretrainedFiles.find(model)
@@ -78,10 +73,7 @@ class RunEncoder:
     """The pretrained encoder of a run, and the normalizations of its dimensions.
 
     Attributes:
-        encoder: The encoder before normalization, with tuned weights if there are any.
-        mean: Of each dimension over sentences of the corpus, (d,).
-        deviation: Of each dimension, (d,), above 0.
-        word_states: Reads words in their sentences; None where the model has no states of tokens.
+        mean, deviation: Of each dimension over sentences of the corpus, (d,).
         choices: The normalizations to choose from: the one that is set, else `standardize` for a
             language model and all three for another encoder.
     """
@@ -94,12 +86,7 @@ class RunEncoder:
 
     @classmethod
     def open(cls, run: Run) -> "RunEncoder":
-        """Open what the stage `pretrained` describes.
-
-        Raises:
-            MissingStageError: The stage is not built.
-            InputError: The model is missing, has changed, or cannot be opened.
-        """
+        """Open what the stage `pretrained` describes; its model must not have changed."""
         folder = run.folder(PRETRAINED)
         record, (arrays, _) = read_json(folder / _RECORD), read_arrays(folder / _STATISTICS)
         files = PretrainedFiles.find(record["model"])
@@ -126,13 +113,10 @@ class RunEncoder:
 def open_run_encoder(run: Run, normalize: Normalization | None = None) -> Encoder:
     """Open the encoder of a run: the pretrained one where it has one, else its word vectors.
 
-    Args:
-        run: Its stage `pretrained` or `words` is built.
-        normalize: What is done to each dimension. None: the first of `RunEncoder.choices`.
+    Without `normalize`, the normalization is the first of `RunEncoder.choices`.
 
     Raises:
         MissingStageError: Neither stage is built.
-        InputError: The model is missing, has changed, or cannot be opened.
     """
     if not run.has(PRETRAINED):
         return BagEncoder(WordSpace.load(run.folder(WORDS)))
@@ -149,9 +133,7 @@ def build_pretrained(run: Run, tune: Tune | None = None) -> Outcome | None:
             not 0.
 
     Raises:
-        MissingStageError: The run has no corpus.
-        InputError: The model is refused or cannot be opened, or the corpus has fewer than 2
-            sentences of usual length.
+        InputError: The model is refused, or the corpus has fewer than 2 usual sentences.
     """
     settings = run.settings.encoder
     if settings.model is None:
@@ -211,11 +193,7 @@ def _fill(
 
 
 def sample_sentences(run: Run, count: int) -> list[str]:
-    """Return a random sample of the corpus's sentences of usual length, in reading order.
-
-    Raises:
-        InputError: There are fewer than 2.
-    """
+    """Return a random sample of the corpus's sentences of usual length, in reading order."""
     corpus = Corpus.open(run)
     usual = corpus.usual_sentences()
     if len(usual) < 2:

@@ -51,13 +51,7 @@ _TEXTS = 4_096
 
 
 class StaticEncoder(PretrainedEncoder):
-    """Encodes a text as the mean of the vectors of its tokens.
-
-    Args:
-        table: A row for each token, (V, d).
-        tokenizer: Splits texts into tokens.
-        name: A name for tables.
-    """
+    """Encodes a text as the mean of its tokens' rows of a table, (V, d)."""
 
     def __init__(self, table: Singles, tokenizer: "Tokenizer", name: str) -> None:
         self.name, self.dimensions = name, int(table.shape[1])
@@ -65,11 +59,7 @@ class StaticEncoder(PretrainedEncoder):
 
     @classmethod
     def open(cls, model: str | Path | PretrainedFiles) -> "StaticEncoder":
-        """Open a static encoder that firth or sentence-transformers wrote.
-
-        Raises:
-            InputError: There is none, it is refused, or its parts do not belong together.
-        """
+        """Open a static encoder that firth or sentence-transformers wrote."""
         from tokenizers import Tokenizer
 
         place = model if isinstance(model, PretrainedFiles) else PretrainedFiles.find(str(model))
@@ -77,8 +67,7 @@ class StaticEncoder(PretrainedEncoder):
         arrays, _ = read_arrays(files / _TABLE)
         if len(arrays) != 1 or not {*arrays} <= {*_KEYS}:
             raise InputError(
-                f"{files / _TABLE}: holds {', '.join(sorted(arrays))[:80]}; expected one table "
-                f"named {' or '.join(_KEYS)}"
+                f"{files / _TABLE}: holds {', '.join(arrays)[:80]}; expected {' or '.join(_KEYS)}"
             )
         (table,) = arrays.values()
         path = str(files / _TOKENIZER)
@@ -133,13 +122,7 @@ def word_tokenizer(vocabulary: Sequence[str]) -> "Tokenizer":
 
 
 def write_static(folder: Path, vocabulary: Sequence[str], vectors: Singles) -> None:
-    """Write a static encoder that `SentenceTransformer(folder)` opens.
-
-    Args:
-        folder: Where to; each file is written atomically.
-        vocabulary: Words and pieces, V of them.
-        vectors: Their vectors, (V, d).
-    """
+    """Write the vectors, (V, d), of words and pieces so that `SentenceTransformer` opens them."""
     table = np.concatenate((np.zeros((1, vectors.shape[1]), np.float32), vectors))
     write_arrays(folder / _TABLE, {_KEYS[0]: table}, {"format": "pt"})
     write_text(folder / _TOKENIZER, word_tokenizer(vocabulary).to_str())
@@ -155,12 +138,6 @@ def build_static(
     """Write the static encoder of a run into a folder, and return a summary.
 
     It reads the corpus, its tokenizer, and the settings `seed`, `corpus` and `distill`.
-
-    Args:
-        run: The run.
-        space: Learned vectors and rarity of stems.
-        spelling_weight: Length of a direction by spelling; a learned vector has length 1.
-        folder: Where to.
     """
     settings, corpus = run.settings.distill, Corpus.open(run)
     seed = derive_seed(run.settings.seed, "surrogate", "start")
@@ -196,17 +173,6 @@ def static_from_words(
     A word's vector is its stem's learned vector plus a random direction by spelling: the sum of one
     for each character n-gram. In the cosine of two sums, random directions agree only in what both
     texts have. Pieces have n-grams too, so an unknown word is recognized in another sentence.
-
-    Args:
-        space: Learned vectors and rarity of stems.
-        spelling_weight: Length of a direction by spelling; a learned vector has length 1.
-        known: The words.
-        pieces: The pieces, with `##` before those that continue a word.
-        settings: Dimensions, and the weights of numbers and pieces.
-        seed: Of the random directions.
-
-    Returns:
-        float32, (len(known) + len(pieces), d).
     """
     dimensions = settings.dimensions or _DIMENSIONS
     stemmed = stems(known, space.stemmer)
@@ -262,10 +228,7 @@ def random_directions(grams: Sequence[Sequence[str]], dimensions: int, seed: int
 
 
 def principal_axes(vectors: Singles | Floats) -> Floats:
-    """Return the rotation (d, d) after which leading dimensions hold most of some vectors.
-
-    Vectors can then be cut short (Kusupati et al. 2022).
-    """
+    """Return the rotation (d, d) after which leading dimensions hold most of some vectors."""
     products = np.zeros((vectors.shape[1], vectors.shape[1]))
     for start in range(0, len(vectors), _TEXTS):
         block = vectors[start : start + _TEXTS].astype(np.float64)

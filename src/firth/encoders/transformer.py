@@ -39,10 +39,7 @@ _HEADS = (
 
 
 class TransformerEncoder(PretrainedEncoder):
-    """Encodes texts with a sentence-transformers model, in float32.
-
-    Arguments and errors are those of `open_sentence_transformer`. The weights are frozen.
-    """
+    """Encodes texts with a sentence-transformers model, in float32; the weights are frozen."""
 
     def __init__(self, place: PretrainedFiles, pooling: Pooling | None = None) -> None:
         self.model = open_sentence_transformer(place, pooling).eval().requires_grad_(False)
@@ -57,9 +54,8 @@ class TransformerEncoder(PretrainedEncoder):
         for start in progress(parts, f"Encoding with {self.name}"):
             some = list(texts[start : start + _CHUNK])
             with quiet_libraries():
-                vectors[start : start + len(some)] = self.model.encode(
-                    some, show_progress_bar=False
-                )
+                read = self.model.encode(some, show_progress_bar=False)
+            vectors[start : start + len(some)] = read
         return vectors
 
     def _token_states(self, texts: Sequence[str]) -> list[tuple[Floats, Ints]]:
@@ -94,9 +90,8 @@ def open_sentence_transformer(
     layer's states, or the pooling that is asked for.
 
     Raises:
-        MissingExtraError: torch is not installed.
-        InputError: It is refused by `firth.encoders.folder.look`, is no sentence encoder, lacks
-            weights, or cannot be loaded; or `pooling` is given for a model that has one.
+        InputError: It is refused by `firth.encoders.folder.look`, is no sentence encoder, or lacks
+            weights; or `pooling` is given for a model that has one.
     """
     place = name if isinstance(name, PretrainedFiles) else PretrainedFiles.find(name)
     require("sentence_transformers", "torch", "A Transformer")
@@ -107,10 +102,8 @@ def open_sentence_transformer(
             "weights as .safetensors"
         )
     if pooling is not None and has_modules:
-        raise InputError(
-            f"{place.model}: has a pooling already, and encoder.pooling is {pooling}. Leave "
-            "encoder.pooling out"
-        )
+        problem = f"has a pooling already, and encoder.pooling is {pooling}. Leave it out"
+        raise InputError(f"{place.model}: {problem}")
 
     def load() -> "SentenceTransformer":
         import torch
@@ -138,11 +131,8 @@ def device() -> "torch.device":
     """
     import torch
 
-    there = {
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
+    cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
+    there = {"cuda": cuda, "mps": mps, "cpu": True}
     asked = os.environ.get(DEVICE, "auto")
     if asked == "auto":
         asked = next(kind for kind, usable in there.items() if usable)
@@ -174,9 +164,6 @@ def check_loaded(info: dict[str, Any]) -> None:
     """Raise `ValueError` where the weights of a file are not those of its network.
 
     Without weights a library takes random ones, and says so in a warning only.
-
-    Args:
-        info: What `from_pretrained(..., output_loading_info=True)` returns.
     """
     for key, problem, harmless in (
         ("missing_keys", "lacks weights of the network", _UNUSED),
@@ -194,11 +181,6 @@ def _check_whole(model: "SentenceTransformer", place: PretrainedFiles) -> None:
     from sentence_transformers.sentence_transformer.modules import Transformer
     from transformers import AutoModel
 
-    if model.truncate_dim is not None:
-        raise ValueError(
-            f"it cuts its vectors to {model.truncate_dim} dimensions. Take truncate_dim out of "
-            "config_sentence_transformers.json"
-        )
     if isinstance(model[0], Transformer):
         modules = plain_json(place.folder / MODULES) or [{}]
         inner = place.folder / modules[0].get("path", "")

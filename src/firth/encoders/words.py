@@ -1,9 +1,8 @@
 """What one corpus says about words: learned vectors, rarity and spelling; and sums of the vectors.
 
 A sentence is the sum, over its distinct stems, of a learned vector and of a direction by spelling
-(`firth.text.subwords`). A learned vector is shrunk where its stem is rare: by sqrt(n / (n + k)) for
-n sentences. A direction by spelling is as long as the stem's inverse document frequency, so words
-that the corpus does not have count most.
+(`firth.text.subwords`), which is as long as the stem's inverse document frequency. A learned vector
+is shrunk where its stem is rare: by sqrt(n / (n + k)) for n sentences.
 """
 
 import math
@@ -19,7 +18,6 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.numbered import read_sentences
 from firth.encoders.encoder import WordStates
 from firth.encoders.learning import learn
-from firth.run.errors import InputError
 from firth.run.files import read_arrays, read_json, write_arrays, write_json
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
@@ -53,31 +51,17 @@ class WordSpace:
 
     def save(self, folder: Path) -> None:
         """Write it into a folder, each file atomically."""
-        write_json(
-            folder / _WORDS,
-            {"prior_count": self.prior_count, "vocabulary": list(self.vocabulary)},
-        )
+        stored = {"prior_count": self.prior_count, "vocabulary": list(self.vocabulary)}
+        write_json(folder / _WORDS, stored)
         write_arrays(folder / _VECTORS, {"vectors": self.vectors})
         self.idf.save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> "WordSpace":
-        """Read what `save` wrote.
-
-        Raises:
-            InputError: A file is missing or is not as `save` writes it.
-            DamagedError: The file of the vectors is damaged.
-        """
+        """Read what `save` wrote."""
         stored, (arrays, _) = read_json(folder / _WORDS), read_arrays(folder / _VECTORS)
-        try:
-            vocabulary, prior_count = tuple(stored["vocabulary"]), float(stored["prior_count"])
-            vectors: Singles = arrays["vectors"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{folder}: not word vectors of this version ({error!r}). Build the run again: "
-                "firth build"
-            ) from error
-        return cls(vocabulary, vectors, Idf.load(folder), prior_count)
+        vocabulary, prior_count = tuple(stored["vocabulary"]), float(stored["prior_count"])
+        return cls(vocabulary, arrays["vectors"], Idf.load(folder), prior_count)
 
     @property
     def stemmer(self) -> str:
@@ -116,15 +100,13 @@ class WordSpace:
 
         The root mean square of all lengths is 1 before they are shrunk.
         """
-        return self._shrunk[self._rows(stems)].astype(np.float64)
+        rows = [self.numbers.get(stem, -1) for stem in stems]
+        return self._shrunk[rows].astype(np.float64)
 
     def directions(self, stems: Sequence[str]) -> Floats:
         """Return the vectors of `learned` with lengths of sqrt(n / (n + k)) alone, (n, d)."""
         trusted = np.sqrt([self.trusted(stem) for stem in stems])
         return unit(self.learned(stems)) * trusted[:, None]
-
-    def _rows(self, stems: Sequence[str]) -> list[int]:
-        return [self.numbers.get(stem, -1) for stem in stems]
 
     @cached_property
     def _shrunk(self) -> Singles:
@@ -136,11 +118,7 @@ class WordSpace:
 
 
 class BagEncoder:
-    """Encodes a text as the sum of the learned vectors of its distinct stems.
-
-    Args:
-        space: The learned vectors.
-    """
+    """Encodes a text as the sum of the learned vectors of its distinct stems."""
 
     word_states: WordStates | None = None
 
@@ -157,12 +135,7 @@ class BagEncoder:
 
 
 def build_words(run: Run) -> Outcome:
-    """Learn the word vectors of a run's corpus: stage `words`.
-
-    Raises:
-        MissingStageError: The run has no corpus.
-        InputError: The corpus is too small to learn from.
-    """
+    """Learn the word vectors of a run's corpus: stage `words`."""
     settings = ["seed", "words", "corpus.language"]
     return run.build(WORDS, _fill, settings=settings, inputs={"corpus": Corpus.open(run).digest})
 
