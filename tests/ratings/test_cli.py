@@ -101,13 +101,3 @@ def test_models_and_bins(tmp_path: Path) -> None:
     assert isinstance(run("models", path, "--finetune", "x").exception, InputError)
     assert "40 of 40 pairs" in done("bins", path, path, "--bins", 2)
     assert "20 of 20 pairs" in done("bins", path, path, "--domain", "a")
-
-
-def test_no_command_has_more_than_ten_options() -> None:
-    import typer.main
-
-    group = typer.main.get_command(app)
-    assert len(group.commands) == 8  # type: ignore[attr-defined]
-    for command in group.commands.values():  # type: ignore[attr-defined]
-        options = [one for one in command.params if one.param_type_name == "option"]
-        assert len([one for one in options if one.name != "help"]) <= 10, command.name

@@ -1,7 +1,6 @@
 """Tuples keep the constraints of best-worst scaling, for any number of items."""
 
 import math
-import random
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firth.ratings.design import (
-    _cut_permutations,
     design_tuples,
     measure_balance,
     pair_codes,
@@ -47,12 +45,6 @@ def test_small_sets_meet_evenly(items: int, size: int) -> None:
     assert balance.meetings <= balance.least_meetings + 1
 
 
-def test_repair_is_what_separates() -> None:
-    """The premise: cut permutations alone make pairs meet again."""
-    codes = pair_codes(np.array(_cut_permutations(200, 4, 400, random.Random(1))), 200)
-    assert len(np.unique(codes)) < codes.size
-
-
 def test_places_say_nothing() -> None:
     """An item is in each place equally often, also where tuples come from a sorted list."""
     designs = np.concatenate([design_tuples(6, factor=2, seed=seed) for seed in range(60)])
@@ -73,11 +65,3 @@ def test_places_say_nothing() -> None:
 def test_impossible_designs_are_refused(items: int, size: int, factor: float, message: str) -> None:
     with pytest.raises(InputError, match=message):
         design_tuples(items, size=size, factor=factor)
-
-
-def test_balance_by_hand() -> None:
-    """Items 4 and 5 are in no tuple, and one tuple comes twice."""
-    balance = measure_balance(np.array([[0, 1, 2], [0, 1, 3], [2, 1, 0]]), 6)
-    assert balance.occurrences == (0, 3)
-    assert (balance.meetings, balance.least_meetings, balance.repeated_pairs) == (3, 1, 3)
-    assert balance.components == 3

@@ -35,14 +35,6 @@ def vectors(word: str) -> Floats | None:
     return None if found is None else np.array(found)
 
 
-def test_words_are_looked_up_as_written_then_in_lower_case() -> None:
-    expected = {("Sea",): [0, 1], ("SHIP", "xyz"): [0.5**0.5] * 2, ("sea", "sea"): [1, 0]}
-    for words, vector in expected.items():
-        assert mean_vector(vectors, words) == pytest.approx(vector)
-    assert mean_vector(vectors, ["xyz"]) is None
-    assert mean_vector(vectors, ["sea", "anti"]) is None, "a zero vector has no direction"
-
-
 @given(LISTS)
 def test_a_mean_is_a_unit_vector_blind_to_order(words: list[str]) -> None:
     mean = mean_vector(vectors, words)

@@ -20,7 +20,6 @@ from firth.ratings.models import (
     fine_tune,
     study_models,
 )
-from firth.run.errors import InputError
 from firth.text.arrays import Floats
 from firth.text.pairs import TextPair
 
@@ -109,13 +108,3 @@ def test_bins_join_pairs_by_their_texts() -> None:
         mask = (two > low) & (two <= high) | ((two == 0) & (low == 0))
         assert found.figures[name].n == mask.sum()
     assert "60 of 60 pairs have both scores" in found.text()
-
-
-def test_bins_of_a_domain() -> None:
-    first = toy(4, 30)
-    assert compare_in_bins(first, [toy(5, 30)], domain="x").total == 10
-    with pytest.raises(InputError, match="no domain 'q'"):
-        compare_in_bins(first, [first], domain="q")
-    other = evaluation_set("o", "all", [Row(("a", "b"), 1.0)], first.metrics, "o")
-    with pytest.raises(InputError, match="0 of 30 pairs"):
-        compare_in_bins(first, [other])

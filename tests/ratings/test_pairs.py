@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firth.evaluation.baselines import Dice
 from firth.ratings.overlap import Bags, Measure
 from firth.ratings.pairs import (
     PairSample,
@@ -95,16 +94,6 @@ def test_every_pair_keeps_the_rules(
     assert 20 <= len(sample.pairs) <= 40
 
 
-def test_overlap_by_default_as_in_the_paper(sentence_file: Path, sentences: list[str]) -> None:
-    """25 to 75 % by Dice, lengths within 25 %, 5 to 25 words."""
-    sample = sample_pairs(sentence_file, PairSettings(num_pairs=60))
-    dice = Dice().similarities([pair.texts for pair in sample.pairs])
-    assert [pair.overlap for pair in sample.pairs] == pytest.approx(dice.tolist(), abs=1e-6)
-    assert ((dice >= 0.25) & (dice < 0.75)).all()
-    assert sample.left_out["too long"] == sum(len(words(text)) > 25 for text in sentences) > 0
-    assert sample.usable == sum(5 <= len(words(text)) <= 25 for text in sentences)
-
-
 def test_buckets_are_uniform_or_rise(sentence_file: Path) -> None:
     chosen = {}
     for ratio in (1.0, 20.0):
@@ -118,14 +107,6 @@ def test_buckets_are_uniform_or_rise(sentence_file: Path) -> None:
     assert chosen[1.0] == [10] * 10
     assert chosen[20.0] == sorted(chosen[20.0])
     assert chosen[20.0][-1] > 5 * chosen[20.0][0]
-
-
-def test_random_pairs_of_few_sentences_are_all_pairs(tmp_path: Path) -> None:
-    texts = [f"one two three four {word} {word}x" for word in "abcdefg"]
-    (tmp_path / "few.txt").write_text("\n".join(texts), encoding="utf-8")
-    asked = PairSettings(strategy=Strategy.RANDOM, num_pairs=100, max_uses=99)
-    sample = sample_pairs(tmp_path / "few.txt", asked)
-    assert len({frozenset(pair.texts) for pair in sample.pairs}) == len(sample.pairs) == 21
 
 
 @pytest.mark.parametrize("strategy", [Strategy.RANDOM, Strategy.OVERLAP])

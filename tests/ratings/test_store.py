@@ -25,8 +25,7 @@ from firth.ratings.store import (
     Store,
     UnusableAnswerError,
 )
-from firth.run.errors import ConfigError, InputError
-from firth.run.settings import parse_section
+from firth.run.errors import InputError
 
 from .conftest import N_GOLD, N_TUPLES
 
@@ -262,14 +261,3 @@ def test_other_and_damaged_files_are_refused(asking: Asking, folder: Path) -> No
     torn.write_bytes(whole.read_bytes()[:-4096] + b"\xff" * 4096)
     with pytest.raises(InputError, match="cannot be opened"):
         Store.open(torn)
-
-
-def test_problems_are_named_together(
-    items: list[Item], tuples: list[Tuple], gold: list[Gold]
-) -> None:
-    wrong = {"answers": 0, "gold_every": 1, "stop_below": 2, "stop_after": 0, "hold_minutes": 0}
-    with pytest.raises(ConfigError) as caught:
-        parse_section(Rules, wrong, "--set")
-    assert len(caught.value.problems) == 5
-    with pytest.raises(InputError, match="all tuples are gold"):
-        Questionnaire.of(items, tuples[-N_GOLD:], gold)

@@ -87,17 +87,6 @@ def test_wrong_answers_are_explained_and_keep_the_choice(browser: TestClient, st
     assert store.annotations() == []
 
 
-def test_names_and_pauses(browser: TestClient) -> None:
-    answer = browser.post("/start", data={"name": " "})
-    assert answer.status_code == 400
-    assert "Please give a name" in answer.text
-    assert browser.get("/question").url.path == "/", "nobody is known yet"
-    first = shown(browser.post("/start", data={"name": "ann"}).text)
-    assert "Your answers are saved" in browser.post("/pause").text
-    assert browser.get("/question").url.path == "/"
-    assert shown(browser.post("/start", data={"name": "ANN"}).text) == first
-
-
 def test_pages_of_other_sites_are_refused(browser: TestClient) -> None:
     form = {"name": "a"}
     foreign = {"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}

@@ -148,12 +148,6 @@ def measure_features(
 ) -> Features:
     """Correlate the features of §5 with human scores.
 
-    Args:
-        data: Scored pairs.
-        vectors: Word vectors, such as from `vectors_of_run`.
-        pipeline: A spaCy pipeline, such as from `open_pipeline`.
-        seed: Decides the resamples of the intervals.
-
     Raises:
         InputError: The pairs have no scores that differ.
     """

@@ -74,12 +74,7 @@ def study_models(
 ) -> Study:
     """Measure models on rated pairs, by fold and domain.
 
-    Args:
-        data: The pairs.
-        scorers: Name → model.
-        tuned: Name → similarities, (n,), of models that did not learn from the pair (`fine_tune`).
-        folds: Number of folds.
-        seed: Decides folds and resamples.
+    `tuned` has the similarities, (n,), of models that did not learn from the pair (`fine_tune`).
 
     Raises:
         InputError: The pairs have no scores that differ, or are fewer than the folds.

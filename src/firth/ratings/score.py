@@ -116,14 +116,7 @@ def score_answers(
     threshold: float = THRESHOLD,
     seed: int = 13,
 ) -> Scores:
-    """Score items from best-worst answers.
-
-    Args:
-        tuples: Tuples of one size.
-        annotations: All annotations.
-        gold: Questions with known answers.
-        threshold: As for `sort_answers`.
-        seed: Decides the resamples of the intervals.
+    """Score items from best-worst answers; the arguments are those of `sort_answers`.
 
     Raises:
         InputError: No answer counts.

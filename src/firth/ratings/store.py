@@ -328,8 +328,7 @@ class Store:
     def answer(self, annotator: str, tuple_id: str, best: str, worst: str) -> bool:
         """Store an answer: it is on the disk when this returns. The first answer counts.
 
-        Returns:
-            Whether the tuple is a gold question, so that there is feedback.
+        Return whether the tuple is a gold question, so that there is feedback.
 
         Raises:
             NotAskedError: The annotator was not asked this question.
