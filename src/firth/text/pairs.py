@@ -6,8 +6,8 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from firth.run.errors import InputError
 
+from firth.run.errors import InputError
 from firth.text.arrays import Floats
 
 TextPair = tuple[str, str]

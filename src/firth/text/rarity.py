@@ -8,7 +8,6 @@ from pathlib import Path
 
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
-
 from firth.text.words import stems, words
 
 IDF = "idf.json"
