@@ -186,6 +186,25 @@ def test_public_names_are_listed_and_resolve() -> None:
         assert callable(getattr(firth, name)) or name == "__version__"
 
 
+def test_one_similarity_runs_through_few_files(toy_folder: Path) -> None:
+    """A reader who follows a score from the name of the run to the number opens few files."""
+    scorer: Any = firth.open_scorer
+    scorer(str(toy_folder))  # imports are no part of it
+    ran: set[str] = set()
+
+    def trace(frame: Any, event: str, argument: object) -> None:
+        if str(SOURCE) in frame.f_code.co_filename and frame.f_code.co_name != "<module>":
+            ran.add(frame.f_code.co_filename)
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        scorer(str(toy_folder)).similarities([("A ship sailed.", "A boat left.")])
+    finally:
+        sys.settrace(before)
+    assert 5 < len(ran) <= BUDGETS["counts"]["similarity_files"]
+
+
 def seconds(*command: str) -> float:
     """Return the least processor time of three runs of a command, in seconds."""
     times = []
