@@ -146,8 +146,12 @@ def test_an_open_corpus_stays_as_it_was(tmp_path: Path) -> None:
     assert corpus.documents_where("date >= 2000").tolist() == [0, 1, 2]
     remove_documents(run, ["d1"])
     assert corpus.texts([0, 3]) == [flat[0], flat[3]]
-    gone: list[Callable[[], object]] = [corpus.document_ids, lambda: corpus.text(1)]
-    for call in (*gone, lambda: corpus.document_source(1)):
+    calls: list[Callable[[], object]] = [
+        corpus.document_ids,
+        lambda: corpus.text(1),
+        lambda: corpus.document_source(1),
+    ]
+    for call in calls:
         with pytest.raises(InputError, match="replaced or removed since"):
             call()
     assert corpus.documents_where("date >= 2000").tolist() == [0, 2]
