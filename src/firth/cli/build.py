@@ -65,13 +65,14 @@ def build(
 
     folder = run_folder(run)
     opened = opened_with(folder, config, changes or [])
+    documents = tuple(inputs) if inputs else None  # a tuple names files; a list may be texts
     if encoder is not None:
         opened = opened.changed({"encoder": {"model": encoder}})
     if estimate:
-        predicted = pipeline.estimate(opened, inputs)
+        predicted = pipeline.estimate(opened, documents)
         show(predicted.as_dict(), as_json, predicted.text())
         return
-    built = pipeline.bring_up_to_date(opened, inputs, executor_of(workers, ray))
+    built = pipeline.bring_up_to_date(opened, documents, executor_of(workers, ray))
     show(built.as_dict(), as_json, built.text())
 
 
@@ -87,7 +88,7 @@ def add(
 
     if not inputs:
         raise InputError("expected files, folders, globs or URIs of documents to add")
-    summary = load(run_folder(run)).add(inputs)
+    summary = load(run_folder(run)).add(tuple(inputs))
     show(summary.as_dict(), as_json, summary.text())
 
 

@@ -44,7 +44,7 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst")
 _WHOLE = ("pdf", "parquet")
 """Formats that are not read inside a compressed file."""
 _LIBRARIES = {"html": ("selectolax", "documents", "HTML"), "pdf": ("pypdfium2", "documents", "PDF"),
-              "parquet": ("pyarrow", "parquet", "Parquet")}  # fmt: skip
+              "parquet": ("pyarrow", "documents", "Parquet")}  # fmt: skip
 KNOWN = (
     ".txt .md .markdown .html .htm .json .jsonl .ndjson .json-lines .csv .tsv (each also .gz .bz2 "
     ".xz .zst) .parquet .pdf"
@@ -101,7 +101,7 @@ def require_reader(kind: tuple[str, str], name: str) -> None:
         module, extra, what = _LIBRARIES[kind[0]]
         require(module, extra, f"{name}: reading {what}")
     if kind[1] == ".zst":
-        require("zstandard", "parquet", f"{name}: reading .zst")
+        require("zstandard", "documents", f"{name}: reading .zst")
 
 
 def read_source(source: Source, settings: CorpusSettings, advance: Advance) -> Iterator[Item]:
