@@ -25,7 +25,7 @@ from firth.evaluation.baselines import open_baseline
 from firth.evaluation.compare import Comparison, compare_models
 from firth.evaluation.questions import QUESTIONS, QuestionType, build_questions
 from firth.run.console import note, plural, silenced, table, wrapped
-from firth.run.errors import ConfigError, FirthError, InputError
+from firth.run.errors import ConfigError, FirthError, InputError, require
 from firth.run.executor import Executor, Local
 from firth.run.run import Run
 from firth.run.stage import Outcome, Stage
@@ -39,6 +39,8 @@ from firth.text.pairs import CosineScorer, PairScorer
 FALSE_MATCH_RATE = 0.01
 """Share of random pairs that reach the threshold which a summary names."""
 _EXAMPLE_WORDS, _EXAMPLE_CHARACTERS = (6, 14), 70
+_LIBRARIES = {ModelKind.STATIC: ("numpy", ""), ModelKind.ONNX: ("onnxruntime", "onnx")}
+"""Library and extra that open a kind of model; the other kinds need torch."""
 _PROBE_WORDS = 100_000
 _SEEN = 20_000
 
@@ -204,7 +206,8 @@ def check_settings(run: Run) -> None:
     ):
         if model is not None:
             try:
-                PretrainedFiles.find(model)
+                kind = PretrainedFiles.find(model).kind
+                require(*_LIBRARIES.get(kind, ("torch", "torch")), f"{model} ({kind.value})")
             except FirthError as error:
                 problems.append(f"{name}: {error}")
     if problems:
