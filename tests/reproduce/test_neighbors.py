@@ -1,6 +1,7 @@
 """CBOS and Siamese CBOW: gradients, neighbors, and trainings that resume."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from firth.reproduce.neighbors import (
     sentences_of,
 )
 from firth.reproduce.settings import NeighborSettings
+from firth.run.files import write_arrays
 from firth.run.run import Run
 
 DOCUMENTS = np.array([0, 0, 0, 1, 2, 2, 2, 2])
@@ -41,7 +43,7 @@ def test_neighbors_are_in_the_document(k: int) -> None:
 def test_gradient_is_that_of_the_loss(compose: neighbors.Compose, cosine: bool) -> None:
     """Small steps along each direction change the loss as the gradient says."""
     rng = np.random.default_rng(3)
-    vectors = rng.standard_normal((len(DOCUMENTS), 4))
+    vectors: Any = rng.standard_normal((len(DOCUMENTS), 4))  # doubles, for exact differences
     centers = centers_of(DOCUMENTS)
     batch = compose(DOCUMENTS, centers, rng.integers(8, size=(len(centers), 2)), 2)
     np.testing.assert_allclose(batch.targets.sum(axis=1), 1, rtol=1e-6)
@@ -67,7 +69,9 @@ def test_an_epoch_reads_each_center_once() -> None:
 
 
 @pytest.mark.parametrize("name", [CBOS, SIAMESE_CBOW])
-def test_a_training_that_resumes_has_the_same_vectors(run: Run, tmp_path: Path, name: str) -> None:
+def test_a_training_that_resumes_has_the_same_vectors(
+    run: Run, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After one epoch and a stop, two more give what three give; the loss falls."""
     settings = NeighborSettings(min_count=2, dimensions=8, epochs=3, batch=50)
     sentences = sentences_of(run, settings, tmp_path / "words")
@@ -75,16 +79,14 @@ def test_a_training_that_resumes_has_the_same_vectors(run: Run, tmp_path: Path, 
     assert losses[-1] < losses[0]
     scratch = tmp_path / "stopped"
 
-    def stopped(path: Path, arrays: object) -> None:
-        write(path, arrays)
+    def stopped(path: Path, arrays: Any) -> None:
+        write_arrays(path, arrays)
         raise KeyboardInterrupt
 
-    write, neighbors.write_arrays = neighbors.write_arrays, stopped
-    try:
+    with monkeypatch.context() as patch:
+        patch.setattr(neighbors, "write_arrays", stopped)
         with pytest.raises(KeyboardInterrupt):
             learn(sentences, name, settings, 7, scratch)
-    finally:
-        neighbors.write_arrays = write
     vectors, resumed = learn(sentences, name, settings, 7, scratch)
     np.testing.assert_array_equal(vectors, whole)
     assert resumed == losses

@@ -1,11 +1,13 @@
 """`firth.text.pairs` and `firth.text.arrays`: cosines of pairs, runs of rows."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
-from firth.run.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firth.run.errors import InputError
 from firth.text.arrays import places, ranges, split_runs, starts, to_int8, unit
 from firth.text.pairs import CosineScorer, checked, numbered
 
@@ -15,8 +17,8 @@ def test_each_distinct_text_is_encoded_once() -> None:
     vectors = {"a": [1.0, 0.0], "b": [3.0, 4.0], "": [0.0, 0.0]}
     asked: list[str] = []
 
-    def encode(texts: object) -> np.ndarray:
-        asked.extend(texts)  # type: ignore[call-overload]
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        asked.extend(texts)
         return np.array([vectors[text] for text in asked])
 
     scores = CosineScorer("toy", encode).similarities([("a", "b"), ("b", "a"), ("a", "")])
