@@ -1,7 +1,7 @@
 """The settings of a run: one typed tree, one YAML file.
 
-Every setting of the core is in this file, so that a reader sees them all at once. A wing keeps a
-section of its own (`paper`, `reproduce`), which the core stores and does not interpret.
+Every setting of the core is in this file, so that a reader sees them all at once. The
+section of a wing (`paper`, `reproduce`) is stored here, and interpreted by the wing.
 """
 
 import re
