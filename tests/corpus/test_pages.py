@@ -222,7 +222,7 @@ def test_without_a_process_no_file_is_blamed(
 
 @pytest.mark.parametrize(
     ("name", "module", "extra"),
-    [("b.pdf", "pypdfium2", "documents"), ("b.parquet", "pyarrow", "parquet")],
+    [("b.pdf", "pypdfium2", "documents"), ("b.parquet", "pyarrow", "documents")],
 )
 def test_a_format_whose_library_is_missing_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str, extra: str
