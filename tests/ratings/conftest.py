@@ -11,12 +11,23 @@ import pytest
 from firth.ratings.answers import Judgements
 from firth.ratings.design import design_tuples
 from firth.ratings.records import Gold, Item, Tuple
-from firth.ratings.simulate import simulate_judgements
 from firth.ratings.store import Questionnaire, Rules
-from firth.text.arrays import Floats
+from firth.text.arrays import Floats, Ints
 
 N_TUPLES, N_GOLD = 12, 3
 Judged = Callable[..., tuple[Judgements, Floats]]
+
+
+def simulate_judgements(
+    truth: Floats, tuples: Ints, answers: int, noise: float, *, seed: int
+) -> Judgements:
+    """Let annotators answer who see each item at its true score plus noise (Thurstone 1927)."""
+    rng = np.random.default_rng(seed)
+    asked = np.repeat(np.arange(len(tuples)), answers)
+    members, rows = tuples[asked], np.arange(len(asked))
+    seen = truth[members] + noise * rng.standard_normal(members.shape)
+    best, worst = members[rows, seen.argmax(axis=1)], members[rows, seen.argmin(axis=1)]
+    return Judgements(tuple(map(str, range(len(truth)))), tuples, asked, best, worst)
 
 
 @pytest.fixture

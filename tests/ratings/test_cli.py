@@ -15,9 +15,10 @@ from firth.ratings.records import (
     write_annotations,
     write_table,
 )
-from firth.ratings.simulate import simulate_judgements
 from firth.ratings.store import Store
-from firth.run.errors import ConfigError, InputError
+from firth.run.errors import ConfigError
+
+from .conftest import simulate_judgements
 
 RUNNER = CliRunner()
 
@@ -83,21 +84,3 @@ def test_serving_begins_with_the_database(
     assert "0 of 20 tuples complete" in text
     with Store.open(tmp_path / "db") as store:
         assert store.rules.title == "Which?"
-
-
-def test_models_and_bins(tmp_path: Path) -> None:
-    words = ["sea", "ship", "storm", "harbour", "sailor", "wave", "wind", "boat"]
-    lines = ["sentence1\tsentence2\tscore\ttopic"]
-    for n in range(40):
-        one, two = " ".join(words[: 2 + n % 5]), " ".join(words[n % 4 : 5 + n % 3])
-        lines.append(f"{one} {n}\t{two} {n}\t{n % 7}\t{'ab'[n % 2]}")
-    path = tmp_path / "rated.tsv"
-    path.write_text("\n".join(lines))
-    text = done("models", path, "baseline:dice", "--folds", 2, "--out", tmp_path / "o", "--quiet")
-    assert "baseline:dice" in text
-    assert "domain" in text
-    results = json.loads((tmp_path / "o" / "results.json").read_text())
-    assert list(results["models"][0]["spearman"]) == ["a", "all", "b"]
-    assert isinstance(run("models", path, "--finetune", "x").exception, InputError)
-    assert "40 of 40 pairs" in done("bins", path, path, "--bins", 2)
-    assert "20 of 20 pairs" in done("bins", path, path, "--domain", "a")

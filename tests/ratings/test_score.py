@@ -24,7 +24,7 @@ def test_counts_and_bounds(judged: Judged, items: int, answers: int, seed: int) 
     assert counts.best.sum() == counts.worst.sum() == len(found)
     if len(set(counts.shown.tolist())) == 1:
         assert counts.scores.mean() == pytest.approx(0.5)
-    low, high = score_intervals(found, seed=1, resamples=40)
+    low, high = score_intervals(found)
     assert np.all((low >= 0) & (low <= high) & (high <= 1))
 
 
@@ -41,18 +41,18 @@ def test_intervals_narrow_with_tuples_and_hold_the_score(judged: Judged) -> None
     widths = []
     for factor in (2.0, 8.0):
         found, _ = judged(items=80, noise=0.3, factor=factor)
-        low, high = score_intervals(found, seed=1, resamples=300)
+        low, high = score_intervals(found)
         scores = found.count().scores
         assert np.all((low <= scores) & (scores <= high))
         widths.append((high - low).mean())
     assert 0.3 < widths[1] / widths[0] < 0.6
     single, _ = judged(items=16, factor=0.25)
-    assert np.isnan(score_intervals(single, seed=1)[0]).all()
+    assert np.isnan(score_intervals(single)[0]).all()
 
 
 def test_intervals_hold_what_other_tuples_would_say(judged: Judged) -> None:
     scores = [judged(items=100, noise=0.2, seed=seed)[0].count().scores for seed in range(2, 27)]
-    low, high = score_intervals(judged(items=100, noise=0.2)[0], seed=1, resamples=400)
+    low, high = score_intervals(judged(items=100, noise=0.2)[0])
     expected = np.mean(scores, axis=0)
     assert 0.88 <= ((low <= expected) & (expected <= high)).mean() <= 0.99
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import toy_documents
-from tests.encoders.conftest import tiny_bert, tiny_llm  # noqa: F401
+from tests.encoders.conftest import tiny_bert  # noqa: F401
 
 from firth.corpus.build import build_corpus
 from firth.run.run import Run
@@ -18,8 +18,6 @@ SMALL: dict[str, Any] = {
     "skip_gram": {"min_count": 2, "dimensions": 12, "epochs": 1},
     "cbos": {"min_count": 2, "dimensions": 12, "epochs": 2},
     "siamese_cbow": {"min_count": 2, "dimensions": 12, "epochs": 2},
-    "bag": {"min_count": 2, "dimensions": 12, "batch": 32},
-    "skip_thought": {"min_count": 2, "dimensions": 8, "hidden": 12, "steps": 4, "batch": 8},
 }
 NOUNS = ["ship", "boat", "harbor", "storm", "captain", "farmer", "field", "wheat", "cow", "barn"]
 

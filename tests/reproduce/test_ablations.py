@@ -11,7 +11,7 @@ from firth.corpus.corpus import Corpus
 from firth.paper.origin import Origin, build_origin
 from firth.paper.settings import PaperSettings, Weights
 from firth.paper.surrogate import build_harvest
-from firth.reproduce.ablations import ABLATIONS, Fits, Rated, documents_of_size, variants
+from firth.reproduce.ablations import Fits, Rated, documents_of_size, variants
 from firth.reproduce.result import Request, Result, VariedRun
 from firth.reproduce.settings import TableSettings
 from firth.reproduce.tables import reproduce
@@ -93,8 +93,3 @@ def test_smaller_corpora_are_parts_of_larger_ones(origin_run: Run, data_dir: Pat
     parts = list((origin_run.path / "reproduce" / "sizes").iterdir())
     assert len(parts) == 1
     assert Corpus.open(Run.open(parts[0]), "all").n_documents < corpus.n_documents
-
-
-def test_all_ablations_have_a_name() -> None:
-    """Tables 5 to 8 and both sections."""
-    assert len(ABLATIONS) == 6

@@ -1,13 +1,17 @@
 """Baselines by name: what may be asked for, what is trained, and that it is reused."""
 
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from firth.model import open_scorer
-from firth.reproduce.baselines import BASELINES, build_baseline, open_baseline, stage_of
-from firth.reproduce.settings import ReproduceSettings, TunedSettings
+from firth.reproduce.baselines import build_baseline, open_baseline, stage_of
+from firth.reproduce.settings import ReproduceSettings
+from firth.reproduce.tuned import damaged, examples
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
 from firth.text.pairs import CosineScorer
@@ -18,7 +22,7 @@ PAIRS = [
     ("The ship saw the boat.", "The ship saw the boat."),
     ("", "Zzz."),
 ]
-CORPUS = ("skip-gram", "cbow", "siamese-cbow", "cbos", "bag", "skip-thought")
+CORPUS = ("skip-gram", "cbow", "siamese-cbow", "cbos")
 
 
 def test_unknown_names_are_left_to_others() -> None:
@@ -32,9 +36,8 @@ def test_unknown_names_are_left_to_others() -> None:
     [
         ("glove+best", "no option [+]best"),
         ("cbos", "@RUN"),
-        ("prompt-eol", "=MODEL"),
         ("cbos=FILE", "without a source"),
-        ("tfidf-words+max", "takes no option"),
+        ("cbow+max", "takes no option"),
     ],
 )
 def test_what_is_not_taken_is_refused(name: str, problem: str) -> None:
@@ -102,14 +105,6 @@ def test_pools_of_a_transformer(tiny_bert: Path, pool: str) -> None:
     assert same == (pool in ("", "+mean"))
 
 
-def test_prompt_eol_is_a_mean_over_prompts(tiny_llm: Path, run: Run) -> None:
-    """Scores are cosines; with a run, dimensions are scaled."""
-    plain = open_scorer(f"baseline:prompt-eol={tiny_llm}").similarities(PAIRS[:3])
-    scaled = open_scorer(f"baseline:prompt-eol={tiny_llm}@{run.path}").similarities(PAIRS[:3])
-    assert plain[2] == scaled[2] == pytest.approx(1)
-    assert np.abs(plain - scaled)[:2].max() > 1e-3
-
-
 @pytest.mark.parametrize("name", ["simcse", "tsdae", "ct"])
 def test_encoders_are_tuned_without_labels(run: Run, tiny_bert: Path, name: str) -> None:
     """Tuning changes the scores, and the folder opens as any encoder."""
@@ -121,11 +116,26 @@ def test_encoders_are_tuned_without_labels(run: Run, tiny_bert: Path, name: str)
     pooling = "" if own["pooling"] == "mean" else "+cls"
     start = open_scorer(f"baseline:bert={tiny_bert}{pooling}").similarities(PAIRS[:2])
     assert np.abs(tuned.similarities(PAIRS[:2]) - start).max() > 1e-4
-    assert isinstance(ReproduceSettings().of(name), TunedSettings)
 
 
-def test_every_trained_baseline_has_settings() -> None:
-    """Each has a section, and a line that describes it."""
-    for name, one in BASELINES.items():
-        assert one.summary
-        assert not one.trained or ReproduceSettings().of(name)
+@given(st.text("ab \n", min_size=1).filter(lambda text: text.split()), st.floats(0, 1))
+def test_damage_leaves_words_in_order(text: str, deletion: float) -> None:
+    """At least one word is left, and those that are left have their order."""
+    left = iter(damaged(text, deletion, random.Random(1)).split())
+    words = text.split()
+    kept = list(left)
+    assert kept
+    remaining = iter(words)
+    assert all(word in remaining for word in kept)
+
+
+def test_examples_of_each_method() -> None:
+    """SimCSE pairs a sentence with itself; CT has seven different ones for each equal one."""
+    texts = [f"text {n} of several words" for n in range(5)]
+    same = examples(texts, "simcse", 2, 3)
+    assert len(same) == 10
+    assert all(one == two for one, two in same)
+    pairs = examples(texts, "ct", 1, 3)
+    assert sum(one == two for one, two in pairs) == 5
+    assert len(pairs) == 40
+    assert all(two in texts and len(one) < len(two) for one, two in examples(texts, "tsdae", 1, 3))

@@ -7,18 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from firth.cli.options import AsJson, Force, Out, OutFolder, Quiet, say_json, show, start
+from firth.cli.options import AsJson, Force, OutFolder, Quiet, show, start
 from firth.run.console import say
-from firth.run.errors import ConfigError, InputError, require
-from firth.run.files import fingerprint_file, fingerprint_value, write_json
-from firth.run.outputs import claim_output, write_file, write_folder
+from firth.run.errors import ConfigError, require
+from firth.run.files import fingerprint_file, fingerprint_value
+from firth.run.outputs import write_folder
 
 app = typer.Typer(
     help="Build rated data sets by best-worst scaling (STR-2021).", no_args_is_help=True
 )
 _ANSWERS = "CSV with tuple, annotator, best and worst, or the file of `firth ratings serve`."
 _ITEMS = "Items: CSV, TSV or JSON Lines with any columns of texts (`pairs.csv`)."
-_PAIRS = "File of scored pairs (sentence1, sentence2, score), or an evaluation set."
 _SHARE = "Least share of right gold answers of an annotator."
 _SOURCE = "Run, .txt with a sentence a line, or table with sentence, or sentence1 and sentence2."
 _TUPLES = "Tuples that `firth ratings tuples` wrote."
@@ -30,10 +29,6 @@ GoldFile = Annotated[
 ]
 GoldThreshold = Annotated[float, typer.Option(min=0, max=1, help=_SHARE)]
 Seed = Annotated[int, typer.Option(min=0, help="Decides every random choice.")]
-Pairs = Annotated[str, typer.Argument(metavar="PAIRS", help=_PAIRS, show_default=False)]
-DataDir = Annotated[
-    Path | None, typer.Option(help="Folder with the evaluation sets.", show_default=False)
-]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Change a setting.", show_default=False),
@@ -194,114 +189,6 @@ def reliability(
     _write("reliability", out, make, settings, inputs, force, as_json)
 
 
-@app.command()
-def features(
-    pairs: Pairs,
-    out: OutFolder,
-    run: Annotated[Path, typer.Option(help="Run with the word vectors.", show_default=False)],
-    pipeline: Annotated[
-        str | None,
-        typer.Option(help="spaCy pipeline. Default: the English one.", show_default=False),
-    ] = None,
-    data_dir: DataDir = None,
-    seed: Seed = 13,
-    force: Force = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Show which shared and related words go with high scores (Table 4)."""
-    start(quiet)
-    from firth.encoders.words import WORDS
-    from firth.evaluation.sets import load_set
-    from firth.ratings.features import Features, measure_features, open_pipeline, vectors_of_run
-    from firth.run.run import Run
-
-    data, opened, learned = load_set(pairs, data_dir), open_pipeline(pipeline), Run.open(run)
-    vectors = vectors_of_run(learned)
-
-    def make() -> Features:
-        return measure_features(data, vectors, opened, seed=seed)
-
-    name = f"{opened.meta['lang']}_{opened.meta['name']} {opened.meta['version']}"
-    inputs = {"pairs": data.fingerprint, **learned.inputs(WORDS)}
-    _write("features", out, make, {"pipeline": name, "seed": seed}, inputs, force, as_json)
-
-
-@app.command()
-def models(
-    pairs: Pairs,
-    models: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[MODEL]...",
-            help="Runs, encoders and baselines, as for firth evaluate.",
-            show_default=False,
-        ),
-    ] = None,
-    finetune: Annotated[
-        str | None,
-        typer.Option(metavar="ENCODER", help="Fine-tune it on the pairs, too.", show_default=False),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder of the results.", show_default=False),
-    ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
-    data_dir: DataDir = None,
-    seed: Seed = 13,
-    force: Force = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Measure models on scored pairs, by domain, as they are and fine-tuned (Tables 5 and 6)."""
-    start(quiet)
-    from firth.evaluation.sets import load_set
-    from firth.model import open_scorer
-    from firth.ratings.models import fine_tune, study_models
-
-    if finetune is not None and out is None:
-        raise InputError("--finetune needs a folder for its results: --out FOLDER")
-    file = None if out is None else out / "results.json"
-    if file is not None:
-        claim_output(file, force)
-    scorers = {name: open_scorer(name) for name in models or ["baseline:dice"]}
-    data, tuned = load_set(pairs, data_dir), None
-    if finetune is not None and out is not None:
-        data, tuned = fine_tune(finetune, pairs, out, data_dir=data_dir, folds=folds, seed=seed)
-    study = study_models(data, scorers, tuned, folds=folds, seed=seed)
-    _report(study, file, force, as_json)
-
-
-@app.command()
-def bins(
-    pairs: Pairs,
-    others: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="OTHER...", help="Other scores of the same pairs.", show_default=False
-        ),
-    ],
-    num_bins: Annotated[int, typer.Option("--bins", min=1, help="Number of bins.")] = 5,
-    domain: Annotated[
-        str | None, typer.Option(help="Use only pairs of this domain.", show_default=False)
-    ] = None,
-    out: Out = None,
-    data_dir: DataDir = None,
-    seed: Seed = 13,
-    force: Force = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Compare two scores of the same pairs within bins, such as relatedness and similarity."""
-    start(quiet)
-    from firth.evaluation.sets import load_set
-    from firth.ratings.models import compare_in_bins
-
-    first, second = load_set(pairs, data_dir), [load_set(name, data_dir) for name in others]
-    comparison = compare_in_bins(first, second, num_bins, domain=domain, seed=seed)
-    _report(comparison, out, force, as_json)
-
-
 def _changes(options: list[str] | None) -> dict[str, Any]:
     """Return name → value of `NAME=VALUE`; values are YAML."""
     from firth.run.settings import read_yaml
@@ -356,13 +243,3 @@ def _write(
     values = dict(outcome.manifest.summary)
     lines = [*values.pop("lines"), f"{out}: {'unchanged' if outcome.reused else 'written'}"]
     show({"folder": str(out), **values}, as_json, lines)
-
-
-def _report(result: Any, out: Path | None, force: bool, as_json: bool) -> None:
-    """Print a result, and write it as JSON where a file is named."""
-    if out is not None:
-        write_file(out, lambda path: write_json(path, result.as_dict()), force)
-    if as_json:
-        say_json(result.as_dict())
-    else:
-        say(result.text())

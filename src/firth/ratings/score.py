@@ -1,21 +1,18 @@
 """Scores of items by counting, with 95 % intervals."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from firth.evaluation.bootstrap import CONFIDENCE, RESAMPLES
+from firth.evaluation.bootstrap import CONFIDENCE
 from firth.evaluation.files import listed
-from firth.ratings.answers import THRESHOLD, Answers, Counts, Judgements, sort_answers, to_scores
+from firth.ratings.answers import THRESHOLD, Answers, Counts, Judgements, sort_answers
 from firth.ratings.design import measure_balance
 from firth.ratings.records import Annotation, Gold, Tuple, write_annotations, write_table
-from firth.run.console import progress
-from firth.run.seeds import derive_seed
 from firth.text.arrays import Floats
 
 _COLUMNS = ("item", "score", "low", "high", "shown", "best", "worst")
@@ -114,7 +111,6 @@ def score_answers(
     gold: Iterable[Gold] = (),
     *,
     threshold: float = THRESHOLD,
-    seed: int = 13,
 ) -> Scores:
     """Score items from best-worst answers; the arguments are those of `sort_answers`.
 
@@ -124,49 +120,38 @@ def score_answers(
     answers = sort_answers(tuples, annotations, gold, threshold)
     judgements = Judgements.of(tuples, answers.kept)
     counts = judgements.count()
-    low, high = score_intervals(judgements, seed=derive_seed(seed, "bws", "intervals"))
+    low, high = score_intervals(judgements)
     return Scores(judgements, counts, counts.scores, low, high, answers)
 
 
-def score_intervals(
-    judgements: Judgements, *, seed: int, resamples: int = RESAMPLES
-) -> tuple[Floats, Floats]:
+def score_intervals(judgements: Judgements) -> tuple[Floats, Floats]:
     """Return the ends of 95 % intervals of scores by counting, both (N,).
 
-    The tuples of an item are resampled, each with all its answers: answers to one tuple share its
-    other items, and are not independent. An item has about eight tuples, for which plain
-    percentiles are too narrow, so they are expanded to those of a t distribution (Hesterberg 2015).
-    An item that was chosen best every time, or worst, has an interval of width 0. Items that were
-    judged in fewer than two tuples have NaN.
+    A score is a ratio of sums over the tuples of an item; answers to one tuple share its other
+    items, and are not independent. The interval is Student's, by the linearized variance of that
+    ratio (Cochran 1977, §6.4). An item that was chosen best every time, or worst, has an interval
+    of width 0. Items that were judged in fewer than two tuples have NaN.
     """
+    from scipy.stats import t
+
     n, tuples, asked = len(judgements.items), judgements.tuples, judgements.asked
-    rng = np.random.default_rng(seed)
-    low, high = np.full(n, np.nan), np.full(n, np.nan)
-    net = np.zeros(tuples.shape, np.int64)  # times best minus times worst, in each tuple
+    net = np.zeros(tuples.shape)  # times best minus times worst, in each tuple
     for chosen, sign in ((judgements.best, 1), (judgements.worst, -1)):
         np.add.at(net, asked, sign * (tuples[asked] == chosen[:, None]))
     shown = np.repeat(judgements.answered[:, None], tuples.shape[1], axis=1)
-    used = np.flatnonzero(shown)
-    items, net, shown = tuples.ravel()[used], net.ravel()[used], shown.ravel()[used]
-    order = np.argsort(items, kind="stable")
-    ends = np.searchsorted(items[order], np.arange(n + 1))
-    for item in progress(range(n), "Intervals of scores"):
-        mine = order[ends[item] : ends[item + 1]]
-        if len(mine) > 1:
-            drawn = mine[rng.integers(len(mine), size=(resamples, len(mine)))]
-            scores = to_scores(net[drawn].sum(axis=1), shown[drawn].sum(axis=1))
-            low[item], high[item] = np.quantile(scores, _percentiles(len(mine)))
-    return low, high
 
+    def total(values: npt.NDArray[Any]) -> Floats:
+        return np.bincount(tuples.ravel(), values.ravel(), minlength=n).astype(np.float64)
 
-@cache
-def _percentiles(tuples: int) -> tuple[float, float]:
-    """Return the percentiles with which a normal mean would have t intervals."""
-    from scipy.stats import norm, t
-
-    quantile = float(t.ppf((1 + CONFIDENCE) / 2, tuples - 1))
-    low = float(norm.cdf(-quantile * math.sqrt(tuples / (tuples - 1))))
-    return low, 1 - low
+    count, times = total(shown > 0), total(shown)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = total(net) / times
+        squares = total((net - share[tuples] * shown) ** 2)
+        error = np.sqrt(squares * count / (count - 1)) / times
+        half = t.ppf((1 + CONFIDENCE) / 2, count - 1) * error
+    half[count < 2] = np.nan
+    low, high = ((share + sign * half + 1) / 2 for sign in (-1, 1))
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
 def _cells(values: Floats) -> list[str]:

@@ -29,16 +29,14 @@ from firth.paper.pair_fits import (
 )
 from firth.paper.settings import Measure, PaperSettings, SurrogateSettings, Weights
 from firth.paper.surrogate import HARVEST, train_surrogate
-from firth.reproduce.result import Cell, Request, VariedRun, published
+from firth.reproduce.result import Cell, Findings, Request, VariedRun, published
 from firth.run.console import quiet_libraries
-from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import Stage
 from firth.text.arrays import Floats
 
-Findings = tuple[list[Cell], list[str]]
 STSB, CHANGE, CENTERED = "STSb", "change", "centered"
 _SIZES6 = ("4", "8", "16", "20", "32", "64", "100")
 _SIZES5 = ("1%", "10%", "100%")
@@ -396,10 +394,3 @@ ABLATIONS: Mapping[str, Callable[[Request], Findings]] = {
     "sun-structures": structures,
 }
 """The ablations by the name of their table."""
-
-
-def measure_ablation(request: Request) -> Findings:
-    """Measure the ablation that a request names."""
-    if request.table not in ABLATIONS:
-        raise InputError(f"{request.table}: no ablation. Expected {', '.join(ABLATIONS)}")
-    return ABLATIONS[request.table](request)

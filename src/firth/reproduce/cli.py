@@ -21,12 +21,12 @@ def list_tables(as_json: AsJson = False) -> None:
     from firth.reproduce.baselines import BASELINES
     from firth.reproduce.tables import TABLES
 
-    tables = [[name, one.title, one.needs] for name, one in TABLES.items()]
+    tables = [[name, title] for name, (title, _) in TABLES.items()]
     baselines = [
         [f"baseline:{name}{'@RUN' if one.trained else ''}", one.summary]
         for name, one in BASELINES.items()
     ]
-    lines = [table([["table", "shows", "needs"], *tables]), "",
+    lines = [table([["table", "shows"], *tables]), "",
              table([["baseline", "scores by"], *baselines])]  # fmt: skip
     show({"tables": tables, "baselines": baselines}, as_json, lines)
 

@@ -50,6 +50,10 @@ class Cell:
         return shown if self.published is None else f"{shown} ({self.published:,})"
 
 
+Findings = tuple[list[Cell], list[str]]
+"""What a table measures: figures, and notes on what is missing or differs from the paper."""
+
+
 @dataclass(frozen=True)
 class Result:
     """A table: figures and remarks.

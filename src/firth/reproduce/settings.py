@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from firth.run.files import fingerprint_value
-from firth.run.settings import Count, Fraction, Positive, Section, WordSettings
+from firth.run.settings import Count, Fraction, Positive, Section
 
 
 class VectorSettings(Section):
@@ -55,26 +55,6 @@ class SiameseCbowSettings(NeighborSettings):
     stemmed: bool = False
     epochs: Count = 5
     batch: Count = 100
-
-
-class BagSettings(WordSettings):
-    """The contrastive bag of words (`firth.encoders.learning`); `prior_count` plays no part."""
-
-    epochs: Count | None = 1
-
-
-class SkipThoughtSettings(Section):
-    """Skip-thought vectors, small: a GRU encoder and two decoders (Kiros et al. 2015)."""
-
-    min_count: Count = 20
-    vocabulary: Count = 100_000
-    dimensions: Count = 100
-    """Size of a word vector."""
-    hidden: Count = 256
-    """Size of the sentence vector (the original: 2,400)."""
-    steps: Count = 1_000
-    batch: Count = 64
-    learning_rate: Positive = 2e-3
 
 
 class TunedSettings(Section):
@@ -127,6 +107,8 @@ class TableSettings(Section):
     """What the Surrogates of Table 7 and section 5.6 start from, as `paper.surrogate.base`."""
     epochs: Count | None = None
     """Passes over the rows in fine-tuning. By default those of `firth train finetune`."""
+    pairs: str = "str-2021"
+    """Set or file of rated pairs that the tables of STR-2021 measure."""
     vectors: Literal["glove", "run"] = "glove"
     """Word vectors of STR-2021, Table 4: those of the package, or of the run."""
 
@@ -138,8 +120,6 @@ class ReproduceSettings(Section):
     cbow: VectorSettings = VectorSettings()
     cbos: NeighborSettings = NeighborSettings()
     siamese_cbow: SiameseCbowSettings = SiameseCbowSettings()
-    bag: BagSettings = BagSettings()
-    skip_thought: SkipThoughtSettings = SkipThoughtSettings()
     simcse: TunedSettings = TunedSettings()
     tsdae: TsdaeSettings = TsdaeSettings()
     ct: CtSettings = CtSettings()

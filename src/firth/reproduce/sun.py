@@ -5,7 +5,7 @@ paper's, built by `firth.paper`. What is fine-tuned is kept in the run and reuse
 """
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,12 @@ import numpy as np
 
 from firth.encoders.static import ENCODER
 from firth.evaluation.sets import EvaluationSet, load_set, make_folds
-from firth.reproduce.result import PEARSON, Cell, Request, figure, opened, published
+from firth.reproduce.result import PEARSON, Cell, Findings, Request, figure, opened, published
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import write_atomically
 from firth.run.run import Run
 from firth.text.pairs import PairScorer
 
-Findings = tuple[list[Cell], list[str]]
 ORIGIN, SURROGATE = "Origin", "Surrogate base"
 SCORER, OWN_ENCODER = "firth's scorer", "firth's encoder"
 _MEAN = "mean"
@@ -273,12 +272,3 @@ def table4(request: Request) -> Findings:
         )  # fmt: skip
     figures = {row: {"wiki-sections": value} for row, value in published("sun", "table4").items()}
     return measured(request, rows, ["wiki-sections:test"], figures)
-
-
-TABLES: Mapping[str, Callable[[Request], Findings]] = {
-    "sun-table1": table1,
-    "sun-table2": table2,
-    "sun-table3": table3,
-    "sun-table4": table4,
-}
-"""The tables by name."""

@@ -1,68 +1,38 @@
 """The tables of the three papers by name, and the one function that measures them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from firth.reproduce import others, sun
-from firth.reproduce.result import Cell, Request, Result
+from firth.reproduce import cbos, relatedness, sun
+from firth.reproduce.result import Findings, Request, Result
 from firth.reproduce.settings import ReproduceSettings
 from firth.run.errors import InputError
 from firth.run.run import Run
 
-Measure = Callable[[Request], tuple[list[Cell], list[str]]]
 _SEED = 13
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table, figure or ablation of a paper.
+def _ablation(request: Request) -> Findings:
+    from firth.reproduce.ablations import ABLATIONS  # imports torch
 
-    Attributes:
-        title: What it shows.
-        measure: Measures its figures, and returns notes with them.
-        needs: What it needs apart from evaluation sets, for people.
-    """
-
-    title: str
-    measure: Measure
-    needs: str = ""
+    return ABLATIONS[request.table](request)
 
 
-def _ablation(request: Request) -> tuple[list[Cell], list[str]]:
-    from firth.reproduce.ablations import measure_ablation
-
-    return measure_ablation(request)
-
-
-_ORIGIN, _HARVEST, _START = "firth paper build", "firth paper build --to harvest", "an encoder"
-TABLES: Mapping[str, Table] = {
-    "cbos-table1": Table("CBOS, Table I: five systems on 20 STS sets (Pearson)",
-                         others.cbos_table1, "a run"),
-    "cbos-k": Table("CBOS, Figure 3: number of neighbors", others.cbos_k, "a run"),
-    "cbos-m": Table("CBOS, Figure 4: number of random sentences", others.cbos_m, "a run"),
-    "str-table2": Table("STR-2021, Table 2: the kinds of pairs", others.str_table2),
-    "str-table3": Table("STR-2021, Table 3: the annotations, simulated", others.str_table3),
-    "str-table4": Table("STR-2021, Table 4: what makes sentences related", others.str_table4),
-    "str-table5": Table("STR-2021, Table 5: models, and one that is fine-tuned", others.str_table5),
-    "str-table6": Table("STR-2021, Table 6: fine-tuning across domains", others.str_table6),
-    "str-bins": Table("STR-2021, section 4: relatedness within bins of similarity",
-                      others.str_bins),
-    "sun-table1": Table("Sun et al., Table 1: seven sets without labels, and after NLI",
-                        sun.table1),
-    "sun-table2": Table("Sun et al., Table 2: trained on STSb", sun.table2, _START),
-    "sun-table3": Table("Sun et al., Table 3: Argument Facet Similarity", sun.table3, _START),
-    "sun-table4": Table("Sun et al., Table 4: Wikipedia Sections", sun.table4, _START),
-    "sun-table5": Table("Sun et al., Table 5: the size of the corpus", _ablation, _ORIGIN),
-    "sun-table6": Table("Sun et al., Table 6: the number of contexts", _ablation, _ORIGIN),
-    "sun-table7": Table("Sun et al., Table 7: the number of harvested pairs", _ablation, _HARVEST),
-    "sun-table8": Table("Sun et al., Table 8: the terms of Eq. 3", _ablation, _ORIGIN),
-    "sun-construction": Table("Sun et al., section 5.4: how contexts are chosen", _ablation,
-                              _ORIGIN),
-    "sun-structures": Table("Sun et al., section 5.6: Siamese model and cross-encoder", _ablation,
-                            _HARVEST),
-}  # fmt: skip
-"""All tables by name."""
+TABLES: Mapping[str, tuple[str, Callable[[Request], Findings]]] = {
+    **cbos.TABLES,
+    **relatedness.TABLES,
+    "sun-table1": ("Sun et al., Table 1: seven sets without labels, and after NLI", sun.table1),
+    "sun-table2": ("Sun et al., Table 2: trained on STSb", sun.table2),
+    "sun-table3": ("Sun et al., Table 3: Argument Facet Similarity", sun.table3),
+    "sun-table4": ("Sun et al., Table 4: Wikipedia Sections", sun.table4),
+    "sun-table5": ("Sun et al., Table 5: the size of the corpus", _ablation),
+    "sun-table6": ("Sun et al., Table 6: the number of contexts", _ablation),
+    "sun-table7": ("Sun et al., Table 7: the number of harvested pairs", _ablation),
+    "sun-table8": ("Sun et al., Table 8: the terms of Eq. 3", _ablation),
+    "sun-construction": ("Sun et al., section 5.4: how contexts are chosen", _ablation),
+    "sun-structures": ("Sun et al., section 5.6: Siamese model and cross-encoder", _ablation),
+}
+"""Title and measure of each table, figure and ablation of the papers."""
 
 
 def reproduce(
@@ -90,6 +60,6 @@ def reproduce(
     if opened is not None:
         settings, seed = opened.wing("reproduce", ReproduceSettings), opened.settings.seed
     folder = None if data_dir is None else Path(data_dir)
-    table = TABLES[name]
-    cells, notes = table.measure(Request(name, opened, folder, settings.tables, seed))
-    return Result(name, table.title, tuple(cells), tuple(dict.fromkeys(notes)))
+    title, measure = TABLES[name]
+    cells, notes = measure(Request(name, opened, folder, settings.tables, seed))
+    return Result(name, title, tuple(cells), tuple(dict.fromkeys(notes)))

@@ -1,0 +1,124 @@
+"""Tables of Yuan & Zhang (CBOS): five systems that learn from neighboring sentences."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from firth.evaluation.sets import EvaluationSet, load_set
+from firth.reproduce.baselines import build_baseline, load_baseline, stage_of
+from firth.reproduce.result import PEARSON, Cell, Columns, Findings, Request, figure, published
+from firth.reproduce.settings import NeighborSettings, ReproduceSettings
+from firth.run.errors import FirthError, InputError, first_line
+from firth.run.stage import Stage
+from firth.text.pairs import PairScorer
+
+SYSTEMS = ("skip-gram", "cbow", "skip-thought", "siamese-cbow", "cbos")
+TRAINED = ("skip-gram", "cbow", "siamese-cbow", "cbos")
+_VALUES = ("1", "2", "3", "4", "5")
+"""Of k and m in the figures of the paper."""
+_ROUNDED = 0.6
+"""Printed means have two to four digits; one that is further off is named."""
+
+
+def table1(request: Request) -> Findings:
+    """Train systems on the run's corpus, and measure Pearson on 20 sets of STS."""
+    figures = published("cbos", "table1")
+    data, notes = _sts_sets(request, {key.split()[0] for key in figures})
+    cells, columns = [], {}
+    for name in TRAINED:
+        build_baseline(request.run, name)
+        columns[name] = _by_subset(load_baseline(name, request.run.folder(stage_of(name))), data)
+    there = [key for key in figures if key in columns[TRAINED[0]]]
+    missing = [key for key in figures if key not in there]
+    notes += [f"Missing: {', '.join(missing)}."] if missing else []
+
+    def add(row: str, keys: Sequence[str], paper: Mapping[str, float]) -> None:
+        for name in SYSTEMS:
+            both = [columns[name][key] for key in keys] if name in columns else []
+            value = figure(PEARSON, both, request.seed, row) if both else None
+            cells.append(Cell(row, name, value, paper[name]))
+
+    for year, printed in published("cbos", "averages").items():
+        keys = [key for key in there if key.startswith(year)]
+        means = _means(figures, [key for key in figures if key.startswith(year)])
+        for key in keys:
+            add(key, [key], figures[key])
+        if keys:
+            add(f"mean of {year}", keys, printed)
+        notes += [
+            f"{year}, {name}: the paper prints a mean of {printed[name]:g}; that of its rows is "
+            f"{means[name]:g}."
+            for name in SYSTEMS
+            if abs(printed[name] - means[name]) > _ROUNDED
+        ]
+    add(f"mean of {len(there)}", there, _means(figures, there))
+    return cells, [
+        *notes,
+        "The paper's systems learned from the Toronto Book Corpus. Skip-thought is not trained "
+        "here: at a size that deserves the name it takes weeks.",
+    ]
+
+
+def _means(figures: Mapping[str, Mapping[str, float]], keys: Sequence[str]) -> dict[str, float]:
+    """Return the mean of published figures of each system, to two decimals."""
+    return {name: round(float(np.mean([figures[k][name] for k in keys])), 2) for name in SYSTEMS}
+
+
+def sweep_k(request: Request) -> Findings:
+    """Measure CBOS for k = 1 to 5 neighbors on each side, with m = 2 (Figure 3)."""
+    return _sweep(request, "window", {"negatives": 2})
+
+
+def sweep_m(request: Request) -> Findings:
+    """Measure CBOS for m = 1 to 5 random sentences, with k = 1 (Figure 4)."""
+    return _sweep(request, "negatives", {"window": 1})
+
+
+def _sweep(request: Request, field: str, fixed: Mapping[str, int]) -> Findings:
+    run, letter = request.run, request.table[-1]
+    given_settings = run.wing("reproduce", ReproduceSettings).cbos.model_dump()
+    data, notes = _sts_sets(request, {"sts14"})
+    cells = []
+    for value in request.sizes(_VALUES, 100):
+        settings = NeighborSettings(**{**given_settings, **fixed, field: value})
+        stage = Stage(f"reproduce/{request.table}/{value}", 1, "", "firth reproduce table")
+        build_baseline(run, "cbos", settings, stage)
+        columns = _by_subset(load_baseline("cbos", run.folder(stage)), data)
+        for key, both in columns.items():
+            cells.append(
+                Cell(f"{letter} = {value}", key, figure(PEARSON, [both], request.seed, key))
+            )
+        mean = figure(PEARSON, list(columns.values()), request.seed, "mean")
+        cells.append(Cell(f"{letter} = {value}", "mean", mean))
+    return cells, [*notes, "The paper has curves without figures; it takes k = 1 and m = 2."]
+
+
+def _sts_sets(request: Request, names: set[str]) -> tuple[list[EvaluationSet], list[str]]:
+    there, notes = [], []
+    for name in sorted(names):
+        try:
+            there.append(load_set(name, request.data_dir))
+        except FirthError as error:
+            notes.append(f"Missing: {first_line(error)}.")
+    if not there:
+        raise InputError(f"{request.table}: no set of the table is there. {notes[0]}")
+    return there, notes
+
+
+def _by_subset(scorer: PairScorer, sets: list[EvaluationSet]) -> dict[str, Columns]:
+    """Return `sts12 MSRpar` → human scores and similarities."""
+    results: dict[str, Columns] = {}
+    for data in sets:
+        similarities = scorer.similarities(data.pairs)
+        for subset, rows in data.subsets.items():
+            results[f"{data.name} {subset}"] = data.scores[rows], similarities[rows]
+    return results
+
+
+TABLES: Mapping[str, tuple[str, Any]] = {
+    "cbos-table1": ("CBOS, Table I: five systems on 20 STS sets (Pearson)", table1),
+    "cbos-k": ("CBOS, Figure 3: number of neighbors", sweep_k),
+    "cbos-m": ("CBOS, Figure 4: number of random sentences", sweep_m),
+}
+"""Title and measure of each table."""

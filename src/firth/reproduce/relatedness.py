@@ -1,0 +1,288 @@
+"""Tables of Abdalla et al. (STR-2021), measured on their pairs or on others (`tables.pairs`)."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firth.encoders.folder import PretrainedFiles
+from firth.evaluation.baselines import Dice
+from firth.evaluation.bootstrap import Estimate, bootstrap_seed, estimate
+from firth.evaluation.files import read_pair_file
+from firth.evaluation.metrics import Metric, measure, metric_sample
+from firth.evaluation.sets import ALL, TASKS, EvaluationSet, evaluation_set, load_set, make_folds
+from firth.ratings.design import design_tuples
+from firth.reproduce.averaged import glove
+from firth.reproduce.baselines import BASELINES, stage_of
+from firth.reproduce.features import measure_features, open_pipeline, parse, vectors_of_run
+from firth.reproduce.result import COUNT, Cell, Findings, Request, opened, published
+from firth.reproduce.sun import paper_models
+from firth.run.errors import FirthError, InputError, first_line
+from firth.text.arrays import Floats, Ints
+from firth.text.pairs import PairScorer
+from firth.text.words import normal_form, words
+
+CROSS_VALIDATED, LEFT_OUT = "cross-validated", "leave-one-domain-out"
+FOLDS = 5
+_PAPER = "str-2021"
+_PARTS = {"Formality": "Formality_", "ParaNMT": "ParaNMT_", "Wikipedia": "Wiki_"}
+_SHORTEST, _LONGEST = 5, 25
+_ROUNDING = 6e-4
+"""Published scores have three decimals."""
+_HUB = {"BERT-base": "bert", "RoBERTa-base": "roberta"}
+
+
+def table2(request: Request) -> Findings:
+    """Count the pairs by source, with their length and word overlap."""
+    data, figures = _pairs(request), published(_PAPER, "table2")
+    groups: dict[str, Ints] = {"ALL": np.arange(len(data.rows)), **data.subsets}
+    for name, start in _PARTS.items():
+        parts = [rows for part, rows in groups.items() if part.startswith(start)]
+        if name not in groups and parts:
+            groups[name] = np.sort(np.concatenate(parts))
+    dice, cells = Dice().similarities(data.pairs), []
+    for name in [*figures, *(name for name in groups if name not in figures)]:
+        rows, count = groups.get(name), figures.get(name)
+        cells.append(Cell(name, COUNT, None if rows is None else len(rows), count))
+        if rows is not None:
+            texts = [text for row in rows.tolist() for text in data.pairs[row]]
+            lengths = np.array([len(words(text)) for text in texts])
+            within = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
+            cells += [
+                Cell(name, "words", float(lengths.mean())),
+                Cell(name, "Dice", float(100 * dice[rows].mean())),
+                Cell(name, "mean score", float(100 * data.scores[rows].mean())),
+                Cell(name, "5 to 25 words", float(100 * within.mean())),
+            ]
+    return cells, ["The paper counts tokens: some sentences are outside its 5 to 25.", *data.notes]
+
+
+def table3(request: Request) -> Findings:
+    """Design the tuples again, and read off the scores what they say of the annotations."""
+    data, paper = _pairs(request), published(_PAPER, "table3")
+    scores, answers = data.scores, int(paper["answers_a_tuple"])
+    tuples = design_tuples(len(scores), seed=request.seed)
+    steps = 2 * int(paper["tuples_a_pair"]) * answers
+    whole = float(np.mean(np.abs(scores * steps - np.round(scores * steps)) < steps * _ROUNDING))
+    counts = {
+        "pairs": (len(scores), paper["pairs"]),
+        "tuples": (len(tuples), paper["tuples"]),
+        "tuples a pair": (4 * len(tuples) // len(scores), paper["tuples_a_pair"]),
+        "annotations": (answers * len(tuples), paper["annotations"]),
+        "annotators": (None, paper["annotators"]),
+    }
+    cells = [Cell(row, COUNT, ours, theirs) for row, (ours, theirs) in counts.items()]
+    cells += [
+        Cell(f"scores that are multiples of 1/{steps}", "share", 100 * whole),
+        Cell("reliability", "share", None, paper["reliability"]),
+    ]
+    note = (
+        "The annotations are not public, so the reliability cannot be measured again. The tuples "
+        "are designed by the same rules. `firth ratings reliability` measures your own answers."
+    )
+    return cells, [note, *data.notes]
+
+
+def table4(request: Request) -> Findings:
+    """Correlate what may make sentences related with the scores."""
+    data, figures = _pairs(request), published(_PAPER, "table4")
+    if request.settings.vectors == "run":
+        vectors = vectors_of_run(request.run)
+    else:
+        look_up, _ = glove()
+
+        def vectors(word: str) -> Floats | None:
+            vector = look_up(word)
+            vector = look_up(word.lower()) if vector is None else vector
+            return None if vector is None else np.asarray(vector, np.float64)
+
+    cells = []
+    tokens = parse(open_pipeline(), data)
+    for name, line in measure_features(data, tokens, vectors, seed=request.seed).items():
+        rho, pairs = figures.get(name, (None, None))
+        cells += [Cell(name, "Spearman", line, rho), Cell(name, COUNT, line.n, pairs)]
+    note = (
+        f"Vectors: {request.settings.vectors}; the paper: word2vec of Google News. Its subjects "
+        "and objects are those of an extractor of triples."
+    )
+    return cells, [note, *data.notes]
+
+
+def table5(request: Request) -> Findings:
+    """Measure models over five folds, and an encoder that was fine-tuned on the other folds."""
+    figures, run, data = published(_PAPER, "table5"), request.given, _pairs(request)
+    models: dict[str, str | PairScorer] = {"Lexical overlap (Dice)": "baseline:dice"}
+    models |= {f"GloVe ({pool}, 6B 50d)": f"baseline:glove+{pool}" for pool in ("mean", "max")}
+    for title, name in _HUB.items():
+        models |= {f"{title} ({p})": f"baseline:{name}+{p}" for p in ("mean", "max", "cls")}
+    if run is not None:
+        trained = [name for name, one in BASELINES.items() if one.trained]
+        models |= {f"{name} of the run": f"baseline:{name}@{run.path}" for name in trained
+                   if run.has(stage_of(name))}  # fmt: skip
+        models |= {"firth's scorer": str(run.path), **paper_models(run)}
+    scorers, notes = opened(models)
+    base, tuned = _tuned(request, data, notes)
+    folds = list(make_folds(data, FOLDS, request.seed).values())
+    similarities = {name: one.similarities(data.pairs) for name, one in scorers.items()}
+    if CROSS_VALIDATED in tuned:
+        similarities[f"{base}, fine-tuned"] = tuned[CROSS_VALIDATED]
+    shown = {row: by_domain(data, values, folds, request.seed)[ALL]
+             for row, values in similarities.items()}  # fmt: skip
+    cells = [Cell(row, "Spearman", one, figures.get(row)) for row, one in shown.items()]
+    cells += [Cell(row, "Spearman", None, rho) for row, rho in figures.items() if row not in shown]
+    return cells, [*notes, *data.notes]
+
+
+def table6(request: Request) -> Findings:
+    """Measure Dice and a fine-tuned encoder by domain, with and without pairs of that domain."""
+    figures, notes, data = published(_PAPER, "table6"), list[str](), _pairs(request)
+    base, tuned = _tuned(request, data, notes)
+    folds = list(make_folds(data, FOLDS, request.seed).values())
+    columns = {"Dice": Dice().similarities(data.pairs), **tuned}
+    measured = {
+        name: by_domain(data, values, [*data.subsets.values()] if name == LEFT_OUT else folds,
+                        request.seed)
+        for name, values in columns.items()
+    }  # fmt: skip
+    cells = []
+    for domain in dict.fromkeys([*figures, *data.subsets]):
+        for place, name in enumerate(("Dice", CROSS_VALIDATED, LEFT_OUT)):
+            paper = figures[domain][place] if domain in figures else None
+            cells.append(Cell(domain, name, measured.get(name, {}).get(domain), paper))
+    tuned_is = f"Fine-tuned: {base or 'nothing'}; in the paper RoBERTa-base."
+    return cells, [tuned_is, *notes, *data.notes]
+
+
+def bins(request: Request) -> Findings:
+    """Correlate relatedness and similarity in each bin of similarity of STSb (section 4)."""
+    data, others, notes = _pairs(request), [], []
+    if "STS" in data.subsets:
+        rows = [row for row in data.rows if row.subset == "STS"]
+        data = evaluation_set(data.name, data.split, rows, data.metrics, data.source)
+    for split in ("train", "dev", "test"):
+        try:
+            others.append(load_set(f"sts-b:{split}", request.data_dir))
+        except FirthError as error:
+            notes.append(f"Missing: {first_line(error)}.")
+    if not others:
+        raise InputError(f"{request.table}: no split of STSb is there. {notes[0]}")
+    paper = published(_PAPER, "bins")
+    figures = compare_in_bins(data, others, len(paper), seed=request.seed)
+    cells = [Cell(name, "Spearman", one, paper.get(name)) for name, one in figures.items()]
+    shared = f"{figures[ALL].n} of {len(data.rows)} pairs are in STSb, too."
+    return cells, [shared, "A pair without any similarity (0) is in no bin, as printed.", *notes]
+
+
+def _pairs(request: Request) -> EvaluationSet:
+    return load_set(request.settings.pairs, request.data_dir)
+
+
+def by_domain(
+    data: EvaluationSet, similarities: Floats, tests: Sequence[Ints], seed: int
+) -> dict[str, Estimate]:
+    """Return the mean rank correlation over folds, of all rows and of those of each domain.
+
+    Models that learn nothing from the pairs are measured over the same folds (§6).
+    """
+    figures = {}
+    for name, rows in {ALL: np.arange(len(data.rows)), **data.subsets}.items():
+        parts = [part for test in tests if len(part := np.intersect1d(test, rows))]
+        samples = [
+            metric_sample(
+                Metric.SPEARMAN,
+                [(data.scores[part], similarities[part])],
+                bootstrap_seed(seed, "relatedness", name, number),
+            )
+            for number, part in enumerate(parts)
+        ]
+        figures[name] = estimate(samples)
+    return figures
+
+
+def compare_in_bins(
+    first: EvaluationSet, others: Sequence[EvaluationSet], count: int = 5, *, seed: int = 13
+) -> dict[str, Estimate]:
+    """Correlate two scores of the same pairs within bins (0, 1], (1, 2] and so on of the second.
+
+    Pairs are the same where their texts are, in any order, whatever the case and punctuation. Bins
+    have equal width over the range of the second scores, published or that of the data. A pair
+    with several second scores has their mean.
+
+    Raises:
+        InputError: Fewer than two pairs have both scores.
+    """
+    second: dict[tuple[str, ...], list[float]] = {}
+    for row in (row for other in others for row in other.rows):
+        second.setdefault(_key(row.texts), []).append(row.score)
+    known = [(row.score, second[key]) for row in first.rows if (key := _key(row.texts)) in second]
+    if len(known) < 2:
+        raise InputError(
+            f"{len(known)} of {len(first.rows)} pairs of {first.id} are in "
+            f"{', '.join(other.id for other in others)}; expected the same pairs in both"
+        )
+    one = np.array([score for score, _ in known])
+    two = np.array([float(np.mean(scores)) for _, scores in known])
+    scales = [
+        TASKS[each.name].scale if each.name in TASKS else (each.scores.min(), each.scores.max())
+        for each in others
+    ]
+    edges = np.linspace(min(s[0] for s in scales), max(s[1] for s in scales), count + 1)
+    masks = {ALL: np.full(len(two), True)}
+    masks |= {f"({a:g}, {b:g}]": (two > a) & (two <= b) for a, b in pairwise(edges)}
+    figures = {}
+    for name, mask in masks.items():
+        drawn = bootstrap_seed(seed, "relatedness", "bins", name)
+        figures[name] = measure(Metric.SPEARMAN, one[mask], two[mask], seed=drawn)
+    return figures
+
+
+def _key(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(map(normal_form, texts)))
+
+
+def _tuned(
+    request: Request, data: EvaluationSet, notes: list[str]
+) -> tuple[str, dict[str, Floats]]:
+    """Fine-tune an encoder on other rows, and return its name and similarities (§6.2).
+
+    The similarities are by kind of folds: over random rows, and over domains. Notes say why there
+    are none.
+    """
+    found = paper_models(request.given) if request.given else {}
+    names = [one for one in found.values() if isinstance(one, str)]
+    base = (*request.settings.start, *names, "roberta-base")[0]
+    name, pairs = "/".join(Path(base).parts[-2:]), request.settings.pairs
+    plans: dict[str, dict[str, Any]] = {CROSS_VALIDATED: {"folds": FOLDS}}
+    if data.subsets:
+        is_file = Path(pairs).is_file()
+        column = read_pair_file(pairs).columns["subset"] if is_file else "subset"
+        plans[LEFT_OUT] = {"leave_out": column}
+    tuned = {}
+    try:
+        PretrainedFiles.find(base)
+        from firth.train.folds import cross_validate
+
+        for kind, plan in plans.items():
+            out = request.models / name.replace("/", "-") / data.name / kind
+            result = cross_validate(
+                base, pairs, out, data_dir=request.data_dir, epochs=request.settings.epochs,
+                seed=request.seed, force=True, **plan,
+            )  # fmt: skip
+            tuned[kind] = np.array(result.report["cosines"]["fine-tuned"], dtype=np.float64)
+    except FirthError as error:
+        notes.append(f"Nothing was fine-tuned: {first_line(error)}.")
+        return "", {}
+    return name, tuned
+
+
+TABLES: Mapping[str, tuple[str, Any]] = {
+    "str-table2": ("STR-2021, Table 2: the kinds of pairs", table2),
+    "str-table3": ("STR-2021, Table 3: the annotations", table3),
+    "str-table4": ("STR-2021, Table 4: what makes sentences related", table4),
+    "str-table5": ("STR-2021, Table 5: models, and one that is fine-tuned", table5),
+    "str-table6": ("STR-2021, Table 6: fine-tuning across domains", table6),
+    "str-bins": ("STR-2021, section 4: relatedness within bins of similarity", bins),
+}
+"""Title and measure of each table."""
