@@ -123,6 +123,34 @@ def test_pairs_within_a_column(strategy: Strategy, sentences: list[str], tmp_pat
     assert any(target[a] != target[b] for a, b in (pair.texts for pair in free)), "the premise"
 
 
+def test_stance_pairs_are_composed_as_in_the_paper(sentences: list[str], tmp_path: Path) -> None:
+    """Within a target, a third of the pairs is for-for, against-against and for-against each."""
+    stances = {text: ("FAVOR", "AGAINST")[n % 5 > 2] for n, text in enumerate(sentences)}
+    target = {text: n % 3 for n, text in enumerate(sentences)}
+    rows = [f"{text}\t{target[text]}\t{stance}" for text, stance in stances.items()]
+    path = tmp_path / "tweets.tsv"
+    path.write_text("\n".join(["text\ttarget\tstance", *rows]), encoding="utf-8")
+    asked = PairSettings(strategy=Strategy.RANDOM, num_pairs=75, labels="stance")
+    pairs = [pair.texts for pair in sample_pairs(path, asked, within="target").pairs]
+    kinds = Counter(tuple(sorted((stances[a], stances[b]))) for a, b in pairs)
+    assert kinds == dict.fromkeys(
+        [("FAVOR", "FAVOR"), ("AGAINST", "AGAINST"), ("AGAINST", "FAVOR")], 25
+    )
+    assert all(target[a] == target[b] for a, b in pairs)
+
+
+def test_the_first_partner_is_the_printed_choice(sentence_file: Path, sentences: list[str]) -> None:
+    """No free sentence before the second one fits; the usual choice is another one."""
+    asked = PairSettings(num_pairs=1, partner="first")
+    first, second = sample_pairs(sentence_file, asked).pairs[0].places
+    bags = Bags([words(text) for text in sentences], Measure.DICE)
+    overlap, lengths = bags.overlaps_with_all(first - 1), bags.lengths
+    fits = (overlap >= 0.25) & (overlap < 0.75) & (lengths >= 5) & (lengths <= 25)
+    fits &= np.abs(lengths - lengths[first - 1]) <= np.maximum(lengths, lengths[first - 1]) / 4
+    usual = asked.model_copy(update={"partner": "uniform"})
+    assert second - 1 == fits.argmax() != sample_pairs(sentence_file, usual).pairs[0].places[1] - 1
+
+
 @pytest.fixture
 def scored_file(sentences: list[str], tmp_path: Path) -> Path:
     path = tmp_path / "scored.csv"

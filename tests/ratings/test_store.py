@@ -229,6 +229,7 @@ def test_too_many_wrong_gold_answers(
     asking: Asking, wrong: int, stopped: bool, folder: Path
 ) -> None:
     """Below the bar after enough gold questions there are no more questions; answers stay."""
+    assert Rules().stop_below == 0.7, "the default is that of the paper"
     rules = {"gold_every": 2, "stop_below": 0.5, "stop_after": 3}
     with Store.create(folder / "db", asking(**rules)) as store:
         who, n_gold = store.enter("a"), 0

@@ -57,8 +57,8 @@ def pairs(
 ) -> None:
     """Choose pairs of sentences for annotation, by overlap of words.
 
-    Settings: measure, min_overlap, max_overlap, length_difference, min_words, max_words, buckets,
-    bucket_ratio, bins, max_uses, seed.
+    Settings: measure, min_overlap, max_overlap, length_difference, partner, labels, min_words,
+    max_words, buckets, bucket_ratio, bins, max_uses, seed.
     """
     start(quiet)
     from firth.ratings.pairs import PairSample, PairSettings, sample_pairs

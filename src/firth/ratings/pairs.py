@@ -1,11 +1,11 @@
 """Pairs of sentences for annotation, chosen as for STR-2021 (Abdalla et al., §3.1, Appendix A)."""
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,12 @@ from firth.run.seeds import derive_seed
 from firth.run.settings import Section
 from firth.text.arrays import Floats, Ints
 
-_BLOCK, _BLOCKS = 1 << 16, 16
-"""Random pairs that are drawn together, and how many times they are drawn at most."""
+_TRIES = 200
+"""Random pairs that are drawn for each pair that is wanted, at most."""
 _CANDIDATES = 20
 """Candidates of buckets for each pair that is wanted."""
 _BANDS = 20
 """Ranges of overlap of equal width. A first sentence gives the candidates one partner of each."""
-_BINS = 10
-"""Bins of the histogram that is printed."""
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 
@@ -38,7 +36,7 @@ class Strategy(StrEnum):
     GIVEN = "given"
     """Pairs of a file at random, such as paraphrases (Wiki_pp)."""
     RANDOM = "random"
-    """Sentences paired at random (Stance, within one target)."""
+    """Sentences paired at random (Stance: within a target, equally many of each two labels)."""
     OVERLAP = "overlap"
     """Sentences paired at random whose overlap lies within limits (Wiki_r, SNLI)."""
     BUCKETS = "buckets"
@@ -62,6 +60,11 @@ class PairSettings(Section):
     """Overlaps of the strategy `overlap` are below this."""
     length_difference: Fraction = 0.25
     """Largest difference in length of the strategy `overlap`, as a share of the longer sentence."""
+    partner: Literal["uniform", "first"] = "uniform"
+    """Second sentence of the strategy `overlap`: any that fits, or the first one, as printed."""
+    labels: str = ""
+    """Column whose values the strategy `random` combines: equally many pairs of each combination,
+    such as for-for, against-against and for-against."""
     min_words: Count = 5
     """Fewest words of a sentence."""
     max_words: Count = 25
@@ -128,17 +131,13 @@ class PairSample:
         return {**counts, "left_out": dict(self.left_out)}
 
     def text(self) -> str:
-        """Return counts and a histogram of overlaps for a screen."""
+        """Return the counts for a screen."""
+        overlap = np.mean([pair.overlap for pair in self.pairs])
         lines = [
-            f"{len(self.pairs):,} pairs from {self.usable:,} usable of {self.read:,} records",
+            f"{len(self.pairs):,} pairs from {self.usable:,} usable of {self.read:,} records; mean "
+            f"overlap {overlap:.2f}",
             *(f"  left out: {count:,} {reason}" for reason, count in self.left_out.items()),
-            "overlap",
         ]
-        overlaps = np.array([pair.overlap for pair in self.pairs])
-        counts = np.bincount(np.minimum((overlaps * _BINS + 1e-9).astype(int), _BINS - 1))
-        for number, count in enumerate(counts.tolist()):
-            bar = "█" * round(40 * count / counts.max())
-            lines.append(f"  {number / _BINS:.1f}-{(number + 1) / _BINS:.1f} {count:>7,} {bar}")
         return "\n".join(lines)
 
     def write(self, folder: Path) -> None:
@@ -179,17 +178,19 @@ def sample_pairs(
     strategy = settings.strategy
     is_scored = strategy is Strategy.SCORES
     limits = (settings.min_words, settings.max_words)
-    sentences = read_sentences(Path(source), *limits, "score" if is_scored else within)
-    _check_source(sentences, strategy, source, within)
+    columns = ["score"] if is_scored else [name for name in (within, settings.labels) if name]
+    sentences = read_sentences(Path(source), *limits, columns)
+    _check_source(sentences, strategy, source, within, settings.labels)
     frequencies = Counter(word for bag in sentences.tokens for word in bag)
     replaced = {} if synonyms is None else replacements(wordnet(synonyms), frequencies)
     usual = Measure.IDF if strategy is Strategy.BUCKETS else Measure.DICE
-    draw = _Draw(sentences, Bags(sentences.tokens, settings.measure or usual, replaced), settings)
+    bags = Bags(sentences.tokens, settings.measure or usual, replaced)
+    draw = _Draw(bags, sentences.groups(within), sentences.groups(settings.labels), settings)
     if sentences.are_pairs:
         pool = draw.given()
     else:
         pool = draw.at_random() if strategy is Strategy.RANDOM else draw.from_index()
-    scores = sentences.numbers(source) if is_scored else np.empty(0)
+    scores = sentences.numbers("score", source) if is_scored else np.empty(0)
     bucket: Ints | None = None
     if strategy is Strategy.GIVEN:
         pool = pool.at(draw.chosen(pool, np.zeros(len(pool.left), np.int64), np.ones(1)))
@@ -220,7 +221,7 @@ def sample_pairs(
 
 
 def _check_source(
-    sentences: Sentences, strategy: Strategy, source: str | Path, within: str
+    sentences: Sentences, strategy: Strategy, source: str | Path, within: str, labels: str
 ) -> None:
     needs_pairs = strategy in (Strategy.GIVEN, Strategy.SCORES)
     if strategy is not Strategy.BUCKETS and sentences.are_pairs != needs_pairs:
@@ -228,6 +229,8 @@ def _check_source(
         raise InputError(f"{source}: the strategy {strategy} expects {expected}")
     if within and sentences.are_pairs:
         raise InputError(f"--within {within}: expected sentences; these pairs are given")
+    if labels and strategy is not Strategy.RANDOM:
+        raise InputError(f"labels={labels}: expected the strategy random, not {strategy}")
 
 
 # --- Candidates ----------------------------------------------------------------------------------
@@ -249,8 +252,9 @@ class Candidates:
 class _Draw:
     """Draws candidates, and counts the uses of each sentence."""
 
-    def __init__(self, sentences: Sentences, bags: Bags, settings: PairSettings) -> None:
-        self._bags, self._settings, self._groups = bags, settings, sentences.groups
+    def __init__(self, bags: Bags, groups: Ints, labels: Ints, settings: PairSettings) -> None:
+        self._bags, self._settings = bags, settings
+        self._groups, self._labels = groups, labels
         seed = derive_seed(settings.seed, "pairs", settings.strategy.value)
         self._rng = np.random.default_rng(seed)
         self._uses = np.zeros(len(bags), np.int64)
@@ -266,37 +270,36 @@ class _Draw:
         return Candidates(a, b, self._bags.overlaps(a, b))
 
     def at_random(self) -> Candidates:
-        """Return random distinct pairs of one group, until there are enough."""
-        groups, n = self._groups, len(self._groups)
-        order = np.argsort(groups, kind="stable")
-        sizes = np.bincount(groups)
-        first = (np.cumsum(sizes) - sizes)[groups]  # of the group of each sentence
-        rank = np.empty(n, np.int64)
-        rank[order] = np.arange(n)
-        others = sizes[groups] - 1
-        pairs: dict[tuple[int, int], tuple[int, int]] = {}
-        for _ in range(_BLOCKS if others.any() else 0):
-            one = self._rng.choice(n, _BLOCK, p=others / others.sum())
-            step = 1 + self._rng.integers(others[one])
-            two = order[first[one] + (rank[one] - first[one] + step) % sizes[groups[one]]]
-            for a, b in zip(one.tolist(), two.tolist(), strict=True):
-                key = (min(a, b), max(a, b))
-                if key not in pairs and self._use(a, b):
-                    pairs[key] = (a, b)
-                if len(pairs) == self._settings.num_pairs:
-                    break
-            if len(pairs) == self._settings.num_pairs:
+        """Return random distinct pairs of one group, equally many of each two labels."""
+        total, members = self._settings.num_pairs, defaultdict[int, list[int]](list)
+        for number, group in enumerate(self._groups.tolist()):
+            members[group].append(number)
+        names = np.unique(self._labels).tolist()
+        kinds = [(one, two) for one in names for two in names if one <= two]
+        shares = quotas(total, np.ones(len(kinds)), [total] * len(kinds)).tolist()
+        left = dict(zip(kinds, shares, strict=True))
+        pairs: dict[tuple[int, int], None] = {}
+        for first in self._rng.integers(len(self._bags), size=_TRIES * total).tolist():
+            second = int(self._rng.choice(members[int(self._groups[first])]))
+            low, high = min(first, second), max(first, second)
+            one, two = sorted(self._labels[[low, high]].tolist())
+            is_new = low != high and (low, high) not in pairs
+            if is_new and left[one, two] and self._use(low, high):
+                pairs[low, high] = None
+                left[one, two] -= 1
+            if len(pairs) == total:
                 break
-        return self._candidates([a for a, _ in pairs.values()], [b for _, b in pairs.values()])
+        return self._candidates([low for low, _ in pairs], [high for _, high in pairs])
 
     def from_index(self) -> Candidates:
         """Return pairs of random first sentences with partners that fit, no pair twice.
 
-        A first sentence gets one partner, uniformly among all that fit. In a pool for buckets it
-        gets a partner from each of 20 ranges of overlap that has any, whatever their uses.
+        A first sentence gets one partner among all that fit. In a pool for buckets it gets a
+        partner from each of 20 ranges of overlap that has any, whatever their uses.
         """
         settings, is_pool = self._settings, self._settings.strategy is Strategy.BUCKETS
         wanted = settings.num_pairs * (_CANDIDATES if is_pool else 1)
+        is_first = settings.partner == "first" and not is_pool
         edges = np.linspace(0, 1, _BANDS + 1)
         pairs: dict[tuple[int, int], tuple[int, int]] = {}
         lengths = self._bags.lengths
@@ -316,7 +319,8 @@ class _Draw:
                 partners, before = np.flatnonzero(fits), len(pairs)
                 band = np.searchsorted(edges, overlap[partners], side="right") * is_pool
                 for number in np.unique(band):
-                    second = int(self._rng.choice(partners[band == number]))
+                    these = partners[band == number]
+                    second = int(these[0] if is_first else self._rng.choice(these))
                     key = (min(first, second), max(first, second))
                     if key not in pairs and (is_pool or self._use(first, second)):
                         pairs[key] = (first, second)

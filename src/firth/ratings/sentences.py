@@ -6,7 +6,7 @@ long or repeated is left out and counted.
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -23,8 +23,8 @@ from firth.text.arrays import Floats, Ints
 from firth.text.words import words
 
 _PAIR = ["sentence1", "sentence2"]
-Record = tuple[int, list[str], str]
-"""Place, texts and further cell."""
+Record = tuple[int, list[str], list[str]]
+"""Place, texts and further cells."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Sentences:
         texts: The sentences, white space collapsed.
         tokens: The words of each.
         places: Line of each in its file, from 1; number of the sentence in a run, from 0.
-        extra: The further column of each sentence, or of each pair; empty where none is wanted.
+        extra: Name of a further column → its cells, of each sentence or of each pair.
         read: Number of records that were read.
         left_out: Reason → number of records that were left out.
     """
@@ -45,21 +45,20 @@ class Sentences:
     texts: list[str]
     tokens: list[list[str]]
     places: list[int]
-    extra: list[str]
+    extra: Mapping[str, list[str]]
     read: int
     left_out: Counter[str]
 
-    @property
-    def groups(self) -> Ints:
-        """Number of the group of each sentence, by the further column, (n,)."""
-        if not self.extra:
+    def groups(self, column: str) -> Ints:
+        """Return the number of each sentence's group by a column, (n,); "" makes one group."""
+        if not column:
             return np.zeros(len(self.texts), np.int64)
-        return np.unique(np.array(self.extra), return_inverse=True)[1].astype(np.int64)
+        return np.unique(np.array(self.extra[column]), return_inverse=True)[1].astype(np.int64)
 
-    def numbers(self, source: str | Path) -> Floats:
-        """Return the further column of each pair as numbers, (n,)."""
+    def numbers(self, column: str, source: str | Path) -> Floats:
+        """Return a column of the pairs as numbers, (n,)."""
         values = []
-        for cell, line in zip(self.extra, self.places[::2], strict=True):
+        for cell, line in zip(self.extra[column], self.places[::2], strict=True):
             try:
                 values.append(parse_score(cell))
             except ValueError as error:
@@ -73,7 +72,9 @@ def fingerprint_source(source: Path) -> str:
     return Corpus.open(source).digest if is_run else fingerprint_file(source)
 
 
-def read_sentences(source: Path, min_words: int, max_words: int, extra: str = "") -> Sentences:
+def read_sentences(
+    source: Path, min_words: int, max_words: int, extra: Sequence[str] = ()
+) -> Sentences:
     """Read sentences, or pairs of sentences.
 
     Args:
@@ -81,7 +82,7 @@ def read_sentences(source: Path, min_words: int, max_words: int, extra: str = ""
             with the columns `sentence1` and `sentence2`, or `sentence` or `text`.
         min_words: A sentence with fewer words is left out.
         max_words: A sentence with more words is left out.
-        extra: A further column of a table to read.
+        extra: Further columns of a table to read.
 
     Raises:
         InputError: The source cannot be read, or lacks a column.
@@ -90,7 +91,7 @@ def read_sentences(source: Path, min_words: int, max_words: int, extra: str = ""
     texts: list[str] = []
     tokens: list[list[str]] = []
     places: list[int] = []
-    others: list[str] = []
+    others: list[list[str]] = []
     left_out, read = Counter[str](), 0
     seen: set[tuple[tuple[str, ...], ...]] = set()
     known: dict[str, str] = {}  # One object for a word saves memory.
@@ -113,31 +114,35 @@ def read_sentences(source: Path, min_words: int, max_words: int, extra: str = ""
             texts += record
             tokens += bags
             places += [place] * len(record)
-            others += [other] if extra else []
-    return Sentences(are_pairs, texts, tokens, places, others, read, left_out)
+            others.append(other)
+    columns = dict(zip(extra, map(list, zip(*others, strict=True)), strict=False))
+    columns = {name: columns.get(name, []) for name in extra}
+    return Sentences(are_pairs, texts, tokens, places, columns, read, left_out)
 
 
-def _records(source: Path, extra: str) -> tuple[bool, Iterable[Record]]:
+def _records(source: Path, extra: Sequence[str]) -> tuple[bool, Iterable[Record]]:
     """Return whether records are pairs, and the records."""
     is_run = (source / CONFIG).is_file()
     if is_run or source.name.endswith((".txt", ".txt.gz")):
         if extra:
-            raise InputError(f"{source}: has no column {extra}; expected CSV, TSV or JSON Lines")
+            raise InputError(
+                f"{source}: has no column {listed(extra)}; expected CSV, TSV or JSON Lines"
+            )
         return False, _of_run(source) if is_run else _of_text(source)
     table = read_table(source)
     columns = [name for name in _PAIR if name in table.header]
     if are_pairs := columns == _PAIR:
-        wanted = [*columns, extra]
+        wanted = [*columns, *extra]
     else:
         columns = [name for name in table.header if name in ("sentence", "text")][:1]
-        wanted = [*(columns or ["sentence"]), extra]
-    if missing := [name for name in wanted if name and name not in table.header]:
+        wanted = [*(columns or ["sentence"]), *extra]
+    if missing := [name for name in wanted if name not in table.header]:
         raise InputError(
             f"{source}, line 1: no column {listed(missing)}. Got: {listed(table.header)}. Expected "
             "sentence1 and sentence2, or sentence, or text"
         )
     return are_pairs, (
-        (line, [cells.get(name, "") for name in columns], cells.get(extra, ""))
+        (line, [cells.get(name, "") for name in columns], [cells.get(name, "") for name in extra])
         for line, cells in table.records
     )
 
@@ -145,13 +150,13 @@ def _records(source: Path, extra: str) -> tuple[bool, Iterable[Record]]:
 def _of_run(run: Path) -> Iterator[Record]:
     sentences = chain.from_iterable(Corpus.open(run).batches())
     for number, text in enumerate(sentences):
-        yield number, [text], ""
+        yield number, [text], []
 
 
 def _of_text(path: Path) -> Iterator[Record]:
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
-            yield number, [line], ""
+            yield number, [line], []
 
 
 # --- Synonyms ------------------------------------------------------------------------------------
