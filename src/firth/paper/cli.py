@@ -67,9 +67,10 @@ def build(
     start(quiet)
     require("torch", "torch", _METHOD)
     from firth.corpus.build import build_corpus
+    from firth.paper.harvest import build_harvest
     from firth.paper.origin import build_origin
     from firth.paper.settings import preset as settings_of
-    from firth.paper.surrogate import build_harvest, train_surrogate
+    from firth.paper.surrogate import train_surrogate
     from firth.run.settings import parse_changes
 
     opened = opened_with(run_folder(run), config, [])

@@ -19,7 +19,7 @@ from firth.text.words import jaccard, normal_form, words
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Makes shortlists of positions: by TF-IDF screening and coherence, or at random.
+    """Makes shortlists of positions: by TF-IDF and coherence, or at random.
 
     Attributes:
         corpus: The source of contexts.
@@ -61,22 +61,26 @@ class Candidates:
         if self.settings.selection != "random":
             # Positions of chunk k are positions[first[k]:first[k + 1]].
             first = np.searchsorted(positions, self.index.bounds)
-            screened = [one.chunks for one in self.index.screen(sentences, self.chunks)]
-            lists = [
-                positions[ranges(first[chunks], first[chunks + 1] - first[chunks])]
-                for chunks in screened
-            ]
+            screened = self.index.screen(sentences, self.chunks)
+            counts = [first[one.chunks + 1] - first[one.chunks] for one in screened]
+            both = list(zip(screened, counts, strict=True))
+            lists = [positions[ranges(first[one.chunks], count)] for one, count in both]
         if self.settings.selection == "two-step":
+            similar = [np.repeat(one.scores, count) for one, count in both]
             vectors = self.coherence.encode(sentences)
-            lists = [self._ranked(v, one) for v, one in zip(vectors, lists, strict=True)]
+            lists = [self._ranked(*one) for one in zip(vectors, lists, similar, strict=True)]
         return [
             self._filled(one[: self.settings.shortlist], sentence)
             for one, sentence in zip(lists, sentences, strict=True)
         ]
 
-    def _ranked(self, vector: Singles, positions: Ints) -> Ints:
-        """Return the positions of highest coherence; of equal ones the lower number comes first."""
-        scores = self.coherence.rank_scores(vector[None, :], positions)[0]
+    def _ranked(self, vector: Singles, positions: Ints, similar: Singles) -> Ints:
+        """Return the best positions by coherence and TF-IDF; of equal ones the lower comes first.
+
+        TF-IDF ranks too: coherence alone replaces the order of screening by one that is worse.
+        """
+        logits = self.coherence.rank_scores(vector[None, :], positions)[0]
+        scores = self.settings.screening * similar - np.logaddexp(0.0, -logits)
         keep = min(self.settings.shortlist, len(positions))
         if not keep:
             return positions

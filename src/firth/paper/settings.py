@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_value
-from firth.run.settings import Count, Fraction, NonNegative, PairSettings, Positive, Section
+from firth.run.settings import Count, Fraction, NonNegative, Positive, Section
 
 if TYPE_CHECKING:
     import torch
@@ -28,8 +28,9 @@ class RetrieveSettings(Section):
     """Sentences of the longest chunk. A paragraph border ends a chunk that is half full."""
     chunks: Count = 20_000
     """Chunks retrieved for a sentence (the paper: 20,000)."""
-    bucket_bits: Annotated[int, Field(ge=8, le=28)] = 20
-    """Uni- and bigrams are hashed to 2 to this power buckets. N-grams in one bucket are one."""
+    bucket_bits: Annotated[int, Field(ge=8, le=28)] = 24
+    """Uni- and bigrams are hashed to 2 to this power buckets. N-grams in one bucket are one: at 24,
+    a sixth of the n-grams of 10M words share one."""
 
 
 class CoherenceSettings(Section):
@@ -111,6 +112,9 @@ class ContextSettings(Section):
     selection: Literal["two-step", "without-coherence", "random"] = "two-step"
     """`two-step`: TF-IDF screening, then ranking by coherence. `without-coherence`: the order of
     screening is the ranking. `random`: positions drawn from the corpus (§5.4)."""
+    screening: NonNegative = 20.0
+    """two-step: weight of a chunk's TF-IDF cosine, to which log p(y=1 | s, c) is added; 0 is the
+    ranking by coherence alone, as printed."""
     diverse: bool = True
     """At most one context from a chunk, and preceding sentences with Jaccard < `max_jaccard`."""
     max_jaccard: Fraction = 0.5
@@ -155,13 +159,19 @@ class FitSettings(Section):
     correlation."""
 
 
-class HarvestSettings(PairSettings):
+class HarvestSettings(Section):
     """Pairs of corpus sentences that Origin scores for the Surrogate (§3.4)."""
 
     pairs: Count = 20_000
     """Pairs that are scored (the paper: 100 million)."""
+    near: Fraction = 0.5
+    """Share of the pairs whose sentences resemble each other."""
+    max_uses: Count = 4
+    """Pairs in which one sentence may occur."""
     shard_pairs: Count = 100
     """Pairs in one shard of the work."""
+    exclude: tuple[str, ...] = ()
+    """Files of texts that must not occur in a pair, such as evaluation sets."""
 
 
 class SurrogateSettings(Section):

@@ -271,11 +271,12 @@ def negatives(batch: Positions) -> tuple[Mask, Mask]:
 def batch_loss(
     model: CoherenceModel, encode: Encode, batch: Positions, document_bounds: Ints
 ) -> Tensor:
-    """Return the binary cross-entropy of a batch in nats; positives weigh as much as negatives.
+    """Return the loss of a batch in nats: binary cross-entropy, and the softmax of each context.
 
-    Every center is tried at every position. Negatives from the document of the position have half
-    of the weight, and those from other documents the rest. Drawing one negative for each position
-    has the same mean, and a far larger variance.
+    Every center is tried at every position. Positives have half of the weight of the cross-entropy.
+    Negatives from the document of the position have a quarter, and those from other documents the
+    rest. Where sentence and context interact, the softmax over centers of each context is added: it
+    learns the order of examples, which cross-entropy alone learns slowly.
     """
     around = neighbors(batch.sentences, document_bounds, batch.window)
     read, where = _Read(encode, batch.sentences, around), model.device
@@ -283,11 +284,17 @@ def batch_loss(
         query, constant = model.query(read.vectors(batch.sentences))
         logits = query @ read.contexts(around).T + constant[:, None]
         positive = softplus(-logits.diagonal()).mean()
-        kinds = [torch.from_numpy(kind).to(where) for kind in negatives(batch) if kind.any()]
-        if not kinds:
+        kinds = [torch.from_numpy(kind).to(where) for kind in negatives(batch)]
+        some = [kind for kind in kinds if kind.any()]
+        if not some:
             return positive / 2
         wrong = softplus(logits)
-        return (positive + torch.stack([wrong[kind].mean() for kind in kinds]).mean()) / 2
+        loss = (positive + torch.stack([wrong[kind].mean() for kind in some]).mean()) / 2
+        if model.query.interaction is not None:
+            tried = kinds[0] | kinds[1] | torch.eye(len(logits), dtype=torch.bool, device=where)
+            ranked = logits.masked_fill(~tried, float("-inf"))
+            loss = loss + (ranked.logsumexp(0) - logits.diagonal()).mean()
+        return loss
 
 
 class _Read:

@@ -1,0 +1,272 @@
+"""The harvest: pairs of corpus sentences that Origin scores, for the Surrogate (§3.4).
+
+The work is cut into shards. Each shard has sentences that no other shard has, and belongs wholly to
+`train`, `dev` or `test`. So no pair is scored twice, no sentence is in two splits, and the pairs of
+a shard depend on its sentences and number alone.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from firth.corpus.corpus import Corpus
+from firth.paper.origin import READS, Origin
+from firth.paper.settings import HarvestSettings, PaperSettings
+from firth.run.console import Progress, note, progress
+from firth.run.errors import InputError
+from firth.run.executor import Executor, Local
+from firth.run.files import write_text
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.run.stage import SCRATCH, Outcome, Stage
+from firth.text.arrays import Floats, Ints
+from firth.text.pairs import TextPair
+from firth.text.words import stemmer_of, stems, words
+from firth.train.objectives import rank_correlation
+from firth.train.teacher import Exclusions, exclusion_inputs
+
+HARVEST = Stage("paper/harvest", 1, "torch", "firth paper build --to harvest")
+SPLITS = ("train", "dev", "test")
+_HELD_OUT, _FEWEST = 0.01, 30
+"""Share of the pairs in each of dev and test, and fewest pairs in all."""
+_FEWEST_SENTENCES, _MOST_SENTENCES = 40, 20_000
+"""Sentences of a held-out split, where the corpus has enough, and of a shard."""
+_NEIGHBORS = 4
+_COMMON, _RARE = 0.05, 20
+"""Words in a larger share of a shard's sentences, and in more of them, make no two similar."""
+_LENGTH = 0.5
+"""Rank correlation with the length of a pair from which scores are suspicious."""
+_ROWS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredPairs:
+    """The n pairs of a split, their scores, (n,), and the kind of each: `near` or `random`."""
+
+    pairs: list[TextPair]
+    scores: Floats
+    kinds: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """A part of the work: how many pairs of which sentences. `number` decides the draws."""
+
+    number: int
+    split: str
+    size: int
+    sentences: Ints
+
+
+def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
+    """Let Origin score pairs of corpus sentences, as the settings `paper.harvest` say (§3.4).
+
+    A line of `train.jsonl`, `dev.jsonl` and `test.jsonl` holds `sentence1`, `sentence2`, `score`
+    and `kind`. Scores are raw values of Eq. 4 in float64: as printed, they are so near 1 that
+    float32 would make some of them equal. 98 % of the pairs are in train, and 1 % each in dev and
+    test. An interrupted build continues with the first missing shard.
+
+    Args:
+        run: A run with the stages that Origin reads.
+        executor: Who scores shards. The bytes are the same.
+
+    Raises:
+        MissingStageError: A stage is not built.
+        InputError: A file of `exclude` cannot be read, or the corpus is too small.
+    """
+    settings = run.wing("paper", PaperSettings)
+    chosen = settings.harvest
+    excluded = Exclusions.load(chosen.exclude)
+    inputs = exclusion_inputs(chosen.exclude) | {"corpus": Corpus.open(run).digest}
+    inputs |= settings.inputs("window", "precision", "retrieve", "contexts", "fits", "harvest")
+
+    def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
+        shards = plan_shards(Corpus.open(seen), chosen, excluded, seen.settings.seed)
+        files = [workspace / SCRATCH / f"shard-{shard.number:06}.jsonl" for shard in shards]
+        left = [(s, file) for s, file in zip(shards, files, strict=True) if not file.is_file()]
+        bar: Progress[int] = progress(len(shards), "Scoring pairs")
+        with bar:
+            bar.advance(len(shards) - len(left))
+            scored = (executor or Local()).map(_Scoring(seen, chosen), (shard for shard, _ in left))
+            for (_, file), lines in zip(left, scored, strict=True):
+                write_text(file, lines)
+                bar.advance()
+        for split in SPLITS:
+            parts = [f for shard, f in zip(shards, files, strict=True) if shard.split == split]
+            lines = "".join(file.read_text(encoding="utf-8") for file in parts)
+            write_text(workspace / f"{split}.jsonl", lines)
+        return _summary(workspace)
+
+    outcome = run.build(
+        HARVEST, fill, reads=READS, settings=["seed", "corpus.language"], inputs=inputs
+    )
+    if not outcome.reused:
+        for warning in outcome.manifest.summary["warnings"]:
+            note(warning)
+    return outcome
+
+
+def read_pairs(folder: Path, split: str) -> ScoredPairs:
+    """Return a split of the folder that `score_pairs` built."""
+    with (folder / f"{split}.jsonl").open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    pairs = [(row["sentence1"], row["sentence2"]) for row in rows]
+    scores = np.array([row["score"] for row in rows], np.float64)
+    return ScoredPairs(pairs, scores, [row["kind"] for row in rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Scoring:
+    """The work of an executor: shards in, lines of JSON out."""
+
+    run: Run
+    settings: HarvestSettings
+
+    def open(self) -> Callable[[Shard], str]:
+        corpus, origin, settings = Corpus.open(self.run), Origin.open(self.run), self.settings
+        seed, language = self.run.settings.seed, self.run.settings.corpus.language
+
+        def score(shard: Shard) -> str:
+            texts = corpus.texts(shard.sentences)
+            rng = np.random.default_rng(derive_seed(seed, "pairs", shard.number))
+            drawn = draw_pairs(word_vectors(texts, language), shard.size, settings, rng)
+            pairs = [(texts[one], texts[two]) for one, two, _ in drawn]
+            rows = [
+                {"sentence1": one, "sentence2": two, "score": score, "kind": kind}
+                for (one, two), score, (_, _, kind) in zip(
+                    pairs, origin.similarities(pairs).tolist(), drawn, strict=True
+                )
+            ]
+            return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+        return score
+
+
+# --- Pairs that are scored ----------------------------------------------------------------------
+
+
+def plan_shards(
+    corpus: Corpus, settings: HarvestSettings, excluded: Exclusions, seed: int
+) -> list[Shard]:
+    """Return the shards of the work: those of train, then dev, then test.
+
+    A corpus that cannot give so many pairs gives fewer.
+
+    Raises:
+        InputError: There are too few pairs.
+    """
+    usable = excluded.distinct(corpus, corpus.usual_sentences())
+    most = len(usable) * settings.max_uses // 4  # Half of what is possible, so that draws succeed.
+    if (count := min(settings.pairs, most)) < _FEWEST:
+        raise InputError(
+            f"got {count} pairs (paper.harvest.pairs is {settings.pairs}, and {len(usable)} "
+            f"different sentences of the corpus are enough for {most}); expected {_FEWEST} or more"
+        )
+    order = np.random.default_rng(derive_seed(seed, "pairs")).permutation(usable)
+    held = max(_FEWEST // 10, round(_HELD_OUT * count))
+    share = max(_HELD_OUT, min(0.1, _FEWEST_SENTENCES / len(order)))
+    ends = [round(part * len(order)) for part in (0.0, 1 - 2 * share, 1 - share, 1.0)]
+    shards: list[Shard] = []
+    sizes = (count - 2 * held, held, held)
+    for split, size, (low, high) in zip(SPLITS, sizes, pairwise(ends), strict=True):
+        parts = -(-size // settings.shard_pairs)
+        for part in range(parts):
+            first, last = (low + (high - low) * p // parts for p in (part, part + 1))
+            wanted = size * (part + 1) // parts - size * part // parts
+            sentences = np.sort(order[first:last][:_MOST_SENTENCES])
+            shards.append(Shard(len(shards), split, wanted, sentences))
+    return shards
+
+
+def draw_pairs(
+    vectors: sparse.csr_matrix, size: int, settings: HarvestSettings, rng: np.random.Generator
+) -> list[tuple[int, int, str]]:
+    """Return at most `size` pairs of rows of word vectors, each with `near` or `random`.
+
+    No pair is there twice, and no row in more than `max_uses` pairs.
+    """
+    n = vectors.shape[0]
+    chosen: dict[tuple[int, int], str] = {}
+    uses = np.zeros(n, np.int64)
+
+    def add(one: int, two: int, kind: str, limit: int) -> None:
+        key = (min(one, two), max(one, two))
+        full = len(chosen) >= limit or max(uses[[one, two]]) >= settings.max_uses
+        if one != two and key not in chosen and not full:
+            chosen[key] = kind
+            uses[[one, two]] += 1
+
+    near = round(settings.near * size)
+    for rows in np.array_split(rng.permutation(n), -(-n // _ROWS)):
+        if len(chosen) < near:
+            cosines = (vectors[rows] @ vectors.T).tocsr()
+            for one, (start, end) in zip(rows.tolist(), pairwise(cosines.indptr), strict=True):
+                others, values = cosines.indices[start:end], cosines.data[start:end]
+                others = others[np.lexsort((others, -values))]
+                for two in others[others != one][:_NEIGHBORS].tolist():
+                    add(one, two, "near", near)
+    for _ in range(20):  # A draw may repeat a pair.
+        drawn = rng.permutation(np.repeat(np.arange(n), settings.max_uses - uses)).tolist()
+        for one, two in zip(drawn[::2], drawn[1::2], strict=False):
+            add(one, two, "random", size)
+    return [(one, two, kind) for (one, two), kind in chosen.items()]
+
+
+def word_vectors(texts: Sequence[str], language: str) -> sparse.csr_matrix:
+    """Return tf-idf vectors of texts over their stems, (n, stems), of length 1 or 0.
+
+    Stems in one text, and in more than a twentieth of many texts, have no weight.
+    """
+    rows = [stems(words(text), stemmer_of(language)) for text in texts]
+    numbers: dict[str, int] = {}
+    columns = [numbers.setdefault(stem, len(numbers)) for row in rows for stem in row]
+    bounds, shape = np.cumsum([0, *map(len, rows)]), (len(rows), len(numbers))
+    counts = sparse.csr_matrix((np.ones(len(columns)), columns, bounds), shape)
+    counts.sum_duplicates()
+    frequency = counts.getnnz(axis=0)
+    counted = (frequency > 1) & (frequency <= max(_RARE, _COMMON * len(rows)))
+    idf = np.where(counted, np.log(len(rows) / np.maximum(frequency, 1)), 0.0)
+    weighed = sparse.csr_matrix(counts @ sparse.diags(idf))
+    weighed.eliminate_zeros()
+    lengths = np.sqrt(np.asarray(weighed.multiply(weighed).sum(axis=1)).ravel())
+    return sparse.csr_matrix(sparse.diags(1 / np.where(lengths > 0, lengths, 1.0)) @ weighed)
+
+
+# --- What the scores are worth ------------------------------------------------------------------
+
+
+def _summary(folder: Path) -> dict[str, Any]:
+    splits = {split: read_pairs(folder, split) for split in SPLITS}
+    sizes, train = {split: len(one.pairs) for split, one in splits.items()}, splits["train"]
+    if not all(sizes.values()):
+        raise InputError(f"the corpus is too small to give each split a pair: {sizes}")
+    kinds = dict(sorted(Counter(train.kinds).items()))
+    return {"pairs": sizes, "kinds": kinds, **label_report(train.pairs, train.scores)}
+
+
+def label_report(pairs: Sequence[TextPair], scores: Floats) -> dict[str, Any]:
+    """Return what the scores of pairs are worth as labels, (n,), n >= 1.
+
+    `length` is their rank correlation with the number of words of a pair: a label that is only
+    length teaches a model to count words. `distinct` is the share of different scores.
+    """
+    lengths = np.array([len(words(one)) + len(words(two)) for one, two in pairs], np.float64)
+    distinct, length = len(np.unique(scores)) / len(scores), rank_correlation(scores, lengths)
+    warnings = []
+    if distinct < 0.01:
+        warnings.append(f"Only {distinct:.2%} of the scores differ: they teach little.")
+    if abs(length or 0.0) >= _LENGTH:
+        warnings.append(
+            f"The scores follow the length of the sentences (rank correlation {length:.2f}). A "
+            "student of such scores partly learns to count words."
+        )
+    mean, deviation = round(float(scores.mean()), 6), round(float(scores.std()), 6)
+    figures = {"mean": mean, "deviation": deviation, "distinct": round(distinct, 4)}
+    return {**figures, "length": length, "warnings": warnings}
