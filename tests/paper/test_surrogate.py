@@ -9,20 +9,14 @@ import numpy as np
 import pytest
 from sentence_transformers import CrossEncoder, SentenceTransformer
 
+from firth.paper.harvest import HARVEST, SPLITS, build_harvest, read_pairs
 from firth.paper.origin import Origin, build_origin
 from firth.paper.settings import PaperSettings, SurrogateSettings, preset
-from firth.paper.surrogate import (
-    HARVEST,
-    SURROGATE,
-    build_harvest,
-    sample_pairs,
-    train_surrogate,
-)
+from firth.paper.surrogate import SURROGATE, sample_pairs, train_surrogate
 from firth.run.errors import MissingStageError
 from firth.run.files import read_json
 from firth.run.run import Run
 from firth.run.stage import Stage
-from firth.train.pairs import SPLITS, read_pairs
 
 from .conftest import SMALL, make_run
 

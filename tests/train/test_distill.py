@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers import SentenceTransformer
 
 from firth.encoders.pretrained import open_encoder
 from firth.evaluation.compare import Decision
@@ -63,12 +63,6 @@ def test_a_transformer_learns_of_another_run(run: Run, session_run: Run) -> None
     assert result.report["teacher"] == "run"
 
 
-def test_a_pretrained_encoder_learns_pairs(run: Run, tiny_bert: Path) -> None:
-    result = distill(run, base=str(tiny_bert), objective="pairs", epochs=2)
-    assert opens(result) == 16
-    assert {"l2", "constant_l2"} < set(result.report["after"]["test"]["all"])
-
-
 def test_layers_of_the_runs_language_model_learn_vectors_too(run: Run, tiny_llm: Path) -> None:
     from firth.encoders.pretrained import build_pretrained
     from firth.scorer.blend import build_blend
@@ -80,39 +74,13 @@ def test_layers_of_the_runs_language_model_learn_vectors_too(run: Run, tiny_llm:
     assert opens(result) == 32
 
 
-def test_a_cross_encoder_learns_pairs(run: Run) -> None:
-    result = distill(run, base="transformer", architecture="cross-encoder", epochs=2)
-    model = CrossEncoder(str(result.path), device="cpu")
-    assert np.isfinite(model.predict([("The ship left.", "A cow ate.")])).all()
-    assert result.report["decision"] is None
-    assert "CrossEncoder" in (result.path / "README.md").read_text()
-
-
-@pytest.mark.parametrize(
-    ("changes", "cross", "message"),
-    [
-        ({"objective": "pairs", "teacher": "x"}, False, "teaches by similarity-matrix"),
-        ({"base": "static"}, True, "a cross-encoder is no static"),
-        ({"base": "x", "calibration": "match"}, True, "needs cosines"),
-    ],
-)
-def test_contradictions_are_refused(
-    run: Run, changes: dict[str, Any], cross: bool, message: str
-) -> None:
-    changed = run.changed({"distill": changes})
-    with pytest.raises(InputError, match=message):
-        distill(changed, architecture="cross-encoder" if cross else "bi-encoder")
-    assert not (run.path / "pairs").exists()
-
-
-@pytest.mark.parametrize("objective", ["similarity-matrix", "pairs"])
 def test_a_stopped_distillation_ends_with_the_same_bytes(
-    run: Run, session_run: Run, objective: Any, monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_CHECKPOINT_STEPS", 2)
 
     def learn() -> Distilled:
-        return distill(run, base="transformer", objective=objective, epochs=1)
+        return distill(run, base="transformer", epochs=1)
 
     whole = bytes_of(learn())
     (run.path / "student" / "report.json").write_text("damaged")

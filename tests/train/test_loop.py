@@ -261,7 +261,7 @@ def contrastive(model):
 def squared(model):
     return lambda some: functional.mse_loss(model(some[0]), some[1])
 
-changes = {{"base": "transformer", "objective": "pairs", "epochs": 1, "micro_batches": 2}}
+changes = {{"base": "transformer", "epochs": 1, "micro_batches": 2}}
 run = Run.open({folder!r} + "/run").changed({{"distill": changes}})
 assert distill(run).reused == (rank() > 0)
 assert distill(run).reused
@@ -318,4 +318,4 @@ def test_two_processes_learn_what_one_learns(
     students = [tmp_path / count / "run" / "student" for count in "12"]
     one, two = (load_file(next(folder.rglob("model.safetensors"))) for folder in students)
     for weight, value in one.items():
-        torch.testing.assert_close(two[weight], value, atol=1e-4, rtol=1e-3)
+        torch.testing.assert_close(two[weight], value, atol=5e-4, rtol=1e-3)

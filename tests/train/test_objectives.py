@@ -1,15 +1,14 @@
-"""What a student learns: the teacher's order of a batch, and labels of scores."""
+"""What a student learns: the teacher's order of a batch."""
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.nn import functional
+from scipy.stats import spearmanr
 
-from firth.run.errors import InputError
 from firth.text.arrays import Singles, unit
-from firth.train.objectives import Batches, label_map, linear_fit, listwise, near_groups
+from firth.train.objectives import Batches, linear_fit, listwise, near_groups, rank_correlation
 
 
 def units(n: int, d: int, seed: int) -> Singles:
@@ -79,47 +78,9 @@ def test_a_linear_fit_recovers_a_linear_map() -> None:
     assert torch.isfinite(constant.weight).all()
 
 
-@given(st.lists(st.floats(-1, 1, width=32), min_size=3, max_size=50, unique=True))
-@pytest.mark.parametrize("calibration", ["quantile", "zscore", "none", "match"])
-def test_labels_keep_the_order_of_scores(calibration: str, scores: list[float]) -> None:
-    values = np.array(scores, np.float64)
-    label = label_map(values, calibration, np.array([0.2, 0.4, 0.9]))
-    asked = np.sort(np.concatenate((values, [-2.0, 2.0])))
-    labels = label(asked)
-    assert (np.diff(labels) >= 0).all()
-    low = -1.0 if calibration == "match" else 0.0
-    assert low <= labels.min() <= labels.max() <= 1
-    if calibration == "quantile":
-        ranks = (np.argsort(np.argsort(values)) + 0.5) / len(values)
-        assert label(values) == pytest.approx(ranks)
-
-
-def test_quantiles_of_many_scores_are_close() -> None:
-    scores = np.random.default_rng(1).standard_normal(20_000)
-    label = label_map(scores, "quantile", np.zeros(0))
-    exact = (np.argsort(np.argsort(scores)) + 0.5) / len(scores)
-    assert np.abs(label(scores) - exact).max() <= 1 / 1_000
-
-
-def test_match_has_mean_and_deviation_of_the_first_cosines() -> None:
-    scores = np.random.default_rng(1).uniform(0, 0.01, 500)
-    cosines = np.random.default_rng(2).normal(0.3, 0.1, 400)
-    labels = label_map(scores, "match", cosines)(scores)
-    assert labels.mean() == pytest.approx(cosines.mean(), abs=1e-6)
-    assert labels.std() == pytest.approx(cosines.std(), abs=1e-6)
-
-
-@pytest.mark.parametrize("scores", [[1.0, 1.0], [1.0, float("nan")], [1.0, float("inf")]])
-def test_scores_that_teach_nothing_are_refused(scores: list[float]) -> None:
-    with pytest.raises(InputError, match="2 training pairs are all equal, or not finite"):
-        label_map(np.array(scores), "quantile", np.zeros(0))
-    with pytest.raises(InputError, match="first cosines are all equal"):
-        label_map(np.array([1.0, 2.0]), "match", np.ones(4))
-
-
-def test_cosine_loss_is_the_one_of_sentence_transformers() -> None:
-    one, two = (torch.from_numpy(units(5, 3, seed)) for seed in (1, 2))
-    labels = torch.rand(5)
-    cosines = functional.cosine_similarity(one, two)
-    expected = ((one * two).sum(dim=1) - labels).pow(2).mean()
-    torch.testing.assert_close(functional.mse_loss(cosines, labels), expected)
+def test_rank_correlation_is_spearmans() -> None:
+    rng = np.random.default_rng(1)
+    one, two = rng.integers(0, 9, 50).astype(float), rng.standard_normal(50)
+    assert rank_correlation(one, two) == pytest.approx(spearmanr(one, two).statistic, abs=1e-6)
+    assert rank_correlation(one, np.ones(50)) is None
+    assert rank_correlation(one[:2], two[:2]) is None

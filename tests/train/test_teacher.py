@@ -12,8 +12,13 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.scorer.scorer import Scorer
 from firth.train import teacher as module
-from firth.train.pairs import Exclusions
-from firth.train.teacher import Teacher, build_teacher, choose_sentences
+from firth.train.teacher import (
+    Exclusions,
+    Teacher,
+    build_teacher,
+    choose_sentences,
+    sentence_hashes,
+)
 
 
 def test_a_teacher_knows_its_sentences(run: Run, tiny_bert: Path) -> None:
@@ -71,3 +76,18 @@ def test_a_stopped_reading_continues_with_the_first_missing_shard(
     build_teacher(changed)
     assert (run.path / "teacher" / first.name).stat().st_mtime_ns == written
     assert {path.name: path.read_bytes() for path in run.path.glob("teacher/*")} == whole
+
+
+def test_excluded_sentences_are_not_chosen(run: Run, tmp_path: Path) -> None:
+    """Sentences of public evaluation sets, and of files of the user, in any case."""
+    hashes = sentence_hashes(["A man is playing a guitar.", "Nobody ever wrote this line, firth."])
+    assert np.isin(hashes, Exclusions.load().hashes).tolist() == [True, False]
+    corpus = Corpus.open(run)
+    known = {corpus.text(n) for n in range(0, len(corpus), 3)}
+    (tmp_path / "mine.tsv").write_text("\n".join(f"{one.upper()}\t0.5" for one in known))
+    excluded = Exclusions.load([str(tmp_path / "mine.tsv")])
+    chosen = corpus.texts(choose_sentences(corpus, 10_000, excluded, 3))
+    assert len(chosen) > 100
+    assert not known & set(chosen)
+    with pytest.raises(InputError, match=r"missing\.tsv: cannot be read"):
+        Exclusions.load([str(tmp_path / "missing.tsv")])

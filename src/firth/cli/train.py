@@ -11,10 +11,7 @@ from firth.cli.options import (
     Force,
     OutFolder,
     Quiet,
-    RayAddress,
     RunFolder,
-    Workers,
-    executor_of,
     run_folder,
     show,
     start,
@@ -61,12 +58,7 @@ def distill(
         str | None,
         typer.Option(help="Run or encoder to learn from. Default: the run.", show_default=False),
     ] = None,
-    cross_encoder: Annotated[
-        bool, typer.Option("--cross-encoder", help="Train a model that reads both texts at once.")
-    ] = False,
     changes: Changes = None,
-    workers: Workers = 1,
-    ray: RayAddress = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -77,13 +69,7 @@ def distill(
     from firth.train.distill import distill as run_distillation
 
     opened = opened_with(run_folder(run), None, changes or [])
-    result = run_distillation(
-        opened,
-        base=base,
-        teacher=teacher,
-        architecture="cross-encoder" if cross_encoder else "bi-encoder",
-        executor=executor_of(workers, ray),
-    )
+    result = run_distillation(opened, base=base, teacher=teacher)
     show(result.as_dict(), as_json, result.text())
 
 

@@ -28,7 +28,7 @@ from firth.paper.pair_fits import (
     similarities_of,
 )
 from firth.paper.settings import Measure, PaperSettings, SurrogateSettings, Weights
-from firth.paper.surrogate import HARVEST, train_surrogate
+from firth.paper.surrogate import HARVEST, PairEncoder, train_surrogate
 from firth.reproduce.result import Cell, Findings, Request, VariedRun, published
 from firth.run.console import quiet_libraries
 from firth.run.files import read_json
@@ -356,8 +356,6 @@ def _surrogate(
     agreement = read_json(folder / "report.json")["after"]["test"]["all"]["spearman"]
     if settings.structure == "cross-encoder":
         from sentence_transformers import CrossEncoder
-
-        from firth.train.students import PairEncoder
 
         with quiet_libraries():
             model = CrossEncoder(str(folder), local_files_only=True)

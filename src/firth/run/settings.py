@@ -140,28 +140,12 @@ class QuestionSettings(Section):
     """Wrong answers of each question."""
 
 
-class PairSettings(Section):
-    """Pairs of corpus sentences that a teacher scores, for students that learn from pairs."""
-
-    pairs: Count = 50_000
-    near: Fraction = 0.5
-    """Share of the pairs whose sentences resemble each other."""
-    max_uses: Count = 4
-    """Pairs in which one sentence may occur."""
-    shard_pairs: Count = 2_000
-    """Pairs in one shard of the work."""
-    exclude: tuple[str, ...] = ()
-    """Files of texts that must not occur in a pair, such as evaluation sets."""
-
-
 class DistillSettings(Section):
     """The encoder that a teacher is distilled into."""
 
     base: str = "static"
     """`static` (word vectors), `transformer` (from scratch), `layers` (of the run's language
     model), or folder or hub name of an encoder."""
-    objective: Literal["similarity-matrix", "pairs"] = "similarity-matrix"
-    """What the student learns: the teacher's similarities within a batch, or scored pairs."""
     teacher: str | None = None
     """Run, folder or hub name. By default the scorer of the run."""
     sentences: Count = 100_000
@@ -179,18 +163,18 @@ class DistillSettings(Section):
     max_tokens: Annotated[int, Field(ge=4)] = 128
     """Tokens of a sentence that a Transformer reads."""
     epochs: Annotated[int, Field(ge=0)] | None = None
-    """Passes over the sentences or pairs. By default 2; 8 for `static` with a named teacher, and 0
+    """Passes over the sentences. By default 2; 8 for `static` with a named teacher, and 0
     for `static` with the scorer of the run, whose word vectors it shares."""
     batch: Count | None = None
-    """Sentences or pairs in a step. By default 256 for `static`, 64 for a Transformer."""
+    """Sentences in a step. By default 256 for `static`, 64 for a Transformer."""
     micro_batches: Count = 1
     """Parts in which a batch is computed, to save memory."""
     learning_rate: Positive | None = None
     """Peak rate. By default by the kind of the student."""
     patience: Count = 4
     """Evaluations on held-out sentences without a gain after which training stops."""
-    calibration: Literal["match", "quantile", "zscore", "none"] | None = None
-    """pairs: how scores become labels. By default `match` for `static`, else `quantile`."""
+    exclude: tuple[str, ...] = ()
+    """Files of texts that no student may learn, such as evaluation sets."""
 
 
 class SearchSettings(Section):
@@ -218,7 +202,6 @@ class Settings(Section):
     adapt: AdaptSettings = AdaptSettings()
     scorer: ScorerSettings = ScorerSettings()
     questions: QuestionSettings = QuestionSettings()
-    pairs: PairSettings = PairSettings()
     distill: DistillSettings = DistillSettings()
     search: SearchSettings = SearchSettings()
     calibration: CalibrationSettings = CalibrationSettings()
@@ -239,7 +222,7 @@ SHOWN = (
     "words.epochs", "encoder.model", "encoder.pooling", "encoder.normalize", "encoder.prompt",
     "scorer.sentence_weight", "scorer.word_weight", "scorer.number_penalty", "scorer.contexts",
     "scorer.topics", "questions.questions", "adapt.pairs", "adapt.steps", "distill.base",
-    "distill.objective", "distill.dimensions", "search.encoder", "calibration.pairs", "seed",
+    "distill.dimensions", "search.encoder", "calibration.pairs", "seed",
 )  # fmt: skip
 """Settings that a settings file shows as comments while they have their defaults."""
 

@@ -1,14 +1,14 @@
 """Distillation: an encoder learns the similarities of a slower teacher, and is kept if no worse.
 
 The default static encoder of a run needs no training (`firth.encoders.static.build_static`). Here
-students are trained: static ones, Transformers, layers of the run's language model, any pretrained
-encoder, and cross-encoders.
+students are trained: static ones, Transformers, layers of the run's language model, and any
+pretrained encoder.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
@@ -23,7 +23,6 @@ from firth.evaluation.compare import answer, decide
 from firth.evaluation.questions import QUESTIONS, Question, build_questions, open_questions
 from firth.run.console import quiet_libraries, table
 from firth.run.errors import InputError
-from firth.run.executor import Executor
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.settings import DistillSettings
@@ -31,8 +30,7 @@ from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.scorer.blend import BLEND
 from firth.scorer.scorer import Scorer
 from firth.train.loop import Best, Schedule, build_together, first, train, write_tensors
-from firth.train.objectives import ALL, HELD_OUT, PairLabels, SimilarityMatrix
-from firth.train.pairs import PAIRS, score_pairs
+from firth.train.objectives import ALL, HELD_OUT, SimilarityMatrix
 from firth.train.students import (
     BiEncoder,
     TrainedFolder,
@@ -42,9 +40,7 @@ from firth.train.students import (
 )
 from firth.train.teacher import TEACHER, Teacher, build_teacher, teacher_inputs
 
-Architecture = Literal["bi-encoder", "cross-encoder"]
 STUDENT = Stage("student", 1, extra="torch", command="firth train distill")
-CROSS_ENCODER = Stage("cross-encoder", 1, extra="torch", command="firth train distill")
 _MADE = ("static", "transformer", "layers")
 _LOOKS, _WARMUP, _CHECKPOINT_STEPS = 10, 0.1, 200
 
@@ -57,39 +53,31 @@ def distill(
     run: str | Path | Run,
     *,
     base: str | None = None,
-    objective: Literal["similarity-matrix", "pairs"] | None = None,
     teacher: str | None = None,
-    architecture: Architecture = "bi-encoder",
     epochs: int | None = None,
-    executor: Executor | None = None,
 ) -> Distilled:
     """Train a student of a run's scorer, or of another teacher, in the folder of the run.
 
     What is not given is taken from the settings `distill`, and what is given goes into them.
+    Processes that torchrun started share the training, where `distill.micro_batches` says in how
+    many parts.
 
     Args:
         run: A run that `firth build` has built.
         base: `static`, `transformer`, `layers`, or folder or hub name of an encoder.
-        objective: `similarity-matrix`, or `pairs`, which the run's scorer scores first.
-        teacher: Another run, or folder or hub name of an encoder (similarity-matrix).
-        architecture: A cross-encoder reads both texts at once, and learns from pairs.
-        epochs: Passes over sentences or pairs.
-        executor: Who scores pairs. Processes that torchrun started share the training, where
-            `distill.micro_batches` says in how many parts.
+        teacher: Another run, or folder or hub name of an encoder.
+        epochs: Passes over the sentences.
 
     Raises:
         MissingStageError: The run is not built far enough.
         ConfigError: A setting is out of range.
-        InputError: The settings contradict each other; base or teacher cannot be opened.
+        InputError: Base or teacher cannot be opened, or the student needs no training.
     """
-    cross = architecture == "cross-encoder"
     given = {"base": base, "teacher": teacher, "epochs": epochs}
-    given["objective"] = "pairs" if cross else objective
     changes = {name: value for name, value in given.items() if value is not None}
     opened = Run.open(run).changed({"distill": changes})
     settings = opened.settings.distill
-    check_settings(settings, cross)
-    if passes(settings) == 0:
+    if Plan.of(settings).epochs == 0:
         raise InputError(
             "a static student of the run's scorer shares its word vectors and needs no "
             "training: it is RUN/encoder. Set distill.epochs to train it all the same, or name a "
@@ -100,139 +88,140 @@ def distill(
         if settings.base in ("static", "transformer"):
             build_tokenizer(opened)
         build_questions(opened)
-        if settings.objective == "pairs":
-            score_pairs(opened, executor=executor)
-        else:
-            build_teacher(opened)
+        build_teacher(opened)
 
     first(prepare)
-    outcome = build_student(opened, cross)
-    return Distilled.open(opened.folder(CROSS_ENCODER if cross else STUDENT), outcome.reused)
+    outcome = build_student(opened)
+    return Distilled.open(opened.folder(STUDENT), outcome.reused)
 
 
-def check_settings(settings: DistillSettings, cross: bool) -> None:
-    """Raise `InputError` where settings of a distillation contradict each other."""
-    problems = []
-    if settings.objective == "pairs" and settings.teacher is not None:
-        problems.append("distill.teacher teaches by similarity-matrix, and pairs by the run alone")
-    if cross and settings.base in ("static", "layers"):
-        problems.append(f"a cross-encoder is no {settings.base}; expected transformer or a name")
-    if cross and settings.calibration == "match":
-        problems.append("distill.calibration match needs cosines, and a cross-encoder has none")
-    if problems:
-        raise InputError("; ".join(problems))
+@dataclass(frozen=True)
+class Plan:
+    """How a student learns: the settings, with what suits the base where they are silent.
+
+    Attributes:
+        base: See `DistillSettings`.
+        epochs: Passes over sentences or pairs.
+        batch: Sentences or pairs in a step.
+        rate: Peak of Adam's rate.
+        micro_batches: Parts in which a batch is computed.
+        patience: Evaluations without a gain after which training stops.
+    """
+
+    base: str
+    epochs: int
+    batch: int
+    rate: float
+    micro_batches: int
+    patience: int
+
+    @classmethod
+    def of(cls, settings: DistillSettings) -> "Plan":
+        """Return the plan of some settings."""
+        static, epochs = settings.base == "static", settings.epochs
+        if epochs is None:
+            epochs = (8 if settings.teacher else 0) if static else 2
+        return cls(
+            settings.base,
+            epochs,
+            settings.batch or (256 if static else 64),
+            settings.learning_rate or (5e-4 if settings.base in _MADE else 2e-5),
+            1 if static else settings.micro_batches,
+            settings.patience,
+        )
 
 
-def passes(settings: DistillSettings) -> int:
-    """Return the epochs: as set, else what suits base, objective and teacher."""
-    if settings.epochs is not None:
-        return settings.epochs
-    if settings.base == "static" and settings.objective == "similarity-matrix":
-        return 0 if settings.teacher is None else 8
-    return 2
-
-
-def build_student(run: Run, cross: bool = False) -> Outcome:
+def build_student(run: Run) -> Outcome:
     """Bring the stage of the student up to date; see `distill`."""
     settings = run.settings.distill
-    by_pairs = settings.objective == "pairs"
-    reads = [QUESTIONS, PAIRS if by_pairs else TEACHER]
-    reads += {
-        "static": [WORDS, BLEND, TOKENIZER], "transformer": [TOKENIZER], "layers": [PRETRAINED]
-    }.get(settings.base, [])  # fmt: skip
-    paths = ["seed", "distill", *Scorer.settings(run)]
-    if settings.teacher is None and not by_pairs:
-        reads += Scorer.reads(run)
+    made = {"static": [WORDS, BLEND, TOKENIZER], "transformer": [TOKENIZER], "layers": [PRETRAINED]}
+    scorer = Scorer.reads(run) if settings.teacher is None else ()
+    reads = dict.fromkeys([QUESTIONS, TEACHER, *made.get(settings.base, []), *scorer])
     inputs = {"corpus": Corpus.open(run).digest, **teacher_inputs(run)}
     if settings.base not in _MADE:
         inputs["base"] = PretrainedFiles.find(settings.base).fingerprint
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
-        pairs = seen.folder(PAIRS) if by_pairs else None
-        return train_student(
-            seen, workspace, seen.settings.distill, cross, pairs, open_questions(seen)
-        )
+        settings = seen.settings.distill
+        plan = Plan.of(settings)
+        seed = derive_seed(seen.settings.seed, "surrogate", "matrices")
 
-    stage = CROSS_ENCODER if cross else STUDENT
-    reads = list(dict.fromkeys(reads))
-    return build_together(run, stage, fill, reads=reads, settings=paths, inputs=inputs)
+        def start() -> BiEncoder:
+            return open_student(seen, settings, workspace / SCRATCH / "start")
+
+        def objective(student: BiEncoder) -> SimilarityMatrix:
+            teacher = Teacher.open(seen)
+            return SimilarityMatrix(student, teacher, plan.batch, plan.micro_batches, seed)
+
+        return train_student(seen, workspace, plan, start, objective, open_questions(seen))
+
+    paths = ["seed", "distill", *Scorer.settings(run)]
+    return build_together(run, STUDENT, fill, reads=list(reads), settings=paths, inputs=inputs)
 
 
 def train_student(
     run: Run,
     workspace: Path,
-    settings: DistillSettings,
-    cross: bool,
-    pairs: Path | None,
-    questions: Sequence[Question],
+    plan: Plan,
+    start: Callable[[], Any],
+    open_objective: Callable[[Any], Any],
+    questions: Sequence[Question] = (),
+    use: str = "",
 ) -> Mapping[str, Any]:
     """Train a student, and write it with report and card into the workspace of a stage.
 
     Args:
         run: The run.
         workspace: Folder of the stage.
-        settings: How to learn.
-        cross: Whether the student is a cross-encoder.
-        pairs: Folder of scored pairs; None learns the similarity matrices of the run's teacher.
+        plan: How to learn.
+        start: Opens the student, after torch's seed is set.
+        open_objective: Returns what the student learns: an object like `SimilarityMatrix`.
         questions: Label-free questions, by which a student that became worse is rejected. Without
-            questions, and for a cross-encoder, agreement with the teacher alone decides.
+            questions, agreement with the teacher alone decides.
+        use: Code for the card, where the student is no sentence encoder.
 
     Returns:
         The summary of the stage.
     """
-    scratch, static = workspace / SCRATCH, settings.base == "static"
-    batch = settings.batch or (256 if static else 64)
-    rate = settings.learning_rate or (5e-4 if settings.base in _MADE else 2e-5)
-    parts = 1 if static else settings.micro_batches
-    purpose = "matrices" if pairs is None else "distillation"
-    seed = derive_seed(run.settings.seed, "surrogate", purpose)
+    scratch, seed = workspace / SCRATCH, run.settings.seed
+    static = plan.base == "static"
     where = torch.device("cpu") if static else device()
     with quiet_libraries():
-        torch.manual_seed(derive_seed(run.settings.seed, "surrogate", "weights"))
-        student = open_student(run, settings, cross, scratch / "start")
+        torch.manual_seed(derive_seed(seed, "surrogate", "weights"))
+        student = start()
         student.module.to(where)
-        objective: SimilarityMatrix | PairLabels
-        if pairs is not None:
-            kind = settings.calibration or ("match" if static else "quantile")
-            objective = PairLabels(student, pairs, kind, batch, parts, seed)
-        else:
-            assert isinstance(student, BiEncoder)
-            objective = SimilarityMatrix(student, Teacher.open(run), batch, parts, seed)
-        before = objective.figures()
-        asked = () if cross else questions
-        answers = answer(student, asked)
+        objective = open_objective(student)
+        before, answers = objective.figures(), answer(student, questions)
         write_tensors(scratch / "start.safetensors", student.module.state_dict())
         best = Best(student.module, objective.agreement, scratch, "spearman")
-        steps = passes(settings) * objective.batches.epoch_steps
+        steps = plan.epochs * objective.batches.epoch_steps
         schedule = Schedule(
             steps=steps,
-            rate=rate,
+            rate=plan.rate,
             warmup=int(_WARMUP * steps),
             checkpoint_steps=_CHECKPOINT_STEPS,
-            seed=seed,
+            seed=objective.seed,
             report_steps=-(-steps // _LOOKS),
             bfloat16=not static and has_bfloat16(where),
-            micro_batches=parts,
+            micro_batches=plan.micro_batches,
         )
         history = train(
             objective.module.to(where), objective.batches, objective.loss, schedule, scratch,
-            "Distilling", best.look, lambda past: best.stalled(past, settings.patience),
+            "Distilling", best.look, lambda past: best.stalled(past, plan.patience),
         )  # fmt: skip
         best.restore()
         decision = None
-        if best.step and asked:
-            changed = answer(student, asked)
-            decision = decide(answers, changed, must_gain=False, seed=run.settings.seed)
+        if best.step and questions:
+            changed = answer(student, questions)
+            decision = decide(answers, changed, must_gain=False, seed=seed)
             if not decision.accepted:
                 student.module.load_state_dict(load_file(scratch / "start.safetensors"))
         after = objective.figures()
     report: dict[str, Any] = {
-        "base": shown_name(settings.base),
-        "objective": settings.objective,
+        "base": shown_name(plan.base),
+        "unit": objective.unit,
         "teacher": objective.teacher,
-        "settings": {"batch": batch, "learning_rate": rate, "epochs": passes(settings)}
-        | {"seed": run.settings.seed},
-        "parameters": sum(each.numel() for each in student.module.parameters()),
+        "settings": {**asdict(plan), "base": shown_name(plan.base), "seed": seed},
         "sizes": objective.sizes,
         "before": before,
         "after": after,
@@ -243,8 +232,8 @@ def train_student(
         "decision": None if decision is None else asdict(decision),
     }
     report["lines"] = lines_of(report)
-    title = f"A {'cross-encoder' if cross else 'sentence encoder'}, distilled with firth"
-    save_trained(workspace, student.module, title, report)
+    title = f"A {'cross-encoder' if use else 'sentence encoder'}, distilled with firth"
+    save_trained(workspace, student.module, title, report, use)
     return {name: report[name] for name in ("base", "teacher", "sizes", "step", "steps", "lines")}
 
 
@@ -257,12 +246,11 @@ def lines_of(report: Mapping[str, Any]) -> list[str]:
             both = (report["before"][split][kind]["spearman"], after["spearman"])
             shown = ["undefined" if value is None else f"{100 * value:.1f}" for value in both]
             rows.append([f"{split}, {kind}", f"{after['n']:,}", *shown])
-    unit = "pairs" if report["objective"] == "pairs" else "sentences"
     lines = [
-        f"Start: {report['base']}. Teacher: {report['teacher']}. Objective: {report['objective']} "
-        f"of {sizes['train']:,} {unit}.",
+        f"Start: {report['base']}. Teacher: {report['teacher']}, of {sizes['train']:,} "
+        f"{report['unit']}.",
         f"{settings['epochs']} epochs in batches of {settings['batch']}, peak learning rate "
-        f"{settings['learning_rate']:g}, seed {settings['seed']}. Step {report['step']:,} of "
+        f"{settings['rate']:g}, seed {settings['seed']}. Step {report['step']:,} of "
         f"{report['steps']:,} agreed best with the teacher.",
         table(rows),
     ]

@@ -1,23 +1,18 @@
-"""What a student learns of its teacher: all similarities within a batch, or scores of pairs."""
+"""What a student learns of its teacher: how similar any two sentences of a batch are."""
 
-from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import ndtr
+from scipy.stats import rankdata
 from torch import Tensor, nn
 from torch.nn import functional
 
-from firth.run.errors import InputError
 from firth.run.seeds import derive_seed
 from firth.text.arrays import Floats, Ints, Singles, unit
-from firth.text.pairs import TextPair
 from firth.train.loop import in_parts
-from firth.train.pairs import rank_correlation, read_pairs
-from firth.train.students import BiEncoder, PairEncoder
+from firth.train.students import BiEncoder
 from firth.train.teacher import Teacher
 
 HELD_OUT = ("dev", "test")
@@ -36,9 +31,6 @@ _NEAREST, _BLOCK, _ROWS = 48, 65_536, 512
 _FITTED, _RIDGE = 4_000, 1e-3
 """Sentences that fit a linear map into the teacher's space, and how far it is shrunk."""
 _HELD_NEAREST = 10
-_KNOTS = 1_001
-"""Points of the quantile function: no label is wrong by more than 1 / 1,000."""
-_SCALE_PAIRS = 10_000
 
 
 class Batches:
@@ -67,9 +59,6 @@ class Batches:
         return np.random.default_rng(derive_seed(self._seed, epoch)).permutation(len(self._groups))
 
 
-# --- The similarities of a batch ----------------------------------------------------------------
-
-
 class SimilarityMatrix:
     """The student learns how similar the teacher finds any two sentences of a batch.
 
@@ -88,12 +77,16 @@ class SimilarityMatrix:
         module: What is trained.
         batches: Numbers of the sentences of each step.
         sizes: Sentences of each split.
+        seed: Seeds dropout.
     """
+
+    unit = "sentences"
 
     def __init__(
         self, student: BiEncoder, teacher: Teacher, batch: int, micro_batches: int, seed: int
     ) -> None:
         self._student, self._source, self._parts = student, teacher, micro_batches
+        self.seed = seed
         self.teacher, numbers = teacher.name, teacher.parts()
         self.sizes = {split: len(some) for split, some in numbers.items()}
         self._held = {
@@ -239,115 +232,8 @@ def linear_fit(states: Singles, wanted: Singles) -> nn.Linear:
     return fitted
 
 
-# --- Scores of pairs ----------------------------------------------------------------------------
-
-
-class PairLabels:
-    """The student's scores of pairs approach labels: the squared difference (Sun et al., §3.4).
-
-    Args:
-        student: It is trained.
-        folder: Folder of the stage of scored pairs.
-        calibration: How scores become labels; see `label_map`.
-        batch: Pairs in a batch.
-        micro_batches: Parts in which a batch is computed.
-        seed: Decides the order.
-
-    Attributes:
-        module: What is trained.
-        batches: Numbers of the pairs of each step.
-        sizes: Pairs of each split.
-    """
-
-    teacher = "the scores of pairs"
-
-    def __init__(
-        self,
-        student: BiEncoder | PairEncoder,
-        folder: Path,
-        calibration: str,
-        batch: int,
-        micro_batches: int,
-        seed: int,
-    ) -> None:
-        self._student, self._parts, self.module = student, micro_batches, student.module
-        self._splits = {split: read_pairs(folder, split) for split in ("train", *HELD_OUT)}
-        self.sizes = {split: len(some.pairs) for split, some in self._splits.items()}
-        train = self._splits["train"]
-        first: list[TextPair] = train.pairs[: _SCALE_PAIRS if calibration == "match" else 0]
-        self._label = label_map(train.scores, calibration, student.similarities(first))
-        self._labels = self._label(train.scores)
-        rows = np.arange(len(train.pairs))[:, None]
-        self.batches = Batches(rows, batch, derive_seed(seed, "order"))
-
-    def loss(self, rows: Ints) -> Tensor:
-        """Return the loss of a batch of pairs."""
-        pairs = [self._splits["train"].pairs[row] for row in rows.tolist()]
-        scores = in_parts(lambda some: self._student.scores(pairs[some]), len(pairs), self._parts)
-        labels = torch.from_numpy(self._labels[rows]).float()
-        return functional.mse_loss(scores.float(), labels.to(scores.device))
-
-    def agreement(self) -> float | None:
-        """Return the rank correlation with the teacher on dev."""
-        dev = self._splits["dev"]
-        return rank_correlation(self._student.similarities(dev.pairs), dev.scores)
-
-    def figures(self) -> Figures:
-        """Return the agreement with the teacher on dev and test."""
-        return {split: self._measured(split) for split in HELD_OUT}
-
-    def _measured(self, split: str) -> dict[str, dict[str, Any]]:
-        held, constant = self._splits[split], float(self._labels.mean())
-        answers, labels = self._student.similarities(held.pairs), self._label(held.scores)
-        kinds, figures = np.array(held.kinds), {}
-        for kind in (ALL, *sorted(set(held.kinds))):
-            some = (kinds == kind) | (kind == ALL)
-            figures[kind] = {
-                "n": int(some.sum()),
-                "spearman": rank_correlation(answers[some], held.scores[some]),
-                "l2": float(f"{np.mean((answers - labels)[some] ** 2):.6g}"),
-                "constant_l2": float(f"{np.mean((constant - labels)[some] ** 2):.6g}"),
-            }
-        return figures
-
-
-def label_map(scores: Floats, calibration: str, cosines: Floats) -> Callable[[Floats], Floats]:
-    """Return the map from raw scores to labels: monotonic, fitted on training scores alone.
-
-    Raw scores may lie so close together that a constant has a tiny error. Spread over [0, 1], an
-    error means something.
-
-    Args:
-        scores: Raw scores of training pairs, (n,).
-        calibration: `quantile`: the share of training scores below; `zscore`: the normal
-            distribution function of the standardized score; `none`: the score, clipped to [0, 1];
-            `match`: the score with mean and deviation of the student's first cosines.
-        cosines: match: the student's cosines of training pairs before training.
-
-    Raises:
-        InputError: Scores are not finite, or all equal; or `cosines` are, for `match`.
-    """
-    if not np.isfinite(scores).all() or not len(scores) or not np.ptp(scores):
-        raise InputError(
-            f"the scores of {len(scores)} training pairs are all equal, or not finite; nothing can "
-            "be learned from them"
-        )
-    mean, deviation = float(scores.mean()), float(scores.std())
-    if calibration == "none":
-        return lambda values: np.clip(values, 0.0, 1.0)
-    if calibration == "zscore":
-        return lambda values: np.asarray(ndtr((values - mean) / deviation))
-    if calibration == "match":
-        if not len(cosines) or not np.ptp(cosines):
-            raise InputError(
-                "distill.calibration is match, and the student's first cosines are all equal; "
-                "expected quantile, zscore or none"
-            )
-        center, spread = float(cosines.mean()), float(cosines.std())
-        return lambda values: np.clip(center + spread * (values - mean) / deviation, -1.0, 1.0)
-    distinct, counts = np.unique(scores, return_counts=True)
-    ranks = (np.cumsum(counts) - counts / 2) / len(scores)
-    if len(distinct) > _KNOTS:
-        kept = np.unique(np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], _KNOTS)))
-        distinct, ranks = distinct[kept], ranks[kept]
-    return lambda values: np.asarray(np.interp(values, distinct, ranks))
+def rank_correlation(one: Floats, two: Floats) -> float | None:
+    """Return Spearman's correlation; None for fewer than three pairs or a constant side."""
+    if len(one) < 3 or np.ptp(one) == 0 or np.ptp(two) == 0:
+        return None
+    return round(float(np.corrcoef(rankdata(one), rankdata(two))[0, 1]), 6)

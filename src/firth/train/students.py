@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import (
     Pooling,
     StaticEmbedding,
     Transformer,
 )
 from tokenizers.processors import TemplateProcessing
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 from transformers import (
     BertConfig,
@@ -25,7 +25,6 @@ from transformers import (
 )
 
 from firth.corpus.tokenizer import open_tokenizer
-from firth.encoders.folder import ModelKind, PretrainedFiles
 from firth.encoders.language_model import LanguageModelEncoder
 from firth.encoders.pretrained import RunEncoder
 from firth.encoders.static import build_static
@@ -119,29 +118,6 @@ class BiEncoder:
         return functional.cosine_similarity(one, two)
 
 
-class PairEncoder:
-    """A cross-encoder that learns: both texts in one input, one number out (Sun et al., §5.6)."""
-
-    name = "student"
-
-    def __init__(self, module: CrossEncoder) -> None:
-        module.activation_fn = nn.Identity()  # Without a sigmoid, its answers are labels.
-        self.module = module
-
-    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
-        """Return the scores of n pairs, (n,)."""
-        if not pairs:
-            return np.zeros(0)
-        scores = self.module.predict(list(pairs), batch_size=_BATCH, show_progress_bar=False)
-        return np.asarray(scores, np.float64).reshape(len(pairs))
-
-    def scores(self, pairs: Sequence[TextPair]) -> Tensor:
-        """Return the scores of pairs with gradients, (n,)."""
-        features = self.module.preprocess(list(pairs))
-        scores: Tensor = self.module(on_device(features, self.module.device))["scores"]
-        return scores.view(-1)
-
-
 def on_device(features: Mapping[str, Any], where: torch.device) -> dict[str, Any]:
     """Return what a tokenizer made, on a device."""
     return {k: v.to(where) if isinstance(v, Tensor) else v for k, v in features.items()}
@@ -152,36 +128,18 @@ def is_static(model: SentenceTransformer) -> bool:
     return isinstance(model[0], StaticEmbedding)
 
 
-def open_student(
-    run: Run, settings: DistillSettings, cross: bool, folder: Path
-) -> BiEncoder | PairEncoder:
+def open_student(run: Run, settings: DistillSettings, folder: Path) -> BiEncoder:
     """Return the student before training; torch's seed decides random weights.
 
     Args:
         run: Its words, tokenizer or language model become the student, as `settings.base` says.
         settings: What the student is.
-        cross: Whether it is a cross-encoder.
         folder: Its files are written there.
 
     Raises:
         InputError: The base cannot be opened, or is not what it must be.
     """
     base = settings.base
-    if base == "transformer":
-        _write_transformer(run, settings, folder)
-        base = str(folder)
-    if cross:
-        place = PretrainedFiles.find(base)
-        kinds = (ModelKind.CROSS_ENCODER, ModelKind.MASKED_LM, ModelKind.SENTENCE_ENCODER)
-        if place.kind in kinds and (place.folder / "config.json").is_file():
-            options = {"dtype": torch.float32, "use_safetensors": True}
-            model = CrossEncoder(str(place.folder), model_kwargs=options, local_files_only=True)
-            if model.num_labels == 1:
-                return PairEncoder(model)
-        raise InputError(
-            f"distill.base: {base} is of kind {place.kind}; expected an encoder, or a "
-            "cross-encoder with one output"
-        )
     if base == "static":
         blend = Blend.of(run)
         space = blend.known(WordSpace.load(run.folder(WORDS)))
@@ -190,9 +148,11 @@ def open_student(
         first: Any = static[0]
         first.embedding.padding_idx = 0  # Unknown words do not learn.
         return BiEncoder(static)
-    if base == "layers":
+    if base == "transformer":
+        write_transformer(run, settings, folder)
+    elif base == "layers":
         _write_layers(RunEncoder.open(run).encoder, settings.max_tokens, folder)
-    elif base != str(folder):
+    else:
         return BiEncoder(open_sentence_transformer(base))
     options = {"dtype": torch.float32}
     network: Any = Transformer(str(folder), model_kwargs=options)
@@ -201,7 +161,7 @@ def open_student(
     return BiEncoder(SentenceTransformer(modules=modules, device="cpu", local_files_only=True))
 
 
-def _write_transformer(run: Run, settings: DistillSettings, folder: Path) -> None:
+def write_transformer(run: Run, settings: DistillSettings, folder: Path) -> None:
     """Write a BERT with random weights and the run's tokenizer into a folder."""
     width = settings.dimensions or 256
     tokenizer = open_tokenizer(run)
@@ -267,14 +227,14 @@ def _write_network(network: Any, folder: Path) -> None:
 
 
 def save_trained(
-    folder: Path, model: SentenceTransformer | CrossEncoder, title: str, report: Mapping[str, Any]
+    folder: Path, model: Any, title: str, report: Mapping[str, Any], use: str = ""
 ) -> None:
     """Save a model with its report and a card: title, how to use it, and the report's `lines`."""
     with quiet_libraries():
         model.cpu().save_pretrained(str(folder), create_model_card=False)
     write_json(folder / REPORT, report)
-    use, text = _USE[isinstance(model, CrossEncoder)], "\n".join(report["lines"])
-    card = f"{_FRONT}\n# {title}\n\n```python\n{use}```\n\n```text\n{text}\n```\n"
+    text = "\n".join(report["lines"])
+    card = f"{_FRONT}\n# {title}\n\n```python\n{use or _USE}```\n\n```text\n{text}\n```\n"
     write_text(folder / "README.md", card)
 
 
@@ -291,18 +251,10 @@ pipeline_tag: sentence-similarity
 tags: [sentence-transformers, sentence-similarity, feature-extraction, firth]
 ---
 """
-_USE = (
-    """\
+_USE = """\
 from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer("path/to/this/folder")
 vectors = model.encode(["The judge praised the witness.", "The court thanked him."])
 print(model.similarity(vectors, vectors))
-""",
-    """\
-from sentence_transformers import CrossEncoder
-
-model = CrossEncoder("path/to/this/folder")
-print(model.predict([("The judge praised the witness.", "The court thanked him.")]))
-""",
-)
+"""

@@ -5,7 +5,8 @@ neural encoder reads each once. Its vectors are stored as float16, in shards, so
 was stopped continues. Sums of words are computed when they are needed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from firth.encoders.pretrained import open_encoder
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.files import (
+    fingerprint_file,
     fingerprint_value,
     open_mapped,
     read_json,
@@ -34,7 +36,7 @@ from firth.scorer.blend import open_blended_encoder
 from firth.scorer.components import EncodedSentences
 from firth.scorer.scorer import SENTENCES, Scorer
 from firth.text.arrays import Floats, Ints, Singles, unit
-from firth.train.pairs import Exclusions, exclusion_inputs
+from firth.text.words import normal_form, words
 
 TEACHER = Stage("teacher", 1, command="firth train distill")
 _FEWEST = 60
@@ -42,6 +44,11 @@ _SHARD = 2_048
 _HELD_OUT = 1_000
 _WORDS = (3, 40)
 """Fewest and most words of a sentence."""
+_EVALUATION = Path(__file__).with_name("data") / "evaluation_sentences.npy"
+_FEWEST_WORDS = 3
+"""Shorter texts of evaluation sets (`Yes.`) are too common to be excluded."""
+_BATCH = 1 << 14
+Hashes = npt.NDArray[np.uint64]
 _SENTENCES, _RECORD = "sentences.npy", "teacher.json"
 
 
@@ -153,7 +160,7 @@ def build_teacher(run: Run) -> Outcome:
         InputError: The teacher is refused or cannot be loaded, or there are too few sentences.
     """
     teacher, source = run.settings.distill.teacher, scorer_run(run)
-    exclude = run.settings.pairs.exclude
+    exclude = run.settings.distill.exclude
     excluded = Exclusions.load(exclude)
     inputs = exclusion_inputs(exclude) | {"corpus": Corpus.open(run).digest}
     inputs |= teacher_inputs(run)
@@ -188,7 +195,7 @@ def _save(path: Path, array: npt.NDArray[Any]) -> None:
         np.save(file, array)
 
 
-def choose_sentences(corpus: Corpus, most: int, excluded: Exclusions, seed: int) -> Ints:
+def choose_sentences(corpus: Corpus, most: int, excluded: "Exclusions", seed: int) -> Ints:
     """Return at most `most` sentences of 3 to 40 words in random order, without evaluation data.
 
     Raises:
@@ -204,3 +211,59 @@ def choose_sentences(corpus: Corpus, most: int, excluded: Exclusions, seed: int)
             f"that are no evaluation data; distilling needs {_FEWEST} or more"
         )
     return chosen
+
+
+# --- Sentences that must not be learned from ----------------------------------------------------
+
+
+class Exclusions:
+    """Sentences that no student may learn, known by hashes of their normal forms."""
+
+    def __init__(self, hashes: Hashes) -> None:
+        self.hashes: Hashes = np.unique(hashes)
+
+    @classmethod
+    def load(cls, files: Iterable[str] = ()) -> "Exclusions":
+        """Return the sentences of public evaluation sets, and lines and cells of some files.
+
+        Raises:
+            InputError: A file is missing or cannot be read.
+        """
+        known: list[Hashes] = [np.load(_EVALUATION, allow_pickle=False)]
+        for file in files:
+            long = (cell for cell in _cells(Path(file)) if len(words(cell)) >= _FEWEST_WORDS)
+            known.append(sentence_hashes(long))
+        return cls(np.concatenate(known))
+
+    def distinct(self, corpus: Corpus, sentences: Ints) -> Ints:
+        """Return the sentences, in order, without excluded ones and repeated normal forms."""
+        blocks = (sentences[at : at + _BATCH] for at in range(0, len(sentences), _BATCH))
+        hashes = [sentence_hashes(corpus.texts(block)) for block in blocks]
+        every: Hashes = np.concatenate([np.empty(0, np.uint64), *hashes])
+        first = np.zeros(len(every), bool)
+        first[np.unique(every, return_index=True)[1]] = True
+        return sentences[first & ~np.isin(every, self.hashes)]
+
+
+def exclusion_inputs(files: Iterable[str]) -> dict[str, str]:
+    """Return fingerprints of the files that a setting `exclude` names, for stages that obey it."""
+    return {f"exclude/{n}": fingerprint_file(Path(file)) for n, file in enumerate(files)}
+
+
+def sentence_hashes(texts: Iterable[str]) -> Hashes:
+    """Return 64-bit BLAKE2b of each text's normal form, (n,)."""
+    forms = (normal_form(text).encode("utf-8", "surrogatepass") for text in texts)
+    digests = (hashlib.blake2b(form, digest_size=8).digest() for form in forms)
+    return np.array([int.from_bytes(digest, "big") for digest in digests], dtype=np.uint64)
+
+
+def _cells(file: Path) -> Iterator[str]:
+    try:
+        with file.open(encoding="utf-8-sig", errors="replace") as lines:
+            for line in lines:
+                yield from {line, *line.split("\t")}
+    except OSError as error:
+        raise InputError(
+            f"{file}: cannot be read ({error.strerror}). The setting `exclude` names it as a "
+            "file of texts that no student may learn"
+        ) from error

@@ -1,0 +1,97 @@
+"""The harvest: which pairs are scored, what their scores are worth, and labels of scores."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firth.corpus.corpus import Corpus
+from firth.paper.harvest import draw_pairs, label_report, plan_shards, word_vectors
+from firth.paper.settings import HarvestSettings
+from firth.paper.surrogate import label_map
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.train.teacher import Exclusions
+
+from .conftest import make_run
+
+
+@pytest.fixture(scope="module")
+def corpus_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run with a corpus."""
+    return make_run(tmp_path_factory.mktemp("harvest") / "run")
+
+
+def test_shards_hold_each_sentence_once(corpus_run: Run) -> None:
+    settings = HarvestSettings(pairs=400, shard_pairs=40)
+    shards = plan_shards(Corpus.open(corpus_run), settings, Exclusions.load(), 1)
+    sentences = np.concatenate([shard.sentences for shard in shards])
+    assert len(np.unique(sentences)) == len(sentences)
+    assert [shard.number for shard in shards] == list(range(len(shards)))
+    assert sum(shard.size for shard in shards) == 400
+    with pytest.raises(InputError, match=r"got 20 pairs \(paper.harvest.pairs is 20.*expected 30"):
+        plan_shards(Corpus.open(corpus_run), HarvestSettings(pairs=20), Exclusions.load(), 1)
+
+
+@given(st.integers(2, 40), st.integers(1, 60), st.integers(1, 5), st.integers(0, 9))
+def test_draws_respect_size_and_uses(count: int, size: int, uses: int, seed: int) -> None:
+    words = "ship harbor wave sailor storm field wheat".split()  # noqa: SIM905
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.choice(words, 4)) for _ in range(count)]
+    settings = HarvestSettings(max_uses=uses)
+    result = draw_pairs(word_vectors(texts, "en"), size, settings, rng)
+    keys = [frozenset(pair[:2]) for pair in result]
+    assert len(keys) == len(set(keys)) <= size
+    assert all(len(key) == 2 for key in keys)
+    counted = Counter(place for one, two, _ in result for place in (one, two))
+    assert max(counted.values(), default=0) <= uses
+    assert sum(kind == "near" for *_, kind in result) <= round(size / 2)
+
+
+def test_word_vectors_are_units_of_words_that_tell_something() -> None:
+    texts = ["a ship left"] * 2 + ["the ship left", "a cow ate", "the cow ate", "one two three"]
+    vectors = word_vectors(texts, "en")
+    cosines = (vectors @ vectors.T).toarray()
+    assert cosines.diagonal().tolist() == pytest.approx([1, 1, 1, 1, 1, 0])
+    assert cosines[0, 1] == pytest.approx(1)
+    assert cosines[0, 3] < cosines[0, 2] < 1
+
+
+def test_labels_that_are_lengths_are_named() -> None:
+    pairs = [("a " * (n % 7 + 1), "b " * (n % 5 + 1)) for n in range(200)]
+    lengths = np.array([len(one.split()) + len(two.split()) for one, two in pairs], float)
+    report = label_report(pairs, lengths)
+    assert report["length"] > 0.9
+    assert "count words" in report["warnings"][0]
+    noise = np.random.default_rng(1).standard_normal(200)
+    assert label_report(pairs, noise)["warnings"] == []
+    assert "differ" in label_report(pairs, np.ones(200))["warnings"][0]
+
+
+@given(st.lists(st.floats(-1, 1, width=32), min_size=3, max_size=50, unique=True))
+@pytest.mark.parametrize("calibration", ["quantile", "zscore", "none"])
+def test_labels_keep_the_order_of_scores(calibration: str, scores: list[float]) -> None:
+    values = np.array(scores, np.float64)
+    label = label_map(values, calibration)
+    asked = np.sort(np.concatenate((values, [-2.0, 2.0])))
+    labels = label(asked)
+    assert (np.diff(labels) >= 0).all()
+    assert 0 <= labels.min() <= labels.max() <= 1
+    if calibration == "quantile":
+        ranks = (np.argsort(np.argsort(values)) + 0.5) / len(values)
+        assert label(values) == pytest.approx(ranks)
+
+
+def test_quantiles_of_many_scores_are_close() -> None:
+    scores = np.random.default_rng(1).standard_normal(20_000)
+    label = label_map(scores, "quantile")
+    exact = (np.argsort(np.argsort(scores)) + 0.5) / len(scores)
+    assert np.abs(label(scores) - exact).max() <= 1 / 1_000
+
+
+@pytest.mark.parametrize("scores", [[1.0, 1.0], [1.0, float("nan")], [1.0, float("inf")]])
+def test_scores_that_teach_nothing_are_refused(scores: list[float]) -> None:
+    with pytest.raises(InputError, match="2 training pairs are all equal, or not finite"):
+        label_map(np.array(scores), "quantile")
