@@ -66,7 +66,7 @@ def test_smaller_sets_are_prefixes(built: Run, strategy: dict[str, Any]) -> None
         kept_contexts(origin, fits, contexts.model_copy(update={"size": size}), Weights())[0][0]
         for size in range(1, SHORTLIST + 1)
     ]
-    assert len(kept[-1]) > 4, "premise"
+    assert len(kept[-1]) > 2, "premise"
     for small, large in pairwise(kept):
         assert large[: len(small)].tolist() == small.tolist()
 

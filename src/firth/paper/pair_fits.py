@@ -105,12 +105,11 @@ def build_fits(
                 bar.advance()
         return {"pairs": len(pairs), "shards": len(files)}
 
+    screened = settings.contexts.model_dump(include={"shortlist", "selection", "screening"})
     asked = {
         "pairs": fingerprint_value([list(pair) for pair in pairs]),
-        "shortlist": str(settings.contexts.shortlist),
-        "selection": settings.contexts.selection,
-        "chunks": str(settings.retrieve.chunks),
-        "pmi": str(settings.fits.pmi),
+        "contexts": fingerprint_value(screened | {"chunks": settings.retrieve.chunks}),
+        "fits": fingerprint_value(settings.fits.model_dump(include={"pmi", "references"})),
     }
     return run.build(fits_stage(name), fill, reads=READS, settings=["seed"], inputs=asked)
 
