@@ -19,7 +19,7 @@ from firth.ratings.pairs import (
     quotas,
     sample_pairs,
 )
-from firth.ratings.sentences import replacements, wordnet
+from firth.ratings.sentences import read_synonyms, replacements
 from firth.run.errors import ConfigError, InputError
 from firth.run.settings import parse_section
 from firth.text.words import words
@@ -213,44 +213,14 @@ def test_buckets_are_ordered_by_value(values: list[int], buckets: int) -> None:
     assert ((bucket >= 0) & (bucket < buckets)).all()
 
 
-def test_the_most_frequent_synonym_counts() -> None:
+def test_the_most_frequent_synonym_counts(tmp_path: Path) -> None:
     """The word itself is a candidate; of equals the first in the alphabet."""
-    table = {"large": ["big", "huge"], "big": ["large"], "old": ["aged"]}
-    counts = {"big": 5, "large": 2, "huge": 9, "old": 3, "aged": 3}
-    replaced = replacements(lambda word: table.get(word, ()), counts)
+    (tmp_path / "thesaurus.txt").write_text("large, big\nHuge large\naged old\nalone\n")
+    groups = read_synonyms(tmp_path / "thesaurus.txt")
+    replaced = replacements(groups, {"big": 5, "large": 2, "huge": 9, "old": 3, "aged": 3})
     assert replaced == {"large": "huge", "old": "aged"}
     tokens = [["large", "old", "dog"], ["huge", "aged", "cat"]]
     first, second = np.array([0]), np.array([1])
     assert Bags(tokens, Measure.DICE).overlaps(first, second).tolist() == [0]
     of = Bags(tokens, Measure.DICE, replaced).overlaps(first, second)
     assert of == pytest.approx(2 / 3, abs=1e-6)
-
-
-def test_wordnet_gives_the_single_words_of_first_senses(tmp_path: Path) -> None:
-    """A folder in WordNet's form: ship, vessel, big_boat; then ship, send."""
-    pytest.importorskip("nltk")
-    header = "  1 Made up in the form of WordNet 3.0 Copyright nobody\n"
-    data, offsets = header, []
-    for members in (["ship", "vessel", "big_boat"], ["ship", "send"]):
-        offsets.append(len(data))
-        body = " ".join(f"{word} 0" for word in members)
-        data += f"{offsets[-1]:08d} 00 n {len(members):02x} {body} 000 | made up  \n"
-    senses = {"big_boat": offsets[:1], "send": offsets[1:], "ship": offsets, "vessel": offsets[:1]}
-    index = header
-    for word, found in senses.items():
-        numbers = " ".join(f"{offset:08d}" for offset in found)
-        index += f"{word} n {len(found)} 0 {len(found)} 1 {numbers}  \n"
-    folder = tmp_path / "wordnet"
-    folder.mkdir()
-    lexnames = "".join(f"{n:02d}\tnoun.made_up\t1\n" for n in range(45))
-    (folder / "lexnames").write_text(lexnames)
-    for part in ("noun", "verb", "adj", "adv"):
-        (folder / f"data.{part}").write_text(data if part == "noun" else header)
-        (folder / f"index.{part}").write_text(index if part == "noun" else header)
-        (folder / f"{part}.exc").write_text("")
-    synonyms = wordnet(str(folder))
-    assert set(synonyms("ship")) == {"ship", "vessel"}
-    assert set(synonyms("send")) == {"ship", "send"}
-    assert set(synonyms("unknown")) == set()
-    with pytest.raises(InputError, match="no WordNet"):
-        wordnet(str(tmp_path / "none"))

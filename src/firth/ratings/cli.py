@@ -47,8 +47,10 @@ def pairs(
         str, typer.Option(metavar="COLUMN", help="Pair sentences with the same value in it.")
     ] = "",
     synonyms: Annotated[
-        str | None,
-        typer.Option(metavar="FOLDER", help="WordNet: synonyms count as one.", show_default=False),
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A set of synonyms a line; each counts as one.", show_default=False
+        ),
     ] = None,
     changes: Settings = None,
     force: Force = False,
@@ -67,12 +69,14 @@ def pairs(
 
     values = {"strategy": strategy, "num_pairs": num_pairs, **_changes(changes)}
     settings = parse_section(PairSettings, values, "--set")
-    asked = settings.model_dump(mode="json") | {"within": within, "synonyms": synonyms}
+    asked = settings.model_dump(mode="json") | {"within": within}
 
     def make() -> PairSample:
         return sample_pairs(source, settings, within=within, synonyms=synonyms)
 
     inputs = {"source": fingerprint_source(source)}
+    if synonyms is not None:
+        inputs["synonyms"] = fingerprint_file(synonyms)
     _write("pairs", out, make, asked, inputs, force, as_json)
 
 

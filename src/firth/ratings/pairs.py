@@ -11,9 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from firth.ratings.overlap import Bags, Measure, close_in_length
+from firth.ratings.overlap import Bags, Measure
 from firth.ratings.records import write_table
-from firth.ratings.sentences import Sentences, read_sentences, replacements, wordnet
+from firth.ratings.sentences import (
+    Sentences,
+    read_sentences,
+    read_synonyms,
+    replacements,
+)
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.seeds import derive_seed
@@ -160,7 +165,7 @@ def sample_pairs(
     settings: PairSettings,
     *,
     within: str = "",
-    synonyms: str | None = None,
+    synonyms: Path | None = None,
 ) -> PairSample:
     """Choose pairs of sentences.
 
@@ -169,11 +174,10 @@ def sample_pairs(
             Buckets are of given pairs where the table has pairs.
         settings: How pairs are chosen.
         within: A column: only sentences with the same value are paired.
-        synonyms: A folder with WordNet's files. Each word counts as its most frequent synonym.
+        synonyms: A file with a set of synonyms a line. Each word counts as its most frequent one.
 
     Raises:
-        InputError: The source or WordNet cannot be read, or no pair fits.
-        MissingExtraError: WordNet is needed and nltk is not installed.
+        InputError: The source or the synonyms cannot be read, or no pair fits.
     """
     strategy = settings.strategy
     is_scored = strategy is Strategy.SCORES
@@ -182,7 +186,7 @@ def sample_pairs(
     sentences = read_sentences(Path(source), *limits, columns)
     _check_source(sentences, strategy, source, within, settings.labels)
     frequencies = Counter(word for bag in sentences.tokens for word in bag)
-    replaced = {} if synonyms is None else replacements(wordnet(synonyms), frequencies)
+    replaced = replacements(read_synonyms(synonyms), frequencies) if synonyms else {}
     usual = Measure.IDF if strategy is Strategy.BUCKETS else Measure.DICE
     bags = Bags(sentences.tokens, settings.measure or usual, replaced)
     draw = _Draw(bags, sentences.groups(within), sentences.groups(settings.labels), settings)
@@ -314,7 +318,9 @@ class _Draw:
                 fits[first] = False
                 if not is_pool:
                     fits &= (overlap >= settings.min_overlap) & (overlap < settings.max_overlap)
-                    fits &= close_in_length(lengths[first], lengths, settings.length_difference)
+                    longer = np.maximum(lengths, lengths[first])
+                    difference = np.abs(lengths - lengths[first])
+                    fits &= difference <= settings.length_difference * longer + 1e-9
                     fits &= self._uses < settings.max_uses
                 partners, before = np.flatnonzero(fits), len(pairs)
                 band = np.searchsorted(edges, overlap[partners], side="right") * is_pool

@@ -4,19 +4,17 @@ A source is a run, a text file with a sentence on each line, or a table. What is
 long or repeated is left out and counted.
 """
 
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from firth.corpus.corpus import Corpus
 from firth.evaluation.files import listed, parse_score, read_table, read_text
-from firth.run.errors import InputError, require
+from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.run import CONFIG
 from firth.text.arrays import Floats, Ints
@@ -161,68 +159,32 @@ def _of_text(path: Path) -> Iterator[Record]:
 
 # --- Synonyms ------------------------------------------------------------------------------------
 
-Synonyms = Callable[[str], Iterable[str]]
-"""Returns single lower-case words with the meaning of a lower-case word."""
+
+def read_synonyms(path: Path) -> list[set[str]]:
+    """Read sets of words with the same meaning, one a line, such as those of a thesaurus.
+
+    Words are lower-cased. Only single words count.
+    """
+    lines = (line.replace(",", " ") for line in read_text(path).split("\n"))
+    return [group for line in lines if len(group := set(words(line))) > 1]
 
 
-def replacements(synonyms: Synonyms, frequencies: Mapping[str, int]) -> dict[str, str]:
+def replacements(groups: Iterable[set[str]], frequencies: Mapping[str, int]) -> dict[str, str]:
     """Return word → its most frequent synonym, for the words that have a more frequent one.
 
     The word is among the candidates, else `big` and `large` would change places. Of equally
     frequent words the first in the alphabet is taken (Abdalla et al., Appendix A.1.1).
 
     Example:
-        >>> sizes = {"big": ["large"], "large": ["big"]}
-        >>> replacements(lambda word: sizes.get(word, ()), {"big": 7, "large": 2, "dog": 1})
+        >>> replacements([{"big", "large"}], {"big": 7, "large": 2, "dog": 1})
         {'large': 'big'}
     """
-    replaced = {}
-    for word in frequencies:
-        candidates = {word, *synonyms(word)}
-        best = min(candidates, key=lambda one: (-frequencies.get(one, 0), one))
-        if best != word:
-            replaced[word] = best
-    return replaced
-
-
-def wordnet(folder: str) -> Synonyms:
-    """Open the files of WordNet: the single words in the first sense of a word, by part of speech.
-
-    WordNet orders the senses of a word by frequency. Rarer ones would join words that are no
-    synonyms in most sentences, such as `dog` and `chase`.
-
-    Raises:
-        InputError: The folder has no WordNet.
-        MissingExtraError: nltk is not installed.
-    """
-    require("nltk", "ratings", "WordNet")
-    from nltk.corpus.reader.wordnet import WordNetCorpusReader
-    from nltk.data import path as trusted
-
-    class Reader(WordNetCorpusReader):  # type: ignore[misc]
-        """Reads WordNet without the map to other releases, which nltk would read from its data."""
-
-        def map_wn(self, version: str = "wordnet") -> dict[str, str]:
-            return {}
-
-    root = str(Path(folder).resolve())
-    if root not in trusted:
-        trusted.append(root)  # nltk reads from no other folder
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about translations, which are not used
-            reader: Any = Reader(root, None)
-    except (LookupError, OSError) as error:
-        raise InputError(
-            f"{folder}: no WordNet. Name a folder with its files (index.noun, data.noun, ...)"
-        ) from error
-
-    def synonyms(word: str) -> Iterable[str]:
-        lemmas: dict[str, None] = {}
-        for part in ("n", "v", "a", "r"):
-            for synset in reader.synsets(word, part)[:1]:
-                single = (lemma.lower() for lemma in synset.lemma_names() if "_" not in lemma)
-                lemmas.update(dict.fromkeys(one for one in single if words(one) == [one]))
-        return lemmas
-
-    return synonyms
+    synonyms: dict[str, set[str]] = {}
+    for group in groups:
+        for word in group & frequencies.keys():
+            synonyms.setdefault(word, set()).update(group)
+    best = {
+        word: min(several, key=lambda one: (-frequencies.get(one, 0), one))
+        for word, several in synonyms.items()
+    }
+    return {word: other for word, other in best.items() if other != word}
