@@ -166,7 +166,7 @@ def test_neighbors_follow_each_other_in_one_document(session_run: Run) -> None:
 
 
 def test_a_batch_is_a_function_of_seed_and_step(session_run: Run) -> None:
-    for kind in ("neighbors", "crops", "titles"):
+    for kind in ("neighbors", "crops"):
         one, two = (pairs(session_run, kind) for _ in range(2))
         assert two(5) == one(5) != one(6)
         assert pairs(session_run, kind, seed=2)(5) != one(5)
@@ -182,13 +182,6 @@ def test_crops_are_runs_of_words_of_one_paragraph(session_run: Run) -> None:
         for crop in crops:
             assert f" {crop} " in f" {' '.join(paragraph.split())} "
             assert 4 <= len(crop.split()) <= len(paragraph.split()) / 2 + 1
-
-
-def test_titles_belong_to_the_document_of_the_sentence(session_run: Run) -> None:
-    corpus, batches = Corpus.open(session_run), pairs(session_run, "titles")
-    titles = corpus.document_titles()
-    homes = corpus.document_of(batches.chosen(2)).tolist()
-    assert batches(2)[0] == [titles[home] for home in homes]
 
 
 def test_small_files_are_merged_and_files_are_drawn_equally(tmp_path: Path) -> None:
@@ -210,8 +203,8 @@ def test_small_files_are_merged_and_files_are_drawn_equally(tmp_path: Path) -> N
 def test_too_few_pairs_are_named(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run").changed({"corpus": {"held_out_fraction": 0.0}})
     build_corpus(run, ["One sentence is here alone."] * 1 + ["Another one is there."])
-    with pytest.raises(InputError, match="has 0 sentences of documents with a title"):
-        pairs(run, "titles")
+    with pytest.raises(InputError, match="has 0 paragraphs"):
+        TextPairs(Corpus.open(run), AdaptSettings(), 1)
     assert pair_kind(AdaptSettings(), Corpus.open(run)) == "crops"
 
 

@@ -16,8 +16,6 @@ from firth.run.errors import InputError
 from firth.train import finetune as module
 from firth.train.finetune import (
     Recipe,
-    best_threshold,
-    chosen_rows,
     columns_of,
     finetune,
     gather,
@@ -168,7 +166,6 @@ def test_words_learn_from_labels(
     looks += [entry["dev"] for entry in result.report["learned"]["history"]]
     steps = [0, *(entry["step"] for entry in result.report["learned"]["history"])]
     assert result.report["learned"]["step"] == steps[int(np.argmax(looks))]
-    assert (data == "scored") == (result.report["threshold"] is None)
     card = (result.path / "README.md").read_text()
     assert all(line in card for line in result.report["lines"])
     assert str(result.path) in result.text()
@@ -208,24 +205,3 @@ def test_a_refused_encoder_ends_before_any_work(tmp_path: Path, scored: Path) ->
     with pytest.raises(InputError):
         finetune(tmp_path / "odd", scored, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_the_threshold_has_the_highest_f1(words: Path, tmp_path: Path, scored: Path) -> None:
-    rows = [json.loads(line) for line in scored.read_text().splitlines()]
-    for row in rows:
-        row["score"] = int(row["score"] == 5)
-    path = tmp_path / "binary.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    data = load_splits(path, None)["all"]
-    model = SentenceTransformer(str(words), device="cpu")
-    result = best_threshold(data, model)
-    assert result is not None
-    cosines, matches = module.similarities(model, data), data.scores.astype(bool)
-
-    def f1(cut: float) -> float:
-        said = cosines >= cut
-        return float(2 * (said & matches).sum() / (said.sum() + matches.sum()))
-
-    assert f1(result["cosine"]) == pytest.approx(result["f1"], abs=1e-6)
-    assert result["f1"] >= max(f1(cut) for cut in np.linspace(-1, 1, 401)) - 1e-6
-    assert len(chosen_rows(data, range(3)).rows) == 3

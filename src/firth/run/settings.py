@@ -99,8 +99,8 @@ class EncoderSettings(Section):
 class AdaptSettings(Section):
     """How a pretrained encoder learns which texts of the corpus belong together."""
 
-    pairs: Literal["neighbors", "crops", "titles"] = "neighbors"
-    """Next sentences, two spans of a paragraph (Izacard et al. 2022), or title and sentence."""
+    pairs: Literal["neighbors", "crops"] = "neighbors"
+    """Next sentences, or two spans of a paragraph (Izacard et al. 2022)."""
     layers: Count | None = None
     """Top layers that learn. By default 8 of a language model and 2 of another encoder."""
     steps: Annotated[int, Field(ge=0)] = 120

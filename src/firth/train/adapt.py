@@ -1,7 +1,7 @@
 """Adapting an encoder to a run's documents: try, compare, keep.
 
-Tuning asks which text of a batch belongs to this one: the next sentence, another span of the
-paragraph, or the title. Candidates are the encoder as it is and the encoder tuned on the corpus,
+Tuning asks which text of a batch belongs to this one: the next sentence, or another span of
+the paragraph. Candidates are the encoder as it is and the encoder tuned on the corpus,
 each with its dimensions as they are, centered or standardized. Label-free questions decide
 (`evaluation.compare.choose`): a changed encoder is kept only where no type of question fell, and
 one that training does not optimize rose. A causal language model becomes the encoder of the run
@@ -48,7 +48,7 @@ AS_IS, TUNED = "as it is", "tuned"
 _SCALED = {"none": "", "center": "centered", "standardize": "standardized"}
 _LAYERS, _LANGUAGE_MODEL_LAYERS = 2, 8
 _RATE, _STATIC_RATE, _LANGUAGE_MODEL_RATE = 2e-5, 1e-3, 2e-4
-PairKind = Literal["neighbors", "crops", "titles"]
+PairKind = Literal["neighbors", "crops"]
 Texts = tuple[list[str], list[str]]
 """First and second texts of the pairs of a batch."""
 _OVERSAMPLE = 4
@@ -61,7 +61,6 @@ _CROP_SHARES = (0.1, 0.5)
 _NEEDED = {
     "neighbors": "pairs of neighboring sentences; use running text, not single lines",
     "crops": f"paragraphs of {_CROP_WORDS[0]} words or more; use running text",
-    "titles": "sentences of documents with a title; use records with a field `title`",
 }
 
 
@@ -261,7 +260,6 @@ class TextPairs:
         self._corpus, self._seed = corpus, seed
         self._kind = pair_kind(settings, corpus)
         self._bounds = np.asarray(corpus.paragraph_bounds)
-        self._titles = corpus.document_titles() if self._kind == "titles" else []
         places = self._places()
         if len(places) < 2:
             raise InputError(
@@ -276,9 +274,6 @@ class TextPairs:
         chosen, corpus = self.chosen(step), self._corpus
         if self._kind == "neighbors":
             return list(corpus.texts(chosen)), list(corpus.texts(chosen + 1))
-        if self._kind == "titles":
-            titles = [self._titles[d] for d in corpus.document_of(chosen).tolist()]
-            return titles, list(corpus.texts(chosen))
         rng = np.random.default_rng(derive_seed(self._seed, "crops", step))
         spans: Texts = ([], [])
         for start in chosen.tolist():
@@ -306,9 +301,6 @@ class TextPairs:
             words = np.concatenate([[0], np.cumsum(corpus.word_counts, dtype=np.int64)])
             long = words[self._bounds[1:]] - words[self._bounds[:-1]] >= _CROP_WORDS[0]
             places = self._bounds[:-1][long]
-        elif self._kind == "titles":
-            titled = np.array([bool(title) for title in self._titles], dtype=bool)
-            places = places[titled[corpus.document_of(places)]]
         else:
             homes = corpus.document_of(places)
             places = places[:-1][(np.diff(places) == 1) & (np.diff(homes) == 0)]

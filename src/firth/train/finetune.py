@@ -22,7 +22,7 @@ from firth.encoders.folder import PretrainedFiles
 from firth.encoders.transformer import device, has_bfloat16, open_sentence_transformer
 from firth.evaluation.bootstrap import Estimate, bootstrap_seed, estimate
 from firth.evaluation.files import NLI, read_pair_file
-from firth.evaluation.metrics import BINARY, Metric, measure, metric_sample, undefined
+from firth.evaluation.metrics import Metric, measure, metric_sample, undefined
 from firth.evaluation.sets import ALL, EvaluationSet, evaluation_set, load_set, set_of_file
 from firth.run.console import quiet_libraries, table
 from firth.run.errors import InputError
@@ -98,7 +98,7 @@ def recipe_for(
 
 
 class Finetuned(TrainedFolder):
-    """A fine-tuned encoder; its report holds data, recipe, figures of test, and a threshold."""
+    """A fine-tuned encoder; its report holds data, recipe and figures of test."""
 
 
 def finetune(
@@ -153,7 +153,6 @@ def finetune(
             },
             "learned": learned,
             "test": {},
-            "threshold": None if parts.dev is None else best_threshold(parts.dev, model),
             "notes": parts.notes,
         }
         if parts.test is not None and before is not None:
@@ -522,25 +521,6 @@ def figures_of(
     }
 
 
-def best_threshold(dev: EvaluationSet, model: SentenceTransformer) -> dict[str, Any] | None:
-    """Return the cosine from which texts match, with the highest F1 on dev; None for graded scores.
-
-    The positives of triplets match, and the negatives do not.
-    """
-    x, y = dev.columns(similarities(model, dev))
-    if dev.is_triplets:
-        x, y = np.repeat([1.0, 0.0], len(x)), np.concatenate((x, y))
-    elif dev.metrics != BINARY:
-        return None
-    cuts, counts = np.unique(y, return_counts=True)
-    at_least = np.cumsum(counts[::-1])[::-1]
-    hits = np.array([x[y >= cut].sum() for cut in cuts])
-    f1 = 2 * hits / (at_least + x.sum())
-    place = int(np.argmax(f1))
-    cut = float(cuts[place] + cuts[max(place - 1, 0)]) / 2
-    return {"cosine": round(cut, 6), "f1": round(float(f1[place]), 6), "rows": len(x)}
-
-
 def figure_rows(figures: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
     """Return lines of a table: name of a figure, start, fine-tuned, difference."""
     rows = [["", "start", "fine-tuned", "difference"]]
@@ -565,9 +545,4 @@ def lines_of(report: Mapping[str, Any]) -> list[str]:
     if report["test"]:
         named = {f"test {metric}": one for metric, one in report["test"].items()}
         lines.append(table(figure_rows(named)))
-    if threshold := report["threshold"]:
-        lines.append(
-            f"Texts match from a cosine of {threshold['cosine']:.2f} (F1 "
-            f"{100 * threshold['f1']:.1f} on {threshold['rows']:,} dev pairs)."
-        )
     return [*lines, *report["notes"]]
