@@ -17,6 +17,7 @@ import numpy as np
 
 from firth.corpus.document import HARMLESS, Document, Item, Problem, Reason
 from firth.corpus.read import Given, Inputs, find_inputs, read_given
+from firth.corpus.siblings import sibling_groups, sketch
 from firth.corpus.store import FILE, Store, Stored, missing_corpus
 from firth.run.console import Progress, note, plural, progress
 from firth.run.errors import InputError
@@ -143,8 +144,7 @@ def remove_documents(run: Run, ids: Iterable[str]) -> CorpusSummary:
 def part_of(id: str, seed: int, fraction: float) -> int:
     """Choose the part of a document by its id, so that other documents never move it.
 
-    Nothing else chooses. Documents that resemble each other stay in one part if they get one id
-    here.
+    A new document that resembles earlier ones follows the first of them instead.
     """
     return HELD_OUT if derive_seed(seed, "held-out", id) < fraction * 2**63 else LEARN
 
@@ -188,7 +188,8 @@ def split(unsplit: Unsplit) -> Stored:
     """Split the text of a document into paragraphs and sentences, and count its words."""
     paragraphs = split_paragraphs(unsplit.document.text)
     sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
-    counts = np.array([len(words(sentence)) for sentence in sentences], "<u2")
+    said = [words(sentence) for sentence in sentences]
+    counts = np.array([len(each) for each in said], "<u2")
     ends = np.cumsum([len(paragraph) for paragraph in paragraphs])
     form = hashlib.blake2b(normal_form(unsplit.document.text).encode(), digest_size=16)
     return Stored(
@@ -200,6 +201,7 @@ def split(unsplit: Unsplit) -> Stored:
         ends.astype("<u4").tobytes(),
         len(sentences),
         int(counts.sum(dtype=np.int64)),
+        sketch({word for each in said for word in each}),
     )
 
 
@@ -270,6 +272,8 @@ class _Call:
                 self._hold_out()
             elif not store.has_staged and not self._counts[Reason.DUPLICATE]:
                 raise InputError(f"no document can be added{self._why()}")
+            else:
+                self._keep_together(store.staged(new=True))
             changes, twins = store.finish(whole=self._whole)
             for twin in twins:
                 self._stage_problem(twin)
@@ -373,17 +377,43 @@ class _Call:
             for id in store.staged(new=False):
                 store.set_part(id, part_of(id, self._seed, fraction))
         movable = store.staged(new=not is_new_split)
+        siblings = self._keep_together(movable)
         held_out, count = store.count_staged()
         if count < _FEWEST:
             for id in movable:
                 store.set_part(id, LEARN)
         elif not held_out and fraction and movable:
-            store.set_part(min(movable, key=lambda id: derive_seed(self._seed, "held-out", id)), 1)
+            first = min(movable, key=lambda id: derive_seed(self._seed, "held-out", id))
+            for id in siblings.get(first, [first]):
+                store.set_part(id, HELD_OUT)
         elif held_out == count:
             raise InputError(
                 f"corpus.held_out_fraction = {fraction} holds out all {plural(count, 'document')}; "
                 "expected a smaller share"
             )
+
+    def _keep_together(self, movable: list[str]) -> dict[str, list[str]]:
+        """Put new documents that resemble others into the part of the oldest of these.
+
+        Returns:
+            Id of a document that may move → those that resemble it and may move, itself included.
+        """
+        if not (movable and self._settings.held_out_fraction):
+            return {}
+        rows = self._store.sketches(whole=self._whole)
+        groups: dict[int, list[tuple[str, int]]] = {}
+        for group, (_, id, part, _) in zip(
+            sibling_groups([row[3] for row in rows]).tolist(), rows, strict=True
+        ):
+            groups.setdefault(group, []).append((id, part))
+        may_move, siblings = set(movable), {}
+        for members in groups.values():
+            moved = [id for id, _ in members if id in may_move]
+            if len(members) > 1:
+                for id in moved:
+                    self._store.set_part(id, members[0][1])
+                siblings |= dict.fromkeys(moved, moved)
+        return siblings
 
     def _lost(self) -> dict[str, int]:
         return {r: n for r, n in sorted(self._counts.items()) if Reason(r) not in HARMLESS}

@@ -23,7 +23,7 @@ from firth.corpus.document import Document, Problem, Reason
 from firth.run.errors import DamagedError, FirthError, InputError, MissingStageError
 
 FILE = "corpus.db"
-VERSION = 1
+VERSION = 2
 """Version of the schema."""
 _APPLICATION = 0x66727468
 """It marks a database as firth's."""
@@ -33,7 +33,7 @@ _PATIENCE = 60.0
 _COLUMNS = (
     "key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT, date TEXT, source TEXT, "
     "line INTEGER, fields TEXT, digest BLOB, form BLOB, part INTEGER, added INTEGER, "
-    "sentences INTEGER, words INTEGER, counts BLOB, paragraphs BLOB"
+    "sentences INTEGER, words INTEGER, counts BLOB, paragraphs BLOB, sketch BLOB"
 )
 _SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -64,6 +64,7 @@ class Stored:
         paragraphs: End of each paragraph in sentences, as little-endian uint32.
         sentences: Number of sentences.
         words: Number of words.
+        sketch: Sketch of the words (`firth.corpus.siblings`).
     """
 
     document: Document
@@ -74,6 +75,7 @@ class Stored:
     paragraphs: bytes
     sentences: int
     words: int
+    sketch: bytes
 
 
 class StoreError(FirthError):
@@ -244,7 +246,7 @@ class Store:
         row = (
             self._next, document.id, document.title, document.date, document.source, document.line,
             fields_text(document.fields), stored.digest, stored.form, part, int(added),
-            stored.sentences, stored.words, stored.counts, stored.paragraphs,
+            stored.sentences, stored.words, stored.counts, stored.paragraphs, stored.sketch,
         )  # fmt: skip
         self.database.execute(f"INSERT INTO incoming VALUES ({','.join('?' * len(row))})", row)
         self.database.execute("INSERT INTO texts VALUES (?, ?)", (self._next, stored.text))
@@ -254,7 +256,7 @@ class Store:
         """Stage a document that has not changed, under its old key; its place may be another."""
         self.database.execute(
             "INSERT INTO incoming SELECT key, id, title, date, ?, ?, fields, digest, form, part, "
-            "?, sentences, words, counts, paragraphs FROM documents WHERE id = ?",
+            "?, sentences, words, counts, paragraphs, sketch FROM documents WHERE id = ?",
             (document.source, document.line, int(added), document.id),
         )
 
@@ -276,6 +278,15 @@ class Store:
         )
         row = self.database.execute(f"SELECT total(part), count(*) FROM ({both})").fetchone()
         return int(row[0]), row[1]
+
+    def sketches(self, *, whole: bool) -> list[tuple[int, str, int, bytes]]:
+        """Return key, id, part and sketch of the documents that will be there, by key."""
+        others = "added = 1 AND" if whole else ""
+        query = (
+            "SELECT key, id, part, sketch FROM incoming UNION ALL SELECT key, id, part, sketch "
+            f"FROM documents WHERE {others} id NOT IN (SELECT id FROM incoming) ORDER BY key"
+        )
+        return self.database.execute(query).fetchall()
 
     def is_field_staged(self, name: str) -> bool:
         """Return whether a staged document has a value of a field."""

@@ -1,0 +1,64 @@
+"""Documents that resemble each other, from a small sketch of the words of each.
+
+A sketch holds the 64 smallest hashes of a document's distinct words (bottom-k sampling, Broder
+1997). Two documents resemble each other if they share enough of the rare words in their sketches:
+versions of one article do, articles on one subject do not.
+"""
+
+from collections.abc import Iterable, Sequence
+from zlib import crc32
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from firth.text.arrays import Ints
+
+SIZE = 64
+"""Hashes of a sketch, at most."""
+FEWEST, MOST = 3, 20
+"""A word of more documents than one in 20 is not rare, within these limits."""
+SHARED, SHARE = 4, 0.15
+"""Rare words that two sketches share, at least; and their share, weighted by idf."""
+_MIX = 2654435761
+_ROWS = 4_096
+
+
+def sketch(words: Iterable[str]) -> bytes:
+    """Return the smallest hashes of some distinct words, as ascending little-endian uint32."""
+    hashes = {crc32(word.encode("utf-8", "surrogatepass")) * _MIX & 0xFFFFFFFF for word in words}
+    return np.array(sorted(hashes)[:SIZE], "<u4").tobytes()
+
+
+def sibling_groups(sketches: Sequence[bytes]) -> Ints:
+    """Return the number of each document's group, (n,); most groups have one document.
+
+    Example:
+        >>> one, two = (f"{word} unlike any other story" for word in ("this", "that"))
+        >>> sibling_groups([sketch(text.split()) for text in (one, two, "something else")])
+        array([0, 0, 1])
+    """
+    n = len(sketches)
+    sizes = np.array([len(each) // 4 for each in sketches], np.int64)
+    hashes, columns = np.unique(np.frombuffer(b"".join(sketches), "<u4"), return_inverse=True)
+    frequency = np.bincount(columns, minlength=len(hashes))
+    rows = np.repeat(np.arange(n), sizes)
+    rare = frequency[columns] <= np.clip(n // 20, FEWEST, MOST)
+    rows, columns = rows[rare], columns[rare]
+    idf = np.log1p(n / frequency)
+    shape = (n, len(hashes))
+    held = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape)
+    weighted = sparse.csr_matrix((idf[columns], (rows, columns)), shape)
+    whole, turned = np.asarray(weighted.sum(axis=1)).ravel(), held.T.tocsc()
+    firsts, seconds = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for start in range(0, n, _ROWS):
+        both = (weighted[start : start + _ROWS] @ turned).tocoo()
+        counts = (held[start : start + _ROWS] @ turned).tocoo()
+        one, two = both.row.astype(np.int64) + start, both.col.astype(np.int64)
+        union = whole[one] + whole[two] - both.data
+        alike = (one < two) & (counts.data >= SHARED) & (both.data >= SHARE * union)
+        firsts.append(one[alike])
+        seconds.append(two[alike])
+    one, two = np.concatenate(firsts), np.concatenate(seconds)
+    graph = sparse.coo_matrix((np.ones(len(one)), (one, two)), (n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], np.int64)

@@ -1,0 +1,46 @@
+"""Documents that resemble each other stand in one part, however they come."""
+
+from pathlib import Path
+
+import numpy as np
+
+from firth.corpus.build import add_documents, build_corpus
+from firth.corpus.corpus import Corpus
+from firth.corpus.siblings import sibling_groups, sketch
+
+from .conftest import run_of
+
+
+def _text(subject: int, level: int) -> str:
+    """Return a text that shares three quarters of its words with those of its subject."""
+    rng = np.random.default_rng(subject)
+    mine = rng.choice(10**6, 40, replace=False)[: 40 - 5 * level]
+    other = np.random.default_rng([subject, level]).choice(10**6, 5 * level)
+    said = [f"w{number}" for number in [*mine, *other]]
+    return " ".join(["The common words of all texts are here.", *said]) + "."
+
+
+def test_texts_on_one_subject_are_one_group() -> None:
+    """Shared rare words make a group; words of all documents do not; no document is lost."""
+    texts = [_text(subject, level) for subject in range(30) for level in range(3)]
+    groups = sibling_groups([sketch(text.split()) for text in texts])
+    assert groups.tolist() == np.repeat(np.arange(30), 3).tolist()
+    assert sibling_groups([]).tolist() == []
+
+
+def test_siblings_are_held_out_together(tmp_path: Path) -> None:
+    """In one build, in a build that brings more, and when documents are added."""
+    rows = [
+        {"id": f"{s}-{level}", "text": _text(s, level)} for level in range(3) for s in range(60)
+    ]
+    run = run_of(tmp_path / "run", held_out_fraction=0.2)
+    build_corpus(run, rows[:60])
+    first = set(Corpus.open(run, "held-out").document_ids())
+    assert 4 < len(first) < 25
+    build_corpus(run, rows[:120])
+    add_documents(run, rows[120:])
+    expected = {f"{id.split('-')[0]}-{level}" for id in first for level in range(3)}
+    assert set(Corpus.open(run, "held-out").document_ids()) == expected
+    again = run_of(tmp_path / "again", held_out_fraction=0.2)
+    build_corpus(again, rows)
+    assert set(Corpus.open(again, "held-out").document_ids()) == expected
