@@ -406,7 +406,7 @@ class _Call:
             sibling_groups([row[3] for row in rows]).tolist(), rows, strict=True
         ):
             groups.setdefault(group, []).append((id, part))
-        may_move, siblings = set(movable), {}
+        may_move, siblings = set(movable), dict[str, list[str]]()
         for members in groups.values():
             moved = [id for id, _ in members if id in may_move]
             if len(members) > 1:
