@@ -1,20 +1,15 @@
 """Baselines by name: what may be asked for, what is trained, and that it is reused."""
 
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from firth.model import open_scorer
 from firth.reproduce.baselines import build_baseline, open_baseline, stage_of
 from firth.reproduce.settings import ReproduceSettings
-from firth.reproduce.tuned import damaged, examples
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
-from firth.text.pairs import CosineScorer
 
 PAIRS = [
     ("The ship saw the boat.", "A boat left the harbor."),
@@ -67,15 +62,6 @@ def test_untrained_baselines_name_the_command(empty_run: Run) -> None:
         open_scorer(f"baseline:cbos@{empty_run.path}")
     with pytest.raises(InputError, match="no baseline that is trained"):
         build_baseline(empty_run, "glove")
-    with pytest.raises(InputError, match="no encoder to start from"):
-        build_baseline(_with_corpus(empty_run), "simcse")
-
-
-def _with_corpus(run: Run) -> Run:
-    from firth.corpus.build import build_corpus
-
-    build_corpus(run, ["A ship sailed over the sea.", "The cow saw the old barn."])
-    return run
 
 
 def test_settings_decide_whether_a_baseline_is_trained_again(run: Run) -> None:
@@ -92,7 +78,6 @@ def test_partial_sections_keep_the_defaults_of_the_baseline(run: Run) -> None:
     settings = run.changed({"reproduce": {"siamese_cbow": {"window": 2}}})
     siamese = settings.wing("reproduce", ReproduceSettings).siamese_cbow
     assert (siamese.batch, siamese.stemmed, siamese.window) == (100, False, 2)
-    assert ReproduceSettings().tsdae.batch == 8
 
 
 @pytest.mark.parametrize("pool", ["", "+mean", "+max", "+cls", "+first-last"])
@@ -103,39 +88,3 @@ def test_pools_of_a_transformer(tiny_bert: Path, pool: str) -> None:
     assert scorer.name == f"baseline:bert={tiny_bert}{pool}"
     same = np.allclose(scorer.similarities(PAIRS[:2]), mean.similarities(PAIRS[:2]))
     assert same == (pool in ("", "+mean"))
-
-
-@pytest.mark.parametrize("name", ["simcse", "tsdae", "ct"])
-def test_encoders_are_tuned_without_labels(run: Run, tiny_bert: Path, name: str) -> None:
-    """Tuning changes the scores, and the folder opens as any encoder."""
-    given = {"base": str(tiny_bert), "sentences": 24, "batch": 8, "learning_rate": 1e-3}
-    own = ReproduceSettings().of(name).model_dump() | given
-    build_baseline(run, name, type(ReproduceSettings().of(name))(**own))
-    tuned = open_scorer(f"baseline:{name}@{run.path}")
-    assert isinstance(tuned, CosineScorer)
-    pooling = "" if own["pooling"] == "mean" else "+cls"
-    start = open_scorer(f"baseline:bert={tiny_bert}{pooling}").similarities(PAIRS[:2])
-    assert np.abs(tuned.similarities(PAIRS[:2]) - start).max() > 1e-4
-
-
-@given(st.text("ab \n", min_size=1).filter(lambda text: text.split()), st.floats(0, 1))
-def test_damage_leaves_words_in_order(text: str, deletion: float) -> None:
-    """At least one word is left, and those that are left have their order."""
-    left = iter(damaged(text, deletion, random.Random(1)).split())
-    words = text.split()
-    kept = list(left)
-    assert kept
-    remaining = iter(words)
-    assert all(word in remaining for word in kept)
-
-
-def test_examples_of_each_method() -> None:
-    """SimCSE pairs a sentence with itself; CT has seven different ones for each equal one."""
-    texts = [f"text {n} of several words" for n in range(5)]
-    same = examples(texts, "simcse", 2, 3)
-    assert len(same) == 10
-    assert all(one == two for one, two in same)
-    pairs = examples(texts, "ct", 1, 3)
-    assert sum(one == two for one, two in pairs) == 5
-    assert len(pairs) == 40
-    assert all(two in texts and len(one) < len(two) for one, two in examples(texts, "tsdae", 1, 3))

@@ -7,7 +7,7 @@ correlations with the human scores of STSb.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from firth.evaluation.bootstrap import Estimate
 from firth.evaluation.metrics import Metric, measure, measure_difference
 from firth.evaluation.sets import EvaluationSet, load_set
 from firth.paper.coherence import COHERENCE
-from firth.paper.fits import TERMS, PairProfile, Terms
+from firth.paper.fits import TERMS, PairProfile
+from firth.paper.harvest import HARVEST
 from firth.paper.origin import Origin, build_origin
 from firth.paper.pair_fits import (
     Kept,
@@ -28,7 +29,7 @@ from firth.paper.pair_fits import (
     similarities_of,
 )
 from firth.paper.settings import Measure, PaperSettings, SurrogateSettings, Weights
-from firth.paper.surrogate import HARVEST, PairEncoder, train_surrogate
+from firth.paper.surrogate import PairEncoder, train_surrogate
 from firth.reproduce.result import Cell, Findings, Request, VariedRun, published
 from firth.run.console import quiet_libraries
 from firth.run.files import read_json
@@ -38,6 +39,7 @@ from firth.run.stage import Stage
 from firth.text.arrays import Floats
 
 STSB, CHANGE, CENTERED = "STSb", "change", "centered"
+_MEASURES: tuple[Measure, Measure] = ("cosine", "centered")
 _SIZES6 = ("4", "8", "16", "20", "32", "64", "100")
 _SIZES5 = ("1%", "10%", "100%")
 _FEWEST_PAIRS = 30
@@ -100,7 +102,7 @@ class Fits:
         name = f"sts-b-{len(rated.data.rows)}-seed-{rated.seed}-{selection}-{length}"
         build_fits(varied, name, rated.data.pairs)
         self.profiles: list[PairProfile] = read_fits(varied, name)
-        self.origin, self.size = Origin.open(varied), contexts
+        self.rated, self.origin, self.size = rated, Origin.open(varied), contexts
         self.weights: Weights = varied.wing("paper", PaperSettings).fits.weights
 
     def kept(self, weights: Weights | None = None, *, diverse: bool = True) -> list[Kept]:
@@ -119,9 +121,21 @@ class Fits:
         chosen = weights or self.weights
         return similarities_of(self.profiles, kept, size or self.size, chosen, measure)
 
-    def _values(self, terms: Terms, term: str) -> Floats:
-        values = terms.fit(self.weights) if term == "S" else getattr(terms, term)
-        return np.asarray(values, np.float64)
+    def cells(
+        self,
+        row: str,
+        kept: Sequence[Kept],
+        paper: float | None = None,
+        *,
+        size: int | None = None,
+        weights: Weights | None = None,
+    ) -> list[Cell]:
+        """Return the figures of a row: Eq. 4 as printed, and centered."""
+        printed, centered = (
+            self.rated.spearman(self.similarities(kept, measure, size, weights))
+            for measure in _MEASURES
+        )
+        return [Cell(row, STSB, printed, paper), Cell(row, CENTERED, centered)]
 
     def note(self) -> str:
         """Return the share of each term's variance that differs between the sentences of a pair.
@@ -132,16 +146,13 @@ class Fits:
         for term in (*TERMS, "S"):
             common = differs = 0.0
             for one in self.profiles:
-                v1, v2 = (
-                    np.asarray(
-                        side.fit(self.weights) if term == "S" else getattr(side, term), float
-                    )
-                    for side in one.terms
-                )
+                sides = [
+                    t.fit(self.weights) if term == "S" else getattr(t, term) for t in one.terms
+                ]
+                v1, v2 = (np.asarray(values, np.float64) for values in sides)
                 common += 2 * float(np.var((v1 + v2) / 2))
                 differs += float(np.var(v1 - v2)) / 2
-            whole = common + differs
-            shares.append(f"{term} {100 * differs / whole if whole else 0.0:.2g}")
+            shares.append(f"{term} {100 * differs / max(common + differs, 1e-300):.2g}")
         return (
             "Share of a term's variance over contexts that differs between the two sentences (%): "
             f"{', '.join(shares)}."
@@ -163,10 +174,8 @@ def table5(request: Request) -> Findings:
         if len(documents) < corpus.n_documents:
             run = _run_of(request, corpus, documents)
         fits = Fits(rated, run, contexts)
-        kept, row = fits.kept(), f"{read:,} words"
-        for name, how in ((STSB, "cosine"), (CENTERED, "centered")):
-            similarities = fits.similarities(kept, cast(Measure, how))
-            cells.append(Cell(row, name, rated.spearman(similarities)))
+        row = f"{read:,} words"
+        cells += fits.cells(row, fits.kept())
         tfidf = open_baseline("tfidf", run).similarities(rated.data.pairs)
         cells.append(Cell(row, "tf-idf", rated.spearman(tfidf)))
         accuracy = run.manifest(COHERENCE).summary.get("accuracy")
@@ -226,9 +235,7 @@ def table6(request: Request) -> Findings:
         if size not in results:
             cells.append(Cell(row, STSB, None, paper))
             continue
-        centered = fits.similarities(kept, "centered", size)
-        cells.append(Cell(row, STSB, rated.spearman(results[size]), paper))
-        cells.append(Cell(row, CENTERED, rated.spearman(centered)))
+        cells += fits.cells(row, kept, paper, size=size)
         if before is not None:
             cells.append(Cell(row, CHANGE, rated.change(results[size], before)))
         before = results[size]
@@ -249,14 +256,12 @@ def table8(request: Request) -> Findings:
         kept = fits.kept(weights)
         similarities = fits.similarities(kept, weights=weights)
         same = fits.similarities(of_full, weights=weights)
-        centered = fits.similarities(kept, "centered", weights=weights)
-        cells.append(Cell(row, STSB, rated.spearman(similarities), figures.get(row)))
+        cells += fits.cells(row, kept, figures.get(row), weights=weights)
         if row != FULL:
             change = figures[row] - figures[FULL] if row in figures else None
             rounded = None if change is None else round(change, 2)
             cells.append(Cell(row, CHANGE, rated.change(similarities, full), rounded))
         cells.append(Cell(row, "contexts of Full", rated.spearman(same)))
-        cells.append(Cell(row, CENTERED, rated.spearman(centered)))
     notes = [*_notes(request, fits.size), fits.note(), "Change: minus Full."]
     return cells + rated.overlap(request.run), notes
 
@@ -290,9 +295,7 @@ def construction(request: Request) -> Findings:
     results = {name: fits.similarities(kept) for name, (fits, kept) in sets.items()}
     cells = []
     for row, (fits, kept) in sets.items():
-        centered = fits.similarities(kept, "centered")
-        cells.append(Cell(row, STSB, rated.spearman(results[row]), figures[row]))
-        cells.append(Cell(row, CENTERED, rated.spearman(centered)))
+        cells += fits.cells(row, kept, figures[row])
         if row != "two-step":
             change = round(figures[row] - figures["two-step"], 2)
             cells.append(Cell(row, CHANGE, rated.change(results[row], results["two-step"]), change))

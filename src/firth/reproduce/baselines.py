@@ -16,7 +16,7 @@ from firth.corpus.corpus import Corpus
 from firth.encoders.folder import PretrainedFiles
 from firth.reproduce import neighbors
 from firth.reproduce.averaged import WordBag, averaged, glove
-from firth.reproduce.settings import ReproduceSettings, TunedSettings, VectorSettings, printed
+from firth.reproduce.settings import ReproduceSettings, VectorSettings, printed
 from firth.run.console import Progress, progress
 from firth.run.errors import InputError, require
 from firth.run.run import Run
@@ -104,7 +104,7 @@ def build_baseline(
         stage: By default `baselines/NAME`; another one keeps a variant.
 
     Raises:
-        InputError: There is no such baseline, no base is named, or the corpus is too small.
+        InputError: There is no such baseline, or the corpus is too small.
         MissingStageError: The run has no corpus.
         MissingExtraError: A library is not installed.
     """
@@ -114,13 +114,6 @@ def build_baseline(
         raise InputError(f"{name}: no baseline that is trained. Expected one of {trained}")
     chosen = settings or run.wing("reproduce", ReproduceSettings).of(name)
     inputs = {"corpus": Corpus.open(run).digest, "reproduce": printed(chosen)}
-    if isinstance(chosen, TunedSettings):
-        if chosen.base is None:
-            raise InputError(
-                f"baseline {name}: no encoder to start from. Name a folder or hub name: "
-                f"--set reproduce.{name}.base=ENCODER"
-            )
-        inputs["base"] = PretrainedFiles.find(chosen.base).fingerprint
     work = known.fill
     return run.build(
         stage or stage_of(name),
@@ -132,11 +125,6 @@ def build_baseline(
 
 def load_baseline(name: str, folder: Path) -> PairScorer:
     """Open a folder that holds a trained baseline."""
-    if name in ("simcse", "tsdae", "ct"):
-        from firth.encoders.transformer import TransformerEncoder
-
-        encoder = TransformerEncoder(PretrainedFiles.find(str(folder)))
-        return CosineScorer(f"{PREFIX}{name}", encoder.encode)
     return WordBag.load(folder).scorer()
 
 
@@ -180,13 +168,6 @@ def _fill_vectors(
     return sentences.summary
 
 
-def _fill_tuned(run: Run, name: str, settings: Any, workspace: Path) -> Mapping[str, Any]:
-    require("sentence_transformers", "torch", f"The baseline {name}")
-    from firth.reproduce.tuned import fill_tuned
-
-    return fill_tuned(run, name, settings, workspace)
-
-
 @dataclass(frozen=True)
 class Baseline:
     """An entry of the registry: it is either opened as it is, or learns from a run's corpus.
@@ -218,8 +199,5 @@ BASELINES: Mapping[str, Baseline] = {
     "cbow": Baseline("mean of CBOW word vectors", fill=_fill_vectors),
     "siamese-cbow": Baseline("Siamese CBOW (Kenter et al. 2016)", fill=neighbors.fill),
     "cbos": Baseline("CBOS (Yuan & Zhang)", fill=neighbors.fill),
-    "simcse": Baseline("an encoder tuned by SimCSE (Gao et al. 2021)", fill=_fill_tuned),
-    "tsdae": Baseline("an encoder tuned by TSDAE (Wang et al. 2021)", fill=_fill_tuned),
-    "ct": Baseline("an encoder tuned by Contrastive Tension", fill=_fill_tuned),
 }
 """Baselines by name; the section of settings of a trained one is `reproduce.NAME`, with `_`."""

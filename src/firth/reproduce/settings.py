@@ -3,12 +3,10 @@
 The ablations and sweeps of the papers change a value here or in the section `paper`.
 """
 
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from firth.run.files import fingerprint_value
-from firth.run.settings import Count, Fraction, Positive, Section
+from firth.run.settings import Count, Positive, Section
 
 
 class VectorSettings(Section):
@@ -57,39 +55,6 @@ class SiameseCbowSettings(NeighborSettings):
     batch: Count = 100
 
 
-class TunedSettings(Section):
-    """A pretrained encoder that is tuned on the corpus without any label."""
-
-    base: str | None = None
-    """Folder or hub name of the encoder to start from."""
-    sentences: Count = 100_000
-    """Most sentences of the corpus; they are evenly spaced."""
-    epochs: Count = 1
-    batch: Count = 64
-    learning_rate: Positive = 3e-5
-    warmup: Fraction = 0.1
-    """Share of the steps in which the rate rises."""
-    max_tokens: Annotated[int, Field(ge=4)] = 64
-    """Tokens of a sentence that are read, in training and in use."""
-    pooling: Literal["mean", "cls"] = "cls"
-    """How token vectors become a sentence vector, for a base that does not say."""
-
-
-class TsdaeSettings(TunedSettings):
-    """TSDAE; the values of Wang et al. (2021)."""
-
-    batch: Count = 8
-
-
-class CtSettings(TunedSettings):
-    """Contrastive Tension; the values of Carlsson et al. (2021)."""
-
-    batch: Count = 16
-    """Pairs in a step; seven of eight are different sentences."""
-    learning_rate: Positive = 1e-5
-    pooling: Literal["mean", "cls"] = "mean"
-
-
 class TableSettings(Section):
     """What the tables measure."""
 
@@ -120,9 +85,6 @@ class ReproduceSettings(Section):
     cbow: VectorSettings = VectorSettings()
     cbos: NeighborSettings = NeighborSettings()
     siamese_cbow: SiameseCbowSettings = SiameseCbowSettings()
-    simcse: TunedSettings = TunedSettings()
-    tsdae: TsdaeSettings = TsdaeSettings()
-    ct: CtSettings = CtSettings()
     tables: TableSettings = TableSettings()
 
     def of(self, baseline: str) -> Section:
