@@ -79,7 +79,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pair="[CLS] $A [SEP] $B [SEP]",
         special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")],
     )
-    folder = tmp_path_factory.mktemp("bert")
+    folder = tmp_path_factory.mktemp("models") / "tiny-bert"
     wrapped: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer, model_max_length=64, pad_token="[PAD]", unk_token="[UNK]",
         cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]",
@@ -120,7 +120,7 @@ def tiny_llm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer: Any = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    folder = tmp_path_factory.mktemp("llm")
+    folder = tmp_path_factory.mktemp("models") / "tiny-llm"
     wrapped: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer, eos_token="</s>"
     )

@@ -80,14 +80,6 @@ def test_halves_are_halves(numbers: list[int], used: int | None, seed: int) -> N
         assert np.all(abs(first - second) == expected % 2)
 
 
-@pytest.mark.parametrize(("answers", "used"), [(1, None), (2, None), (3, None), (4, 1), (5, 3)])
-def test_bins_are_drawn_evenly(answers: int, used: int | None) -> None:
-    found = ragged([answers])
-    halves = draw_halves(found, np.random.default_rng(7), 20_000, used)
-    expected = min(answers, used or answers) / (2 * answers)
-    assert np.allclose((halves == FIRST).mean(axis=0), expected, atol=0.02)
-
-
 def test_reliability_rises_with_answers(judged: Judged) -> None:
     found, _ = judged(items=200, answers=8, noise=0.3)
     result = measure_reliability(found, splits=40)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
+from tests.encoders.conftest import tiny_bert, tiny_llm  # noqa: F401
 
 from firth.corpus.build import build_corpus
 from firth.corpus.tokenizer import build_tokenizer
@@ -84,62 +84,6 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [centers[topic] + rng.standard_normal(12) for topic in TOPICS for _ in TOPICS[topic]]
     rows += [0.2 * rng.standard_normal(12) for _ in VERBS]
     write_static(folder, [*NOUNS, *VERBS], np.array(rows, np.float32))
-    return folder
-
-
-@pytest.fixture(scope="session")
-def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a random BERT of two layers, which reads 64 tokens."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
-
-    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokens = {token: n for n, token in enumerate([*specials, *NOUNS, *VERBS, "the", "of", "."])}
-    tokenizer: Any = Tokenizer(models.WordPiece(tokens, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]",
-        special_tokens=[(token, tokens[token]) for token in ("[CLS]", "[SEP]")],
-    )  # fmt: skip
-    folder = tmp_path_factory.mktemp("models") / "tiny-bert"
-    wrapped: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=tokenizer, model_max_length=64, pad_token="[PAD]", unk_token="[UNK]",
-        cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]",
-    )  # fmt: skip
-    wrapped.save_pretrained(folder)
-    torch.manual_seed(3)
-    config = BertConfig(
-        vocab_size=len(tokens), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=64, initializer_range=0.5,
-    )  # fmt: skip
-    BertModel(config).save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def tiny_llm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a random Llama of two layers and a byte-level tokenizer without merges."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokens = {token: n for n, token in enumerate(["</s>", *alphabet])}
-    tokenizer: Any = Tokenizer(models.BPE(vocab=tokens, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    folder = tmp_path_factory.mktemp("models") / "tiny-llm"
-    wrapped: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=tokenizer, eos_token="</s>"
-    )
-    wrapped.save_pretrained(folder)
-    torch.manual_seed(3)
-    config = LlamaConfig(
-        vocab_size=len(tokens), hidden_size=32, intermediate_size=48, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=512,
-        initializer_range=0.35,
-    )  # fmt: skip
-    LlamaForCausalLM(config).save_pretrained(folder)
     return folder
 
 

@@ -198,10 +198,3 @@ def test_a_transformer_learns_and_a_stopped_training_ends_with_the_same_bytes(
     assert again.reused
     with pytest.raises(InputError, match="holds another result"):
         finetune(tiny_bert, scored, tmp_path / "whole", epochs=3)
-
-
-def test_a_refused_encoder_ends_before_any_work(tmp_path: Path, scored: Path) -> None:
-    (tmp_path / "odd").mkdir()
-    with pytest.raises(InputError):
-        finetune(tmp_path / "odd", scored, tmp_path / "out")
-    assert not (tmp_path / "out").exists()

@@ -98,14 +98,6 @@ def test_a_stopped_training_ends_with_the_same_bytes(tmp_path: Path, stop: int) 
     assert history == expected
 
 
-def test_a_resumed_training_repeats_only_the_steps_after_the_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        learned(tmp_path, stop=7)
-    with pytest.raises(KeyboardInterrupt):
-        learned(tmp_path, stop=4)  # The first step after the checkpoint.
-    learned(tmp_path, stop=3)  # A step that is not taken again.
-
-
 def test_a_damaged_checkpoint_starts_from_the_first_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,15 +107,6 @@ def test_a_damaged_checkpoint_starts_from_the_first_step(
     path.write_bytes(path.read_bytes()[:-20])
     assert same(learned(tmp_path)[0], learned(tmp_path / "whole")[0])
     assert "damaged" in capsys.readouterr().err
-
-
-def test_checkpoints_hold_no_pickles(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        learned(tmp_path, stop=5)
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.safetensors"]
-    names = load_file(tmp_path / "checkpoint.safetensors")
-    assert "exp_avg/first.weight" in names
-    assert "exp_avg/idle.weight" not in names
 
 
 def test_an_infinite_loss_ends_with_a_message(tmp_path: Path) -> None:
@@ -136,14 +119,6 @@ def test_an_infinite_loss_ends_with_a_message(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match=r"infinite in step 2\. Lower the learning rate.*1e\+30"):
         train(model, lambda step: step, loss, schedule, tmp_path, "Test")
-
-
-def test_the_rate_rises_and_falls() -> None:
-    rates = [SCHEDULE.rate_at(step) for step in range(12)]
-    assert rates[2] == max(rates) == 0.05
-    assert rates[:3] == sorted(rates[:3])
-    assert rates[3:] == sorted(rates[3:], reverse=True)
-    assert rates[-1] > 0
 
 
 def test_training_ends_when_it_is_enough(tmp_path: Path) -> None:
@@ -176,11 +151,6 @@ def test_accumulated_batches_are_one_larger_batch(tmp_path: Path) -> None:
     one = trained(3, lambda number: batch(number)[0])
     other = trained(1, lambda step: torch.cat([batch(3 * step + part)[0] for part in range(3)]))
     torch.testing.assert_close(one, other)
-
-
-def test_a_step_has_batches_or_parts() -> None:
-    with pytest.raises(ValueError, match="not both"):
-        Schedule(1, 0.1, 0, 1, 1, accumulate=2, micro_batches=2)
 
 
 @pytest.mark.parametrize("parts", [2, 3, 4])

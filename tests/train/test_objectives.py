@@ -26,19 +26,6 @@ def test_the_divergence_is_zero_for_the_teacher_alone() -> None:
     assert listwise(3 * vectors, changed).item() == pytest.approx(0, abs=1e-6)
 
 
-def test_gradients_lead_to_the_teacher() -> None:
-    teacher = torch.from_numpy(units(8, 4, 1))
-    student = torch.from_numpy(units(8, 4, 2)).requires_grad_()
-    optimizer = torch.optim.Adam([student], lr=0.05)
-    first = listwise(student, teacher @ teacher.T).item()
-    for _ in range(100):
-        optimizer.zero_grad()
-        loss = listwise(student, teacher @ teacher.T)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-    assert loss.item() < first / 10
-
-
 @given(st.integers(1, 60), st.integers(1, 8), st.integers(0, 5))
 def test_groups_hold_each_sentence_once(count: int, size: int, seed: int) -> None:
     size = min(size, count)
