@@ -105,30 +105,25 @@ def test_contexts_come_back_from_disk(contexts: Contexts, tmp_path: Path) -> Non
         Contexts.load(tmp_path)
 
 
-def test_topics_sum_to_the_product(contexts: Contexts, space: WordSpace) -> None:
-    """All topics together, for any scale; blocks of pairs change nothing."""
+def test_evidence_of_a_product(contexts: Contexts, space: WordSpace) -> None:
+    """Sentences of different documents that resemble both texts; blocks of pairs change nothing."""
     fits, encoder = TopicFits(contexts), BagEncoder(space)
     texts = contexts.texts[:70]
-    ones = encoder.encode(texts).astype(float)
-    found = list(fits.explain(ones, ones[::-1], 0.7))
+    ones, pairs = encoder.encode(texts).astype(float), list(zip(texts, texts[::-1], strict=True))
+    found = list(fits.explain(pairs, ones, ones[::-1], 0.7))
     assert len(found) == 70
-    for i, product in enumerate(found):
-        assert product.product == pytest.approx(0.7 * ones[i] @ ones[-1 - i], abs=1e-9)
-        if len(product.topics) == len(contexts.topics):
-            added = sum(topic.contribution for topic in product.topics)
-            assert added == pytest.approx(product.product, abs=1e-4)
-        for topic in product.topics:
-            assert topic.contexts
-    (alone,) = fits.explain(ones[65:66], ones[4:5], 0.7)
-    assert [topic.words for topic in alone.topics] == [topic.words for topic in found[65].topics]
-
-
-def test_topics_of_one_text_only(contexts: Contexts, space: WordSpace) -> None:
-    """Each text leans to the topics of its own subject, which the other does not share."""
-    encoder = BagEncoder(space)
-    one, two = encoder.encode(["The ship met a sailor in a storm.", "A judge praised the jury."])
-    (found,) = TopicFits(contexts).explain(one[None].astype(float), two[None].astype(float), 1.0)
-    assert found.only_first
-    assert found.only_second
-    assert {*found.only_first[0].words} & {*TOPICS["sea"]}
-    assert {*found.only_second[0].words} & {*TOPICS["court"]}
+    for i, (pair, each) in enumerate(zip(pairs, found, strict=True)):
+        assert each.product == pytest.approx(0.7 * ones[i] @ ones[-1 - i], abs=1e-9)
+        documents = [context.document for context in each.contexts]
+        assert len(set(documents)) == len(documents)
+        assert not {context.text for context in each.contexts} & {*pair}
+        products = [context.fit1 * context.fit2 for context in each.contexts]
+        assert products == sorted(products, reverse=True)
+        for context in each.contexts:
+            vectors = encoder.encode([*pair, context.text]).astype(float)
+            assert context.fit1 == pytest.approx(vectors[0] @ vectors[2], abs=1e-5)
+            assert context.fit2 == pytest.approx(vectors[1] @ vectors[2], abs=1e-5)
+    assert any(each.contexts for each in found)
+    assert any(each.topics for each in found)
+    (alone,) = fits.explain(pairs[65:66], ones[65:66], ones[4:5], 0.7)
+    assert alone.topics[:1] == found[65].topics[:1] or not alone.topics

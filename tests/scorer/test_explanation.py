@@ -35,12 +35,8 @@ amounts = st.lists(st.floats(-1, 1), max_size=4)
 
 def example() -> Explanation:
     """A pair with everything in it."""
-    tax = TopicShare(
-        ("tax", "cut", "pay"), ("Taxes rose.",), 0.02,
-        (ContextShare("Taxes were cut again.", "d1", 1.0, 2.0, 0.01, "Budget"),),
-    )  # fmt: skip
-    rate = replace(tax, words=("tax", "rate"), contribution=0.012, contexts=())
-    family = TopicShare(("family", "future"), ("A family's future.",), 0.0)
+    tax = TopicShare(("tax", "cut", "pay"), 0.02)
+    rate = TopicShare(("tax", "rate"), 0.012)
     matches = (WordMatch("taxes", "Taxes", 1.0, 0.1), WordMatch("working", "work", 0.8, 0.09))
     listed = {
         WORDS: (0.2, [0.1, 0.09]), TOPICS: (0.09, [0.02, 0.012]), NUMBERS: (-0.04, [-0.04])
@@ -51,8 +47,6 @@ def example() -> Explanation:
         0.25,
         parts_of(0.25, listed),
         (tax, rate),
-        (family,),
-        (),
         matches,
         (
             Word("taxes", 0.1, matched=True), Word("families", 0.01),
@@ -63,6 +57,7 @@ def example() -> Explanation:
             Word("Taxes", 0.1, matched=True), Word("didn't", 0.0, mark=Mark.NEGATION),
             Word("3", -0.01, mark=Mark.NUMBER), Word("people", 0.01, known=False),
         ),
+        (ContextShare("Taxes were cut again.", "d1", 0.5, 0.6, 0.01, "Budget"),),
     )  # fmt: skip
 
 
@@ -78,7 +73,7 @@ def test_parts_and_rows_sum_to_the_score(
         listed[NUMBERS] = (-penalty, [-penalty])
     explanation = Explanation(
         "a", "b", score, parts_of(score, listed),
-        tuple(TopicShare((str(n),), (), x) for n, x in enumerate(topics)),
+        tuple(TopicShare((str(n),), x) for n, x in enumerate(topics)),
         word_matches=tuple(WordMatch("a", "b", 0.5, x) for x in words),
     )  # fmt: skip
     assert EQUAL not in explanation.parts
@@ -103,17 +98,21 @@ def test_contexts_are_evidence_too() -> None:
 
 
 def test_the_text_says_what_is_shared_and_what_is_not() -> None:
-    """In the order: aligned words, shared topics, each sentence alone, cautions."""
+    """In the order: aligned words, topics, each sentence alone, cautions; then the sentences."""
     assert example().text == (
         "Similarity 0.25. Aligned words: taxes (0.10), working ~ work (0.09). "
         "Shared topics: tax, cut, pay (0.02); tax, rate (0.01). "
-        "Only in sentence 1: families, two, Monday (topic family, future). "
+        "Only in sentence 1: families, two, Monday. "
         "Only in sentence 2: didn't, 3, people. "
         "Caution: only sentence 2 is negated (didn't); numbers differ (two vs. 3, -0.04); "
         "only sentence 1 has names (Monday)."
     )
     assert example().equation == "similarity 0.2500 = +0.2000 words +0.0900 topics -0.0400 numbers"
     assert example().unknown == ("people",)
+    lines = str(example()).splitlines()
+    resembled = lines.index("  Taxes were cut again. (Budget)")
+    words = next(n for n, line in enumerate(lines) if line.startswith("Aligned words"))
+    assert resembled < words
 
 
 @pytest.mark.parametrize(
@@ -153,6 +152,12 @@ def test_the_same_words_in_another_order_are_a_caution() -> None:
     assert not cautions("The man bit the dog.", "the man bit, the dog")
     assert not cautions("The man bit the dog.", "The man bit a dog.")
     assert not cautions("no no yes", "no yes yes")
+    said = (Word("England", mark=Mark.NAME), Word("beat")), (Word("France"), Word("defeated"))
+    one = Explanation("England beat France", "France defeated England", 1.0, parts, words1=(
+        *said[0], Word("France", mark=Mark.NAME)), words2=(*said[1], Word("England")))  # fmt: skip
+    named = tuple(replace(word, matched=True) for word in one.words1)
+    (caution,) = replace(one, words1=named).cautions
+    assert "England, France vs. France, England" in caution
 
 
 def test_without_knowledge_nothing_is_claimed() -> None:
@@ -204,20 +209,21 @@ def test_all_forms_show_the_same_rows() -> None:
         assert label in html
         assert f"{amount:+.3f}" in text
         assert f"{amount:+.3f}" in html
+    assert "Taxes were cut again." in html
     for form in (html, text, values["text"]):
         assert "numbers differ (two vs. 3, -0.04)" in form
     assert values["cautions"] == list(explanation.cautions)
-    assert values["topics"][0]["contexts"][0]["document"] == "d1"
+    assert values["contexts"][0]["document"] == "d1"
 
 
 def test_the_page_is_whole_and_escaped() -> None:
     """No text is run or acts on the reader, and no file or address is needed."""
     hostile = '<script>alert(1)</script> & \x1b[2J taxes \u202e "<b> didn\u2019t {{ 7 * 7 }}'
-    topic = replace(example().topics[0], words=(hostile,), sentences=(hostile,))
+    topic = TopicShare((hostile,), 0.1)
     context = ContextShare(hostile, hostile, 1.0, 1.0, 0.01, hostile)
     explanation = replace(
-        example(), text1=hostile, text2=hostile, topics=(replace(topic, contexts=(context,)),),
-        only_first=(topic,), word_matches=(WordMatch(hostile, "b", 0.5, 0.1),),
+        example(), text1=hostile, text2=hostile, topics=(topic,), contexts=(context,),
+        word_matches=(WordMatch(hostile, "b", 0.5, 0.1),),
     )  # fmt: skip
     page = render.page([explanation, example()], hostile, lambda score: hostile)
     parsed = Tags(page)

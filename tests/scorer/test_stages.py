@@ -95,7 +95,7 @@ def test_the_scorer_of_a_run_explains(built: Run) -> None:
     explanation = scorer.explain(A, B)
     assert {TOPICS_PART, WORDS_PART} == set(explanation.parts)
     assert explanation.score == scorer.similarities([(A, B)])[0]
-    assert explanation.topics[0].contexts[0].document
+    assert explanation.contexts[0].document
     only = Scorer.open(built, Blend(0.0, 1.0))
     assert only.weights == {"words": 1.0}
     assert Scorer.reads(built) == (WORDS, BLEND)

@@ -6,14 +6,15 @@ fits are f(x) = C G^-1/2 x with G = C'C / n, and then
     f(x) · f(y) / n = x' G^-1/2 G G^-1/2 y = x · y.
 
 So Eq. 4 of Sun et al. over all contexts is the cosine of the sentence vectors, and each context
-adds its term. One context of 20,000 adds next to nothing. Their sums over topics can be read, so
-contexts are grouped by k-means, and topics are named by class-based tf-idf (Grootendorst 2022).
+adds its term. One context of 20,000 adds next to nothing. Contexts that resemble both sentences can
+be read, and so can sums over topics: groups by k-means, named by class-based tf-idf
+(Grootendorst 2022).
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,11 @@ from firth.run.seeds import derive_seed
 from firth.run.stage import Outcome, Stage
 from firth.scorer.blend import BLEND, open_blended_encoder
 from firth.scorer.explanation import ContextShare, TopicShare
-from firth.text.arrays import Floats, Ints, Singles
+from firth.text.arrays import Floats, Ints, Singles, unit
 from firth.text.marks import NEGATIONS, NUMERALS
+from firth.text.pairs import TextPair
 from firth.text.rarity import Idf, is_letter, stop_words
-from firth.text.words import stems, words
+from firth.text.words import normal_form, stems, words
 
 CONTEXTS = Stage("contexts", version=1)
 DEFAULT_CONTEXTS, ENCODED_CONTEXTS = 20_000, 2_000
@@ -248,88 +250,93 @@ def _names(texts: Sequence[str], labels: Ints, idf: Idf) -> list[tuple[str, ...]
     return named
 
 
-# --- What contexts add to a score --------------------------------------------------------------
+# --- What contexts say about a pair ------------------------------------------------------------
 
-MAX_TOPICS, _MAX_CONTEXTS, _MAX_ONLY = 10, 2, 2
+MAX_TOPICS, MAX_CONTEXTS = 10, 5
 _AT_ONCE = 64
 """Pairs whose fits are in memory together: 20,000 contexts of 128 texts are 20 MB."""
-_LEANING, _TIMES, _LEAST = 2.0, 3.0, 0.03
-"""A topic belongs to one text only if the text has twice the expected share of it, three times the
-share of the other text, and at least 3 % of its fits."""
+_RESEMBLES = 0.25
+"""Least cosine of a context with each of both texts."""
+_WORTH = 0.15
+"""Least share of a product that a topic is named for."""
 
 
 @dataclass(frozen=True)
-class ProductTopics:
-    """A product of two vectors by topics, in order of what they add beyond their expected share.
+class ProductEvidence:
+    """The evidence for a product of two vectors.
 
-    Each text has topics that only it leans to.
+    Attributes:
+        product: The product.
+        topics: Topics that carry a share worth naming, the largest first.
+        contexts: Sentences of different documents that both texts resemble, the best first.
     """
 
     product: float
     topics: tuple[TopicShare, ...]
-    only_first: tuple[TopicShare, ...]
-    only_second: tuple[TopicShare, ...]
+    contexts: tuple[ContextShare, ...]
 
 
 class TopicFits:
     """Splits products of sentence vectors by topics of contexts with vectors of one encoder."""
 
     def __init__(self, contexts: Contexts) -> None:
-        self.contexts, self._order = contexts, np.argsort(contexts.labels, kind="stable")
-        self._rows = contexts.decorrelated()[self._order]
+        self.contexts, order = contexts, np.argsort(contexts.labels, kind="stable")
+        self._order = order
+        self._rows, self._vectors = contexts.decorrelated()[order], contexts.vectors[order]
         sizes = np.bincount(contexts.labels)
         self._expected: Floats = sizes / len(self._rows)
-        self._bounds = np.concatenate(([0], np.cumsum(sizes)))
+        self._starts = np.concatenate(([0], np.cumsum(sizes)))[:-1]
+        self._forms = [normal_form(contexts.texts[n]) for n in order.tolist()]
 
-    def explain(self, ones: Floats, twos: Floats, scale: float) -> Iterator[ProductTopics]:
-        """Split scale · (ones[i] · twos[i]) by topics, for each row i of two tables, (n, d)."""
+    def explain(
+        self, pairs: Sequence[TextPair], ones: Floats, twos: Floats, scale: float
+    ) -> Iterator[ProductEvidence]:
+        """Explain scale · (ones[i] · twos[i]) for each pair i; vectors have shape (n, d)."""
         for start in range(0, len(ones), _AT_ONCE):
             one, two = ones[start : start + _AT_ONCE], twos[start : start + _AT_ONCE]
             fits1, fits2 = one @ self._rows.T, two @ self._rows.T
+            near1, near2 = unit(one) @ self._vectors.T, unit(two) @ self._vectors.T
             for i, product in enumerate((scale * np.vecdot(one, two)).tolist()):
-                fits = fits1[i], fits2[i]
-                yield self._split(product, fits, scale / len(self._rows))
+                added = scale / len(self._rows) * fits1[i] * fits2[i]
+                yield ProductEvidence(
+                    product,
+                    self._topics(added),
+                    self._contexts(pairs[start + i], near1[i], near2[i], added),
+                )
 
-    def _split(self, product: float, fits: tuple[Floats, Floats], scale: float) -> ProductTopics:
-        sums = (
-            np.add.reduceat(each, self._bounds[:-1])
-            for each in (scale * fits[0] * fits[1], fits[0] ** 2, fits[1] ** 2)
-        )
-        added, *squares = sums
-        shares = [each / max(float(each.sum()), 1e-12) for each in squares]
-        # A topic that both texts barely touch adds no more than its size lets expect.
-        beyond = np.where(
-            added > 0, added - self._expected * max(0.0, float(added.sum())), np.abs(added)
-        )
-        heavy = [k for k in np.argsort(-beyond, kind="stable")[:MAX_TOPICS] if beyond[k] > 0]
-
-        def share(k: int) -> TopicShare:
-            topic = self.contexts.topics[k]
-            return TopicShare(topic.words, topic.sentences, float(added[k]))
-
-        return ProductTopics(
-            product,
-            tuple(replace(share(k), contexts=self._heaviest(k, fits, scale)) for k in heavy),
-            tuple(map(share, self._only(shares[0], shares[1]))),
-            tuple(map(share, self._only(shares[1], shares[0]))),
+    def _topics(self, added: Floats) -> tuple[TopicShare, ...]:
+        """Return topics in order of what they add beyond the share that their size lets expect."""
+        sums = np.add.reduceat(added, self._starts)
+        whole = max(0.0, float(sums.sum()))
+        beyond = sums - self._expected * whole
+        order = np.argsort(-beyond, kind="stable")[:MAX_TOPICS].tolist()
+        topics = self.contexts.topics
+        return tuple(
+            TopicShare(topics[k].words, float(sums[k]))
+            for k in order
+            if whole and beyond[k] >= _WORTH * whole
         )
 
-    def _only(self, here: Floats, there: Floats) -> list[int]:
-        leaning = (here >= _LEANING * self._expected) & (here >= _TIMES * there) & (here >= _LEAST)
-        order = np.argsort(self._expected - here, kind="stable").tolist()
-        return [k for k in order if leaning[k]][:_MAX_ONLY]
-
-    def _heaviest(
-        self, k: int, fits: tuple[Floats, Floats], scale: float
+    def _contexts(
+        self, pair: TextPair, one: Floats, two: Floats, added: Floats
     ) -> tuple[ContextShare, ...]:
-        """Return the contexts of a topic that add most."""
-        place = slice(*self._bounds[k : k + 2])
-        one, two = fits[0][place], fits[1][place]
-        added = scale * one * two
-        contexts = []
-        for c in np.argsort(-np.abs(added), kind="stable")[:_MAX_CONTEXTS].tolist():
-            number = int(self._order[place.start + c])
-            text, document = self.contexts.texts[number], self.contexts.documents[number]
-            amounts = float(one[c]), float(two[c]), float(added[c])
-            contexts.append(ContextShare(text, document, *amounts, self.contexts.titles[number]))
-        return tuple(contexts)
+        """Return the contexts with the highest product of both cosines."""
+        both = np.where(np.minimum(one, two) >= _RESEMBLES, one * two, 0.0)
+        forms, found = {normal_form(text) for text in pair}, dict[str, ContextShare]()
+        for c in np.argsort(-both, kind="stable").tolist():
+            if not both[c] or len(found) == MAX_CONTEXTS:
+                break
+            number = int(self._order[c])
+            document = self.contexts.documents[number]
+            if self._forms[c] in forms or document in found:
+                continue
+            forms.add(self._forms[c])
+            found[document] = ContextShare(
+                self.contexts.texts[number],
+                document,
+                float(one[c]),
+                float(two[c]),
+                float(added[c]),
+                self.contexts.titles[number],
+            )
+        return tuple(found.values())

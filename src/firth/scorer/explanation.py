@@ -20,6 +20,8 @@ TOPICS, WORDS, NUMBERS, CONTEXTS, EQUAL = "topics", "words", "numbers", "context
 contexts one by one, and the equality of texts about which nothing else is known."""
 ROUNDING = 1e-9
 """Smaller amounts of a score are rounding errors."""
+_UNLISTED = {NUMBERS: "numbers differ", EQUAL: "equal texts", TOPICS: "subject as a whole"}
+"""Labels of parts without listed evidence."""
 
 
 class Knowledge(StrEnum):
@@ -68,6 +70,11 @@ class ContextShare:
     title: str = ""
     details: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def source(self) -> str:
+        """Title of the document, or its id."""
+        return self.title or self.document
+
 
 @dataclass(frozen=True)
 class TopicShare:
@@ -75,15 +82,11 @@ class TopicShare:
 
     Attributes:
         words: Words that name the topic, the most telling first.
-        sentences: Representative sentences.
         contribution: Amount that the topic adds to the score.
-        contexts: Corpus sentences of the topic that add most.
     """
 
     words: tuple[str, ...]
-    sentences: tuple[str, ...]
     contribution: float
-    contexts: tuple[ContextShare, ...] = ()
 
     def name(self, count: int = 3) -> str:
         """Return the first words of the topic, such as `tax, income, rate`."""
@@ -162,13 +165,11 @@ class Explanation:
         text2: Second text.
         score: Their similarity.
         parts: Name of a part → `Part`. Contributions sum to the score (`parts_of`).
-        topics: Topics that add most beyond their expected share, the largest first.
-        only_first: Topics of the first text that the second does not share.
-        only_second: Topics of the second text that the first does not share.
+        topics: Topics that carry a share worth naming, the largest first.
         word_matches: Aligned words, the heaviest first; stop words are left out.
         words1: Distinct words of the first text, in order.
         words2: Distinct words of the second text, in order.
-        contexts: Corpus sentences that add most, where the model has no topics.
+        contexts: Corpus sentences that both texts resemble, or that add most to the score.
         knowledge: Evidence that the score rests on.
     """
 
@@ -177,8 +178,6 @@ class Explanation:
     score: float
     parts: Mapping[str, Part]
     topics: tuple[TopicShare, ...] = ()
-    only_first: tuple[TopicShare, ...] = ()
-    only_second: tuple[TopicShare, ...] = ()
     word_matches: tuple[WordMatch, ...] = ()
     words1: tuple[Word, ...] = ()
     words2: tuple[Word, ...] = ()
@@ -208,7 +207,7 @@ class Explanation:
             listed = self._listed(name)
             rows += listed
             if not listed:
-                label = {NUMBERS: "numbers differ", EQUAL: "equal texts"}.get(name, name)
+                label = _UNLISTED.get(name, name)
                 rows.append(Row(name, label, part.contribution))
             elif abs(part.rest) > ROUNDING:
                 rows.append(Row(name, f"other {name}", part.rest))
@@ -244,6 +243,11 @@ class Explanation:
         said1, said2 = words(self.text1), words(self.text2)
         if said1 != said2 and sorted(said1) == sorted(said2):
             cautions.append("the texts have the same words in another order")
+        else:
+            first, second = self._orders_of_names()
+            if list(map(str.lower, first)) != list(map(str.lower, second)):
+                orders = f"{', '.join(first)} vs. {', '.join(second)}"
+                cautions.append(f"the names are in another order ({orders})")
         return tuple(cautions)
 
     def top(self, count: int) -> "Explanation":
@@ -285,12 +289,23 @@ class Explanation:
                 case WordMatch():
                     rows.append(Row(part, str(item), item.contribution, (), number))
                 case TopicShare():
-                    notes = [*map(_quoted, item.contexts)] or [*item.sentences[:1]]
-                    rows.append(Row(part, item.name(5), item.contribution, tuple(notes)))
+                    rows.append(Row(part, item.name(5), item.contribution))
                 case ContextShare():
                     notes = [f"fits {item.fit1:.2f} and {item.fit2:.2f}"]
                     rows.append(Row(part, item.text, item.contribution, (*notes, item.document)))
         return rows
+
+    def _orders_of_names(self) -> tuple[list[str], list[str]]:
+        """Return the names that both texts have, in the order of each."""
+        named = {w.text.lower() for w in (*self.words1, *self.words2) if w.mark is Mark.NAME}
+        first, second = (
+            [word.text for word in side if word.text.lower() in named & other]
+            for side, other in (
+                (self.words1, {word.text.lower() for word in self.words2}),
+                (self.words2, {word.text.lower() for word in self.words1}),
+            )
+        )
+        return first, second
 
     def _marked(self, mark: Mark) -> tuple[list[str], list[str]]:
         first, second = (
@@ -330,8 +345,3 @@ def _differing(kind: str, sides: tuple[list[str], list[str]], penalty: float | N
         detail = ", ".join(filter(None, (versus, amount)))
         return [f"{kind} differ ({detail})"]
     return [f"only sentence {1 if first else 2} has {kind} ({versus})"] if versus else []
-
-
-def _quoted(context: ContextShare) -> str:
-    source = context.title or context.document
-    return f"{context.text} ({source}) {context.contribution:+.3f}"

@@ -18,17 +18,19 @@ from firth.run.outputs import write_file
 from firth.text.words import spans
 
 if TYPE_CHECKING:
-    from firth.scorer.explanation import Explanation, Row, Word
+    from firth.scorer.explanation import ContextShare, Explanation, Row, Word
 
 Describe = Callable[[float], str]
 """A function from a score to its meaning in words, such as `Calibration.describe`."""
 _PARTS = {
     "words": "Aligned words",
-    "topics": "Shared topics",
+    "topics": "Shared subject",
     "numbers": "Number penalty",
     "contexts": "Contexts",
     "equal": "Equal texts",
 }
+_RESEMBLED = "Sentences of the corpus that both resemble:"
+_SHOWN = 3
 _STRONGEST = 0.6
 """Opacity of the background of the word with the largest contribution."""
 _LABEL = 34
@@ -51,21 +53,22 @@ def sentences(explanation: "Explanation") -> str:
         if matches:
             listed = ", ".join(f"{each} ({each.contribution:.2f})" for each in matches)
             said.append(f"Aligned words: {listed}.")
-        exclusive = {each.words for each in (*e.only_first, *e.only_second)}
-        shared = [each for each in e.topics if each.contribution >= max(_SMALL, least)]
-        if topics := [each for each in shared if each.words not in exclusive][:3]:
+        if topics := [each for each in e.topics if each.contribution >= max(_SMALL, least)][:2]:
             listed = "; ".join(f"{each.name()} ({each.contribution:.2f})" for each in topics)
             said.append(f"Shared topics: {listed}.")
-        sides = zip(e.unmatched, (e.only_first, e.only_second), strict=True)
-        for side, (left, only) in enumerate(sides, start=1):
-            topic = f"topic {only[0].name()}" if only else ""
-            words = ", ".join(left)
-            if words or topic:
-                about = f"{words} ({topic})" if words and topic else words or topic
-                said.append(f"Only in sentence {side}: {about}.")
+        said += [
+            f"Only in sentence {side}: {', '.join(left)}."
+            for side, left in enumerate(e.unmatched, start=1)
+            if left
+        ]
     if cautions := e.cautions:
         said.append(f"Caution: {'; '.join(cautions)}.")
     return " ".join(said)
+
+
+def resembled(e: "Explanation") -> tuple["ContextShare", ...]:
+    """Return the corpus sentences that are shown as resembling both texts."""
+    return () if "contexts" in e.parts or e.knowledge == "none" else e.contexts[:_SHOWN]
 
 
 def _without_knowledge(e: "Explanation") -> str:
@@ -80,7 +83,10 @@ def _without_knowledge(e: "Explanation") -> str:
 def lines(explanation: "Explanation") -> str:
     """Return an explanation as lines of text: both texts, the sentences, and one line per row."""
     e = explanation
-    shown = [f"1: {e.text1}", f"2: {e.text2}", "", e.text, "", e.equation]
+    shown = [f"1: {e.text1}", f"2: {e.text2}", "", e.text]
+    if resembled(e):
+        shown += ["", _RESEMBLED, *(f"  {each.text} ({each.source})" for each in resembled(e))]
+    shown += ["", e.equation]
     by_part: dict[str, list[Row]] = {}
     for row in e.rows:
         by_part.setdefault(row.part, []).append(row)
@@ -143,6 +149,8 @@ def _filled(
         style=style(),
         titles=_PARTS,
         pieces=_pieces,
+        resembled=resembled,
+        resembled_title=_RESEMBLED,
     )
     return html
 

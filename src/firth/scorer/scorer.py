@@ -154,7 +154,7 @@ class Scorer:
         sums = list(self.components[SENTENCES].evidence(pairs))
         vectors = [one.vectors for one in sums if one.vectors is not None]
         ones, twos = (np.array([pair[side] for pair in vectors]) for side in (0, 1))
-        products = self._fits.explain(ones, twos, of_sentences)
+        products = self._fits.explain(pairs, ones, twos, of_sentences)
         alignments = self.components[ALIGNED].evidence(pairs)
         for (one, two), score, penalty, summed, product, aligned in zip(
             pairs, scores.tolist(), lost.tolist(), sums, products, alignments, strict=True
@@ -185,11 +185,10 @@ class Scorer:
                 score,
                 parts_of(score, listed),
                 topics,
-                product.only_first,
-                product.only_second,
                 words.word_matches,
                 words.words1,
                 words.words2,
+                product.contexts if of_sentences else (),
                 knowledge=words.knowledge,
             )
 
