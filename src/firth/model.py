@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from firth.search.calibration import Calibration
     from firth.search.documents import Comparison, Given, Reuse
     from firth.search.duplicates import Duplicates
-    from firth.search.search import Hit, Search
+    from firth.search.search import Hits, Search
 
 BASELINE = "baseline:"
 
@@ -71,7 +71,7 @@ class Model:
 
     @cached_property
     def calibration(self) -> "Calibration":
-        """The meaning of cosines: thresholds, percentiles and rates of false matches."""
+        """The meaning of cosines: thresholds and rates of false matches."""
         from firth.search.calibration import Calibration
 
         return Calibration.open(self.run)
@@ -129,8 +129,7 @@ class Model:
         mode: Literal["hybrid", "dense", "lexical"] = "hybrid",
         unit: Literal["sentence", "document"] = "sentence",
         where: str | None = None,
-        rerank: bool | PairScorer = False,
-    ) -> "list[Hit]":
+    ) -> "Hits":
         """Return the best sentences or documents for a query, the best first.
 
         Args:
@@ -139,13 +138,11 @@ class Model:
             mode: Words and vectors, vectors alone, or words alone.
             unit: Hits are sentences, or documents with their best sentence.
             where: Filter of documents, such as `date >= 2020 and author = 'Ann'`.
-            rerank: Whether the scorer reorders the best hits; or another scorer that does.
 
         Raises:
             InputError: The query is empty, or the filter is invalid or matches no document.
         """
-        scorer = self.scorer if rerank is True else rerank or None
-        return self._search.search(query, top=top, mode=mode, unit=unit, where=where, rerank=scorer)
+        return self._search.search(query, top=top, mode=mode, unit=unit, where=where)
 
     def duplicates(self, threshold: float | None = None, **options: Any) -> "Duplicates":
         """Return groups of equal, nearly equal and similar texts.

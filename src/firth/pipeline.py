@@ -32,7 +32,8 @@ from firth.run.stage import Outcome, Stage
 from firth.scorer.blend import BLEND, Blend, build_blend
 from firth.scorer.contexts import CONTEXTS, build_contexts
 from firth.scorer.scorer import Scorer
-from firth.search.calibration import CALIBRATION, Calibration, build_calibration
+from firth.search.calibrate import build_calibration
+from firth.search.calibration import CALIBRATION, Calibration
 from firth.search.index import INDEX, build_added, build_index
 from firth.text.pairs import CosineScorer, PairScorer
 

@@ -30,7 +30,7 @@ def output(*arguments: object, cwd: Path | None = None) -> str:
         ("similarity", A, B),
         ("explain", A, B),
         ("search", "ship in a storm"),
-        ("search", "ship", "--explain", "--rerank", "--top", 2),
+        ("search", "ship", "--explain", "--top", 2),
         ("duplicates",),
         ("duplicates", "--unit", "document", "--false-match-rate", 0.05),
         ("find-reuse",),

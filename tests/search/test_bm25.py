@@ -68,7 +68,7 @@ def test_scores_are_those_of_the_formula(
 ) -> None:
     """A sentence is scored as a text, and a document as the text of its title and sentences."""
     index = opened(tmp_path_factory.mktemp("index"), [documents])
-    of_sentences, of_documents = index.scores(query)
+    of_sentences, of_documents, _ = index.scores(query)
     sentences = [text for _, some in documents for text in some]
     whole = [" ".join((title, *some)) for title, some in documents]
     np.testing.assert_allclose(of_sentences, reference(query, sentences), atol=1e-5)
@@ -91,7 +91,7 @@ def test_adding_and_removing_equals_indexing_at_once(
     folder = tmp_path_factory.mktemp("index")
     parts = opened(folder / "parts", [first, second], removed)
     once = opened(folder / "once", [kept])
-    for one, two in zip(parts.scores(query), once.scores(query), strict=True):
+    for one, two in zip(parts.scores(query)[:2], once.scores(query)[:2], strict=True):
         np.testing.assert_allclose(one, two, atol=1e-5)
 
 
@@ -147,4 +147,4 @@ def test_unknown_words_and_matches(tmp_path: Path) -> None:
 def test_an_index_may_be_empty(tmp_path: Path) -> None:
     """Without any document there are no scores."""
     index = opened(tmp_path, [[]])
-    assert [len(scores) for scores in index.scores("ship")] == [0, 0]
+    assert [len(scores) for scores in index.scores("ship")[:2]] == [0, 0]

@@ -1,7 +1,6 @@
-"""`firth.search.calibration`: rates hold on average, and shares are never too high."""
+"""`firth.search.calibration`: rates hold on average, and drawn queries have their chance."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,58 +10,21 @@ from tests.search.conftest import build_encoder, documents
 
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
-from firth.run.stage import Stage
-from firth.search import calibration as module
+from firth.search import calibrate
+from firth.search.calibrate import build_calibration, draw_pairs
 from firth.search.calibration import (
-    NEIGHBORS,
+    LENGTHS,
     RANDOM,
     SAME_DOCUMENT,
+    UNMATCHED,
     Calibration,
-    build_calibration,
-    draw_pairs,
-    fit_probability,
-    percent,
-    read_labels,
+    scripts_of,
 )
 from firth.search.index import INDEX
-from firth.search.search import Search
 from firth.text.arrays import Floats
-from firth.text.pairs import TextPair
 
 Make = Callable[..., Run]
 SCORES = st.lists(st.sampled_from([x / 20 for x in range(21)]), min_size=1, max_size=60)
-
-
-class FakeScorer:
-    """Replaces the scorer of a run: the share of common words."""
-
-    name = "common words"
-    number_penalty = 0.25
-
-    @classmethod
-    def open(cls, run: Run) -> "FakeScorer":
-        """Open it."""
-        return cls()
-
-    @staticmethod
-    def reads(run: Run) -> tuple[Stage, ...]:
-        """It needs no stage."""
-        return ()
-
-    @staticmethod
-    def settings(run: Run) -> tuple[str, ...]:
-        """It depends on a setting."""
-        return ("scorer.number_penalty",)
-
-    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
-        """Share of common words."""
-        sets = [[set(text.lower().split()) for text in pair] for pair in pairs]
-        return np.array([len(a & b) / len(a | b) for a, b in sets])
-
-
-@pytest.fixture(autouse=True)
-def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "Scorer", FakeScorer)
 
 
 def calibration(scores: Sequence[float] | Floats, kind: str = RANDOM) -> Calibration:
@@ -71,10 +33,12 @@ def calibration(scores: Sequence[float] | Floats, kind: str = RANDOM) -> Calibra
 
 
 @given(SCORES, st.floats(-0.1, 1.1))
-def test_a_percentile_is_the_share_that_scores_lower(scores: list[float], score: float) -> None:
-    """Equal scores are not lower."""
-    share = calibration(scores).percentiles(score)[RANDOM]
-    assert share == pytest.approx(np.mean(np.array(scores) < score))
+def test_a_chance_is_the_share_that_is_as_high(scores: list[float], evidence: float) -> None:
+    """Equal evidence counts, and the share is never 0."""
+    best = np.tile(np.sort(scores), (len(LENGTHS), 1))
+    chance = Calibration({"sentence": best}).chance(evidence, "sentence", 4)
+    as_high = np.sum(np.array(scores) >= evidence - 1e-9)
+    assert chance == pytest.approx((1 + as_high) / (1 + len(scores)))
 
 
 @given(SCORES, st.floats(0.02, 0.98))
@@ -121,20 +85,12 @@ def test_a_tail_is_extrapolated_where_scores_are_few() -> None:
         assert np.mean([t for t in thresholds if t]) == pytest.approx(-0.05 * np.log(rate), rel=0.1)
 
 
-def test_percentages_are_never_rounded_up() -> None:
-    """A share below 1 is never shown as all."""
-    for share in (0.5, 0.9899999, 0.99, 0.999, 0.9999999):
-        shown = float(percent(share, 10**9).split()[0])
-        assert shown <= 100 * share
-        assert shown < 100
-
-
 @given(
     st.lists(st.integers(0, 6), min_size=1, max_size=12),
-    st.sampled_from((RANDOM, SAME_DOCUMENT, NEIGHBORS)),
+    st.sampled_from((RANDOM, SAME_DOCUMENT)),
 )
 def test_drawn_pairs_are_of_their_kind(lengths: list[int], kind: str) -> None:
-    """Two different sentences: of any documents, of one, or neighbors without repetition."""
+    """Two different sentences: of any documents, or of one."""
     bounds = np.concatenate([[0], np.cumsum(lengths)])
     if bounds[-1] < 2:
         return
@@ -147,87 +103,47 @@ def test_drawn_pairs_are_of_their_kind(lengths: list[int], kind: str) -> None:
         assert min(one.min(), two.min()) >= 0
         assert max(one.max(), two.max()) < bounds[-1]
     same = np.searchsorted(bounds, one, "right") == np.searchsorted(bounds, two, "right")
-    if kind is NEIGHBORS:
-        assert (two == one + 1).all()
-        assert len(np.unique(one)) == len(one) == min(50, sum(max(n - 1, 0) for n in lengths))
     if kind is not RANDOM:
         assert same.all()
         assert (len(one) > 0) == any(n > 1 for n in lengths)
 
 
-def test_a_probability_is_calibrated_and_better_than_a_constant() -> None:
-    """The curve is the one that the labels were drawn from."""
-    rng = np.random.default_rng(5)
-    scores = rng.uniform(size=3_000)
-    labels = (rng.uniform(size=3_000) < 1 / (1 + np.exp(-(8 * scores - 4)))).astype(np.int64)
-    fitted = fit_probability(scores, labels, seed=13)
-    assert fitted.of(0.5) == pytest.approx(0.5, abs=0.05)
-    assert fitted.slope == pytest.approx(8, rel=0.15)
-    assert 0 < fitted.brier < 0.8 * fitted.constant_brier
-    assert (fitted.n, fitted.matches) == (3_000, labels.sum())
-    with pytest.raises(InputError, match="no higher"):
-        fit_probability(-scores, labels, seed=13)
-
-
-def test_labels_that_separate_give_a_finite_curve() -> None:
-    """A score that is always right has no infinite slope."""
-    fitted = fit_probability(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1]), seed=1)
-    assert 0 < fitted.of(0.1) < 0.3 < 0.7 < fitted.of(0.9) < 1
-
-
-def test_labels_are_read_from_a_file_of_pairs(tmp_path: Path) -> None:
-    """Two labels are needed, one of which says that texts match."""
-    path = tmp_path / "labels.tsv"
-    path.write_text("sentence1\tsentence2\tlabel\na\tb\t1\nc\td\t0\ne\tf\t0\ng\th\t1\n")
-    pairs, labels = read_labels(path)
-    assert pairs == [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h")]
-    assert labels.tolist() == [1, 0, 0, 1]
-    path.write_text("sentence1\tsentence2\tlabel\na\tb\t1\nc\td\t0\ne\tf\t0\n")
-    with pytest.raises(InputError, match="1 pairs of one label"):
-        read_labels(path)
-    path.write_text("sentence1\tsentence2\tlabel\na\tb\tcow\nc\td\tship\n")
-    with pytest.raises(InputError, match="cow, ship"):
-        read_labels(path)
-
-
-def test_the_calibration_of_a_run(make: Make, tmp_path: Path) -> None:
-    """It belongs to the vectors and settings it was built with, and hits show it."""
+def test_the_calibration_of_a_run(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It belongs to the vectors it was drawn from, and longer queries have less evidence."""
+    monkeypatch.setattr(calibrate, "SENTENCES", 50)
     run = make(documents(), calibration={"pairs": 2_000})
     assert Calibration.current(run) is None
     with pytest.raises(MissingStageError, match="firth build"):
         Calibration.open(run)
     build_calibration(run)
-    encoder, scorer = Calibration.open(run), Calibration.open(run, "scorer")
-    counts = {kind: len(scores) for kind, scores in encoder.scores.items()}
-    assert counts.pop(SAME_DOCUMENT) == pytest.approx(24 * 10, abs=5)  # equal ones go
-    assert counts == {RANDOM: 2_000, NEIGHBORS: 24 * 4}
-    assert len(scorer.scores[RANDOM]) == 100
-    assert encoder.threshold(0.01) > encoder.threshold(0.1)
-    assert encoder.as_dict()["thresholds"]["0.01"] == encoder.threshold(0.01)
-    assert "threshold" in encoder.text()
+    drawn = Calibration.open(run)
+    shapes = {kind: scores.shape for kind, scores in drawn.scores.items()}
+    (within,) = shapes.pop(SAME_DOCUMENT)
+    assert within == pytest.approx(24 * 10, abs=5)  # equal ones go
+    queries = (len(LENGTHS), calibrate.QUERIES)
+    expected = {RANDOM: (2_000,), UNMATCHED: (50,), "sentence": queries, "document": queries}
+    assert shapes == expected
+    assert drawn.scripts == {"LATIN"}
+    medians = np.median(drawn.scores["sentence"], axis=1)
+    assert medians[1] > medians[3] > medians[5]
+    assert drawn.threshold(0.01) > drawn.threshold(0.1)
+    threshold = drawn.threshold(0.1, UNMATCHED)
+    assert threshold > drawn.threshold(0.1)
+    assert drawn.false_match_rate(threshold) <= 0.1 + 1 / 50
+    assert drawn.as_dict()["thresholds"]["0.01"] == drawn.threshold(0.01)
+    assert "best of all" in drawn.text()
 
-    hit = Search.open(run).search("a ship left the harbor", top=1)[0]
-    assert hit.percentiles == encoder.percentiles(hit.dense_score)
-    assert hit.score_note == encoder.describe(hit.dense_score)
-    assert hit.score_note.startswith("higher than 9")
-
-    labels = tmp_path / "labels.tsv"
-    labels.write_text(
-        "sentence1\tsentence2\tlabel\n"
-        "a ship\tthe ship\t1\na port\tport\t1\na ship\ta cow\t0\na jury\tthe violin\t0\n"
-    )
-    build_calibration(run, labels)
-    judged = Calibration.open(run)
-    assert judged.percentiles(0.9)["probability"] > judged.percentiles(0.1)["probability"]
-    assert "probability" in judged.describe(0.9)
-    assert "4 judged pairs" in judged.text()
-
-    changed = run.changed({"scorer": {"number_penalty": 0.5}})
-    assert Calibration.current(changed, "scorer") is None
-    assert Calibration.current(changed) is not None
     build_encoder(run, seed=4)
     run.build(INDEX, lambda _, workspace: {})
     assert Calibration.current(run) is None
+
+
+def test_scripts_are_those_of_enough_letters() -> None:
+    """A single foreign letter does not count."""
+    texts = ["A ship left the harbor. " * 50, "\u03b1"]
+    assert scripts_of(texts, share=0.01) == {"LATIN"}
+    assert scripts_of(texts) == {"LATIN", "GREEK"}
+    assert scripts_of(["12, 13"]) == frozenset()
 
 
 def test_a_threshold_within_documents_is_set_or_not() -> None:

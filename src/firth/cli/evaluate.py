@@ -143,15 +143,6 @@ def compare_results(
 
 def calibrate(
     run: RunFolder = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Judged pairs: sentence1, sentence2 and 1 (match) or 0. They turn scores into "
-            "probabilities.",
-            show_default=False,
-        ),
-    ] = None,
     false_match_rate: Annotated[
         float | None,
         typer.Option(
@@ -165,10 +156,11 @@ def calibrate(
     """Show the meaning of a run's scores, and thresholds for rates of false matches."""
     start(quiet)
     from firth.run.run import Run
-    from firth.search.calibration import Calibration, build_calibration
+    from firth.search.calibrate import build_calibration
+    from firth.search.calibration import Calibration
 
     opened = Run.open(run_folder(run))
-    build_calibration(opened, labels)
+    build_calibration(opened)
     calibration = Calibration.open(opened)
     if false_match_rate is not None:
         threshold = calibration.threshold(false_match_rate)

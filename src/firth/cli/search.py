@@ -24,6 +24,9 @@ Unit = Annotated[
     Literal["sentence", "document"], typer.Option(help="Result: sentences or documents.")
 ]
 
+_NEAREST = 3
+"""Hits that are shown where nothing answers."""
+
 
 def search(
     query: Annotated[str, typer.Argument(help="Words, a sentence, or more.", show_default=False)],
@@ -35,9 +38,6 @@ def search(
     ] = "hybrid",
     unit: Unit = "sentence",
     where: Where = None,
-    rerank: Annotated[
-        bool, typer.Option("--rerank", help="Let the scorer reorder the best hits.")
-    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Explain the similarity of query and hit.")
     ] = False,
@@ -47,22 +47,22 @@ def search(
     """Find the sentences or documents that answer a query."""
     start(quiet)
     from firth.model import load
+    from firth.search.calibration import NOTHING
 
     model = load(run_folder(run))
-    hits = model.search(
-        text_argument(query, "QUERY"), top=top, mode=mode, unit=unit, where=where, rerank=rerank
-    )
+    hits = model.search(text_argument(query, "QUERY"), top=top, mode=mode, unit=unit, where=where)
     if as_json:
-        rows = [hit.as_dict() for hit in hits]
+        plain = {"query": query, **hits.as_dict()}
         if explain:
-            for row, hit in zip(rows, hits, strict=True):
+            for row, hit in zip(plain["hits"], hits, strict=True):
                 row["explanation"] = model.explain(query, hit.text).as_dict()
-        say_json({"query": query, "hits": rows})
+        say_json(plain)
         return
-    for number, hit in enumerate(hits, start=1):
-        source = hit.title or hit.document
-        say(wrapped(f"{number:>2}  {hit.text}"))
-        say(f"    {source}; {hit.score_note}")
+    if hits.remark:
+        say(wrapped(hits.remark))
+    for number, hit in enumerate(hits[:_NEAREST] if hits.answer == NOTHING else hits, start=1):
+        say(wrapped(f"{number:>2}  {hit.marked()}"))
+        say(f"    {hit.title or hit.document}{f'; {hit.answer}' if hit.answer else ''}")
         if explain:
             say(f"    {model.explain(query, hit.text).top(3).text}")
 

@@ -178,6 +178,12 @@ class Bm25:
         rare = {s: n for s, n in kept.items() if self.frequency(s) <= self._frequent}
         return Counter(rare or kept or counts)
 
+    def searched_words(self, text: str) -> list[str]:
+        """Return the words of a text that are neither stop words nor single letters."""
+        distinct = words(text)
+        roots = zip(distinct, stems(distinct, self.stemmer), strict=True)
+        return [w for w, s in roots if s not in self._stop_words and not is_letter(s)]
+
     def frequency(self, stem: str) -> int:
         """Return how many rows of the index have a stem; what is removed counts, too."""
         return sum(len(part.of(hash_of(stem))[0]) for part in self._parts)
@@ -186,25 +192,29 @@ class Bm25:
     def _frequent(self) -> float:
         return max(_FREQUENT * len(self._sentence_lengths), _FEW)
 
-    def scores(self, query: str) -> tuple[Singles, Singles]:
+    def scores(self, query: str) -> tuple[Singles, Singles, tuple[float, float]]:
         """Return the BM25 of a query with n sentences, (n,), and with m documents, (m,).
 
-        All are at least 0, and 0 where no stem of the query occurs.
+        All are at least 0, and 0 where no stem of the query occurs. The third value has the scores
+        that no sentence and no document can exceed; stems that nothing has count for them, too.
         """
+        ceilings = [0.0, 0.0]
         of_sentences = np.zeros(len(self._sentence_lengths), np.float32)
         of_documents = np.zeros(len(self._document_lengths), np.float32)
         for stem, times in self.terms(query).items():
             having = [part.of(hash_of(stem)) for part in self._parts]
-            for scores, owners, lengths in (
-                (of_sentences, self._sentences, self._sentence_lengths),
-                (of_documents, self._documents, self._document_lengths),
+            for unit, (scores, owners, lengths) in enumerate(
+                (
+                    (of_sentences, self._sentences, self._sentence_lengths),
+                    (of_documents, self._documents, self._document_lengths),
+                )
             ):
                 who = [owner[rows] for owner, (rows, _) in zip(owners, having, strict=True)]
                 all_of = np.concatenate(who)
                 counts = np.concatenate([counts for _, counts in having])
                 kept = all_of >= 0
-                _add(scores, all_of[kept], counts[kept], lengths, times)
-        return of_sentences, of_documents
+                ceilings[unit] += _add(scores, all_of[kept], counts[kept], lengths, times)
+        return of_sentences, of_documents, (ceilings[0], ceilings[1])
 
     def unknown(self, query: str) -> list[str]:
         """Return the distinct words of a query whose stems no sentence and no title has."""
@@ -233,17 +243,18 @@ def _lengths(parts: Sequence[Postings], owners: Sequence[Ints], n: int) -> Singl
 
 def _add(
     scores: Singles, who: Ints, counts: npt.NDArray[np.uint8], lengths: Singles, times: int
-) -> None:
-    """Add the part of one stem to the scores of those who have it."""
+) -> float:
+    """Add the part of one stem to the scores of those who have it; return the most it can be."""
+    n = len(scores)
     if not len(who):
-        return
+        return times * float(np.log1p((n + 0.5) / 0.5))
     if np.all(who[1:] > who[:-1]):  # as sentences of one part
         having, total = who, counts.astype(np.float32)
     else:
         sums = np.bincount(who, counts, len(scores))
         having = np.flatnonzero(sums)
         total = sums[having].astype(np.float32)
-    n = len(scores)
     idf = np.float32(times * np.log1p((n - len(having) + 0.5) / (len(having) + 0.5)))
     mean = max(float(lengths.mean()), 1e-9)
     scores[having] += idf * total / (total + K1 * (1 - B + B * lengths[having] / mean))
+    return float(idf)

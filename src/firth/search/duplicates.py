@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 from firth.run.console import WIDTH, progress
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.calibration import RANDOM, Calibration
+from firth.search.calibration import Calibration
 from firth.search.documents import (
     RATE,
     UNSET,
@@ -57,8 +57,6 @@ class Member:
             `near`, else the cosine, or the score of the alignment of two documents; in [0, 1].
         differ: What sentences differ in that vectors hardly see: numbers, negation, names.
         date: Date of the document, or "".
-        percentile: Share of random pairs of the run with a lower cosine; None where `score` is no
-            cosine, or the run has no calibration.
         number: Number of the sentence, or of the document, in the corpus.
     """
 
@@ -70,7 +68,6 @@ class Member:
     score: float
     differ: tuple[str, ...] = ()
     date: str = ""
-    percentile: float | None = None
     number: int = 0
 
     @property
@@ -268,7 +265,6 @@ class _Finder:
                 self._notes.append(
                     f"Too many pairs are similar: of these the {len(similar):,} most similar count."
                 )
-        calibration = Calibration.current(self._run) if self._kind is Kind.SIMILAR else None
 
         def text(number: int) -> str:
             return corpus.text(int(order[number]))
@@ -276,7 +272,6 @@ class _Finder:
         def member(number: int, kind: Kind, score: float, representative: int) -> Member:
             sentence = int(order[number])
             d = int(np.searchsorted(bounds, sentence, side="right")) - 1
-            shares = calibration.percentiles(score) if calibration and kind is Kind.SIMILAR else {}
             return Member(
                 document=self._ids[d],
                 title=self._titles[d],
@@ -286,7 +281,6 @@ class _Finder:
                 score=score,
                 differ=differences(text(representative), text(number)),
                 date=self._dates[d],
-                percentile=shares.get(RANDOM),
                 number=sentence,
             )
 

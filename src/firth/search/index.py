@@ -42,8 +42,8 @@ from firth.search.codes import Codes, Rotation, candidates
 from firth.text.arrays import Ints, Singles, ranges
 from firth.text.words import stemmer_of
 
-INDEX = Stage("index", 1)
-ADDED = Stage("index-added", 1)
+INDEX = Stage("index", 2)
+ADDED = Stage("index-added", 2)
 """Rows of the documents that came after the index was built."""
 EXACT = 40_000
 """Rows up to which every vector is compared. Beyond, comparing codes first is faster."""
@@ -267,8 +267,11 @@ class _Writer:
             bar.advance(min(SHARD, len(self._sentences) - at))
 
     def _titles(self) -> Iterator[str]:
-        titles = self._corpus.document_titles()
-        return (titles[document] for document in self._documents.tolist())
+        """Yield the title of each document with the values of its fields."""
+        titles, fields = self._corpus.document_titles(), bool(self._corpus.fields)
+        for document in self._documents.tolist():
+            values = self._corpus.document_fields(document).values() if fields else ()
+            yield " ".join([titles[document], *(value for some in values for value in some)])
 
 
 # --- Reading -----------------------------------------------------------------------------------

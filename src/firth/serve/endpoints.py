@@ -14,7 +14,6 @@ from firth.corpus.document import Document
 from firth.model import Model
 from firth.pipeline import compare_with_baseline, examples, status, verdict
 from firth.scorer import render
-from firth.search.calibration import Calibration
 from firth.serve import schemas
 from firth.serve.worker import Problem
 from firth.text.arrays import Singles
@@ -61,16 +60,14 @@ class Endpoint:
 
 
 def similarity(model: Model, request: schemas.SimilarityRequest) -> Plain:
-    """Score pairs, and say how the scores compare with random pairs."""
+    """Score pairs."""
     pairs: list[TextPair] = [(one, two) for one, two in request.pairs]
     _bound(pairs)
     if request.model == "scorer":
         scores = model.scorer.similarities(pairs)
     else:
         scores = CosineScorer(ENCODER, model.encoder.encode).similarities(pairs)
-    calibration = Calibration.current(model.run) if request.model == "encoder" else None
-    meanings = [calibration.percentiles(s) if calibration else {} for s in scores.tolist()]
-    return {"scores": scores.tolist(), "percentiles": meanings}
+    return {"scores": scores.tolist()}
 
 
 def explain(model: Model, request: schemas.ExplainRequest) -> Plain:
@@ -88,9 +85,8 @@ def search(model: Model, request: schemas.SearchRequest) -> Plain:
         mode=request.mode,
         unit=request.unit,
         where=request.where,
-        rerank=request.rerank,
     )
-    return {"query": request.query, "hits": [hit.as_dict() for hit in hits]}
+    return {"query": request.query, **hits.as_dict()}
 
 
 def duplicates(model: Model, request: schemas.DuplicatesRequest) -> Plain:

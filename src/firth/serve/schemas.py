@@ -64,7 +64,6 @@ class SearchRequest(Request):
     mode: Literal["hybrid", "dense", "lexical"] = "hybrid"
     unit: Unit = "sentence"
     where: Filter | None = Field(None, description="Filter: date >= 2020 and author = 'Ann'")
-    rerank: bool = False
 
 
 class DuplicatesRequest(Request):

@@ -125,13 +125,13 @@ const pages = {
     const body = { query: query.get("q"), mode: query.get("mode") ?? "hybrid", unit: query.get("unit") ?? "sentence" };
     if (query.get("where")) body.where = query.get("where");
     await show(results, async () => {
-      const { hits } = await ask("/api/search", body);
-      if (!hits.length) return make("p", {}, "No sentence matches.");
-      return make("ol", { class: "hits" }, hits.map((hit) => make("li", {},
+      const { hits, remark } = await ask("/api/search", body);
+      const said = remark ? make("p", {}, text(remark)) : "";
+      return hits.length ? [said, make("ol", { class: "hits" }, hits.map((hit) => make("li", {},
         marked(hit.text, hit.matches),
         make("div", { class: "soft small" },
-          link("documents", { id: hit.document }, text(hit.title || hit.document)), "; ", hit.score_note, " ",
-          link("compare", { text1: body.query, text2: hit.text }, "Why?")))));
+          link("documents", { id: hit.document }, text(hit.title || hit.document)), "; ", hit.answer ? `${hit.answer}. ` : "",
+          link("compare", { text1: body.query, text2: hit.text }, "Why?")))))] : said;
     });
   },
 
