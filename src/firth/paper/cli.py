@@ -72,6 +72,7 @@ def build(
     from firth.paper.settings import preset as settings_of
     from firth.paper.surrogate import train_surrogate
     from firth.run.settings import parse_changes
+    from firth.train.loop import first
 
     opened = opened_with(run_folder(run), config, [])
     if preset is not None:
@@ -79,10 +80,10 @@ def build(
     opened = opened.changed(parse_changes(changes or []), "--set")
     executor = executor_of(workers, ray)
     if inputs:
-        build_corpus(opened, inputs, executor)
+        first(lambda: build_corpus(opened, inputs, executor))
     outcomes = build_origin(opened)
     if to != "origin":
-        outcomes["paper/harvest"] = build_harvest(opened, executor)
+        first(lambda: outcomes.update({"paper/harvest": build_harvest(opened, executor)}))
     if to == "surrogate":
         outcomes["paper/surrogate"] = train_surrogate(opened)
     values = {name: dict(one.manifest.summary) for name, one in outcomes.items()}

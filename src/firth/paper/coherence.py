@@ -26,7 +26,7 @@ from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.text.arrays import Ints, Singles
 
-COHERENCE = Stage("paper/coherence", 1, "torch", "firth paper build")
+COHERENCE = Stage("paper/coherence", 2, "torch", "firth paper build")
 WEIGHTS, SHAPE, VECTORS = "model.safetensors", "model.json", "vectors.npy"
 BATCH_TOKENS = 8_192
 """Padded tokens that are read at once."""

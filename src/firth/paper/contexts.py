@@ -61,32 +61,34 @@ class Candidates:
         if self.settings.selection != "random":
             # Positions of chunk k are positions[first[k]:first[k + 1]].
             first = np.searchsorted(positions, self.index.bounds)
-            screened = self.index.screen(sentences, self.chunks)
-            counts = [first[one.chunks + 1] - first[one.chunks] for one in screened]
-            both = list(zip(screened, counts, strict=True))
-            lists = [positions[ranges(first[one.chunks], count)] for one, count in both]
-        if self.settings.selection == "two-step":
-            similar = [np.repeat(one.scores, count) for one, count in both]
-            vectors = self.coherence.encode(sentences)
-            lists = [self._ranked(*one) for one in zip(vectors, lists, similar, strict=True)]
+            for place, one in enumerate(self.index.screen(sentences, self.chunks)):
+                counts = first[one.chunks + 1] - first[one.chunks]
+                lists[place] = positions[ranges(first[one.chunks], counts)]
+                if self.settings.selection == "two-step":
+                    similar, chunks = np.repeat(one.scores, counts), np.repeat(one.chunks, counts)
+                    (vector,) = self.coherence.encode([sentences[place]])
+                    lists[place] = self._ranked(vector, lists[place], similar, chunks)
         return [
             self._filled(one[: self.settings.shortlist], sentence)
             for one, sentence in zip(lists, sentences, strict=True)
         ]
 
-    def _ranked(self, vector: Singles, positions: Ints, similar: Singles) -> Ints:
+    def _ranked(self, vector: Singles, positions: Ints, similar: Singles, chunks: Ints) -> Ints:
         """Return the best positions by coherence and TF-IDF; of equal ones the lower comes first.
 
         TF-IDF ranks too: coherence alone replaces the order of screening by one that is worse.
+        Where C_s takes one position of a chunk, the shortlist holds its two best.
         """
         logits = self.coherence.rank_scores(vector[None, :], positions)[0]
         scores = self.settings.screening * similar - np.logaddexp(0.0, -logits)
-        keep = min(self.settings.shortlist, len(positions))
-        if not keep:
-            return positions
-        cut = np.partition(scores, len(scores) - keep)[len(scores) - keep]
-        near = np.flatnonzero(scores >= cut)
-        return positions[near[np.lexsort((positions[near], -scores[near]))][:keep]]
+        order = np.lexsort((positions, -scores))
+        if self.settings.diverse:
+            by_chunk = np.argsort(chunks[order], kind="stable")
+            sorted_chunks = chunks[order][by_chunk]
+            turns = np.empty(len(order), np.int64)
+            turns[by_chunk] = np.arange(len(order)) - np.searchsorted(sorted_chunks, sorted_chunks)
+            order = order[turns < 2]
+        return positions[order[: self.settings.shortlist]]
 
     def _filled(self, chosen: Ints, sentence: str) -> Ints:
         missing = min(self.settings.shortlist, len(self.positions)) - len(chosen)

@@ -32,7 +32,7 @@ from firth.text.words import stemmer_of, stems, words
 from firth.train.objectives import rank_correlation
 from firth.train.teacher import Exclusions, exclusion_inputs
 
-HARVEST = Stage("paper/harvest", 1, "torch", "firth paper build --to harvest")
+HARVEST = Stage("paper/harvest", 2, "torch", "firth paper build --to harvest")
 SPLITS = ("train", "dev", "test")
 _HELD_OUT, _FEWEST = 0.01, 30
 """Share of the pairs in each of dev and test, and fewest pairs in all."""

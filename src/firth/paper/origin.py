@@ -29,6 +29,7 @@ from firth.run.stage import Outcome
 from firth.scorer.explanation import CONTEXTS, ContextShare, Explanation, parts_of
 from firth.text.arrays import Floats, Ints
 from firth.text.pairs import TextPair, checked
+from firth.train.loop import first
 
 READS = (TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
 """The stages that Origin reads."""
@@ -45,13 +46,10 @@ def build_origin(run: Run) -> dict[str, Outcome]:
     Raises:
         InputError: The corpus is too small to learn from, or a model cannot be opened.
     """
-    builders = {
-        TOKENIZER: build_tokenizer,
-        RETRIEVE: build_index,
-        COHERENCE: train_coherence,
-        GENERATOR: train_generator,
-    }
-    return {stage.name: build(run) for stage, build in builders.items()}
+    outcomes: list[Outcome] = []
+    first(lambda: outcomes.extend([build_tokenizer(run), build_index(run)]))
+    outcomes += [train_coherence(run), train_generator(run)]
+    return {outcome.manifest.stage: outcome for outcome in outcomes}
 
 
 def open_plug_in(name: str, run: Run | None) -> "Origin | None":

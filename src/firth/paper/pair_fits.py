@@ -69,7 +69,7 @@ def similarities_of(
 
 def fits_stage(name: str) -> Stage:
     """Return the stage of the fits of some pairs, which have a name."""
-    return Stage(f"paper/fits/{name}", 1, "torch", "firth reproduce")
+    return Stage(f"paper/fits/{name}", 2, "torch", "firth reproduce")
 
 
 def build_fits(

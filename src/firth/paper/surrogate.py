@@ -26,7 +26,7 @@ from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.arrays import Floats, Ints
 from firth.text.pairs import TextPair
 from firth.train.distill import Plan, train_student
-from firth.train.loop import in_parts
+from firth.train.loop import build_together, in_parts
 from firth.train.objectives import ALL, HELD_OUT, Batches, Figures, rank_correlation
 from firth.train.students import BiEncoder, on_device, open_student, write_transformer
 
@@ -91,7 +91,9 @@ def train_surrogate(
         return train_student(seen, workspace, plan, start, objective, use=_USE if cross else "")
 
     reads = [HARVEST, *_READS.get(chosen.base, ())]
-    return run.build(stage, fill, reads=reads, settings=["seed", "encoder"], inputs=inputs)
+    return build_together(
+        run, stage, fill, reads=reads, settings=["seed", "encoder"], inputs=inputs
+    )
 
 
 def sample_pairs(harvest: Path, folder: Path, count: int, seed: int) -> None:

@@ -40,7 +40,7 @@ from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH, Outcome
 from firth.text.arrays import Ints
-from firth.train.loop import Schedule, in_parts, train
+from firth.train.loop import Schedule, agreed, build_together, first, in_parts, rank, train
 
 HISTORY = "history.json"
 ADDITIVE = (
@@ -75,7 +75,7 @@ def train_coherence(run: Run) -> Outcome:
     def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         return _fill(run, settings, workspace)
 
-    return run.build(COHERENCE, fill, reads=[TOKENIZER], settings=["seed"], inputs=inputs)
+    return build_together(run, COHERENCE, fill, reads=[TOKENIZER], settings=["seed"], inputs=inputs)
 
 
 def corpus_inputs(run: Run) -> dict[str, str]:
@@ -91,8 +91,8 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
     def tokens(texts: Sequence[str]) -> list[list[int]]:
         return token_rows(texts, tokenizer, config.max_tokens)
 
-    table = TokenTable.stored(corpus.batches(), tokens, scratch)
-    if not (workspace / WEIGHTS).is_file():
+    table = shared_table(corpus, tokens, scratch)
+    if agreed(not (workspace / WEIGHTS).is_file()):
         shape = Shape(
             vocabulary=tokenizer.get_vocab_size(),
             embedding=config.embedding,
@@ -137,10 +137,19 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
         )
         write_json(workspace / HISTORY, history)
         save_model(workspace, model, shape)
+    if rank():
+        return {}
     model, _ = load_model(workspace)
     encode_corpus(model.to(device()).encoder, table, workspace / VECTORS, scratch)
     last = read_json(workspace / HISTORY)[-1]
     return {"sentences": len(corpus), "positions": len(corpus.positions()), **last}
+
+
+def shared_table(corpus: Corpus, encode: Tokens, scratch: Path) -> TokenTable:
+    """Tokenize a corpus into files of a folder; all processes map those of the first one."""
+    scratch = agreed(scratch)
+    first(lambda: TokenTable.stored(corpus.batches(), encode, scratch))
+    return TokenTable.stored((), encode, scratch)
 
 
 def encode_corpus(encoder: SentenceEncoder, table: TokenTable, path: Path, scratch: Path) -> None:
@@ -156,8 +165,8 @@ def encode_corpus(encoder: SentenceEncoder, table: TokenTable, path: Path, scrat
     bar: Progress[int] = progress(len(table), "Encoding sentences")
     with bar, torch.inference_mode():
         bar.advance(start)
-        for first in range(start, len(table), BLOCK):
-            block = np.arange(first, min(first + BLOCK, len(table)))
+        for begin in range(start, len(table), BLOCK):
+            block = np.arange(begin, min(begin + BLOCK, len(table)))
             for batch in table.batches(block, BATCH_TOKENS):
                 padded = (torch.from_numpy(p).to(where) for p in table.padded(block[batch]))
                 vectors[block[batch]] = encoder(*padded).half().cpu().numpy()

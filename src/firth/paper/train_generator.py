@@ -21,17 +21,16 @@ from firth.paper.generator import GENERATOR, ROLE_OF, Generator
 from firth.paper.language_model import CausalLM
 from firth.paper.seq2seq import CorpusPartReader, EncodedParts, Job, Seq2Seq
 from firth.paper.settings import GeneratorSettings, PaperSettings
-from firth.paper.tokens import PartReader, Role, TokenTable, Triple, cut
-from firth.paper.train_coherence import corpus_inputs
+from firth.paper.tokens import PartReader, Role, Triple, cut
+from firth.paper.train_coherence import corpus_inputs, shared_table
 from firth.paper.transformer import ContextTransformer, Shape, mixture_loss
-from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
 from firth.run.stage import SCRATCH, Outcome
 from firth.text.arrays import Ints, ranges
-from firth.train.loop import History, Schedule, train
+from firth.train.loop import History, Schedule, build_together, rank, train
 
 CONFIG, TOKENIZER_FILE, HISTORY = "config.json", "tokenizer.json", "history.json"
 _REPORTS, _MEASURED, _COUNTED = 10, 1_000, 100_000
@@ -62,7 +61,7 @@ def train_generator(run: Run) -> Outcome:
         return _Training(run, settings, workspace).run()
 
     inputs |= corpus_inputs(run)
-    return run.build(GENERATOR, fill, reads=[TOKENIZER], settings=["seed"], inputs=inputs)
+    return build_together(run, GENERATOR, fill, reads=[TOKENIZER], settings=["seed"], inputs=inputs)
 
 
 def open_generator(run: Run) -> Generator:
@@ -150,6 +149,8 @@ class _Training:
             parameters += sum(p.numel() for p in model.parameters())
             with write_atomically(self.workspace / f"{name}.safetensors") as partial:
                 save_file({n: t.cpu().contiguous() for n, t in model.state_dict().items()}, partial)
+        if rank():
+            return {}
         generator = Seq2Seq(models, self.tokenizer, batch_tokens=self.config.batch_tokens)
         write_json(self.workspace / HISTORY, histories)
         self.tokenizer.save(str(self.workspace / TOKENIZER_FILE))
@@ -206,8 +207,7 @@ class TokenizedCorpus:
     def __init__(self, corpus: Corpus, reader: PartReader, window: int, scratch: Path) -> None:
         self._most, self._window = reader.max_tokens, window
         self._documents = corpus.document_bounds
-        batches = progress(corpus.batches(), "Tokenizing the corpus")
-        self._table = TokenTable.stored(batches, reader.tokens, scratch)
+        self._table = shared_table(corpus, reader.tokens, scratch)
 
     def _edges(self, positions: Ints) -> Ints:
         """Return the bounds of the tokens of c_<, s and c_> of each position, (n, 4)."""
