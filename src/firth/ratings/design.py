@@ -52,15 +52,9 @@ def design_tuples(items: int, *, size: int = 4, factor: float = 2.0, seed: int =
     """
     if problem := _impossible(items, size, factor):
         raise InputError(problem)
-    count, different = count_tuples(items, factor), math.comb(items, size)
     rng = random.Random(derive_seed(seed, "bws", "tuples"))
-    if count > different // 2:
-        # Of the rows that are left out, too, each item has equally many.
-        left_out = {tuple(sorted(row)) for row in _designed(items, size, different - count, rng)}
-        rows = [list(row) for row in combinations(range(items), size) if row not in left_out]
-        rng.shuffle(rows)
-    else:
-        rows = _designed(items, size, count, rng)
+    rows = _cut_permutations(items, size, count_tuples(items, factor), rng)
+    rows = _Repair(rows, items, rng).run() if len(rows) > 1 else rows
     for row in rows:
         rng.shuffle(row)  # The place of an item must say nothing about it.
     return np.array(rows, dtype=np.int64)
@@ -133,18 +127,12 @@ def _impossible(items: int, size: int, factor: float) -> str:
             f"a factor of {factor:g} gives too few tuples for {items:,} items; expected at least "
             f"{1 / size:g}, so that each item occurs"
         )
-    if (count := count_tuples(items, factor)) > (different := math.comb(items, size)):
+    if (count := count_tuples(items, factor)) > (most := math.comb(items, size) // 2):
         return (
-            f"a factor of {factor:g} asks for {count:,} tuples, but {items} items have only "
-            f"{different:,} different tuples of {size}; expected a factor of at most "
-            f"{different / items:g}"
+            f"a factor of {factor:g} asks for {count:,} tuples, half of all different ones of "
+            f"{items} items are {most:,}; expected a factor of at most {most / items:g}"
         )
     return ""
-
-
-def _designed(items: int, size: int, count: int, rng: random.Random) -> list[list[int]]:
-    rows = _cut_permutations(items, size, count, rng)
-    return _Repair(rows, items, rng).run() if count > 1 else rows
 
 
 def _cut_permutations(items: int, size: int, count: int, rng: random.Random) -> list[list[int]]:
