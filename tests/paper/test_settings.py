@@ -9,24 +9,24 @@ from firth.run.run import Run
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_settings(name: str, empty_run: Run) -> None:
-    """Each preset is valid as it is, with the contexts and the measure of the paper."""
+    """Each preset is valid as it is, with the contexts of the paper, ranked by what can rank."""
     settings = empty_run.changed(preset(name)).wing("paper", PaperSettings)
     assert (settings.contexts.size, settings.retrieve.chunks) == (500, 20_000)
-    assert settings.fits.measure == "cosine"
+    assert settings.contexts.screening > 0
     assert settings.contexts.diverse
 
 
 def test_the_preset_of_the_paper_has_its_sizes(empty_run: Run) -> None:
-    """Transformer-large, three of them, without a pointer; Eq. 1; 100 million pairs; RoBERTa."""
+    """Transformer-large, three of them, without a pointer; 100 million pairs; RoBERTa; 8 processes."""
     settings = empty_run.changed(preset("paper")).wing("paper", PaperSettings)
     generator = settings.generator
     assert (generator.width, generator.layers, generator.learning_rate) == (1024, 6, 1e-4)
     assert not generator.shared
     assert not generator.pointer
-    assert settings.coherence.interaction == "additive"
+    assert settings.coherence.interaction == "bilinear"
     assert settings.coherence.hidden == 300
     assert settings.harvest.pairs == 10**8
-    assert settings.surrogate.calibration == "none"
+    assert generator.accumulate % 8 == settings.coherence.micro_batches % 8 == 0
 
 
 @pytest.mark.parametrize(
