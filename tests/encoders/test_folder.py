@@ -143,7 +143,7 @@ def test_a_model_of_the_hub_is_downloaded_without_pickles(
     files = PretrainedFiles.find("some/model")
     assert files.model == "some/model"
     assert "model.safetensors" in files.files
-    with pytest.raises(InputError, match=r"neither a folder nor a model on the hub \(not there\)"):
+    with pytest.raises(InputError, match=r"nor a model on the hub \(not there\)"):
         PretrainedFiles.find("no-one/nothing")
 
 

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+from firth.encoders.packaged import advice, packaged
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import fingerprint_file, fingerprint_value
 
@@ -76,8 +77,9 @@ class PretrainedFiles:
     def find(cls, name: str) -> "PretrainedFiles":
         """Locate a model and look at its files; those of the hub are downloaded if need be.
 
-        The name is that of a folder, of a GGUF or ONNX file, or of the hub (`owner/name`), to which
-        a GGUF file may be added (`owner/name/file.gguf`).
+        The name is that of a folder, of a GGUF or ONNX file, of a model that an installed package
+        brings, or of the hub (`owner/name`), to which a GGUF file may be added
+        (`owner/name/file.gguf`).
         """
         folder, file = _locate(name)
         look(folder, file)
@@ -134,6 +136,8 @@ def _locate(name: str) -> tuple[Path, str | None]:
         inner = path.parent.name == "onnx" and (path.parents[1] / "tokenizer.json").is_file()
         folder = path.parents[1] if inner else path.parent
         return folder, path.relative_to(folder).as_posix()
+    if (folder_of_package := packaged(name)) is not None:
+        return folder_of_package, None
     if path.suffix == ".gguf" and len(path.parts) == 3 and not path.is_absolute():
         return _download("/".join(path.parts[:2]), path.name), path.name
     return _download(name, "*.safetensors" if _has_torch() else "*model.onnx"), None
@@ -148,8 +152,8 @@ def _download(name: str, weights: str) -> Path:
         return Path(snapshot_download(name, allow_patterns=wanted))
     except Exception as error:
         raise InputError(
-            f"{name!r}: neither a folder nor a model on the hub ({first_line(error)}). Expected a "
-            "folder, a GGUF or ONNX file, or the name of a model on the hub"
+            f"{name!r}: neither a folder, a model that a package brings, nor a model on the hub "
+            f"({first_line(error)}). {advice(name)}"
         ) from error
 
 
