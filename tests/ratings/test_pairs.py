@@ -162,12 +162,14 @@ def scored_file(sentences: list[str], tmp_path: Path) -> Path:
 
 
 def test_scores_give_equal_numbers_of_each_bin(scored_file: Path) -> None:
-    """Scores lie in 0 to 5; bins are [0, 1], (1, 2] and so on."""
+    """Scores lie in 0 to 5; bins are (0, 1], (1, 2] and so on."""
     sample = sample_pairs(scored_file, PairSettings(strategy=Strategy.SCORES, num_pairs=50))
     assert np.bincount([pair.bucket or 0 for pair in sample.pairs]).tolist() == [0] + [10] * 5
     for pair in sample.pairs:
-        assert pair.bucket == max(1, int(np.ceil(pair.score or 0.0)))
+        assert pair.bucket == int(np.ceil(pair.score or 0.0))
     assert sample.left_out == {"both sentences the same": 1}
+    every = sample_pairs(scored_file, PairSettings(strategy=Strategy.SCORES, num_pairs=500))
+    assert len(every.pairs) == 99, "the pair without any similarity is in no bin"
 
 
 def test_given_pairs_at_random(scored_file: Path) -> None:

@@ -403,6 +403,9 @@ def bucket_of(values: Floats, buckets: int) -> Ints:
 
 
 def bin_of(scores: Floats, bins: int) -> Ints:
-    """Return the number of each score's bin, from 0; bins of equal width hold their upper edge."""
+    """Return the number of each score's bin, from 0; bins are (0, 1], (1, 2] and so on.
+
+    They have equal width over the range of the scores. The lowest score is in none, and has -1.
+    """
     edges = np.linspace(scores.min(initial=np.inf), scores.max(initial=-np.inf), bins + 1)
-    return np.searchsorted(edges[1:-1], scores, side="left")
+    return np.searchsorted(edges, scores, side="left") - 1
