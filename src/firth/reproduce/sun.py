@@ -19,7 +19,7 @@ from firth.run.files import write_atomically
 from firth.run.run import Run
 from firth.text.pairs import PairScorer
 
-ORIGIN, SURROGATE = "Origin", "Surrogate base"
+ORIGIN, SURROGATE, DISTILLED = "Origin", "Surrogate base", "Surrogate"
 SCORER, OWN_ENCODER = "firth's scorer", "firth's encoder"
 _MEAN = "mean"
 _FEWEST = 8
@@ -64,7 +64,8 @@ def paper_models(run: Run) -> dict[str, str | PairScorer]:
 def starts(request: Request) -> dict[str, str]:
     """Return name → encoder to fine-tune: the settings', else the run's Surrogate or encoder.
 
-    The first one is in the rows of the paper's Surrogate.
+    Only what was distilled from this Origin is named `DISTILLED`, and compared with the paper's
+    Surrogate.
 
     Raises:
         InputError: There is none.
@@ -75,7 +76,7 @@ def starts(request: Request) -> dict[str, str]:
     from firth.paper.surrogate import SURROGATE as STAGE
 
     if run is not None and run.has(STAGE):
-        return {"Surrogate": str(run.folder(STAGE))}
+        return {DISTILLED: str(run.folder(STAGE))}
     if run is not None and run.has(ENCODER):
         return {OWN_ENCODER: str(run.folder(ENCODER))}
     raise InputError(
@@ -160,10 +161,11 @@ def table1(request: Request) -> Findings:
     rows = models(request, published("sun", "models1"))
     notes = []
     try:
-        for number, (start, encoder) in enumerate(starts(request).items()):
-            rows.setdefault(start, encoder)
+        for start, encoder in starts(request).items():
+            if start != DISTILLED:  # That is a row already, by the paper's name.
+                rows.setdefault(start, encoder)
             for objective in ("softmax", "in-batch"):
-                name = "Surrogate-NLI base" if number == 0 else f"{start}-NLI"
+                name = f"{start}-NLI base" if start == DISTILLED else f"{start}-NLI"
                 row = name if objective == "softmax" else f"{start}-NLI, in-batch"
                 rows[row] = after_nli(request, start, encoder, objective)
     except FirthError as error:
@@ -188,7 +190,7 @@ def table2(request: Request) -> Findings:
     train = load_set("sts-b:train", request.data_dir)
     rows = models(request, published("sun", "models2"))
     notes = []
-    for number, (start, encoder) in enumerate(starts(request).items()):
+    for start, encoder in starts(request).items():
         begins = {"": encoder}
         try:
             begins["-NLI"] = after_nli(request, start, encoder)
@@ -199,7 +201,7 @@ def table2(request: Request) -> Findings:
                 whole = size == len(train.rows)
                 data: str | Path = "sts-b:train" if whole else _part(request, size)
                 what = f"{'nli-' if after else ''}sts{'' if whole else f'-{size}'}"
-                row = f"Surrogate{after} base" if number == 0 and whole else (
+                row = f"Surrogate{after} base" if start == DISTILLED and whole else (
                     f"{start}{after}, {size:,} labels"
                 )  # fmt: skip
                 rows[row] = tuned(
@@ -232,7 +234,7 @@ def table3(request: Request) -> Findings:
     folds = list(make_folds(data, 10, request.seed).values())
     scorers, notes = opened(models(request, published("sun", "models3")))
     similarities = {row: scorer.similarities(data.pairs) for row, scorer in scorers.items()}
-    for number, (start, encoder) in enumerate(starts(request).items()):
+    for start, encoder in starts(request).items():
         for scheme, how in (("10-fold", {"folds": 10}), ("cross-topic", {"leave_out": "subset"})):
             out = request.models / start.replace("/", "-") / f"afs-{scheme}"
             try:
@@ -243,7 +245,7 @@ def table3(request: Request) -> Findings:
             except FirthError as error:
                 notes.append(f"Missing: {start}, {scheme} ({first_line(error)}).")
                 continue
-            name = SURROGATE if number == 0 and scheme == "10-fold" else start
+            name = SURROGATE if start == DISTILLED and scheme == "10-fold" else start
             similarities[f"{name}, {scheme}"] = made.report["cosines"]["fine-tuned"]
 
     figures, cells = published("sun", "table3"), []
@@ -263,9 +265,10 @@ def table3(request: Request) -> Findings:
 def table4(request: Request) -> Findings:
     """Measure models on the triplets of Wikipedia Sections, and starts that learned from them."""
     rows = models(request, published("sun", "models4"))
-    for number, (start, encoder) in enumerate(starts(request).items()):
-        row = "Surrogate base, trained" if number == 0 else f"{start}, trained"
-        rows.setdefault(SURROGATE if number == 0 else start, encoder)
+    for start, encoder in starts(request).items():
+        name = SURROGATE if start == DISTILLED else start
+        row = f"{name}, trained"
+        rows.setdefault(name, encoder)
         rows[row] = tuned(
             request, start, encoder, "triplets", "wiki-sections:train",
             test="wiki-sections:test", objective="triplet",
