@@ -30,8 +30,8 @@ from firth.run.run import Run
 from firth.text.arrays import Floats
 from firth.text.pairs import TextPair
 
-NEXT, SPAN, NEGATION = QuestionType.NEXT, QuestionType.PARAGRAPH, QuestionType.NEGATION
-KINDS = (NEXT, SPAN, NEGATION)
+NEXT, SPAN, TITLE = QuestionType.NEXT, QuestionType.PARAGRAPH, QuestionType.TITLE
+KINDS = (NEXT, SPAN, TITLE)
 
 
 class Scores:
@@ -51,7 +51,7 @@ def questions(count: int = 120, documents: int = 15) -> list[Question]:
     return [
         Question(
             kind, f"d{min(n % (documents + 5), documents - 1)}", f"{kind} {n}", f"right {n}",
-            tuple(f"wrong {n} {k}" for k in range(1 if kind is NEGATION else 9)),
+            tuple(f"wrong {n} {k}" for k in range(1 if kind is TITLE else 9)),
         )
         for kind in KINDS
         for n in range(count)
@@ -91,7 +91,7 @@ def test_the_truth_has_100_and_a_constant_50() -> None:
 def test_accuracy_is_the_share_of_distractors_below() -> None:
     """Ties count one half; each question alone."""
     some = [Question(NEXT, "d", "s", "r", ("a", "b", "c", "d")),
-            Question(NEGATION, "d", "s", "r", ("a",))]  # fmt: skip
+            Question(TITLE, "d", "s", "r", ("a",))]  # fmt: skip
     assert pairs_of(some) == [("s", t) for t in ("r", "a", "b", "c", "d", "r", "a")]
     assert accuracies_of(some, np.array([2.0, 1, 2, 3, 0, 1, 5])).tolist() == [2.5 / 4, 0.0]
 
@@ -130,7 +130,7 @@ def test_odd_scores_are_refused(scores: list[float]) -> None:
             return np.array(scores)
 
     with pytest.raises(InputError, match="odd gave similarities of shape"):
-        answer(Odd(), [Question(NEGATION, "d", "s", "r", ("a",))])
+        answer(Odd(), [Question(TITLE, "d", "s", "r", ("a",))])
 
 
 # --- Comparison --------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_verdicts_name_the_better_model(against: str) -> None:
     assert "next-sentence 120 questions about 15 documents" in text
     assert verdict in text
     assert compared.as_dict()["verdicts"] == [verdict]
-    assert compared.as_dict()["accuracies"]["good"]["negation"]["n"] == 120
+    assert compared.as_dict()["accuracies"]["good"]["title"]["n"] == 120
 
 
 def test_no_figure_of_few_questions_and_no_interval_of_few_documents() -> None:
@@ -219,9 +219,9 @@ def test_models_are_compared_on_the_given_questions(empty_run: Run) -> None:
     ("changes", "accepted", "reason"),
     [
         ({SPAN: 0.1}, True, "more accurate on same-paragraph (+10.0"),
-        ({NEGATION: 0.1, NEXT: 0.1}, True, "more accurate on negation (+10.0"),
+        ({TITLE: 0.1, NEXT: 0.1}, True, "more accurate on title (+10.0"),
         ({NEXT: 0.1}, False, "on next-sentence (+10.0 [10.0, 10.0]) only, and training optimises"),
-        ({SPAN: 0.2, NEGATION: -0.1}, False, "less accurate on negation (-10.0"),
+        ({SPAN: 0.2, TITLE: -0.1}, False, "less accurate on title (-10.0"),
         ({SPAN: 0.2, NEXT: -0.1}, False, "less accurate on next-sentence"),
         ({}, False, "no significant gain"),
     ],
@@ -275,9 +275,9 @@ def test_to_guess_is_no_gain() -> None:
     rise does where it ends above."""
     asked = questions()
     for base, accepted in ((0.15, False), (0.35, True)):
-        change = {NEGATION: 0.25}
+        change = {TITLE: 0.25}
         decision = decide(answers(asked, {}, base), answers(asked, change, base))
-        assert decision.gained == (NEGATION,)
+        assert decision.gained == (TITLE,)
         assert decision.accepted is accepted
         assert ("no better than chance" in decision.reason) is not accepted
 
@@ -287,7 +287,7 @@ def test_the_best_of_those_accepted_is_chosen() -> None:
     asked = questions()
     reference, small, large = (answers(asked, {SPAN: by}) for by in (0.0, 0.1, 0.2))
     flattered = answers(asked, {NEXT: 0.3, SPAN: 0.05})
-    lost = answers(asked, {SPAN: 0.4, NEGATION: -0.1})
+    lost = answers(asked, {SPAN: 0.4, TITLE: -0.1})
     given = {"r": reference, "lost": lost, "small": small, "large": large, "flat": flattered}
     assert choose(given, "r")[0] == "large"
     assert choose({"r": reference, "small": small, "same": small}, "r")[0] == "small"
@@ -298,9 +298,9 @@ def test_the_best_of_those_accepted_is_chosen() -> None:
 @pytest.mark.parametrize(
     ("changes", "accepted"),
     [
-        ({SPAN: 0.1, NEGATION: -0.05}, True),
-        ({SPAN: -0.3, NEGATION: 0.1}, False),
-        ({NEXT: -0.05, SPAN: -0.05, NEGATION: 0.3}, False),
+        ({SPAN: 0.1, TITLE: -0.05}, True),
+        ({SPAN: -0.3, TITLE: 0.1}, False),
+        ({NEXT: -0.05, SPAN: -0.05, TITLE: 0.3}, False),
         ({}, True),
     ],
 )
@@ -327,9 +327,9 @@ def test_the_gain_is_the_mean_over_types() -> None:
 )
 def test_a_gain_counts_from_chance_upwards(before: float, after: float, gain: float) -> None:
     """A model that was wrong more often than by chance and now guesses has learned nothing."""
-    asked = [q for q in questions() if q.type is NEGATION]
+    asked = [q for q in questions() if q.type is TITLE]
     one, two = (Answers(asked, np.full(len(asked), value)) for value in (before, after))
-    found = gain_of(one, two, [NEGATION])
+    found = gain_of(one, two, [TITLE])
     assert found.value == pytest.approx(gain)
     assert found.low == pytest.approx(gain)
     assert CHANCE == 50

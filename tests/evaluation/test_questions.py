@@ -12,10 +12,7 @@ import pytest
 
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
-from firth.evaluation import questions as module
-from firth.evaluation.edits import Edit
 from firth.evaluation.questions import (
-    EDITS,
     FEW,
     MIN_GAP,
     Question,
@@ -84,6 +81,9 @@ class FakeCorpus:
     def document_ids(self) -> list[str]:
         return self._ids
 
+    def document_titles(self) -> list[str]:
+        return ["" if name == "cow" else f"About the {name}" for name in self._ids]
+
     def source_numbers(self) -> Ints:
         return np.array(self._files)
 
@@ -96,7 +96,7 @@ def asked(
         "seed": seed, "corpus": corpus, "questions": {"questions": most, "distractors": 9}
     }  # fmt: skip
     found = make_questions(FakeCorpus(*files), parse_settings(values, "test"))  # type: ignore[arg-type]
-    return [question for question in found if question.type not in EDITS]
+    return [one for one in found if one.type in (QuestionType.NEXT, QuestionType.PARAGRAPH)]
 
 
 def of_type(questions: Sequence[Question], kind: QuestionType) -> list[Question]:
@@ -199,30 +199,30 @@ def test_short_documents_borrow_distractors() -> None:
     assert all(question.same_document for question in many)
 
 
-def test_edits_become_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The paraphrase is right, and the change is the only distractor; for English only."""
-
-    def edits_of(text: str, others: Sequence[str], rng: np.random.Generator) -> list[Edit]:
-        assert others
-        assert text not in others
-        kinds = ["negation", "number"] if place(text)[1] % 2 else ["name"]
-        return [Edit(kind, f"{text} kept", f"{text} {rng.integers(10**9)}") for kind in kinds]
-
-    monkeypatch.setattr(module, "edits_of", edits_of)
-    corpus = FakeCorpus({"ship": [30], "cow": [30]})
-    settings = parse_settings({"questions": {"questions": 12}}, "test")
+def test_titles_and_siblings() -> None:
+    """The answer comes from the document of the title or sentence, distractors from others."""
+    names = [f"ship{chr(97 + n)}" for n in range(14)]
+    corpus = FakeCorpus({"cow": [12], **{name: [12] for name in names}})
+    settings = parse_settings({"questions": {"distractors": 9, "questions": 100}}, "test")
     questions = make_questions(corpus, settings)  # type: ignore[arg-type]
-    assert questions == make_questions(corpus, settings)  # type: ignore[arg-type]
-    counts = Counter(question.type for question in questions)
-    assert [counts[kind] for kind in EDITS] == [12, 12, 12]
-    for question in of_type(questions, QuestionType.NEGATION):
-        assert question.answer == f"{question.text} kept"
-        assert len(question.distractors) == 1
-        assert question.document == place(question.text)[0]
-    german = settings.model_copy(
-        update={"corpus": settings.corpus.model_copy(update={"language": "de"})}
-    )
-    assert {q.type for q in make_questions(corpus, german)} == {QuestionType.NEXT}  # type: ignore[arg-type]
+    titles = of_type(questions, QuestionType.TITLE)
+    assert sorted(question.document for question in titles) == names  # the cow has no title
+    for question in titles:
+        assert question.text == f"About the {question.document}"
+        assert question.answer == sentence(question.document, 0)
+        assert {place(text)[1] for text in question.distractors} == {0}
+    siblings = of_type(questions, QuestionType.DOCUMENT)
+    assert len(siblings) == 100
+    for question in siblings:
+        (name, number), (same, other) = place(question.text), place(question.answer)
+        assert name == same == question.document
+        assert abs(number - other) >= MIN_GAP
+    for question in (*titles, *siblings):
+        others = {place(text)[0] for text in question.distractors}
+        assert question.document not in others
+        assert len(question.distractors) == 9
+    alone = make_questions(FakeCorpus({"ship": [40]}), settings)  # type: ignore[arg-type]
+    assert {question.type for question in alone} == {QuestionType.NEXT}
 
 
 def test_the_stage_stores_what_was_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,7 +240,8 @@ def test_the_stage_stores_what_was_made(tmp_path: Path, capsys: pytest.CaptureFi
         held_out = Corpus.open(run, "held-out")
         assert found == make_questions(held_out, run.settings)
         assert {question.document for question in found} == {*held_out.document_ids()}
-        assert outcome.manifest.summary["questions"]["next-sentence"] == len(found)
+        asked_next = of_type(found, QuestionType.NEXT)
+        assert outcome.manifest.summary["questions"]["next-sentence"] == len(asked_next)
         assert bool(found) is bool(fraction)
         assert build_questions(run).reused
     assert "0 held-out documents give no question" in capsys.readouterr().err

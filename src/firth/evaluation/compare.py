@@ -41,6 +41,8 @@ from firth.text.arrays import Floats
 from firth.text.pairs import CosineScorer, PairScorer, TextPair
 
 CHANCE = 50.0
+NEIGHBORS = (QuestionType.NEXT, QuestionType.DOCUMENT)
+"""Types that training on neighbors optimises."""
 FEWEST_QUESTIONS, FEWEST_DOCUMENTS = 100, 10
 
 
@@ -119,7 +121,6 @@ class Comparison:
         against: Name of the reference.
         questions: Type → number of questions; types without questions are absent.
         documents: Type → number of documents that they are about.
-        other_documents: Number of questions with distractors from other documents.
     """
 
     accuracies: Mapping[str, Mapping[str, Estimate]]
@@ -127,7 +128,6 @@ class Comparison:
     against: str
     questions: Mapping[str, int]
     documents: Mapping[str, int]
-    other_documents: int
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with the verdicts."""
@@ -168,9 +168,6 @@ class Comparison:
             )
         if any(n < FEWEST_DOCUMENTS for n in self.documents.values()):
             lines.append(f"Fewer than {FEWEST_DOCUMENTS} documents give no interval.")
-        if self.other_documents:
-            others = plural(self.other_documents, "question")
-            lines.append(f"{others} with distractors from other documents: they are easier.")
         return "\n".join([*lines, *(f"{verdict}." for verdict in self.verdicts())])
 
 
@@ -243,7 +240,6 @@ def compare_answers(
         against,
         {kind: first.questions(kind) for kind in names},
         {kind: first.documents([kind]) for kind in names},
-        sum(not question.same_document for question in questions),
     )
 
 
@@ -343,7 +339,7 @@ def decide(
     reference: Answers,
     candidate: Answers,
     *,
-    trained_on: Collection[str] = (QuestionType.NEXT,),
+    trained_on: Collection[str] = NEIGHBORS,
     must_gain: bool = True,
     seed: int = 13,
 ) -> Decision:
@@ -416,7 +412,7 @@ def choose(
     answers: Mapping[str, Answers],
     reference: str,
     *,
-    trained_on: Collection[str] = (QuestionType.NEXT,),
+    trained_on: Collection[str] = NEIGHBORS,
     seed: int = 13,
 ) -> tuple[str, dict[str, Decision]]:
     """Return the accepted candidate with the largest mean gain, or the reference, and decisions.

@@ -2,8 +2,8 @@
 
 Each document orders its questions evenly over its length, from a seed of its id. Questions of all
 documents are then taken in rounds, one from each document, so that long documents do not dominate.
-The questions of a document do not depend on other documents, except for names in edits and for
-distractors of questions that are not of the `same_document`.
+The questions of a document do not depend on other documents, except for distractors that come from
+these.
 """
 
 import json
@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from firth.corpus.corpus import Corpus
-from firth.evaluation.edits import edits_of
 from firth.run.console import note, plural
 from firth.run.errors import DamagedError
 from firth.run.files import write_text
@@ -29,18 +28,15 @@ from firth.run.stage import Outcome, Stage
 from firth.text.arrays import Ints
 from firth.text.words import normal_form
 
-QUESTIONS = Stage("questions", version=2)
+QUESTIONS = Stage("questions", version=3)
 USUAL_WORDS = (5, 40)
 """Words of a sentence that is asked about; the limits of the corpus apply as well."""
 MIN_GAP = 4
 """Distractors from the sentence's own document lie at least so many sentences away."""
 FEW = 100
 """With fewer next-sentence questions, distractors are taken from other documents too."""
-EDIT_ATTEMPTS = 10
-"""Sentences that are tried for edits, as a multiple of the questions wanted."""
 _SPAN = 2
 """Sentences of a span; a paragraph of twice as many has two spans without overlap."""
-_POOL = 500
 _GOLDEN = (5**0.5 - 1) / 2
 _FILE = "questions.jsonl"
 
@@ -52,18 +48,14 @@ class QuestionType(StrEnum):
     """The next sentence; other sentences of the document."""
     PARAGRAPH = "same-paragraph"
     """The last two sentences of the paragraph whose first two are given; those of others."""
-    NEGATION = "negation"
-    """A paraphrase; an edit that negates the sentence."""
-    NUMBER = "number"
-    """A paraphrase; an edit that changes a number."""
-    NAME = "name"
-    """A paraphrase; an edit that changes a name."""
+    TITLE = "title"
+    """The first sentence of the document whose title is given; first sentences of others."""
+    DOCUMENT = "same-document"
+    """Another sentence of the document, not near; sentences of other documents."""
 
 
-TOGETHER = (QuestionType.NEXT, QuestionType.PARAGRAPH)
-"""Types that ask which texts belong together, in any language."""
-EDITS = (QuestionType.NEGATION, QuestionType.NUMBER, QuestionType.NAME)
-"""Types that ask what an edit changes; the rules are for English."""
+TOGETHER = (QuestionType.NEXT, QuestionType.PARAGRAPH, QuestionType.DOCUMENT)
+"""Types that ask which texts belong together; training on neighbors raises them."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +88,7 @@ def build_questions(run: Run) -> Outcome:
     outcome = run.build(
         QUESTIONS,
         _fill,
-        settings=["questions", "corpus.language", "corpus.max_words", "corpus.min_words", "seed"],
+        settings=["questions", "corpus.max_words", "corpus.min_words", "seed"],
         inputs={"corpus": Corpus.open(run, "held-out").digest},
     )
     documents = outcome.manifest.summary["documents"]
@@ -149,8 +141,7 @@ def make_questions(corpus: Corpus, settings: Settings) -> list[Question]:
         settings: Sections `questions` and `corpus`, and the seed.
     """
     maker = _Maker(corpus, settings)
-    questions = [*maker.next_sentences(), *maker.paragraphs()]
-    return questions + maker.edits() if settings.corpus.language == "en" else questions
+    return [*maker.next_sentences(), *maker.paragraphs(), *maker.titles(), *maker.siblings()]
 
 
 class _Maker:
@@ -201,23 +192,37 @@ class _Maker:
 
         return self._take(question(*place) for place in self._rounds(firsts))
 
-    def edits(self) -> list[Question]:
-        """Ask which of two edits keeps the meaning, for each kind of edit."""
-        by_type: dict[QuestionType, list[Question]] = {kind: [] for kind in EDITS}
-        rng = np.random.default_rng(derive_seed(self._seed, "check", "pool"))
-        size = min(_POOL, len(self._usual))
-        pool = self._corpus.texts(rng.choice(self._usual, size, replace=False) if size else [])
-        for start, document in islice(self._rounds(self._usual), EDIT_ATTEMPTS * self._most):
-            rng = self._rng("edit", document, start)
-            text = self._corpus.text(start)
-            for edit in edits_of(text, [other for other in pool if other != text], rng):
-                kind = QuestionType(edit.kind)
-                by_type[kind].append(
-                    Question(kind, self._ids[document], text, edit.paraphrase, (edit.change,))
-                )
-            if all(len(some) >= self._most for some in by_type.values()):
-                break
-        return [question for some in by_type.values() for question in some[: self._most]]
+    def titles(self) -> list[Question]:
+        """Ask which document a title belongs to, by the first sentences of documents."""
+        _, first = np.unique(self._homes, return_index=True)
+        firsts, titles = self._usual[first], self._corpus.document_titles()
+
+        def question(start: int, document: int) -> Question | None:
+            if not titles[document]:
+                return None
+            drawn = self._rng("title", document, start).permutation(firsts[firsts != start])
+            answer, *others = self._corpus.texts([start, *drawn[: 2 * self._distractors]])
+            return self._question(
+                QuestionType.TITLE, document, titles[document], answer, *others, same_document=False
+            )
+
+        return self._take(question(*place) for place in self._rounds(firsts))
+
+    def siblings(self) -> list[Question]:
+        """Ask which sentence comes from the document of a sentence."""
+
+        def question(start: int, document: int) -> Question | None:
+            low, high = np.searchsorted(self._homes, [document, document + 1])
+            far = self._usual[low:high][np.abs(self._usual[low:high] - start) >= MIN_GAP]
+            if not len(far) or high - low == len(self._usual):
+                return None
+            rng = self._rng("sibling", document, start)
+            drawn = rng.integers(0, len(self._usual) - (high - low), 2 * self._distractors)
+            drawn[drawn >= low] += high - low
+            texts = self._corpus.texts([start, rng.choice(far), *self._usual[drawn]])
+            return self._question(QuestionType.DOCUMENT, document, *texts, same_document=False)
+
+        return self._take(question(*place) for place in self._rounds(self._usual))
 
     def _next(
         self, start: int, document: int, pools: Mapping[int, Ints] | None = None

@@ -337,9 +337,10 @@ def pair_kind(settings: AdaptSettings, corpus: Corpus) -> PairKind:
 def trained_types(kind: PairKind, steps: int) -> set[str]:
     """Return the types of label-free questions that tuning optimizes, and so cannot justify it.
 
-    `next-sentence` is always among them: tuning raises it while agreement with human ratings falls.
+    Those of neighbors are always among them: tuning raises them while agreement with people falls.
     """
-    return {"next-sentence", "same-paragraph"} if steps and kind == "crops" else {"next-sentence"}
+    neighbors = {"next-sentence", "same-document"}
+    return neighbors | {"same-paragraph"} if steps and kind == "crops" else neighbors
 
 
 def tune(
