@@ -60,13 +60,13 @@ def test_from_sentences_to_scores(sentence_file: Path, tmp_path: Path) -> None:
         tmp_path / "annotations.csv",
     ]
     files += ["--gold", tmp_path / "gold.csv", "--quiet"]
-    scores = done("score", *files, "--out", tmp_path / "scores")
+    scoring = ("score", *files, "--splits", 20, "--out", tmp_path / "scores")
+    scores = done(*scoring)
     assert "60 of 60 items have scores" in scores
     assert "60" in (tmp_path / "scores" / "scores.csv").read_text()
-    done_again = done("reliability", *files, "--splits", 20, "--out", tmp_path / "shr", "--json")
-    summary = json.loads(done_again)
-    assert 0.7 < summary["spearman"]["mean"] <= 1
-    assert list(summary["by_answers"]) == ["1", "2", "3", "4"]
+    reliability = json.loads(done(*scoring, "--json"))["reliability"]
+    assert 0.7 < reliability["spearman"]["mean"] <= 1
+    assert list(reliability["by_answers"]) == ["1", "2", "3", "4"]
 
 
 def test_serving_begins_with_the_database(

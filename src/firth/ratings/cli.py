@@ -27,7 +27,6 @@ Annotations = Annotated[Path, typer.Option(help=_ANSWERS, show_default=False)]
 GoldFile = Annotated[
     Path | None, typer.Option("--gold", help="CSV with tuple, best and worst.", show_default=False)
 ]
-GoldThreshold = Annotated[float, typer.Option(min=0, max=1, help=_SHARE)]
 Seed = Annotated[int, typer.Option(min=0, help="Decides every random choice.")]
 Settings = Annotated[
     list[str] | None,
@@ -145,12 +144,13 @@ def score(
     annotations: Annotations,
     out: OutFolder,
     gold: GoldFile = None,
-    gold_threshold: GoldThreshold = 0.7,
+    gold_threshold: Annotated[float, typer.Option(min=0, max=1, help=_SHARE)] = 0.7,
+    splits: Annotated[int, typer.Option(min=1, help="Random splits for the reliability.")] = 1_000,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score items from the answers by counting, with 95 % intervals."""
+    """Score items by counting, with 95 % intervals, and measure split-half reliability."""
     start(quiet)
     from firth.ratings.records import read_answers
     from firth.ratings.score import Scores, score_answers
@@ -158,39 +158,12 @@ def score(
     records = read_answers(tuples, annotations, gold)
 
     def make() -> Scores:
-        return score_answers(*records, threshold=gold_threshold)
+        return score_answers(*records, threshold=gold_threshold, splits=splits)
 
-    inputs = {"answers": _fingerprint(records)}
-    _write("score", out, make, {"threshold": gold_threshold}, inputs, force, as_json)
-
-
-@app.command()
-def reliability(
-    tuples: Tuples,
-    annotations: Annotations,
-    out: OutFolder,
-    gold: GoldFile = None,
-    gold_threshold: GoldThreshold = 0.7,
-    splits: Annotated[int, typer.Option(min=1, help="Random splits.")] = 1_000,
-    force: Force = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Measure the split-half reliability of the answers."""
-    start(quiet)
-    from firth.ratings.answers import Judgements, sort_answers
-    from firth.ratings.records import read_answers
-    from firth.ratings.reliability import Reliability, measure_reliability
-
-    records = read_answers(tuples, annotations, gold)
-
-    def make() -> Reliability:
-        kept = sort_answers(*records, threshold=gold_threshold).kept
-        return measure_reliability(Judgements.of(records[0], kept), splits=splits)
-
+    plain = [[asdict(one) for one in some] for some in records]
+    inputs = {"answers": fingerprint_value(plain)}  # They may lie in a database.
     settings = {"threshold": gold_threshold, "splits": splits}
-    inputs = {"answers": _fingerprint(records)}
-    _write("reliability", out, make, settings, inputs, force, as_json)
+    _write("score", out, make, settings, inputs, force, as_json)
 
 
 def _changes(options: list[str] | None) -> dict[str, Any]:
@@ -209,11 +182,6 @@ def _changes(options: list[str] | None) -> dict[str, Any]:
     if problems:
         raise ConfigError("--set", problems)
     return values
-
-
-def _fingerprint(records: tuple[list[Any], ...]) -> str:
-    """Return a fingerprint of tuples, answers and gold questions, which may be in a database."""
-    return fingerprint_value([[asdict(one) for one in some] for some in records])
 
 
 def _write(

@@ -7,7 +7,6 @@ a column of weights, and counting is a sparse product, so all splits are compute
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ import numpy.typing as npt
 from firth.ratings.answers import Judgements, to_scores
 from firth.run.console import progress
 from firth.run.errors import InputError
-from firth.run.files import write_json
 from firth.run.seeds import derive_seed
 from firth.text.arrays import Floats
 
@@ -51,10 +49,6 @@ class Reliability:
     """Split-half reliability of a set of answers; each half holds half of them.
 
     Attributes:
-        items: Number of judged items.
-        tuples: Number of answered tuples.
-        answers: Number of answers that count.
-        most: Largest number of answers to a tuple.
         splits: Number of random splits.
         undefined: Number of splits without a correlation, which are left out.
         spearman: Rank correlation.
@@ -64,20 +58,12 @@ class Reliability:
             halves as large as the whole.
     """
 
-    items: int
-    tuples: int
-    answers: int
-    most: int
     splits: int
     undefined: int
     spearman: Spread
     pearson: Spread
     by_answers: Mapping[int, Spread]
     stepped_up: float
-
-    def write(self, folder: Path) -> None:
-        """Write `reliability.json`."""
-        write_json(folder / "reliability.json", self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -88,8 +74,6 @@ class Reliability:
         """Return lines for a screen."""
         return "\n".join(
             [
-                f"{self.answers:,} answers to {self.tuples:,} tuples of {self.items:,} items; at "
-                f"most {self.most} for each tuple",
                 f"split-half reliability, mean and middle 95 % of {self.splits:,} random splits:",
                 f"  Spearman {self.spearman} (Spearman-Brown: {self.stepped_up:.3f})",
                 f"  Pearson  {self.pearson}",
@@ -108,8 +92,7 @@ def measure_reliability(
     Raises:
         InputError: As `split_half`.
     """
-    answered = judgements.answered[judgements.answered > 0]
-    most = int(answered.max())
+    most = int(judgements.answered.max())
     by_rank, linear = split_half(judgements, seed=seed, splits=splits)
     levels = {
         number: Spread.of(split_half(judgements, seed=seed, splits=splits, answers=number)[0])
@@ -117,10 +100,6 @@ def measure_reliability(
     }
     spearman = Spread.of(by_rank)
     return Reliability(
-        items=int((judgements.count().shown > 0).sum()),
-        tuples=len(answered),
-        answers=len(judgements),
-        most=most,
         splits=splits,
         undefined=int((~np.isfinite(by_rank)).sum()),
         spearman=spearman,

@@ -1,6 +1,7 @@
-"""Scores of items by counting, with 95 % intervals."""
+"""Scores of items by counting, with 95 % intervals, and how reliable they are."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from firth.evaluation.files import listed
 from firth.ratings.answers import THRESHOLD, Answers, Counts, Judgements, sort_answers
 from firth.ratings.design import measure_balance
 from firth.ratings.records import Annotation, Gold, Tuple, write_annotations, write_table
+from firth.ratings.reliability import SPLITS, Reliability, measure_reliability
+from firth.run.errors import InputError
 from firth.text.arrays import Floats
 
 _COLUMNS = ("item", "score", "low", "high", "shown", "best", "worst")
@@ -29,6 +32,7 @@ class Scores:
         low: Lower ends of their 95 % intervals, (N,); NaN for items of fewer than two tuples.
         high: Upper ends, (N,).
         answers: All answers, with the reasons why some do not count.
+        reliability: None where no tuple was answered twice.
     """
 
     judgements: Judgements
@@ -37,6 +41,7 @@ class Scores:
     low: Floats
     high: Floats
     answers: Answers
+    reliability: Reliability | None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as plain values."""
@@ -56,6 +61,7 @@ class Scores:
             "annotators": len(self.answers.annotators),
             "failed_annotators": [one.name for one in self.answers.failed],
             "interval_width": float(widths.mean()) if len(widths) else None,
+            "reliability": self.reliability and self.reliability.as_dict(),
         }
 
     def text(self) -> str:
@@ -76,6 +82,11 @@ class Scores:
                 f"Caution: the answers fall into {values['components']:,} groups of items that no "
                 "tuple connects. Do not compare scores of different groups"
             )
+        lines.append(
+            self.reliability.text()
+            if self.reliability
+            else "no reliability: collect two answers or more to each tuple"
+        )
         return "\n".join(lines)
 
     def write(self, folder: Path) -> None:
@@ -111,8 +122,9 @@ def score_answers(
     gold: Iterable[Gold] = (),
     *,
     threshold: float = THRESHOLD,
+    splits: int = SPLITS,
 ) -> Scores:
-    """Score items from best-worst answers; the arguments are those of `sort_answers`.
+    """Score items from best-worst answers; see `sort_answers` and `measure_reliability`.
 
     Raises:
         InputError: No answer counts.
@@ -121,7 +133,10 @@ def score_answers(
     judgements = Judgements.of(tuples, answers.kept)
     counts = judgements.count()
     low, high = score_intervals(judgements)
-    return Scores(judgements, counts, counts.scores, low, high, answers)
+    reliability = None
+    with suppress(InputError):
+        reliability = measure_reliability(judgements, splits=splits)
+    return Scores(judgements, counts, counts.scores, low, high, answers, reliability)
 
 
 def score_intervals(judgements: Judgements) -> tuple[Floats, Floats]:

@@ -80,7 +80,7 @@ def table3(request: Request) -> Findings:
     ]
     note = (
         "The annotations are not public, so the reliability cannot be measured again. The tuples "
-        "are designed by the same rules. `firth ratings reliability` measures your own answers."
+        "are designed by the same rules. `firth ratings score` measures your own answers."
     )
     return cells, [note, *data.notes]
 
