@@ -12,6 +12,7 @@ from firth.evaluation.compare import (
     CHANCE,
     FEWEST_DOCUMENTS,
     FEWEST_QUESTIONS,
+    MEAN,
     Answers,
     accuracies_of,
     answer,
@@ -82,7 +83,7 @@ def test_the_truth_has_100_and_a_constant_50() -> None:
     for value, function in ((100.0, 1.0), (50.0, 0.0), (0.0, -1.0)):
         model = Scores("m", lambda _, b, f=function: f * b.startswith("right"))  # type: ignore[misc]
         compared = compare_answers({"m": answer(model, asked)})
-        assert set(compared.accuracies["m"]) == set(KINDS)
+        assert set(compared.accuracies["m"]) == {MEAN, *KINDS}
         for estimate in compared.accuracies["m"].values():
             assert (estimate.value, estimate.low, estimate.high) == (value, value, value)
             assert estimate.n == 120
@@ -176,7 +177,7 @@ def test_verdicts_name_the_better_model(against: str) -> None:
         against,
     )
     (verdict,) = compared.verdicts()
-    assert verdict.startswith("next-sentence: good is better than bad by ")
+    assert verdict.startswith("mean: good is better than bad by ")
     assert compared.differences[against][NEXT].value == 0
     text = compared.text()
     assert f"minus {against}" in text
