@@ -371,14 +371,15 @@ def status(run: Run) -> Status:
             is_new = digest in (None, learn.digest, whole.digest)
             held_out = stage is QUESTIONS
             states[stage.name] = "built" if is_new or held_out else "older than the documents"
-    learned = run.manifest(WORDS).summary["sentences"] if run.has(WORDS) else 0
+    is_old = states[WORDS.name] == "older than the documents"
+    newer = len(learn) - int(run.manifest(WORDS).summary["sentences"]) if is_old else 0
     behind = any(state != "built" for state in states.values())
     return Status(
         str(run.path),
         whole.n_documents,
         len(whole),
         whole.n_documents - learn.n_documents,
-        len(learn) - learned,
+        newer,
         states,
         f"firth build --run {shlex.quote(str(run.path))}" if behind else "",
     )
