@@ -44,7 +44,6 @@ FALSE_MATCH_RATE = 0.01
 _EXAMPLE_WORDS, _EXAMPLE_CHARACTERS, _EXAMPLE_COSINE = (6, 14), 70, 0.8
 _ASKED = {
     QuestionType.NEXT.value: "which sentence follows",
-    QuestionType.PARAGRAPH.value: "how a paragraph goes on",
     QuestionType.TITLE.value: "which text has a title",
     QuestionType.DOCUMENT.value: "which sentence is from the same document",
 }

@@ -44,8 +44,6 @@ from firth.text.pairs import CosineScorer, PairScorer, TextPair
 CHANCE = 50.0
 MEAN = "mean"
 """Name of the mean accuracy over all types that have enough questions."""
-NEIGHBORS = (QuestionType.NEXT, QuestionType.DOCUMENT)
-"""Types that training on neighbors optimises."""
 FEWEST_QUESTIONS, FEWEST_DOCUMENTS = 100, 10
 
 
@@ -347,7 +345,7 @@ def decide(
     reference: Answers,
     candidate: Answers,
     *,
-    trained_on: Collection[str] = NEIGHBORS,
+    trained_on: Collection[str] = TOGETHER,
     must_gain: bool = True,
     seed: int = 13,
 ) -> Decision:
@@ -422,7 +420,7 @@ def choose(
     answers: Mapping[str, Answers],
     reference: str,
     *,
-    trained_on: Collection[str] = NEIGHBORS,
+    trained_on: Collection[str] = TOGETHER,
     seed: int = 13,
 ) -> tuple[str, dict[str, Decision]]:
     """Return the accepted candidate with the largest mean gain, or the reference, and decisions.
