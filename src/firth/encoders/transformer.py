@@ -53,12 +53,13 @@ class TransformerEncoder(PretrainedEncoder):
     def raw(self, texts: Sequence[str]) -> Singles:
         """Return vectors of n texts as the model gives them, (n, d)."""
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        parts = range(0, len(texts), _CHUNK)
-        for start in progress(parts, f"Encoding with {self.name}"):
-            some = list(texts[start : start + _CHUNK])
+        order = np.argsort([-len(text) for text in texts], kind="stable")  # little padding
+        for start in progress(range(0, len(texts), _CHUNK), f"Encoding with {self.name}"):
+            numbers = order[start : start + _CHUNK]
+            some = [texts[number] for number in numbers.tolist()]
             with quiet_libraries():
                 read = opened(self.name, "texts that it can read", partial(self._read, some))
-            vectors[start : start + len(some)] = read
+            vectors[numbers] = read
         return vectors
 
     def _read(self, texts: list[str]) -> Any:
