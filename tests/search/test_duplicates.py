@@ -2,18 +2,21 @@
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.search.conftest import Records, documents
+from tests.search.conftest import TOPICS, Records, document, documents
 
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.calibration import SAME_DOCUMENT, Calibration
+from firth.search.calibration import SAME_DOCUMENT, UNMATCHED, Calibration
+from firth.search.clean import read_review, write_cleaned, write_review
 from firth.search.duplicates import SIMILAR, duplicates, group_pairs
-from firth.search.near import Kind, Pairs, kind_of
+from firth.search.evidence import Reader
+from firth.search.near import Kind, Pairs
 
 Make = Callable[..., Run]
 PAIRS = st.dictionaries(
@@ -76,7 +79,7 @@ def test_kinds_and_evidence(make: Make) -> None:
     """The earliest is the representative; numbers that differ are named; short texts are none."""
     run = make(TEXTS)
     result = duplicates(run)
-    assert result.counts() == {"groups": 2, "exact": 1, "near": 1, "similar": 1}
+    assert result.counts() == {"groups": 2, "exact": 1, "near": 1, "similar": 1, "related": 0}
     one, two = result
     assert one.representative.place == "a, sentence 1"
     assert [(m.document, m.kind.value, m.evidence) for m in one.members] == [
@@ -85,8 +88,7 @@ def test_kinds_and_evidence(make: Make) -> None:
     ]
     assert one.kind is Kind.NEAR
     assert (two.representative.document, two.members[0].document) == ("b", "d")
-    assert two.members[0].differ == ("numbers",)
-    assert two.members[0].evidence.endswith("numbers differ")
+    assert two.members[0].evidence.endswith("share cow, ate, wheat, field, near, barn")
     assert two.kind is Kind.SIMILAR
     assert result.compared == 7
     assert "earliest by date" in result.notes[0]
@@ -98,7 +100,7 @@ def test_kinds_and_evidence(make: Make) -> None:
 
     assert duplicates(run, kind="near").counts()["similar"] == 0
     assert duplicates(run, kind="exact").counts() == {
-        "groups": 1, "exact": 1, "near": 0, "similar": 0,
+        "groups": 1, "exact": 1, "near": 0, "similar": 0, "related": 0,
     }  # fmt: skip
     assert len(duplicates(run, where="date >= 2011 and date < 2014", kind="exact")) == 0
 
@@ -110,29 +112,93 @@ def test_members_match_their_representative(run: Run) -> None:
     index = Index.open(run)
     result = duplicates(run, threshold=0.9)
     assert result.threshold == 0.9
-    assert len(result) > 3
-    for group in result:
+    assert len(result.related) > 3  # The names of their places have numbers.
+    for group in (*result, *result.related):
         first = group.representative
         for member in group.members:
             cosine = float(index.vectors([first.number])[0] @ index.vectors([member.number])[0])
             assert cosine >= 0.9 - 1e-3
-            assert kind_of(first.text, member.text) is member.kind
+            assert Reader().kind(first.text, member.text) is member.kind
             assert index.corpus.text(member.number) == member.text
 
 
-def test_a_threshold_that_cannot_be_set_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default is named; a corpus that would allow less than 0.8 does not lower it."""
+def test_what_differs_in_what_matters_is_related(make: Make) -> None:
+    """Two texts with other numbers are no group; two with the same ones are, next to them."""
+    line = "The farmer sold {} tons of wheat near the old barn to the {} on Monday."
+    values = ((40, "judge"), (55, "judge"), (55, "lawyer"))
+    run = make([{"id": f"r{i}", "text": line.format(*some)} for i, some in enumerate(values)])
+    result = duplicates(run)
+    (group,) = result
+    assert (group.representative.document, group.members[0].document) == ("r1", "r2")
+    (pair,) = result.related
+    assert (pair.representative.document, pair.members[0].document) == ("r0", "r1")
+    assert pair.members[0].differ == ("numbers (40, 55)",)
+    assert "differ in numbers (40, 55)" in str(result)
+
+
+def test_boilerplate_is_named_however_short(make: Make) -> None:
+    """A line of two words that many documents have, and one of a long footer."""
+    footer = "This message is only for the person to whom it was sent by the court."
+    records = [
+        {**document(topic, n), "text": f"{document(topic, n)['text']}\n\n{footer}\n\nYours truly."}
+        for n in range(2) for topic in TOPICS
+    ]  # fmt: skip
+    result = duplicates(make(records), kind="exact")
+    lines = {group.representative.text: len(group.members) for group in result if group.boilerplate}
+    assert lines == {footer: 7, "Yours truly.": 7}
+    assert not any(group.boilerplate for group in result[2:])
+
+
+def test_a_threshold_has_an_error_rate(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the highest that pairs of a document, false matches and the default ask for."""
     result = duplicates(run)
     assert result.threshold == SIMILAR
-    assert any("no threshold" in line for line in result.notes)
+    assert any("no calibration" in line for line in result.notes)
     rng = np.random.default_rng(1)
-    for mean, expected in ((0.2, SIMILAR), (0.6, pytest.approx(0.91, abs=0.03))):
-        scores = np.sort(rng.normal(mean, 0.1, 50_000))
-        calibration = Calibration({SAME_DOCUMENT: scores})
+    low, high = (np.sort(rng.normal(mean, 0.1, 50_000)) for mean in (0.2, 0.6))
+    for within, best, expected in ((low, low, SIMILAR), (high, low, 0.91), (low, high, 0.83)):
+        calibration = Calibration({SAME_DOCUMENT: within, UNMATCHED: best})
         monkeypatch.setattr(Calibration, "current", lambda _, c=calibration: c)
         result = duplicates(run)
-        assert result.threshold == expected
-        assert not any("no threshold" in line for line in result.notes)
+        assert result.threshold == pytest.approx(expected, abs=0.03)
+        assert result.false_match_rate == pytest.approx(np.mean(best >= result.threshold))
+    monkeypatch.setattr(Calibration, "current", lambda _: Calibration({UNMATCHED: low}))
+    assert any("set no threshold" in line for line in duplicates(run).notes)
+
+
+def test_cleaned_documents_have_every_text_once(make: Make, tmp_path: Path) -> None:
+    """Members go, representatives stay, and each loss has its reason."""
+    run, out = make(TEXTS), tmp_path / "clean.jsonl"
+    result = duplicates(run)
+    cleaned = write_cleaned(run, result, out)
+    kept = {row["id"]: row["text"] for row in map(json.loads, out.read_text().splitlines())}
+    assert kept["a"].startswith("THE CAPTAIN")
+    assert kept["b"] == "The cow ate wheat in the field near a barn."
+    assert kept["d"] == "Short. Short."
+    dropped = [json.loads(line) for line in cleaned.dropped.read_text().splitlines()]
+    assert [row["kind"] for row in dropped] == ["exact", "near", "similar"]
+    assert dropped[0]["kept"]["document"] == "a"
+    assert (cleaned.kept, cleaned.removed, cleaned.members) == (4, 0, 3)
+    again = make([*map(json.loads, out.read_text().splitlines())], name="again")
+    assert len(duplicates(again)) == 0
+    with pytest.raises(InputError, match="clean"):
+        write_cleaned(run, result, out)
+
+
+def test_a_judged_sample_gives_an_interval(make: Make, tmp_path: Path) -> None:
+    """What is exact is not judged; the interval is Wilson's."""
+    path = tmp_path / "review.csv"
+    assert write_review(duplicates(make(TEXTS)), 50, path, seed=1) == 2
+    with pytest.raises(InputError, match="nothing is judged"):
+        read_review(path)
+    head, one, two = path.read_text().splitlines()
+    path.write_text("\n".join([head, *["1" + one] * 9, "no" + two]))
+    review = read_review(path)
+    assert (review.judged, review.right) == (10, 9)
+    assert (review.low, review.high) == pytest.approx((0.596, 0.982), abs=1e-3)
+    path.write_text(f"{head}\nperhaps{one}\n")
+    with pytest.raises(InputError, match="perhaps"):
+        read_review(path)
 
 
 def test_documents_are_grouped_by_their_alignment(make: Make) -> None:

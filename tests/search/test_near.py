@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 
 from firth.search.near import (
     NEAR,
-    Kind,
     Pairs,
     WordTable,
-    differences,
-    kind_of,
     similar_pairs,
 )
 from firth.text.words import normal_form
@@ -52,24 +49,6 @@ def test_repeats_have_the_same_words() -> None:
     assert table.repeats() == {0: [2]}
     assert table.distinct().tolist() == [0, 4]
     assert table.long.tolist() == [True, False, True, False, True]
-
-
-def test_kinds_of_pairs() -> None:
-    """The words say how near two texts are."""
-    long = "one two three four five six seven eight nine ten"
-    assert kind_of("A ship!", "a ship") is Kind.EXACT
-    assert kind_of(long, f"{long} eleven") is Kind.NEAR
-    assert kind_of(long, "ten nine eight") is Kind.SIMILAR
-    assert kind_of("ship", "boat") is Kind.SIMILAR
-
-
-def test_differences_name_what_vectors_hardly_see() -> None:
-    """Numbers, negation and names are compared; other words are not."""
-    assert differences("He saw 10 ships.", "He saw ten ships.") == ()
-    assert differences("He saw 10 ships.", "He saw 11 ships.") == ("numbers",)
-    assert differences("It will improve.", "It will not improve.") == ("negation",)
-    assert differences("We met in Bath.", "We met in York.") == ("names",)
-    assert differences("Prices rise.", "Costs rise.") == ()
 
 
 def unit_rows(n: int, d: int, seed: int) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Commands that find text: `search`, `duplicates`, `find-reuse`, `compare-documents`."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -14,11 +15,11 @@ from firth.cli.options import (
     Where,
     run_folder,
     say_json,
+    show,
     start,
     text_argument,
 )
 from firth.run.console import say, wrapped
-from firth.run.errors import InputError
 
 Unit = Annotated[
     Literal["sentence", "document"], typer.Option(help="Result: sentences or documents.")
@@ -74,36 +75,49 @@ def duplicates(
         typer.Option(help="Lowest cosine of similar texts.", show_default=False),
     ] = None,
     false_match_rate: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of random pairs that may be called similar; it sets the threshold.",
-            show_default=False,
-        ),
-    ] = None,
+        float,
+        typer.Option(help="Share of sentences without a counterpart that may be given one."),
+    ] = 0.01,
     unit: Unit = "sentence",
     where: Where = None,
     top: Top = 20,
+    review: Annotated[
+        int | None,
+        typer.Option(
+            help="Write so many pairs to judge to --out (CSV), or read them back.",
+            show_default=False,
+            min=1,
+        ),
+    ] = None,
     out: Out = None,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find groups of equal, nearly equal and similar texts."""
+    """Find groups of equal, nearly equal and similar texts.
+
+    --out writes the documents without them, and what was dropped, for what, and why.
+    """
     start(quiet)
     from firth.model import load
-    from firth.run.outputs import claim_output, write_rows
+    from firth.run.outputs import claim_output
+    from firth.search.clean import read_review, write_cleaned, write_review
 
-    if threshold is not None and false_match_rate is not None:
-        raise InputError("got --threshold and --false-match-rate; expected one of them")
+    if review is not None:
+        out = out or Path("duplicates-review.csv")
+        if out.is_file() and not force:
+            judged = read_review(out)
+            show(judged.as_dict(), as_json, judged.text())
+            return
     if out is not None:
         claim_output(out, force)
     model = load(run_folder(run))
-    if false_match_rate is not None:
-        threshold = model.calibration.threshold(false_match_rate)
-    result = model.duplicates(threshold, unit=unit, where=where)
-    if out is not None:
-        write_rows(out, [group.as_dict() for group in result.groups], force)
-        say(f"{out}: {len(result.groups):,} groups")
+    result = model.duplicates(threshold, false_match_rate=false_match_rate, unit=unit, where=where)
+    if out is not None and review is not None:
+        count = write_review(result, review, out, model.run.settings.seed, force)
+        say(f"{out}: {count} pairs. Fill the column `match` with 1 or 0, and call this again")
+    elif out is not None:
+        say(wrapped(write_cleaned(model.run, result, out, force).text()))
     elif as_json:
         say_json(result.as_dict())
     else:

@@ -72,7 +72,7 @@ def build(
     from firth.paper.settings import preset as settings_of
     from firth.paper.surrogate import train_surrogate
     from firth.run.settings import parse_changes
-    from firth.train.loop import first
+    from firth.train.loop import first, rank
 
     opened = opened_with(run_folder(run), config, [])
     if preset is not None:
@@ -86,6 +86,8 @@ def build(
         first(lambda: outcomes.update({"paper/harvest": build_harvest(opened, executor)}))
     if to == "surrogate":
         outcomes["paper/surrogate"] = train_surrogate(opened)
+    if rank():
+        return
     values = {name: dict(one.manifest.summary) for name, one in outcomes.items()}
     rows = [["part", "", "summary"]]
     for name, one in outcomes.items():

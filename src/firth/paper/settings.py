@@ -112,7 +112,7 @@ class ContextSettings(Section):
     selection: Literal["two-step", "without-coherence", "random"] = "two-step"
     """`two-step`: TF-IDF screening, then ranking by coherence. `without-coherence`: the order of
     screening is the ranking. `random`: positions drawn from the corpus (§5.4)."""
-    screening: NonNegative = 20.0
+    screening: NonNegative = 40.0
     """two-step: weight of a chunk's TF-IDF cosine, to which log p(y=1 | s, c) is added; 0 is the
     ranking by coherence alone, as printed."""
     diverse: bool = True

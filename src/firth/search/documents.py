@@ -18,8 +18,9 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search.align import Side, align
 from firth.search.calibration import Calibration
+from firth.search.evidence import Reader
 from firth.search.index import Index
-from firth.search.near import Kind, Pairs, differences, kind_of, similar_pairs
+from firth.search.near import Kind, Pairs, similar_pairs
 from firth.text.arrays import Floats, Ints, ranges
 from firth.text.sentences import split_paragraphs
 
@@ -48,7 +49,7 @@ class SentenceMatch:
         a_text, b_text: The sentences.
         score: Similarity, in [threshold, 1].
         kind: How near they are, by their words.
-        differ: What they differ in: numbers, negation, names.
+        differ: What they differ in that matters: numbers, negation, names, opposites.
     """
 
     a: tuple[int, ...]
@@ -115,7 +116,7 @@ class Comparison:
         if self.matches:
             yield "\n    A     B  score"
         for match in self.matches:
-            differ = f", {' and '.join(match.differ)} differ" if match.differ else ""
+            differ = f", differ in {' and '.join(match.differ)}" if match.differ else ""
             places = f"{_places(match.a):>5} {_places(match.b):>5}"
             yield f"{places}  {match.score:5.2f}  {match.kind}{differ}"
             for side, text in (("A", match.a_text), ("B", match.b_text)):
@@ -236,7 +237,7 @@ def compare_documents(
     notes: tuple[str, ...] = ()
     if threshold is None:
         threshold, notes = _threshold(run)
-    aligned = align(one, two, threshold)
+    aligned, reader = align(one, two, threshold), Reader(run.settings.corpus.language)
     matches = []
     for match in aligned.matches:
         texts = [
@@ -247,7 +248,7 @@ def compare_documents(
         matches.append(
             SentenceMatch(
                 numbers[0], numbers[1], texts[0], texts[1], match.score,
-                kind_of(texts[0], texts[1]), differences(texts[0], texts[1]),
+                reader.kind(texts[0], texts[1]), reader.differing(texts[0], texts[1]),
             )
         )  # fmt: skip
     return Comparison(

@@ -1,11 +1,12 @@
 """Sentences, or documents, of a run that say the same: groups of a representative and its members.
 
 Every member matches its group's representative itself. Components of all pairs would be simpler,
-but in them a chain of others may join two texts that have nothing in common.
+but in them a chain of others may join two texts that have nothing in common. Pairs that differ in
+what matters, such as a number, are no matches: they are listed as related.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from textwrap import fill, shorten
@@ -14,20 +15,20 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from firth.run.console import WIDTH, progress
+from firth.run.console import WIDTH, plural, progress
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.calibration import Calibration
+from firth.search.calibration import UNMATCHED, Calibration
 from firth.search.documents import (
     RATE,
-    UNSET,
     SomeVectors,
     check_threshold,
     find_reuse,
     selected,
 )
+from firth.search.evidence import Reader
 from firth.search.index import Index
-from firth.search.near import Kind, Pairs, WordTable, differences, kind_of, similar_pairs
+from firth.search.near import Kind, Pairs, WordTable, similar_pairs
 from firth.text.arrays import Ints, ranges
 
 Unit = Literal["sentence", "document"]
@@ -36,8 +37,12 @@ MIN_WORDS = 6
 SIMILAR = 0.8
 """Least cosine of similar sentences, whatever the corpus says. Of pairs of STSb from here on, nine
 in ten are rated at least 3 of 5; of those at 0.6 half are."""
+FALSE_MATCHES = 0.01
+"""Share of the sentences without a counterpart that may be given one."""
 SAME_STORY = 0.5
 """Least score of similar documents: half of their words are matched, or more."""
+BOILERPLATE, BOILERPLATE_SHARE = 5, 0.01
+"""Copies in so many documents, and in this share of all, are boilerplate."""
 _BLOCK = 8_192
 _SHOWN = 5
 _NO_DATE = "~"
@@ -55,7 +60,9 @@ class Member:
         kind: How near it is to the representative; `exact` for the representative itself.
         score: Similarity to the representative: the share of common bigrams where the kind is
             `near`, else the cosine, or the score of the alignment of two documents; in [0, 1].
-        differ: What sentences differ in that vectors hardly see: numbers, negation, names.
+        differ: What sentences differ in that matters; only related ones differ.
+        shared: Words of meaning that it shares with the representative.
+        added, left_out: Longer runs of words that only it, or only the representative, has.
         date: Date of the document, or "".
         number: Number of the sentence, or of the document, in the corpus.
     """
@@ -67,6 +74,9 @@ class Member:
     kind: Kind
     score: float
     differ: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     date: str = ""
     number: int = 0
 
@@ -81,10 +91,15 @@ class Member:
         if self.kind is Kind.EXACT:
             return "the same words"
         if self.kind is Kind.NEAR:
-            why = f"{self.score:.0%} of the word pairs in common"
+            parts = [f"{self.score:.0%} of the word pairs in common"]
         else:
-            why = f"{'cosine' if self.sentence else 'alignment'} {self.score:.2f}"
-        return f"{why}; {' and '.join(self.differ)} differ" if self.differ else why
+            parts = [f"{'cosine' if self.sentence else 'alignment'} {self.score:.2f}"]
+        parts += [f"differ in {each}" for each in self.differ]
+        parts += [f"adds “{run}”" for run in self.added]
+        parts += [f"leaves out “{run}”" for run in self.left_out]
+        if self.kind is not Kind.NEAR and self.shared:
+            parts.append(f"share {', '.join(self.shared)}")
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -95,10 +110,13 @@ class Group:
         representative: The earliest by date, then by the order of reading; texts without a date
             come last.
         members: The others, in the same order.
+        boilerplate: Whether copies are in so many documents that it is a header, a signature, or a
+            template.
     """
 
     representative: Member
     members: tuple[Member, ...]
+    boilerplate: bool = False
 
     @cached_property
     def kind(self) -> Kind:
@@ -117,15 +135,21 @@ class Duplicates(Sequence[Group]):
     Attributes:
         unit: What was compared: `sentence` or `document`.
         compared: Number of sentences or documents that were compared.
-        groups: Groups with exact members first, then by score; of equals the largest first.
+        groups: Boilerplate first, then groups with exact members, then by score; of equals the
+            largest first.
+        related: Texts with later ones that are near or similar, and differ in what matters.
         threshold: Least similarity of what is similar; None where nothing similar was looked for.
+        false_match_rate: Share of sentences without a counterpart that have a match this similar,
+            measured on this corpus; None where it is not measured.
         notes: What else a reader must know.
     """
 
     unit: Unit
     compared: int
     groups: tuple[Group, ...]
+    related: tuple[Group, ...]
     threshold: float | None
+    false_match_rate: float | None = None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -138,8 +162,10 @@ class Duplicates(Sequence[Group]):
 
     def counts(self) -> dict[str, int]:
         """Return the number of groups, and of members of each kind."""
-        kinds = [member.kind for group in self.groups for member in group.members]
-        return {"groups": len(self.groups), **{kind.value: kinds.count(kind) for kind in Kind}}
+        every = (*self.groups, *self.related)
+        kinds = [member.kind for group in every for member in group.members]
+        counted = {kind.value: kinds.count(kind) for kind in Kind}
+        return {"groups": len(self.groups), **counted}
 
     def as_dict(self, top: int | None = None) -> dict[str, Any]:
         """Return plain values, for JSON; with the first `top` groups only, if given."""
@@ -147,9 +173,11 @@ class Duplicates(Sequence[Group]):
             "unit": self.unit,
             "compared": self.compared,
             "threshold": self.threshold,
+            "false_match_rate": self.false_match_rate,
             "notes": list(self.notes),
             "counts": self.counts(),
             "groups": [group.as_dict() for group in self.groups[:top]],
+            "related": [group.as_dict() for group in self.related[:top]],
         }
 
     def text(self, top: int = 10) -> str:
@@ -162,23 +190,32 @@ class Duplicates(Sequence[Group]):
 
     def _lines(self, top: int) -> Iterator[str]:
         counts = self.counts()
-        yield f"{self.compared:,} {self.unit}s: {counts['groups']:,} groups"
+        yield f"{self.compared:,} {self.unit}s: {plural(counts['groups'], 'group')}"
         yield "members: " + ", ".join(f"{counts[kind.value]:,} {kind.value}" for kind in Kind)
         if self.threshold is not None:
             yield f"similar: a similarity of at least {self.threshold:.2f}"
         for line in self.notes:
             yield fill(line, WIDTH)
-        for number, group in enumerate(self.groups[:top], start=1):
-            yield ""
-            yield shorten(f"{number}. {_dated(group.representative)}", WIDTH, placeholder=" …")
-            yield "   " + shorten(group.representative.text, WIDTH - 3, placeholder=" …")
-            for member in group.members[:_SHOWN]:
-                line = f"{member.kind}: {_dated(member)}; {member.evidence}"
-                yield " - " + shorten(line, WIDTH - 3, placeholder=" …")
-                if member.kind is not Kind.EXACT:
-                    yield "   " + shorten(member.text, WIDTH - 3, placeholder=" …")
-            if (more := len(group.members) - _SHOWN) > 0:
-                yield f"   and {more:,} more"
+        yield from _listed(self.groups[:top])
+        if self.related:
+            yield "\nRelated, and no duplicates, because they differ in what matters:"
+            yield from _listed(self.related[: max(1, top // 4)])
+
+
+def _listed(groups: Iterable[Group]) -> Iterator[str]:
+    for number, group in enumerate(groups, start=1):
+        yield ""
+        name = "boilerplate: " if group.boilerplate else ""
+        title = f"{number}. {name}{_dated(group.representative)}"
+        yield shorten(title, WIDTH, placeholder=" …")
+        yield "   " + shorten(group.representative.text, WIDTH - 3, placeholder=" …")
+        for member in group.members[:_SHOWN]:
+            line = f"{member.kind}: {_dated(member)}; {member.evidence}"
+            yield " - " + shorten(line, WIDTH - 3, placeholder=" …")
+            if member.kind is not Kind.EXACT:
+                yield "   " + shorten(member.text, WIDTH - 3, placeholder=" …")
+        if (more := len(group.members) - _SHOWN) > 0:
+            yield f"   and {more:,} more"
 
 
 def _dated(member: Member) -> str:
@@ -191,6 +228,7 @@ def duplicates(
     unit: Unit = "sentence",
     kind: str | Kind = Kind.SIMILAR,
     threshold: float | None = None,
+    false_match_rate: float = FALSE_MATCHES,
     min_words: int = MIN_WORDS,
     where: str | None = None,
 ) -> Duplicates:
@@ -201,9 +239,12 @@ def duplicates(
         unit: `sentence` or `document`.
         kind: The furthest kind that is looked for: `exact`, `near` or `similar`.
         threshold: Least similarity of what is similar, in (0, 1): the cosine of sentences, or the
-            score of the alignment of documents (by default 0.5). By default the cosine that a
-            thousandth of the pairs of sentences of one document reach, and at least 0.8.
-        min_words: Shorter texts are left out; at least 2.
+            score of the alignment of documents (by default 0.5). By default it is the highest of
+            0.8, the cosine that a thousandth of the pairs of sentences of one document reach, and
+            what `false_match_rate` needs.
+        false_match_rate: Share of the sentences without a counterpart that may be given one. It is
+            measured on sentences of two halves (`firth.search.calibrate`).
+        min_words: Shorter texts are left out, unless they are boilerplate; at least 2.
         where: Filter of documents (`Corpus.documents_where`).
 
     Raises:
@@ -218,9 +259,10 @@ def duplicates(
     check_threshold(threshold)
     if unit not in ("sentence", "document"):
         raise InputError(f"unit: got {unit!r}; expected sentence or document")
-    if kind not in [*Kind]:
-        raise InputError(f"kind: got {kind!r}; expected one of {', '.join(Kind)}")
-    finder = _Finder(run, Kind(kind), threshold, max(2, min_words), where)
+    kinds = [kind for kind in Kind if kind is not Kind.RELATED]
+    if kind not in kinds:
+        raise InputError(f"kind: got {kind!r}; expected one of {', '.join(kinds)}")
+    finder = _Finder(run, Kind(kind), threshold, false_match_rate, max(2, min_words), where)
     return finder.documents() if unit == "document" else finder.sentences()
 
 
@@ -231,12 +273,19 @@ class _Finder:
     """
 
     def __init__(
-        self, run: Run, kind: Kind, threshold: float | None, min_words: int, where: str | None
+        self,
+        run: Run,
+        kind: Kind,
+        threshold: float | None,
+        false_match_rate: float,
+        min_words: int,
+        where: str | None,
     ) -> None:
         self._run, self._kind, self._threshold = run, kind, threshold
-        self._min_words, self._where = min_words, where
+        self._rate, self._min_words, self._where = false_match_rate, min_words, where
         self._index = Index.open(run)
         self._corpus = self._index.corpus
+        self._reader = Reader(run.settings.corpus.language)
         self._ids, self._titles = self._corpus.document_ids(), self._corpus.document_titles()
         self._dates = self._corpus.document_dates()
         documents = selected(self._corpus, where)
@@ -254,10 +303,14 @@ class _Finder:
             (corpus.texts(block) for block in progress(blocks, "Reading sentences")),
             self._min_words,
         )
+        owners = corpus.document_of(order)
+        least_documents = max(BOILERPLATE, BOILERPLATE_SHARE * len(self._documents))
+        short = table.boilerplate(owners, least_documents)
         near = Pairs.none() if self._kind is Kind.EXACT else table.near()
-        similar, least = Pairs.none(), None
+        similar, least, rate = Pairs.none(), None, None
         if self._kind is Kind.SIMILAR:
-            chosen, least = table.distinct(), self._similarity()
+            calibration = Calibration.current(self._run)
+            chosen, least = table.distinct(), self._similarity(calibration)
             vectors = SomeVectors(self._index, order[chosen])
             similar = similar_pairs(vectors, least, self._run.settings.seed).renumbered(chosen)
             if similar.threshold > least:
@@ -265,37 +318,61 @@ class _Finder:
                 self._notes.append(
                     f"Too many pairs are similar: of these the {len(similar):,} most similar count."
                 )
+            if calibration:
+                rate = calibration.false_match_rate(least)
+                self._notes.append(
+                    f"Of {len(calibration.scores[UNMATCHED])} sentences without a counterpart in "
+                    f"this corpus, {rate:.1%} have a match this similar."
+                )
 
-        def text(number: int) -> str:
-            return corpus.text(int(order[number]))
+        def texts(numbers: Ints) -> list[str]:
+            return corpus.texts(order[numbers])
 
-        def member(number: int, kind: Kind, score: float, representative: int) -> Member:
-            sentence = int(order[number])
-            d = int(np.searchsorted(bounds, sentence, side="right")) - 1
+        def member(number: int, text: str, kind: Kind, score: float, other: str) -> Member:
+            d = int(owners[number])
+            why = self._reader.compare(other, text) if kind is not Kind.EXACT else None
             return Member(
                 document=self._ids[d],
                 title=self._titles[d],
-                sentence=sentence - int(bounds[d]) + 1,
-                text=text(number),
+                sentence=int(order[number]) - int(bounds[d]) + 1,
+                text=text,
                 kind=kind,
                 score=score,
-                differ=differences(text(representative), text(number)),
+                differ=why.differ if why else (),
+                shared=why.shared if why else (),
+                added=why.added if why else (),
+                left_out=why.left_out if why else (),
                 date=self._dates[d],
-                number=sentence,
+                number=int(order[number]),
             )
 
-        groups = _groups(near, similar, table.repeats(), member, text)
-        return Duplicates("sentence", int(table.long.sum()), groups, least, tuple(self._notes))
+        groups, related = self._groups(near, similar, table.repeats() | short, member, texts)
+        lines = {int(order[first]) for first in short}
 
-    def _similarity(self) -> float:
+        def named(group: Group) -> Group:
+            is_line = group.representative.number in lines
+            return replace(group, boilerplate=is_line or _copies(group) >= least_documents)
+
+        groups = tuple(sorted(map(named, groups), key=lambda group: not group.boilerplate))
+        count = int(table.long.sum())
+        return Duplicates("sentence", count, groups, related, least, rate, tuple(self._notes))
+
+    def _similarity(self, calibration: Calibration | None) -> float:
         """Return the least cosine of similar sentences."""
         if self._threshold is not None:
             return self._threshold
-        calibration = Calibration.current(self._run)
-        within = calibration.threshold_within(RATE) if calibration else None
+        if calibration is None:
+            self._notes.append(
+                f"The run has no calibration, so the threshold is {SIMILAR}. Run firth build"
+            )
+            return SIMILAR
+        within = calibration.threshold_within(RATE)
         if within is None:
-            self._notes.append(f"{UNSET}, so it is {SIMILAR}. Set one: --threshold")
-        return max(within or 0.0, SIMILAR)
+            self._notes.append(
+                "Sentences of one document set no threshold here: they are too few, or repeat "
+                f"each other. It is what the false matches need, and {SIMILAR} at least."
+            )
+        return max(within or 0.0, SIMILAR, calibration.threshold(self._rate, UNMATCHED))
 
     def documents(self) -> Duplicates:
         corpus, bounds, order = self._corpus, self._corpus.document_bounds, self._documents
@@ -314,14 +391,18 @@ class _Finder:
             place[order] = np.arange(len(order))
             similar = self._aligned(least, place, table)
 
-        def member(number: int, kind: Kind, score: float, representative: int) -> Member:
+        def texts(numbers: Ints) -> list[str]:
+            return [text(number) for number in numbers.tolist()]
+
+        def member(number: int, _: str, kind: Kind, score: float, other: str) -> Member:
             d = int(order[number])
             first = corpus.text(int(bounds[d])) if bounds[d] < bounds[d + 1] else ""
             ids, date = (self._ids[d], self._titles[d]), self._dates[d]
             return Member(*ids, 0, first, kind, score, date=date, number=d)
 
-        groups = _groups(near, similar, table.repeats(), member, text)
-        return Duplicates("document", len(order), groups, least, tuple(self._notes))
+        groups, _ = self._groups(near, similar, table.repeats(), member, texts, whole=True)
+        notes = tuple(self._notes)
+        return Duplicates("document", len(order), groups, (), least, notes=notes)
 
     def _aligned(self, least: float, place: Ints, table: WordTable) -> Pairs:
         """Return the pairs of distinct documents whose alignment has at least this score."""
@@ -334,28 +415,66 @@ class _Finder:
         distinct = np.isin(np.arange(len(table)), table.distinct())
         return pairs.where(distinct[pairs.left] & distinct[pairs.right])
 
+    def _groups(
+        self,
+        near: Pairs,
+        similar: Pairs,
+        repeats: Mapping[int, Sequence[int]],
+        member: Callable[[int, str, Kind, float, str], Member],
+        texts: Callable[[Ints], list[str]],
+        whole: bool = False,
+    ) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+        """Return the groups of matching texts, and those of related ones.
 
-def _groups(
-    near: Pairs,
-    similar: Pairs,
-    repeats: Mapping[int, Sequence[int]],
-    member: Callable[[int, Kind, float, int], Member],
-    text: Callable[[int], str],
-) -> tuple[Group, ...]:
-    """Return the groups of paired texts, each text with those of the same words."""
-    stars = group_pairs(near, similar)
-    taken = {*stars, *(number for members in stars.values() for number in members)}
-    stars |= {number: {} for number in repeats if number not in taken}
-    groups = []
-    for first in sorted(stars):
-        rows = [(number, Kind.EXACT, 1.0) for number in repeats.get(first, ())]
-        for number, score in stars[first].items():
-            kind = kind_of(text(first), text(number))
-            same = (number, *repeats.get(number, ()))
-            rows += [(each, kind, min(1.0, score)) for each in same]
-        members = tuple(member(*row, first) for row in sorted(rows))
-        groups.append(Group(member(first, Kind.EXACT, 1.0, first), members))
-    return tuple(sorted(groups, key=_nearness))
+        Each text comes with those of the same words. Whole documents are never related only: their
+        many words differ in something.
+        """
+        ends = [near.left, near.right, similar.left, similar.right]
+        copies = [number for first, some in repeats.items() for number in (first, *some)]
+        numbers = np.unique(np.concatenate([*ends, np.array(copies, np.int64)]))
+        of = dict(zip(numbers.tolist(), texts(numbers), strict=True))
+
+        def is_match(pairs: Pairs) -> Any:
+            rows = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+            differ = (self._reader.differing(of[i], of[j]) for i, j in rows)
+            return np.array([whole or not some for some in differ], bool)
+
+        matches = [is_match(pairs) for pairs in (near, similar)]
+        stars = group_pairs(near.where(matches[0]), similar.where(matches[1]))
+        taken = {number for members in stars.values() for number in members}
+        stars |= {first: {} for first in repeats if first not in taken and first not in stars}
+        # Only what stays is worth a line: representatives, and texts in no group.
+        both = [pairs.where(~match) for pairs, match in zip((near, similar), matches, strict=True)]
+        gone = np.array(sorted(taken), np.int64)
+        free = [
+            pairs.where(~np.isin(pairs.left, gone) & ~np.isin(pairs.right, gone)) for pairs in both
+        ]
+        found = []
+        for some in (stars, group_pairs(*free)):
+            groups = []
+            for first in sorted(some):
+                alike = () if some is not stars else repeats.get(first, ())
+                rows = [(number, Kind.EXACT, 1.0) for number in alike]
+                for number, score in some[first].items():
+                    kind = self._reader.kind(of[first], of[number])
+                    if whole and kind is Kind.RELATED:
+                        kind = Kind.SIMILAR
+                    copies_of = () if some is not stars else repeats.get(number, ())
+                    rows += [(each, kind, min(1.0, score)) for each in (number, *copies_of)]
+                members = tuple(
+                    member(number, of[number], kind, score, of[first])
+                    for number, kind, score in sorted(rows)
+                )
+                representative = member(first, of[first], Kind.EXACT, 1.0, of[first])
+                groups.append(Group(representative, members))
+            found.append(tuple(sorted(groups, key=_nearness)))
+        return found[0], found[1]
+
+
+def _copies(group: Group) -> int:
+    """Return in how many documents a group has exact or near copies."""
+    near = [member for member in group.members if member.kind in (Kind.EXACT, Kind.NEAR)]
+    return len({member.document for member in (group.representative, *near)})
 
 
 def _nearness(group: Group) -> tuple[int, float, int]:

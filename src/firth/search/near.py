@@ -16,7 +16,6 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,7 +25,6 @@ from scipy.sparse import csr_matrix
 from firth.run.console import progress
 from firth.run.seeds import derive_seed
 from firth.text.arrays import Ints, Singles
-from firth.text.marks import Mark, marks_of, numbers_in
 from firth.text.words import normal_form
 
 NEAR = 0.7
@@ -41,7 +39,7 @@ _TILE = 4_096
 _WORK = 20_000_000
 """Candidates of a block of near copies: 240 MB."""
 _VERIFIED = 200_000
-_SLACK = 1e-9
+SLACK = 1e-9
 
 
 class Kind(StrEnum):
@@ -53,39 +51,8 @@ class Kind(StrEnum):
     """Most of the same bigrams: a Jaccard similarity of at least 0.7."""
     SIMILAR = "similar"
     """Similar by a model; a cosine does not prove that both say the same."""
-
-
-def kind_of(a: str, b: str) -> Kind:
-    """Return how near two similar texts are, by their words.
-
-    Example:
-        >>> kind_of("The ship sailed.", "the ship sailed").value
-        'exact'
-    """
-    forms = [normal_form(text).split() for text in (a, b)]
-    if forms[0] == forms[1]:
-        return Kind.EXACT
-    one, two = (set(pairwise(form)) for form in forms)
-    near = len(one & two) >= NEAR * len(one | two) - _SLACK > 0
-    return Kind.NEAR if near else Kind.SIMILAR
-
-
-def differences(a: str, b: str) -> tuple[str, ...]:
-    """Return what two texts differ in that vectors hardly see: numbers, negation, names.
-
-    Example:
-        >>> differences("Ten ships sailed.", "Not one of 12 ships sailed.")
-        ('numbers', 'negation')
-    """
-    differing = ["numbers"] if numbers_in(a) != numbers_in(b) else []
-    one, two = marks_of(a), marks_of(b)
-    if (Mark.NEGATION in one.values()) != (Mark.NEGATION in two.values()):
-        differing.append("negation")
-    names = [{w for w, mark in marks.items() if mark is Mark.NAME} for marks in (one, two)]
-    words = [set(normal_form(text).split()) for text in (a, b)]
-    if names[0] - words[1] or names[1] - words[0]:
-        differing.append("names")
-    return tuple(differing)
+    RELATED = "related"
+    """Near or similar, but differing in what matters, such as a number: no duplicate."""
 
 
 @dataclass(frozen=True)
@@ -163,10 +130,25 @@ class WordTable:
 
     def repeats(self) -> dict[int, list[int]]:
         """Return, for each long text with later copies, the numbers of these."""
+        return self._copies(self.long)
+
+    def _copies(self, chosen: npt.NDArray[np.bool_]) -> dict[int, list[int]]:
         later: dict[int, list[int]] = {}
-        for number in np.flatnonzero(self.long & (self.first < np.arange(len(self)))).tolist():
+        for number in np.flatnonzero(chosen & (self.first < np.arange(len(self)))).tolist():
             later.setdefault(int(self.first[number]), []).append(number)
         return later
+
+    def boilerplate(self, owners: Ints, least: float) -> dict[int, list[int]]:
+        """Return the short texts that so many documents have: the first → its copies.
+
+        Args:
+            owners: Document of each text, (n,).
+            least: Number of documents.
+        """
+        size = int(owners.max(initial=0)) + 1
+        spread = np.bincount(np.unique(self.first * size + owners) // size, minlength=len(self))
+        short = ~self.long & (self._lengths > 1) & (spread[self.first] >= least)
+        return self._copies(short)
 
     def near(self, threshold: float = NEAR) -> Pairs:
         """Return all pairs of `distinct` texts whose bigrams have a Jaccard similarity of at least
@@ -174,7 +156,7 @@ class WordTable:
         chosen = self.distinct()
         bigrams = self._bigrams(chosen)
         sizes = np.diff(bigrams.indptr).astype(np.int64)
-        least = np.ceil(threshold * sizes - _SLACK).astype(np.int64)
+        least = np.ceil(threshold * sizes - SLACK).astype(np.int64)
         prefix = _prefixes(bigrams, sizes - least + 1)
         across = prefix.T.tocsr()
         work = np.concatenate([[0], np.cumsum(prefix @ np.diff(across.indptr))])
@@ -186,13 +168,13 @@ class WordTable:
             met = (prefix[start:stop] @ across).tocoo()
             i, j = met.row.astype(np.int64) + start, met.col.astype(np.int64)
             small, large = np.minimum(sizes[i], sizes[j]), np.maximum(sizes[i], sizes[j])
-            likely = (i < j) & (small >= threshold * large - _SLACK)
+            likely = (i < j) & (small >= threshold * large - SLACK)
             i, j = i[likely], j[likely]
             for at in range(0, len(i), _VERIFIED):
                 one, two = i[at : at + _VERIFIED], j[at : at + _VERIFIED]
                 shared = np.asarray(bigrams[one].multiply(bigrams[two]).sum(axis=1)).ravel()
                 jaccard = shared / np.maximum(sizes[one] + sizes[two] - shared, 1)
-                near = jaccard >= threshold - _SLACK
+                near = jaccard >= threshold - SLACK
                 left.append(one[near])
                 right.append(two[near])
                 scores.append(jaccard[near])

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import re
-import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
@@ -11,7 +9,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -22,16 +19,14 @@ from starlette.staticfiles import StaticFiles
 
 from firth import __version__
 from firth.model import Model
-from firth.run.console import complain
-from firth.run.errors import DamagedError, FirthError, MissingExtraError, MissingStageError
 from firth.scorer import render
+from firth.serve import schemas
 from firth.serve.endpoints import ENDPOINTS, Endpoint, Manner
 from firth.serve.guard import LOCAL, Guard
-from firth.serve.schemas import MAX_BODY
-from firth.serve.worker import Batcher, Load, Problem, Worker, too_slow
+from firth.serve.schemas import MAX_BODY, MOST_AT_ONCE
+from firth.serve.worker import Batcher, Load, Problem, Worker, problem_of
 
 _STATIC = Path(__file__).parent / "static"
-_SHOWN_PROBLEMS = 5
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _CODES = {
     400: "bad_request", 401: "no_token", 403: "foreign", 404: "not_found",
@@ -58,7 +53,7 @@ class Service:
         is_ours: Callable[[str], bool] = LOCAL.__contains__,
     ) -> None:
         self._model, self._token, self._is_ours = model, token, is_ours
-        self.metrics, self.worker = Metrics(), Worker(load or Load())
+        self.metrics, self.worker = Metrics(), Worker(load or Load(), model.path)
         self._batcher = Batcher(
             self.worker, lambda texts: model.encoder.encode(texts), self.metrics.add_batch
         )
@@ -88,7 +83,7 @@ class Service:
                 response = await self._answer(endpoint, request)
                 status = response.status_code
             except Exception as error:  # noqa: BLE001
-                problem = _problem_of(error)
+                problem = problem_of(error)
                 response, status = _failed(problem), problem.status
             finally:
                 self.metrics.add(endpoint.path, status, perf_counter() - began)
@@ -101,7 +96,7 @@ class Service:
         if endpoint.manner is Manner.AT_ONCE:
             return _json(endpoint.answer(self._model, asked))
         if endpoint.manner is Manner.LONG:
-            lines = self.worker.ask_long(partial(endpoint.answer, self._model, asked))
+            lines = self.worker.ask_long(endpoint.answer, asked)
             first = await anext(lines)  # what cannot be done at all has its own status
             return StreamingResponse(_lines(first, lines), media_type="application/x-ndjson")
         with self.worker.counted():
@@ -109,6 +104,8 @@ class Service:
                 if endpoint.manner is Manner.BATCHED:
                     vectors = await self._batcher.encode(asked.texts)  # type: ignore[attr-defined]
                     return _json(endpoint.answer(vectors, asked))
+                if asked.cost > MOST_AT_ONCE:
+                    return _json(await self.worker.ask_heavy(endpoint.answer, asked))
                 answer = partial(endpoint.answer, self._model, asked)
                 return _json(await self.worker.ask(answer))
 
@@ -123,7 +120,7 @@ class Service:
 # --- Requests and answers ----------------------------------------------------------------------
 
 
-async def _read(endpoint: Endpoint, request: Request) -> BaseModel:
+async def _read(endpoint: Endpoint, request: Request) -> schemas.Request:
     """Return the request's fields; raise `ValidationError` or `Problem` where they are invalid."""
     if endpoint.method == "GET":
         return endpoint.request.model_validate({**request.query_params, **request.path_params})
@@ -143,36 +140,7 @@ async def _lines(
         async for line in rest:
             yield _dumped(line) + b"\n"
     except Exception as error:  # noqa: BLE001
-        yield _dumped(_problem_of(error).as_dict()) + b"\n"
-
-
-def _problem_of(error: Exception) -> Problem:
-    """Return the answer to an error; the details of an unexpected one go to the log only."""
-    if isinstance(error, Problem):
-        return error
-    if isinstance(error, TimeoutError):
-        return too_slow()
-    if isinstance(error, ValidationError):
-        problems = error.errors(include_url=False, include_context=False, include_input=False)
-        lines = [
-            ": ".join(filter(None, (_place(one["loc"]), one["msg"])))
-            for one in problems[:_SHOWN_PROBLEMS]
-        ]
-        return Problem(422, "invalid", "; ".join(lines), "GET /openapi.json describes requests")
-    if isinstance(error, FirthError):
-        is_missing = isinstance(error, MissingStageError | MissingExtraError)
-        status = 409 if is_missing or isinstance(error, DamagedError) else 422
-        code = "missing" if is_missing else "damaged" if status == 409 else "invalid"
-        # An option of the command line is a field of the request here.
-        message, _, hint = re.sub(r"^--([a-z-]+)", r"\1", str(error)).partition(". ")
-        return Problem(status, code, message, hint)
-    complain("".join(traceback.format_exception(error)).rstrip())
-    return Problem(500, "internal", "The service failed.", "The log of the service has the cause.")
-
-
-def _place(parts: tuple[int | str, ...]) -> str:
-    """Return the place in a request, without the names that pydantic gives to alternatives."""
-    return ".".join(str(part) for part in parts if isinstance(part, int) or part.isidentifier())
+        yield _dumped(problem_of(error).as_dict()) + b"\n"
 
 
 def _json(value: object, status: int = 200) -> Response:

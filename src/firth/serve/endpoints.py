@@ -7,7 +7,6 @@ from enum import Enum, auto
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.document import Document
@@ -29,13 +28,13 @@ class Manner(Enum):
     """How a request is answered."""
 
     IN_TURN = auto()
-    """By the thread that uses the models."""
+    """By the thread that uses the models, or, where it costs much, by another process."""
     BATCHED = auto()
     """Its texts are encoded together with those of other requests."""
     AT_ONCE = auto()
     """Without waiting."""
     LONG = auto()
-    """As lines of JSON: progress, then the result."""
+    """By another process, as lines of JSON: progress, then the result."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Endpoint:
     method: str
     path: str
     summary: str
-    request: type[BaseModel]
+    request: type[schemas.Request]
     answer: Callable[[Any, Any], Plain]
     manner: Manner = Manner.IN_TURN
 

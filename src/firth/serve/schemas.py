@@ -15,6 +15,9 @@ MAX_BODY = 4 << 20
 MAX_WORD_PAIRS = 4_000_000
 """Words of the first text times words of the second, of one request that compares words."""
 
+MOST_AT_ONCE = 10_000_000
+"""Cost of a request that others wait for, at most: some tenths of a second."""
+
 
 def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -34,6 +37,11 @@ class Request(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
+    @property
+    def cost(self) -> int:
+        """Pairs of characters that are about as much work as the answer."""
+        return 0
+
 
 class Nothing(Request):
     """A request without fields."""
@@ -47,6 +55,11 @@ class SimilarityRequest(Request):
     )
     model: Literal["scorer", "encoder"] = "scorer"
 
+    @property
+    def cost(self) -> int:
+        """Pairs of words are compared, and each text is read."""
+        return sum(len(one) * len(two) + 100 * (len(one) + len(two)) for one, two in self.pairs)
+
 
 class ExplainRequest(Request):
     """Two texts."""
@@ -54,6 +67,11 @@ class ExplainRequest(Request):
     text1: Text
     text2: Text
     top: Annotated[Whole, Field(ge=1, le=100)] = 5
+
+    @property
+    def cost(self) -> int:
+        """Each pair of words is explained."""
+        return 20 * len(self.text1) * len(self.text2)
 
 
 class SearchRequest(Request):
@@ -93,6 +111,11 @@ class CompareRequest(Request):
 
     first: Name | GivenText
     second: Name | GivenText
+
+    @property
+    def cost(self) -> int:
+        """Documents may be of any length."""
+        return MOST_AT_ONCE + 1
 
 
 class DocumentsRequest(Request):

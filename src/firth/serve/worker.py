@@ -1,22 +1,40 @@
-"""Work on behalf of requests: one thread that uses the models, and one for long work."""
+"""Work on behalf of requests: a thread for ordinary ones, and processes that can be ended."""
 
 import asyncio
+import os
+import re
+import signal
+import traceback
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from threading import Event
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from time import monotonic
 from typing import Any, TypeVar
 
-from firth.run.console import listening
-from firth.run.errors import FirthError
+import numpy as np
+from pydantic import ValidationError
+
+from firth.run.console import complain, listening
+from firth.run.errors import DamagedError, FirthError, MissingExtraError, MissingStageError
 from firth.text.arrays import Singles
 
 T = TypeVar("T")
 _EVERY = 0.2
 """Seconds between two lines of progress."""
+_NICENESS = 10
+"""Heavy work gets the processor time that ordinary requests leave."""
+_PART, _PART_CHARACTERS = 256, 20_000
+"""Texts of one request that are encoded before those of others get their turn."""
+_SHOWN_PROBLEMS = 5
+Answer = Callable[[Any, Any], dict[str, Any]]
+"""A function from the model and a request to an answer; it is sent by name."""
 
 
 class Problem(Exception):  # noqa: N818
@@ -55,23 +73,19 @@ class Load:
     long_seconds: float = 1_800.0
 
 
-class _CancelledError(FirthError):
-    """Nobody waits for the result any more."""
-
-
 class Worker:
-    """Runs requests one after the other, and long work next to them.
+    """Runs ordinary requests one after the other in a thread, and heavy ones in other processes.
 
     One thread uses the models, because stemmers and tokenizers keep state, and the libraries below
-    use all cores. A request that times out stops at its next step of progress.
+    use all cores. Whatever takes long is done elsewhere, so an ordinary request waits for ordinary
+    ones only.
     """
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, run: Path) -> None:
         self.load = load
         self.in_progress = 0
         self._thread = ThreadPoolExecutor(1, "firth-requests")
-        self._long_thread = ThreadPoolExecutor(1, "firth-long")
-        self._is_busy = False
+        self._heavy, self._long = Side(run), Side(run)
 
     @contextmanager
     def counted(self) -> Iterator[None]:
@@ -85,57 +99,111 @@ class Worker:
             self.in_progress -= 1
 
     async def ask(self, work: Callable[[], T]) -> T:
-        """Run work in turn. Cancelled work does not begin, or stops at its next step."""
-        stop = Event()
+        """Run ordinary work in turn. Cancelled work does not begin."""
+        return await asyncio.wrap_future(self._thread.submit(work))
 
-        def listened() -> T:
-            with listening(partial(_stop_if, stop)):
-                return work()
+    async def ask_heavy(self, answer: Answer, request: Any) -> Any:
+        """Return the answer to a heavy request, one at a time; a cancelled one is ended."""
+        result = None
+        async for line in self._heavy.lines(answer, request):
+            result = line.get("result")
+        return result
 
-        try:
-            return await asyncio.wrap_future(self._thread.submit(listened))
-        except asyncio.CancelledError:
-            stop.set()
-            raise
-
-    async def ask_long(self, work: Callable[[], T]) -> AsyncIterator[dict[str, Any]]:
+    async def ask_long(self, answer: Answer, request: Any) -> AsyncIterator[dict[str, Any]]:
         """Run long work: yield its `progress` now and then, and its `result` at last.
 
         Raises:
             Problem: 429 where other long work is in progress; 504 where it takes too long.
         """
-        if self._is_busy:
+        if self._long.is_busy:
             raise busy("Other long work is in progress.")
-        loop, stop = asyncio.get_running_loop(), Event()
-        latest: dict[str, Any] = {}
-
-        def listen(title: str, done: float, total: float | None) -> None:
-            _stop_if(stop)
-            latest.update(what=title, done=done, of=total)
-
-        def listened() -> T | None:
-            try:
-                with listening(listen):
-                    return work()
-            except _CancelledError:
-                return None  # which nobody reads
-            finally:
-                self._is_busy = False
-
-        self._is_busy = True
-        future = asyncio.wrap_future(self._long_thread.submit(listened))
-        began, sent = loop.time(), dict[str, Any]()
+        lines = self._long.lines(answer, request)
+        end = asyncio.get_running_loop().time() + self.load.long_seconds
         try:
-            while not future.done():
-                await asyncio.wait([future], timeout=_EVERY)
-                if latest != sent:
-                    sent = dict(latest)
-                    yield {"progress": sent}
-                if loop.time() - began > self.load.long_seconds and not future.done():
-                    raise too_slow()
-            yield {"result": future.result()}
+            while True:
+                async with asyncio.timeout_at(end):
+                    line = await anext(lines, None)
+                if line is None:
+                    return
+                yield line
         finally:
-            stop.set()
+            await lines.aclose()
+
+
+class Side:
+    """A process that opens a run and answers requests. It is ended where nobody waits any more."""
+
+    def __init__(self, run: Path) -> None:
+        self._run, self._lock = run, asyncio.Lock()
+        self._process: BaseProcess | None = None
+        self._pipe: Connection | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is in progress."""
+        return self._lock.locked()
+
+    async def lines(self, answer: Answer, request: Any) -> AsyncGenerator[dict[str, Any]]:
+        """Yield progress, and the result at last; raise the `Problem` of the work."""
+        async with self._lock:
+            is_done = False
+            try:
+                pipe = self._begun()
+                pipe.send((answer, request))
+                while not is_done:
+                    line = await asyncio.to_thread(pipe.recv)
+                    is_done = "progress" not in line
+                    if "problem" in line:
+                        raise Problem(*line["problem"])
+                    yield line
+            except (EOFError, OSError):
+                raise Problem(500, "ended", "The work was ended.", "Ask for less.") from None
+            finally:
+                if not is_done:
+                    self._end()
+
+    def _begun(self) -> Connection:
+        """Return the connection to the process, which is started where there is none."""
+        if self._process is None or not self._process.is_alive() or self._pipe is None:
+            context = get_context("spawn")  # Libraries that have threads do not expect a fork.
+            self._pipe, theirs = context.Pipe()
+            self._process = context.Process(target=_answer, args=(self._run, theirs), daemon=True)
+            self._process.start()
+            theirs.close()
+        return self._pipe
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+        self._process = None
+
+
+def _answer(run: Path, pipe: Connection) -> None:
+    """Answer requests in this process until the other end of the pipe is closed."""
+    from firth.model import load
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent ends this process.
+    os.nice(_NICENESS)
+    sent = 0.0
+
+    def listen(title: str, done: float, total: float | None) -> None:
+        nonlocal sent
+        if (now := monotonic()) - sent > _EVERY:
+            sent = now
+            pipe.send({"progress": {"what": title, "done": done, "of": total}})
+
+    model = load(run)
+    with suppress(EOFError, BrokenPipeError), listening(listen):
+        while True:
+            answer, request = pipe.recv()
+            try:
+                line = {"result": answer(model, request)}
+            except BrokenPipeError:
+                return
+            except BaseException as error:  # noqa: BLE001
+                problem = problem_of(error)
+                line = {"problem": (problem.status, problem.code, problem.message, problem.hint)}
+            pipe.send(line)
 
 
 class Batcher:
@@ -158,7 +226,11 @@ class Batcher:
         self._task: asyncio.Task[None] | None = None
 
     async def encode(self, texts: Sequence[str]) -> Singles:
-        """Return the vectors of texts, (n, d)."""
+        """Return the vectors of texts, (n, d), a part at a time."""
+        parts = [await self._encode_part(part) for part in _parts(texts)]
+        return np.concatenate(parts)
+
+    async def _encode_part(self, texts: Sequence[str]) -> Singles:
         answer: asyncio.Future[Singles] = asyncio.get_running_loop().create_future()
         self._waiting.append((texts, answer))
         if self._task is None:
@@ -200,6 +272,17 @@ class Batcher:
         return batch
 
 
+def _parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the texts in parts of bounded size, and at least one text each."""
+    start = size = 0
+    for end, text in enumerate(texts):
+        if end > start and (end - start == _PART or size + len(text) > _PART_CHARACTERS):
+            yield texts[start:end]
+            start, size = end, 0
+        size += len(text)
+    yield texts[start:]
+
+
 def busy(message: str) -> Problem:
     """Return the problem of work for which there is no room now."""
     return Problem(429, "too_many_requests", message, "Ask again in a moment.")
@@ -210,6 +293,30 @@ def too_slow() -> Problem:
     return Problem(504, "timeout", "The answer took too long.", "Ask for less at a time.")
 
 
-def _stop_if(stop: Event, *_: Any) -> None:
-    if stop.is_set():
-        raise _CancelledError("cancelled")
+def problem_of(error: BaseException) -> Problem:
+    """Return the answer to an error; the details of an unexpected one go to the log only."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, TimeoutError):
+        return too_slow()
+    if isinstance(error, ValidationError):
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        lines = [
+            ": ".join(filter(None, (_place(one["loc"]), one["msg"])))
+            for one in problems[:_SHOWN_PROBLEMS]
+        ]
+        return Problem(422, "invalid", "; ".join(lines), "GET /openapi.json describes requests")
+    if isinstance(error, FirthError):
+        is_missing = isinstance(error, MissingStageError | MissingExtraError)
+        status = 409 if is_missing or isinstance(error, DamagedError) else 422
+        code = "missing" if is_missing else "damaged" if status == 409 else "invalid"
+        # An option of the command line is a field of the request here.
+        message, _, hint = re.sub(r"^--([a-z-]+)", r"\1", str(error)).partition(". ")
+        return Problem(status, code, message, hint)
+    complain("".join(traceback.format_exception(error)).rstrip())
+    return Problem(500, "internal", "The service failed.", "The log of the service has the cause.")
+
+
+def _place(parts: tuple[int | str, ...]) -> str:
+    """Return the place in a request, without the names that pydantic gives to alternatives."""
+    return ".".join(str(part) for part in parts if isinstance(part, int) or part.isidentifier())

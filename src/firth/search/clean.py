@@ -1,0 +1,205 @@
+"""What is done with duplicates: documents without them, and a sample that a person judges."""
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from math import sqrt
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from firth.corpus.corpus import Corpus
+from firth.run.console import plural
+from firth.run.errors import InputError
+from firth.run.outputs import claim_output, write_file
+from firth.run.run import Run
+from firth.run.seeds import derive_seed
+from firth.search.duplicates import Duplicates, Group, Member
+from firth.search.near import Kind
+
+_COLUMNS = ("match", "kind", "score", "text1", "text2", "place1", "place2")
+_ANSWERS = {"1": True, "yes": True, "y": True, "0": False, "no": False, "n": False}
+_Z = 1.96
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """The files of `write_cleaned`, and what is in them.
+
+    Attributes:
+        documents: File of the documents that stay, one a line.
+        dropped: File of what was dropped, for what, and why.
+        kept, removed: Number of documents that stay, and that have nothing left.
+        members: Number of sentences, or documents, that were dropped.
+    """
+
+    documents: Path
+    dropped: Path
+    kept: int
+    removed: int
+    members: int
+
+    def text(self) -> str:
+        """Return all of it in a sentence."""
+        return (
+            f"{self.documents}: {plural(self.kept, 'document')}; {self.members:,} duplicates "
+            f"dropped ({self.dropped}), which left {plural(self.removed, 'document')} empty"
+        )
+
+
+def write_cleaned(
+    run: str | Path | Run, result: Duplicates, out: str | Path, force: bool = False
+) -> Cleaned:
+    """Write the documents of a run without duplicates, as JSON Lines that `firth build` reads.
+
+    Every member of a group is dropped, and its representative stays. What is related stays, too.
+    `OUT.dropped.jsonl` has a line for each text that was dropped.
+
+    Raises:
+        InputError: A file exists and `force` is not given, or cannot be written.
+    """
+    out, corpus = Path(out), Corpus.open(run, "all")
+    dropped = out.with_name(f"{out.stem}.dropped.jsonl")
+    for path in (out, dropped):
+        claim_output(path, force)
+    gone = {member.number for group in result.groups for member in group.members}
+    kept = 0
+
+    def lines() -> Iterator[dict[str, Any]]:
+        nonlocal kept
+        bounds = corpus.document_bounds.tolist()
+        for d, (first, end) in enumerate(pairwise(bounds)):
+            numbers = [i for i in range(first, end) if (d if whole else i) not in gone]
+            if not numbers:
+                continue
+            kept += 1
+            paragraphs: dict[int, list[str]] = {}
+            owners = corpus.paragraph_of(numbers).tolist()
+            for owner, text in zip(owners, corpus.texts(numbers), strict=True):
+                paragraphs.setdefault(owner, []).append(text)
+            known = corpus.document(d)
+            text = "\n\n".join(" ".join(some) for some in paragraphs.values())
+            named = {"id": known.id, "title": known.title, "date": known.date, "text": text}
+            yield {**known.fields, **{name: value for name, value in named.items() if value}}
+
+    def reasons() -> Iterator[dict[str, Any]]:
+        for group in result.groups:
+            for member in group.members:
+                yield {
+                    **_named(member),
+                    "kept": _named(group.representative),
+                    "kind": member.kind.value,
+                    "boilerplate": group.boilerplate,
+                    "score": round(member.score, 4),
+                    "why": member.evidence,
+                }
+
+    whole = result.unit == "document"
+    write_file(out, lambda path: _write_lines(path, lines()), force)
+    write_file(dropped, lambda path: _write_lines(path, reasons()), force)
+    return Cleaned(out, dropped, kept, corpus.n_documents - kept, len(gone))
+
+
+def _named(member: Member) -> dict[str, Any]:
+    return {"document": member.document, "sentence": member.sentence, "text": member.text}
+
+
+def _write_lines(path: Path, rows: Iterator[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+@dataclass(frozen=True)
+class Review:
+    """How many of the judged matches are right.
+
+    Attributes:
+        judged: Number of judged pairs.
+        right: Number of those that match.
+        low, high: Wilson interval of the precision (95 %).
+    """
+
+    judged: int
+    right: int
+    low: float
+    high: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """Return all of it in a sentence."""
+        return (
+            f"{self.right} of {self.judged} judged pairs match: the precision of what is not exact "
+            f"is {self.right / self.judged:.0%} [{self.low:.0%}, {self.high:.0%}]"
+        )
+
+
+def write_review(result: Duplicates, count: int, path: Path, seed: int, force: bool = False) -> int:
+    """Write a random sample of matches that are not exact, with a column to fill in.
+
+    Args:
+        result: The groups.
+        count: Number of pairs, at most.
+        path: A file of comma-separated values. Its column `match` takes 1 or 0.
+        seed: Seed of the sample.
+        force: Allows replacing a file.
+
+    Returns:
+        The number of pairs.
+    """
+    pairs = [
+        (group, member)
+        for group in result.groups
+        for member in group.members
+        if member.kind is not Kind.EXACT
+    ]
+    rng = np.random.default_rng(derive_seed(seed, "review"))
+    chosen = rng.permutation(len(pairs))[:count].tolist()
+
+    def write(partial: Path) -> None:
+        with partial.open("w", encoding="utf-8", newline="") as file:
+            _write_pairs(file, [pairs[i] for i in chosen])
+
+    write_file(path, write, force)
+    return len(chosen)
+
+
+def _write_pairs(file: TextIO, pairs: list[tuple[Group, Member]]) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for group, member in pairs:
+        first = group.representative
+        texts = (first.text, member.text, first.place, member.place)
+        writer.writerow(["", member.kind.value, f"{member.score:.3f}", *texts])
+
+
+def read_review(path: Path) -> Review:
+    """Read a sample that a person has judged.
+
+    Raises:
+        InputError: The file has no column `match`, another value than 1, 0, yes or no, or nothing
+            judged.
+    """
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = [*csv.DictReader(file)]
+    if not rows or "match" not in rows[0]:
+        raise InputError(f"{path}: expected a file of `firth duplicates --review`")
+    given = [(row["match"] or "").strip().lower() for row in rows]
+    if wrong := sorted({value for value in given if value and value not in _ANSWERS}):
+        raise InputError(f"{path}: column match has {wrong[0]!r}; expected 1 or 0")
+    judged = [_ANSWERS[value] for value in given if value]
+    if not judged:
+        raise InputError(
+            f"{path}: nothing is judged. Fill its column `match` with 1 or 0, and call this again; "
+            "--force writes a new sample"
+        )
+    n, share = len(judged), sum(judged) / len(judged)
+    middle = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z / (1 + _Z**2 / n) * sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
+    return Review(n, sum(judged), max(0.0, middle - half), min(1.0, middle + half))
