@@ -1,7 +1,7 @@
 """Names, numbers and negations: single words that can turn the meaning of a sentence.
 
-Numbers in digits are found in every language. Numerals in words, negations and names by their
-capitals are English.
+Numerals in words and negations are known in the languages of a short table. In other languages only
+digits are numbers. A name is known by its capital, where nouns in general have none.
 """
 
 import re
@@ -17,19 +17,70 @@ from firth.text.arrays import Floats
 from firth.text.pairs import TextPair
 from firth.text.words import words
 
-NUMERALS = (
-    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-)  # fmt: skip
-"""English words for 2 to 12."""
-NEGATIONS = (
-    "not", "never", "no", "none", "nor", "neither", "nobody", "nothing", "without", "hardly",
-    "rarely", "seldom", "barely", "cannot",
-)  # fmt: skip
+_TABLE = {
+    "da": ("to tre fire fem seks syv otte ni ti elleve tolv", "ikke aldrig ingen intet uden"),
+    "de": (
+        "zwei drei vier f\u00fcnf sechs sieben acht neun zehn elf zw\u00f6lf",
+        "nicht nie niemals kein keine keinen keinem keiner niemand nichts ohne kaum",
+    ),
+    "en": (
+        "two three four five six seven eight nine ten eleven twelve",
+        "not never no none nor neither nobody nothing without hardly rarely seldom barely cannot",
+    ),
+    "es": (
+        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "no nunca jam\u00e1s ning\u00fan ninguno ninguna nadie nada sin ni tampoco",
+    ),
+    "fr": (
+        "deux trois quatre cinq six sept huit neuf dix onze douze",
+        "pas jamais aucun aucune personne rien sans ni",
+    ),
+    "it": (
+        "due tre quattro cinque sei sette otto nove dieci undici dodici",
+        "non mai nessun nessuno nessuna niente nulla senza n\u00e9",
+    ),
+    "nl": (
+        "twee drie vier vijf zes zeven acht negen tien elf twaalf",
+        "niet nooit geen niemand niets zonder nauwelijks",
+    ),
+    "pl": (
+        "dwa trzy cztery pi\u0119\u0107 sze\u015b\u0107 siedem osiem dziewi\u0119\u0107 "
+        "dziesi\u0119\u0107 jedena\u015bcie dwana\u015bcie",
+        "nie nigdy \u017caden \u017cadna nikt nic bez ani",
+    ),
+    "pt": (
+        "dois tr\u00eas quatro cinco seis sete oito nove dez onze doze",
+        "n\u00e3o nunca jamais nenhum nenhuma ningu\u00e9m nada sem nem",
+    ),
+    "ru": (
+        "\u0434\u0432\u0430 \u0442\u0440\u0438 \u0447\u0435\u0442\u044b\u0440\u0435 "
+        "\u043f\u044f\u0442\u044c \u0448\u0435\u0441\u0442\u044c \u0441\u0435\u043c\u044c "
+        "\u0432\u043e\u0441\u0435\u043c\u044c \u0434\u0435\u0432\u044f\u0442\u044c "
+        "\u0434\u0435\u0441\u044f\u0442\u044c",
+        "\u043d\u0435 \u043d\u0438\u043a\u043e\u0433\u0434\u0430 \u043d\u0435\u0442 "
+        "\u043d\u0438\u043a\u0442\u043e \u043d\u0438\u0447\u0442\u043e \u0431\u0435\u0437 \u043d\u0438",
+    ),
+    "sv": ("tv\u00e5 tre fyra fem sex sju \u00e5tta nio tio elva tolv", "inte aldrig ingen inget utan"),
+}
+"""By ISO 639-1 code: numerals from two on, and negations."""
+_NOUNS_WITH_CAPITALS = ("de", "lb")
 CONTRACTED = r"n['\u2019]t\b"
 """A negation at the end of an English verb."""
 NAME_WORD = r"[A-Z][a-z][\w\u2019'-]*"
 NAME = rf"{NAME_WORD}(?: (?:[A-Z]\. )?{NAME_WORD})*"
 """A name: capitalised words, with initials between them."""
+
+
+def numerals_of(language: str) -> dict[str, str]:
+    """Return the numerals of a language from two on, each with its value; none where unknown."""
+    names = _TABLE.get(language, ("", ""))[0].split()
+    return {word: str(value) for value, word in enumerate(names, start=2)}
+
+
+def negations_of(language: str) -> frozenset[str]:
+    """Return words that negate a sentence of a language; none where they are unknown."""
+    return frozenset(_TABLE.get(language, ("", ""))[1].split())
+
 
 _CAPITALISED = re.compile(r"[A-Z][\w\u2019'-]*")
 _OPENING = re.compile(r"(?:^|\w{3}[.!?:][\"\u201d)]? +|[\"\u201c(])[\"\u201c(]?$")
