@@ -30,7 +30,7 @@ from firth.train.loop import build_together, in_parts
 from firth.train.objectives import ALL, HELD_OUT, Batches, Figures, rank_correlation
 from firth.train.students import BiEncoder, on_device, open_student, write_transformer
 
-SURROGATE = Stage("paper/surrogate", 1, "torch", "firth paper build --to surrogate")
+SURROGATE = Stage("paper/surrogate", 2, "torch", "firth paper build --to surrogate")
 _READS = {"transformer": (TOKENIZER,), "layers": (PRETRAINED,)}
 _PATIENCE = 1_000
 """Evaluations without a gain after which training stops: the paper trains to the end."""

@@ -40,7 +40,7 @@ from firth.train.students import (
 )
 from firth.train.teacher import TEACHER, Teacher, build_teacher, teacher_inputs
 
-STUDENT = Stage("student", 1, extra="torch", command="firth train distill")
+STUDENT = Stage("student", 2, extra="torch", command="firth train distill")
 _MADE = ("static", "transformer", "layers")
 _LOOKS, _WARMUP, _CHECKPOINT_STEPS = 10, 0.1, 200
 
