@@ -105,7 +105,7 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
         return _summary(workspace)
 
     outcome = run.build(
-        HARVEST, fill, reads=READS, settings=["seed", "corpus.language"], inputs=inputs
+        HARVEST, fill, reads=READS, settings=["seed"], inputs=inputs
     )
     if not outcome.reused:
         for warning in outcome.manifest.summary["warnings"]:
@@ -131,7 +131,7 @@ class _Scoring:
 
     def open(self) -> Callable[[Shard], str]:
         corpus, origin, settings = Corpus.open(self.run), Origin.open(self.run), self.settings
-        seed, language = self.run.settings.seed, self.run.settings.corpus.language
+        seed, language = self.run.settings.seed, corpus.language
 
         def score(shard: Shard) -> str:
             texts = corpus.texts(shard.sentences)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from firth.corpus.corpus import Corpus
 from firth.corpus.numbered import WordSentences, read_sentences
 from firth.reproduce.averaged import WordBag
 from firth.reproduce.settings import NeighborSettings
@@ -283,4 +284,4 @@ def sentences_of(
 
 def stemmer_name(run: Run, stemmed: bool) -> str:
     """Return the stemmer of a run's language, or `none`."""
-    return stemmer_of(run.settings.corpus.language) if stemmed else "none"
+    return stemmer_of(Corpus.open(run).language) if stemmed else "none"

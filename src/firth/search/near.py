@@ -70,15 +70,15 @@ def kind_of(a: str, b: str) -> Kind:
     return Kind.NEAR if near else Kind.SIMILAR
 
 
-def differences(a: str, b: str) -> tuple[str, ...]:
+def differences(a: str, b: str, language: str) -> tuple[str, ...]:
     """Return what two texts differ in that vectors hardly see: numbers, negation, names.
 
     Example:
-        >>> differences("Ten ships sailed.", "Not one of 12 ships sailed.")
+        >>> differences("Ten ships sailed.", "Not one of 12 ships sailed.", "en")
         ('numbers', 'negation')
     """
-    differing = ["numbers"] if numbers_in(a) != numbers_in(b) else []
-    one, two = marks_of(a), marks_of(b)
+    differing = ["numbers"] if numbers_in(a, language) != numbers_in(b, language) else []
+    one, two = marks_of(a, language), marks_of(b, language)
     if (Mark.NEGATION in one.values()) != (Mark.NEGATION in two.values()):
         differing.append("negation")
     names = [{w for w, mark in marks.items() if mark is Mark.NAME} for marks in (one, two)]

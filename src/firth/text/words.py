@@ -29,7 +29,7 @@ def _marks() -> str:
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
-_UNSPACED = (
+UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
 )
@@ -42,12 +42,13 @@ _KNOWN_STEMS = 1 << 17
 
 NO_STEMMER = "none"
 _STEMMERS = {
-    "ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek", "en": "porter",
-    "es": "spanish", "et": "estonian", "eu": "basque", "fi": "finnish", "fr": "french",
-    "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian",
-    "it": "italian", "lt": "lithuanian", "ne": "nepali", "nl": "dutch", "no": "norwegian",
-    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish",
-    "ta": "tamil", "tr": "turkish", "yi": "yiddish",
+    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
+    "en": "porter", "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque",
+    "fa": "persian", "fi": "finnish", "fr": "french", "ga": "irish", "hi": "hindi",
+    "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian", "lt": "lithuanian",
+    "nb": "norwegian", "ne": "nepali", "nl": "dutch", "no": "norwegian", "pl": "polish",
+    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "st": "sesotho",
+    "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 
 
@@ -56,7 +57,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return patterns of a word, and of a character with its marks in a script without spaces."""
     # Built on first use: plain ASCII text never needs them.
     marks = f"{_JOINERS}{_marks()}"
-    return re.compile(rf"[\w{marks}]+"), re.compile(rf"[{_UNSPACED}][{marks}]*")
+    return re.compile(rf"[\w{marks}]+"), re.compile(rf"[{UNSPACED}][{marks}]*")
 
 
 def words(text: str) -> list[str]:
@@ -170,6 +171,16 @@ def stemmer_of(language: str) -> str:
         ('porter', 'german', 'none')
     """
     return _STEMMERS.get(language, NO_STEMMER)
+
+
+def language_of(stemmer: str) -> str:
+    """Return the ISO 639-1 language of a stemmer; `und` where it has none.
+
+    Example:
+        >>> language_of("porter"), language_of("none")
+        ('en', 'und')
+    """
+    return next((language for language, name in _STEMMERS.items() if name == stemmer), "und")
 
 
 def stems(words: Sequence[str], stemmer: str) -> list[str]:
