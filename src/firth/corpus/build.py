@@ -43,7 +43,7 @@ _TRANSACTION = 1 << 22
 _FEWEST = 10
 """Fewer documents have no held-out one."""
 _SHOWN = 3
-_SAMPLE = 200
+_SAMPLE = 1_000
 """Documents by which the language is recognized."""
 
 

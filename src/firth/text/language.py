@@ -8,7 +8,7 @@ from typing import Any
 AUTO, UNKNOWN = "auto", "und"
 _CHARACTERS = 1_000
 """Characters of text that are judged at once; a short text alone is often misjudged."""
-_BEGINNING = 2_000
+_BEGINNING = 500
 """Characters of a document that are read."""
 
 
