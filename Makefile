@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 demo: $(VENV)/.demo
 	$(BIN)/firth build demo:speeches --run runs/demo
-	$(BIN)/firth search "people without work" --run runs/demo --top 3
+	$(BIN)/firth search "health care reform" --run runs/demo --top 3
 	$(BIN)/firth duplicates --run runs/demo --top 3
 	$(BIN)/firth explain "We must cut taxes for working families." \
 	  "Lower taxes would help people who work." --run runs/demo

@@ -14,6 +14,8 @@ from firth.run.settings import parse_settings
 # Threads gain nothing from tiny models. Set before numpy is imported; processes inherit it.
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+# A test that opens a tiny model does not start a process for it first (tests/encoders/test_probe).
+os.environ.setdefault("FIRTH_PROBED", "1")
 # How long an example takes depends on what else the machine does.
 settings.register_profile("firth", deadline=None)
 settings.load_profile("firth")

@@ -10,6 +10,8 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
+import numpy as np
+
 from firth.corpus import build as corpus_build
 from firth.corpus.build import CorpusSummary
 from firth.corpus.corpus import Corpus
@@ -22,7 +24,7 @@ from firth.encoders.pretrained import PRETRAINED, Tune, build_pretrained
 from firth.encoders.static import ENCODER, StaticEncoder, build_static
 from firth.encoders.words import WORDS, WordSpace, build_words
 from firth.evaluation.baselines import open_baseline
-from firth.evaluation.compare import Comparison, compare_models
+from firth.evaluation.compare import FEWEST_QUESTIONS, MEAN, Comparison, compare_models
 from firth.evaluation.questions import QUESTIONS, QuestionType, build_questions
 from firth.run.console import note, plural, silenced, table, wrapped
 from firth.run.errors import ConfigError, FirthError, InputError, require
@@ -39,11 +41,16 @@ from firth.text.pairs import CosineScorer, PairScorer
 
 FALSE_MATCH_RATE = 0.01
 """Share of random pairs that reach the threshold which a summary names."""
-_EXAMPLE_WORDS, _EXAMPLE_CHARACTERS = (6, 14), 70
+_EXAMPLE_WORDS, _EXAMPLE_CHARACTERS, _EXAMPLE_COSINE = (6, 14), 70, 0.8
+_ASKED = {
+    QuestionType.NEXT.value: "which sentence follows",
+    QuestionType.TITLE.value: "which text has a title",
+    QuestionType.DOCUMENT.value: "which sentence is from the same document",
+}
 _LIBRARIES = {ModelKind.STATIC: ("numpy", ""), ModelKind.ONNX: ("onnxruntime", "onnx")}
 """Library and extra that open a kind of model; the other kinds need torch."""
 _PROBE_WORDS = 100_000
-_SEEN = 20_000
+_SEEN = 2_000
 
 
 def build_encoder(run: Run) -> Outcome:
@@ -97,7 +104,7 @@ class Built:
         comparison: The scorer and the encoder next to n-grams of stems, on held-out documents; None
             where these give no questions.
         threshold: Cosine that one random pair in a hundred reaches; None without a calibration.
-        examples: Two consecutive sentences of the corpus, or none.
+        examples: Two similar sentences of different documents, or none.
     """
 
     run: Run
@@ -131,13 +138,12 @@ class Built:
 
     def text(self) -> str:
         """Return all of it in sentences."""
-        lines = [self.corpus.text()]
+        lines = [f"Verdict: {verdict(self.comparison)}", self.corpus.text()]
         done = [name for name, is_new in self.stages.items() if is_new]
         if done:
             lines.append(f"Built in {self.seconds:,.0f} s: {', '.join(done)}.")
         else:
             lines.append("Everything was up to date.")
-        lines.append(f"Check: {verdict(self.comparison)}")
         if self.threshold is not None:
             lines.append(
                 f"Scores: {FALSE_MATCH_RATE:.0%} of random sentence pairs have a cosine of "
@@ -190,7 +196,7 @@ def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None 
         seconds=perf_counter() - start,
         comparison=compare_with_baseline(run),
         threshold=_threshold(run),
-        examples=examples(Corpus.open(run)),
+        examples=examples(run),
     )
 
 
@@ -246,47 +252,58 @@ def compare_with_baseline(run: Run) -> Comparison | None:
 
 
 def verdict(comparison: Comparison | None) -> str:
-    """Say in a sentence or two how the scorer of a run does on held-out documents."""
-    kind = QuestionType.NEXT.value
-    if comparison is None or kind not in comparison.questions:
+    """Say how the scorer of a run does on held-out documents, by which measure, and what to do."""
+    if comparison is None or comparison.accuracies["scorer"][MEAN].value is None:
+        asked = max(comparison.questions.values()) if comparison else 0
         return (
-            "the held-out documents give no questions, so the quality is not measured. Add more "
-            "and longer documents."
+            f"not measured: the held-out documents give {plural(asked, 'question')}, and "
+            f"{FEWEST_QUESTIONS} are needed. Add documents, or use a pretrained encoder: "
+            "firth build --encoder NAME."
         )
-    asked = (
-        f"{plural(comparison.questions[kind], 'question')} about "
-        f"{plural(comparison.documents[kind], 'held-out document')} (which sentence follows? "
-        "chance 50)"
-    )
-    values = {name: one[kind] for name, one in comparison.accuracies.items()}
-    if any(value.value is None for value in values.values()):
-        return f"{asked}: too few for a figure. Add documents for an answer."
-    figures = ", ".join(f"{name} {value}" for name, value in values.items())
-    gain = comparison.differences["scorer"][kind]
-    if gain.low is None or gain.low <= 0 <= (gain.high or 0):
-        return f"{asked}: {figures}. No significant difference; add documents or --encoder NAME."
-    if gain.low > 0:
-        return f"{asked}: {figures}. The scorer learned from the text."
+    kinds = [
+        _ASKED[kind]
+        for kind, one in comparison.accuracies["scorer"].items()
+        if kind != MEAN and one.value is not None
+    ]
+    figures = ", ".join(f"{name} {one[MEAN]}" for name, one in comparison.accuracies.items())
+    gain = comparison.differences["scorer"][MEAN]
+    if gain.sign > 0:
+        said = "the scorer learned something from this text"
+    elif gain.sign < 0:
+        said = "n-grams of stems do better than what was learned"
+    elif gain.low is None:
+        said = "too few documents to say whether anything was learned"
+    else:
+        said = "no difference from n-grams of stems that is certain"
+    advice = "" if gain.sign > 0 else " More text or a pretrained encoder may: --encoder NAME."
     return (
-        f"{asked}: {figures}. N-grams of stems do better here: use a pretrained encoder "
-        "(firth build --encoder NAME)."
+        f"{said}. Right candidates that score above wrong ones, in %, chance 50: {figures}. "
+        f"Asked: {', '.join(kinds)} ({plural(comparison.questions[MEAN], 'question')} about "
+        f"{plural(comparison.documents[MEAN], 'held-out document')}).{advice}"
     )
 
 
-def examples(corpus: Corpus) -> tuple[str, ...]:
-    """Return two consecutive sentences of moderate length, from the middle of the corpus."""
+def examples(run: Run) -> tuple[str, ...]:
+    """Return two short sentences of different documents that are similar, or none."""
+    corpus = Corpus.open(run)
     low, high = _EXAMPLE_WORDS
-    counts = corpus.word_counts[:_SEEN]
-    good = (low <= counts) & (counts <= high)
-    places = (good[:-1] & good[1:]).nonzero()[0].tolist()
-    for number in [*places[len(places) // 2 :], *places[: len(places) // 2]]:
-        both = corpus.text(number), corpus.text(number + 1)
-        # An apostrophe would need two levels of quotes in the commands.
-        short = max(map(len, both)) <= _EXAMPLE_CHARACTERS and "'" not in "".join(both)
-        same = corpus.document_of([number, number + 1])
-        if short and same[0] == same[1]:
-            return both
-    return ()
+    counts = corpus.word_counts
+    short = ((low <= counts) & (counts <= high)).nonzero()[0]
+    chosen = short[:: len(short) // _SEEN + 1]
+    # An apostrophe would need two levels of quotes in the commands.
+    known = [
+        (text, home)
+        for text, home in zip(corpus.texts(chosen), corpus.document_of(chosen), strict=True)
+        if len(text) <= _EXAMPLE_CHARACTERS and text[-1:] in ".。।" and "'" not in text
+    ]
+    if not known or not run.has(ENCODER):
+        return ()
+    texts, homes = zip(*known, strict=True)
+    vectors = StaticEncoder.open(run.folder(ENCODER)).encode(texts)
+    cosines = vectors @ vectors.T
+    cosines[np.equal.outer(homes, homes) | (cosines > _EXAMPLE_COSINE)] = -1.0
+    one, two = np.unravel_index(int(cosines.argmax()), cosines.shape)
+    return (texts[one], texts[two]) if cosines[one, two] > 0 else ()
 
 
 def _threshold(run: Run) -> float | None:
@@ -308,6 +325,8 @@ class Status:
         documents: Number of documents.
         sentences: Number of sentences.
         held_out: Number of documents that no model learns from.
+        newer: Number of sentences that the models have not learned from; below 0 they learned from
+            sentences that are gone.
         stages: Name of each stage → `built`, `missing` or `older than the documents`.
         next: Command that brings the run up to date, or "".
     """
@@ -316,6 +335,7 @@ class Status:
     documents: int
     sentences: int
     held_out: int
+    newer: int
     stages: Mapping[str, str]
     next: str
 
@@ -327,8 +347,12 @@ class Status:
         """Return the documents, a table of the stages, and the next command."""
         counts = (
             f"{self.run}: {plural(self.documents, 'document')}, "
-            f"{plural(self.sentences, 'sentence')}; {self.held_out:,} documents held out"
+            f"{plural(self.sentences, 'sentence')}; {plural(self.held_out, 'document')} held out"
         )
+        if self.newer:
+            change = "newer than the models" if self.newer > 0 else "fewer than they learned from"
+            share = abs(self.newer) / max(1, self.sentences)
+            counts += f"\n{plural(abs(self.newer), 'sentence')} ({share:.0%}) {change}"
         rows = [["stage", "state"], *([name, state] for name, state in self.stages.items())]
         return "\n".join([counts, "", table(rows), *([f"Next: {self.next}"] if self.next else [])])
 
@@ -346,12 +370,15 @@ def status(run: Run) -> Status:
             is_new = digest in (None, learn.digest, whole.digest)
             held_out = stage is QUESTIONS
             states[stage.name] = "built" if is_new or held_out else "older than the documents"
+    is_old = states[WORDS.name] == "older than the documents"
+    newer = len(learn) - int(run.manifest(WORDS).summary["sentences"]) if is_old else 0
     behind = any(state != "built" for state in states.values())
     return Status(
         str(run.path),
         whole.n_documents,
         len(whole),
         whole.n_documents - learn.n_documents,
+        newer,
         states,
         f"firth build --run {shlex.quote(str(run.path))}" if behind else "",
     )

@@ -12,6 +12,7 @@ from firth.evaluation.compare import (
     CHANCE,
     FEWEST_DOCUMENTS,
     FEWEST_QUESTIONS,
+    MEAN,
     Answers,
     accuracies_of,
     answer,
@@ -30,7 +31,8 @@ from firth.run.run import Run
 from firth.text.arrays import Floats
 from firth.text.pairs import TextPair
 
-NEXT, SPAN, TITLE = QuestionType.NEXT, QuestionType.PARAGRAPH, QuestionType.TITLE
+NEXT, SPAN, TITLE = QuestionType.NEXT, QuestionType.DOCUMENT, QuestionType.TITLE
+TRAINED = (NEXT,)
 KINDS = (NEXT, SPAN, TITLE)
 
 
@@ -82,10 +84,10 @@ def test_the_truth_has_100_and_a_constant_50() -> None:
     for value, function in ((100.0, 1.0), (50.0, 0.0), (0.0, -1.0)):
         model = Scores("m", lambda _, b, f=function: f * b.startswith("right"))  # type: ignore[misc]
         compared = compare_answers({"m": answer(model, asked)})
-        assert set(compared.accuracies["m"]) == set(KINDS)
-        for estimate in compared.accuracies["m"].values():
+        assert set(compared.accuracies["m"]) == {MEAN, *KINDS}
+        for kind, estimate in compared.accuracies["m"].items():
             assert (estimate.value, estimate.low, estimate.high) == (value, value, value)
-            assert estimate.n == 120
+            assert estimate.n == (360 if kind == MEAN else 120)
 
 
 def test_accuracy_is_the_share_of_distractors_below() -> None:
@@ -176,7 +178,7 @@ def test_verdicts_name_the_better_model(against: str) -> None:
         against,
     )
     (verdict,) = compared.verdicts()
-    assert verdict.startswith("next-sentence: good is better than bad by ")
+    assert verdict.startswith("mean: good is better than bad by ")
     assert compared.differences[against][NEXT].value == 0
     text = compared.text()
     assert f"minus {against}" in text
@@ -218,7 +220,7 @@ def test_models_are_compared_on_the_given_questions(empty_run: Run) -> None:
 @pytest.mark.parametrize(
     ("changes", "accepted", "reason"),
     [
-        ({SPAN: 0.1}, True, "more accurate on same-paragraph (+10.0"),
+        ({SPAN: 0.1}, True, "more accurate on same-document (+10.0"),
         ({TITLE: 0.1, NEXT: 0.1}, True, "more accurate on title (+10.0"),
         ({NEXT: 0.1}, False, "on next-sentence (+10.0 [10.0, 10.0]) only, and training optimises"),
         ({SPAN: 0.2, TITLE: -0.1}, False, "less accurate on title (-10.0"),
@@ -229,7 +231,7 @@ def test_models_are_compared_on_the_given_questions(empty_run: Run) -> None:
 def test_decisions(changes: dict[str, float], accepted: bool, reason: str) -> None:
     """A gain that training does not optimise accepts; any loss rejects."""
     asked = questions()
-    decision = decide(answers(asked, {}), answers(asked, changes))
+    decision = decide(answers(asked, {}), answers(asked, changes), trained_on=TRAINED)
     assert decision.accepted is accepted
     assert decision.reason.startswith("accepted: " if accepted else "rejected: ")
     assert reason in decision.reason
@@ -248,7 +250,7 @@ def test_what_lost_is_never_accepted(
     optimise, and was asked 100 questions about 10 documents."""
     asked = questions(count, documents)
     given = {"as it is": answers(asked, {}), "changed": answers(asked, changes, seed=seed)}
-    best, decisions = choose(given, "as it is")
+    best, decisions = choose(given, "as it is", trained_on=TRAINED)
     assert set(decisions) == {"changed"}
     assert decisions["changed"].accepted is (best == "changed")
     if best == "changed":
@@ -289,10 +291,14 @@ def test_the_best_of_those_accepted_is_chosen() -> None:
     flattered = answers(asked, {NEXT: 0.3, SPAN: 0.05})
     lost = answers(asked, {SPAN: 0.4, TITLE: -0.1})
     given = {"r": reference, "lost": lost, "small": small, "large": large, "flat": flattered}
-    assert choose(given, "r")[0] == "large"
-    assert choose({"r": reference, "small": small, "same": small}, "r")[0] == "small"
-    assert choose({"r": reference, "flat": flattered, "small": small}, "r")[0] == "small"
-    assert choose({"r": reference, "lost": lost}, "r")[0] == "r"
+
+    def best(given: dict[str, Answers]) -> str:
+        return choose(given, "r", trained_on=TRAINED)[0]
+
+    assert best(given) == "large"
+    assert best({"r": reference, "small": small, "same": small}) == "small"
+    assert best({"r": reference, "flat": flattered, "small": small}) == "small"
+    assert best({"r": reference, "lost": lost}) == "r"
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def asked(
         "seed": seed, "corpus": corpus, "questions": {"questions": most, "distractors": 9}
     }  # fmt: skip
     found = make_questions(FakeCorpus(*files), parse_settings(values, "test"))  # type: ignore[arg-type]
-    return [one for one in found if one.type in (QuestionType.NEXT, QuestionType.PARAGRAPH)]
+    return of_type(found, QuestionType.NEXT)
 
 
 def of_type(questions: Sequence[Question], kind: QuestionType) -> list[Question]:
@@ -117,28 +117,6 @@ def test_next_sentences() -> None:
         assert len(set(map(normal_form, candidates))) == 11
         assert min(abs(other - number) for _, other in others) >= MIN_GAP
         assert question.same_document
-
-
-def test_paragraphs() -> None:
-    """The first two sentences against the last two of a paragraph of four or more; distractors are
-    the last two of other paragraphs of the document."""
-    sizes = [4, 5, 3, 4, 8, 4, 6, 4, 2, 4, 5, 4, 4]
-    found = asked({"ship": sizes, "cow": [4] * 9})  # the cow has too few paragraphs
-    questions = of_type(found, QuestionType.PARAGRAPH)
-    ends = np.cumsum(sizes)
-    lasts = {int(end - size): int(end - 2) for end, size in zip(ends, sizes, strict=True)
-             if size > 3}  # fmt: skip
-    assert len(questions) == len(lasts) == 11
-
-    def span(start: int) -> str:
-        return f"{sentence('ship', start)} {sentence('ship', start + 1)}"
-
-    for question in questions:
-        last = lasts[place(question.text)[1]]
-        assert question.text == span(place(question.text)[1])
-        assert question.answer == span(last)
-        assert len({*question.distractors}) == 9
-        assert {*question.distractors} <= {span(o) for o in lasts.values() if o != last}
 
 
 def test_sentences_of_unusual_length_are_not_asked_about() -> None:

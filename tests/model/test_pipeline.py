@@ -6,7 +6,6 @@ import pytest
 from tests.conftest import TOY_SETTINGS, toy_documents
 
 from firth import pipeline
-from firth.corpus.corpus import Corpus
 from firth.model import load
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
@@ -18,7 +17,7 @@ def test_a_summary_names_what_to_do_next(toy_copy: Path) -> None:
     assert f"Documents: {built.corpus.documents}" in built.text()
     assert all(str(toy_copy) in command for command in built.commands())
     assert built.as_dict()["next"] == list(built.commands())
-    one, two = pipeline.examples(Corpus.open(toy_copy))
+    one, two = pipeline.examples(Run.open(toy_copy))
     assert one in built.text()
     assert one != two
 
@@ -32,6 +31,8 @@ def test_status_shows_what_is_older_than_the_documents(toy_copy: Path) -> None:
     status = pipeline.status(run)
     assert status.stages["words"] == "older than the documents"
     assert status.documents == 44
+    assert status.newer > 0
+    assert "newer than the models" in status.text()
     assert str(toy_copy) in status.next
     assert "words" in status.text()
 

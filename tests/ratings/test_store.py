@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -79,25 +78,6 @@ def test_each_tuple_gets_its_answers(
         for found in numbers.values():
             assert found == list(range(1, len(found) + 1))
     check_complete(path, answers)
-
-
-def test_annotators_in_threads(asking: Asking, folder: Path) -> None:
-    with Store.create(folder / "db", asking()) as store:
-
-        def run(number: int) -> None:
-            who = store.enter(f"annotator {number}")
-            while (question := store.next(who)) is not None:
-                answer(store, who, question)
-
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(run, range(4)))
-    check_complete(folder / "db")
-
-
-def test_every_answer_is_synced(asking: Asking, folder: Path) -> None:
-    with Store.create(folder / "db", asking()) as store, store._reading() as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
-        assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
 
 
 _SCRIPT = """

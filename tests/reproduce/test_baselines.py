@@ -20,12 +20,6 @@ PAIRS = [
 CORPUS = ("skip-gram", "cbow", "siamese-cbow", "cbos")
 
 
-def test_unknown_names_are_left_to_others() -> None:
-    """An unknown name gives None, so that another plug-in may know it."""
-    assert open_baseline("unknown", None) is None
-    assert open_baseline("Glove!", None) is None
-
-
 @pytest.mark.parametrize(
     ("name", "problem"),
     [

@@ -5,8 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch.nn import functional
 
 from firth.reproduce import neighbors
+from firth.reproduce.averaged import sentences_of
 from firth.reproduce.neighbors import (
     CBOS,
     SIAMESE_CBOW,
@@ -14,9 +17,8 @@ from firth.reproduce.neighbors import (
     center_predicts_neighbors,
     centers_of,
     context_predicts_center,
+    cross_entropy,
     learn,
-    loss_and_gradient,
-    sentences_of,
 )
 from firth.reproduce.settings import NeighborSettings
 from firth.run.files import write_arrays
@@ -39,22 +41,23 @@ def test_neighbors_are_in_the_document(k: int) -> None:
 
 
 @pytest.mark.parametrize("cosine", [False, True])
-@pytest.mark.parametrize("compose", [context_predicts_center, center_predicts_neighbors])
-def test_gradient_is_that_of_the_loss(compose: neighbors.Compose, cosine: bool) -> None:
-    """Small steps along each direction change the loss as the gradient says."""
-    rng = np.random.default_rng(3)
-    vectors: Any = rng.standard_normal((len(DOCUMENTS), 4))  # doubles, for exact differences
-    centers = centers_of(DOCUMENTS)
-    batch = compose(DOCUMENTS, centers, rng.integers(8, size=(len(centers), 2)), 2)
-    np.testing.assert_allclose(batch.targets.sum(axis=1), 1, rtol=1e-6)
-    _, gradient = loss_and_gradient(vectors, batch, cosine=cosine)
-    for _ in range(5):
-        direction = rng.standard_normal(vectors.shape)
-        ahead, behind = (
-            loss_and_gradient(vectors + sign * 1e-4 * direction, batch, cosine=cosine)[0]
-            for sign in (1, -1)
-        )
-        assert (ahead - behind) / 2e-4 == pytest.approx((gradient * direction).sum(), rel=1e-3)
+def test_cbos_is_a_softmax_over_the_sentence_and_random_ones(cosine: bool) -> None:
+    """Its targets have one 1 in each row, so the loss is that of Eq. 7."""
+    vectors = torch.from_numpy(np.random.default_rng(3).standard_normal((8, 4), np.float32))
+    centers, negatives = np.array([1, 5]), np.array([[0, 4], [2, 3]])
+    batch = context_predicts_center(DOCUMENTS, centers, negatives, 1)
+    anchors = torch.stack([(vectors[0] + vectors[2]) / 2, (vectors[4] + vectors[6]) / 2])
+    known = vectors[torch.tensor([[1, 0, 4], [5, 2, 3]])]
+    if cosine:
+        anchors, known = (functional.normalize(one, dim=-1) for one in (anchors, known))
+    logits = torch.einsum("bd,bcd->bc", anchors, known)
+    expected = functional.cross_entropy(logits, torch.zeros(2, dtype=torch.long), reduction="sum")
+    torch.testing.assert_close(cross_entropy(vectors, batch, cosine=cosine), expected)
+    others = center_predicts_neighbors(
+        DOCUMENTS, centers_of(DOCUMENTS), negatives.repeat(4, 0)[:7], 2
+    )
+    np.testing.assert_allclose(others.targets.sum(axis=1), 1, rtol=1e-6)
+    assert torch.isfinite(cross_entropy(vectors, others, cosine=cosine))
 
 
 def test_an_epoch_reads_each_center_once() -> None:

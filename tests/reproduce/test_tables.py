@@ -18,7 +18,7 @@ from firth.reproduce.result import (
     pearson_sample,
     published,
 )
-from firth.reproduce.sun import paper_models, starts
+from firth.reproduce.sun import paper_models
 from firth.reproduce.tables import TABLES, reproduce
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
@@ -54,15 +54,6 @@ def test_pearson_is_that_of_numpy() -> None:
     both = figure("pearson", [(x, y), (x, -y)], 1)
     assert both.value == pytest.approx(0, abs=1e-9)
     assert figure("pearson", [(x, 0 * y)], 1).value is None
-
-
-def test_a_varied_run_saves_nothing(run: Run) -> None:
-    """Stages of a variant do not change the settings of the run."""
-    before = (run.path / "config.yaml").read_bytes()
-    varied = VariedRun.of(run, {"reproduce": {"tables": {"sizes": ["1", "2"]}}})
-    varied.changed({"seed": 5}).save()
-    assert (run.path / "config.yaml").read_bytes() == before
-    assert varied.settings.reproduce["tables"]["sizes"] == ["1", "2"]
 
 
 def test_sweep_of_cbos(run: Run, data_dir: Path) -> None:
@@ -138,12 +129,3 @@ def test_commands(run: Run, data_dir: Path, tmp_path: Path) -> None:
     assert measured.exit_code == 0, measured.output
     assert {cell["row"] for cell in json.loads(out.read_text())["cells"]} == {"m = 1"}
     assert (run.path / "config.yaml").read_bytes() == before
-
-
-def test_starts_need_a_run_or_a_name(run: Run) -> None:
-    """Without a Surrogate, an encoder or a name, nothing can be fine-tuned."""
-    from firth.reproduce.result import Request
-    from firth.reproduce.settings import TableSettings
-
-    with pytest.raises(InputError, match=r"reproduce\.tables\.start"):
-        starts(Request("sun-table2", run, None, TableSettings(), 13))

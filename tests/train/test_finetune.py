@@ -28,7 +28,7 @@ from firth.train.loop import Best
 
 
 def recipe_of(path: Path, objective: str | None = None) -> Recipe:
-    return recipe_for(gather(path, None, None, None, 1).train, objective, None, None, 1)
+    return recipe_for(gather(path, None, 1).train, objective, None, None, 1)
 
 
 def test_the_data_decide_what_is_learned(scored: Path, inference: Path, triplets: Path) -> None:
@@ -41,7 +41,7 @@ def test_the_data_decide_what_is_learned(scored: Path, inference: Path, triplets
 
 
 def test_no_row_is_in_two_parts(scored: Path) -> None:
-    parts = gather(scored, None, None, None, 1)
+    parts = gather(scored, None, 1)
     texts = [{row.texts for row in part.rows} for part in parts.named.values()]
     assert [len(some) for some in texts] == [73, 8, 9]
     assert len(set.union(*texts)) == 90
@@ -55,7 +55,7 @@ def test_no_row_is_in_two_parts(scored: Path) -> None:
 
 
 def test_splits_of_a_file_are_used_as_such(triplets: Path) -> None:
-    parts = gather(triplets, None, None, None, 1)
+    parts = gather(triplets, None, 1)
     assert {name: len(part.rows) for name, part in parts.named.items()} == {
         "train": 36, "dev": 12, "test": 12
     }  # fmt: skip
@@ -66,24 +66,26 @@ def test_splits_of_a_file_are_used_as_such(triplets: Path) -> None:
 
 
 def test_rows_of_dev_and_test_are_not_learned_from(scored: Path, tmp_path: Path) -> None:
-    lines = scored.read_text().splitlines(keepends=True)
-    for name, some in (("dev", lines[:20]), ("test", lines[15:30])):
-        (tmp_path / f"{name}.jsonl").write_text("".join(some))
-    parts = gather(scored, tmp_path / "dev.jsonl", tmp_path / "test.jsonl", None, 1)
-    assert {name: len(part.rows) for name, part in parts.named.items()} == {
+    rows = [json.loads(line) for line in scored.read_text().splitlines()]
+    parts = {"train": rows, "dev": rows[:20], "test": rows[15:30]}
+    path = tmp_path / "all.jsonl"
+    path.write_text("".join(
+        json.dumps(row | {"split": name}) + "\n" for name, some in parts.items() for row in some
+    ))  # fmt: skip
+    gathered = gather(path, None, 1)
+    assert {name: len(part.rows) for name, part in gathered.named.items()} == {
         "train": 60, "dev": 15, "test": 15
     }  # fmt: skip
-    assert len(parts.notes) == 2
-    assert parts.notes[0] == "15 rows were not learned from: their texts are in test."
+    assert gathered.notes[0] == "15 rows were not learned from: their texts are in test."
 
 
 def test_all_problems_of_the_rows_are_named(scored: Path, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in scored.read_text().splitlines()]
     few = tmp_path / "few.jsonl"
-    few.write_text("".join(json.dumps(row | {"score": 1}) + "\n" for row in rows[:6]))
-    one = tmp_path / "one.jsonl"
-    one.write_text(json.dumps(rows[80]) + "\n")
-    parts = gather(few, one, None, None, 1)
+    some = [row | {"score": 1, "split": "train"} for row in rows[:6]]
+    some.append(rows[80] | {"split": "dev"})
+    few.write_text("".join(json.dumps(row) + "\n" for row in some))
+    parts = gather(few, None, 1)
     with pytest.raises(InputError, match="nothing was trained") as error:
         parts.check(recipe_for(parts.train, None, None, None, 1))
     assert "train: 6 examples to learn from; expected 8 or more" in str(error.value)
@@ -91,7 +93,7 @@ def test_all_problems_of_the_rows_are_named(scored: Path, tmp_path: Path) -> Non
 
 
 def test_inference_becomes_triplets_or_classes(inference: Path) -> None:
-    data = gather(inference, None, None, None, 1).train
+    data = gather(inference, None, 1).train
     columns, labels = columns_of(data, recipe_for(data, None, None, None, 1))
     assert labels is None
     by_texts = {row.texts: row.label for row in data.rows}

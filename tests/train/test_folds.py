@@ -48,9 +48,3 @@ def test_cross_validation_of_folds_and_of_groups(scored: Path, words: Path, tmp_
     assert list(groups.report["folds"]) == ["a", "b", "c"]
     assert "one source left out at a time" in groups.report["lines"][0]
     assert cross_validate(words, scored, tmp_path / "folds", folds=3, epochs=1).reused
-
-
-def test_triplets_have_two_cosines_a_row(triplets: Path, words: Path, tmp_path: Path) -> None:
-    result = cross_validate(words, triplets, tmp_path / "out", folds=2, epochs=1)
-    assert len(result.report["cosines"]["start"]) == 120
-    assert set(result.report["figures"]) == {"accuracy, mean of folds", "accuracy, all rows"}

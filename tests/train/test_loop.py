@@ -121,23 +121,6 @@ def test_an_infinite_loss_ends_with_a_message(tmp_path: Path) -> None:
         train(model, lambda step: step, loss, schedule, tmp_path, "Test")
 
 
-def test_training_ends_when_it_is_enough(tmp_path: Path) -> None:
-    model = Net()
-    asked: list[bool] = []
-
-    def figures(step: int) -> dict[str, float]:
-        asked.append(model.training)
-        return {"figure": float(step)}
-
-    history = train(
-        model, batch, lambda some: functional.mse_loss(model(some[0]), some[1]), SCHEDULE,
-        tmp_path, "Test", figures, lambda history: history[-1]["figure"] >= 6,
-    )  # fmt: skip
-    assert [entry["figure"] for entry in history] == [3, 6]
-    assert asked == [False, False]
-    assert not model.training
-
-
 def test_accumulated_batches_are_one_larger_batch(tmp_path: Path) -> None:
     def trained(accumulate: int, batch_of_step: Callable[[int], Tensor]) -> Tensor:
         torch.manual_seed(1)

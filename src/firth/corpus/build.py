@@ -42,6 +42,8 @@ _TRANSACTION = 1 << 22
 """Characters of text that are staged in a transaction."""
 _FEWEST = 10
 """Fewer documents have no held-out one."""
+_LEAST_HELD_OUT = 3
+"""Documents that are held out at least, but no more than one in ten."""
 _SHOWN = 3
 _SAMPLE = 1_000
 """Documents by which the language is recognized."""
@@ -399,10 +401,11 @@ class _Call:
         if count < _FEWEST:
             for id in movable:
                 store.set_part(id, LEARN)
-        elif not held_out and fraction and movable:
-            first = min(movable, key=lambda id: derive_seed(self._seed, "held-out", id))
-            for id in siblings.get(first, [first]):
-                store.set_part(id, HELD_OUT)
+        elif held_out < (least := min(_LEAST_HELD_OUT, count // _FEWEST)) and fraction:
+            order = sorted(movable, key=lambda id: derive_seed(self._seed, "held-out", id))
+            for first in [id for id in order if store.staged_part(id) == LEARN][: least - held_out]:
+                for id in siblings.get(first, [first]):
+                    store.set_part(id, HELD_OUT)
         elif held_out == count:
             raise InputError(
                 f"corpus.held_out_fraction = {fraction} holds out all {plural(count, 'document')}; "

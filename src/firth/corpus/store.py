@@ -270,6 +270,10 @@ class Store:
         """Put a staged document into another part."""
         self.database.execute("UPDATE incoming SET part = ? WHERE id = ?", (part, id))
 
+    def staged_part(self, id: str) -> int:
+        """Return the part of a staged document."""
+        return int(self._one("SELECT part FROM incoming WHERE id = ?", id))
+
     def count_staged(self) -> tuple[int, int]:
         """Return the numbers of held-out documents, and of all, that will be there."""
         both = (

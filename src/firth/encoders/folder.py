@@ -5,6 +5,7 @@ So every model, from a folder or the hub, is looked at here before any library o
 """
 
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,9 @@ _SAFE, _PICKLE = ("model.safetensors", "model.safetensors.index.json"), "pytorch
 _SETTINGS = (".json", ".model", ".txt", ".jinja")
 _DEPTH = 4
 """Folders below a model's folder that are looked at."""
+_GROWTH, _LAYERS = 1_000, 1_000
+"""A normalizer may make a text so many times as long; a network may have so many layers."""
+_COUNTS_LAYERS = re.compile(r"(num|n)_.*layers?|n_layer|.*_layers")
 _NOT_LOOKED_AT = ("openvino", "checkpoints")
 _ARGUMENTS = re.compile(r"(model|tokenizer|processor|config)_(args|kwargs)")
 _HARMLESS = {
@@ -196,6 +200,8 @@ def look(folder: Path, file: str | None = None) -> None:
         shown = path.relative_to(folder).as_posix()
         if path.suffix == ".json" and path.name != "tokenizer.json":  # Its keys are words.
             problems += [f"{shown}: {problem}" for problem in _settings_problems(path)]
+        elif path.name == "tokenizer.json":
+            problems += [f"{shown}: {problem}" for problem in _growth(plain_json(path))]
         elif path.name == _PICKLE and not (file or _has_any(path.parent, *_SAFE, "model.onnx")):
             problems.append(f"{shown}: a module would read it, and pickles are never opened")
     if any(path.name == "adapter_config.json" for path in files):
@@ -241,6 +247,8 @@ def _key_problems(key: str, value: Any, file: str) -> Iterator[str]:
         yield f"it calls the method {value!r:.80}"
     elif "activation_f" in key and is_text and "." in value and not value.startswith("torch.nn."):
         yield f"{key} {value:.80} is not from torch"
+    elif _COUNTS_LAYERS.fullmatch(key) and isinstance(value, int) and value > _LAYERS:
+        yield f"{key} is {value:,}; expected {_LAYERS:,} at most"
     elif key.endswith("attn_implementation") and "/" in str(value):
         yield f"{key} {value!r:.80} is code of the hub"
     elif key == "tokenizer_class" and is_text and "." in value:
@@ -249,6 +257,18 @@ def _key_problems(key: str, value: Any, file: str) -> Iterator[str]:
         for name, kind in value.items():
             yield from _foreign_class(kind)
             yield from _outside(name, "module")
+
+
+def _growth(tokenizer: object) -> Iterator[str]:
+    """Yield that a normalizer makes a text much longer: a few nested ones fill any memory."""
+    normalizer = tokenizer.get("normalizer") if isinstance(tokenizer, dict) else None
+    sizes = [
+        len(inner)
+        for key, inner in _pairs(normalizer)
+        if key in ("content", "prepend") and isinstance(inner, str)
+    ]
+    if math.prod(max(1, size) for size in sizes) > _GROWTH:
+        yield f"its normalizer makes a text more than {_GROWTH:,} times as long"
 
 
 def _foreign_class(name: object) -> Iterator[str]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from firth.encoders.encoder import PretrainedEncoder, by_length
 from firth.encoders.folder import ModelKind, PretrainedFiles
+from firth.encoders.probe import probe
 from firth.encoders.transformer import check_loaded, device, has_bfloat16, quietly
 from firth.run.console import Progress, progress, quiet_libraries
 from firth.run.errors import ConfigError, InputError, require
@@ -144,6 +145,7 @@ def open_causal_lm(
         raise InputError(f"{place.model}: {place.kind}; expected a causal language model")
     if place.file is not None:
         require("gguf", "torch", f"The GGUF file {place.file}")
+    probe(place)
 
     def load() -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
         import transformers

@@ -14,6 +14,7 @@ import numpy as np
 from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import Encoder, Normalized, PretrainedEncoder, StatesOfWords, WordStates
 from firth.encoders.folder import ModelKind, PretrainedFiles
+from firth.encoders.probe import probe
 from firth.encoders.static import StaticEncoder
 from firth.encoders.words import WORDS, BagEncoder, WordSpace
 from firth.run.errors import InputError
@@ -56,6 +57,7 @@ def open_encoder(
     if place.kind is ModelKind.STATIC:
         return StaticEncoder.open(place)
     if place.kind is ModelKind.ONNX:
+        probe(place, settings)
         from firth.encoders.onnx import OnnxEncoder
 
         return OnnxEncoder(place, settings)

@@ -6,6 +6,7 @@ Every model is looked at first (`firth.encoders.folder`), and torch is imported 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr
+from functools import partial
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -13,9 +14,11 @@ import numpy as np
 
 from firth.encoders.encoder import PretrainedEncoder, by_length
 from firth.encoders.folder import MODULES, ModelKind, PretrainedFiles, opened, plain_json
+from firth.encoders.probe import probe
 from firth.run.console import progress, quiet_libraries
 from firth.run.errors import InputError, require
 from firth.run.executor import DEVICE, WORKER
+from firth.run.settings import EncoderSettings
 from firth.text.arrays import Floats, Ints, Singles
 
 if TYPE_CHECKING:
@@ -50,13 +53,17 @@ class TransformerEncoder(PretrainedEncoder):
     def raw(self, texts: Sequence[str]) -> Singles:
         """Return vectors of n texts as the model gives them, (n, d)."""
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        parts = range(0, len(texts), _CHUNK)
-        for start in progress(parts, f"Encoding with {self.name}"):
-            some = list(texts[start : start + _CHUNK])
+        order = np.argsort([-len(text) for text in texts], kind="stable")  # little padding
+        for start in progress(range(0, len(texts), _CHUNK), f"Encoding with {self.name}"):
+            numbers = order[start : start + _CHUNK]
+            some = [texts[number] for number in numbers.tolist()]
             with quiet_libraries():
-                read = self.model.encode(some, show_progress_bar=False)
-            vectors[start : start + len(some)] = read
+                read = opened(self.name, "texts that it can read", partial(self._read, some))
+            vectors[numbers] = read
         return vectors
+
+    def _read(self, texts: list[str]) -> Any:
+        return self.model.encode(texts, show_progress_bar=False)
 
     def _token_states(self, texts: Sequence[str]) -> list[tuple[Floats, Ints]]:
         import torch
@@ -104,6 +111,7 @@ def open_sentence_transformer(
     if pooling is not None and has_modules:
         problem = f"has a pooling already, and encoder.pooling is {pooling}. Leave it out"
         raise InputError(f"{place.model}: {problem}")
+    probe(place, EncoderSettings(pooling=pooling))
 
     def load() -> "SentenceTransformer":
         import torch

@@ -25,6 +25,7 @@ from firth.evaluation.bootstrap import (
     bootstrap_seed,
     difference_of,
     estimate,
+    mean_of,
 )
 from firth.evaluation.questions import (
     TOGETHER,
@@ -41,8 +42,8 @@ from firth.text.arrays import Floats
 from firth.text.pairs import CosineScorer, PairScorer, TextPair
 
 CHANCE = 50.0
-NEIGHBORS = (QuestionType.NEXT, QuestionType.DOCUMENT)
-"""Types that training on neighbors optimises."""
+MEAN = "mean"
+"""Name of the mean accuracy over all types that have enough questions."""
 FEWEST_QUESTIONS, FEWEST_DOCUMENTS = 100, 10
 
 
@@ -113,7 +114,7 @@ def answer_by_vectors(questions: Sequence[Question], vectors: npt.NDArray[np.flo
 
 @dataclass(frozen=True)
 class Comparison:
-    """Models on the same questions. Types are values of `QuestionType`.
+    """Models on the same questions. Types are values of `QuestionType`, after their mean.
 
     Attributes:
         accuracies: Model → type → mean accuracy x 100, with its interval.
@@ -145,10 +146,9 @@ class Comparison:
         return table(rows)
 
     def verdicts(self) -> list[str]:
-        """Return one sentence for each model but the reference, about the first type."""
-        kind = next(iter(self.questions))
+        """Return one sentence for each model but the reference, about the mean over the types."""
         return [
-            f"{kind}: {difference[kind].verdict(model, self.against)}"
+            f"{MEAN}: {difference[MEAN].verdict(model, self.against)}"
             for model, difference in self.differences.items()
             if model != self.against
         ]
@@ -158,6 +158,7 @@ class Comparison:
         counts = "; ".join(
             f"{kind} {plural(n, 'question')} about {plural(self.documents[kind], 'document')}"
             for kind, n in self.questions.items()
+            if kind != MEAN
         )
         lines = [self.table(), "", f"Held-out text: {counts}. Chance is 50. Brackets are 95 % "
                  "intervals over documents."]  # fmt: skip
@@ -224,22 +225,23 @@ def compare_answers(
     questions = answers[against].questions
     names = [kind.value for kind in _by_type(questions)]
     tables = {name: _Table.of(given) for name, given in answers.items()}
+    first = tables[against]
+    enough = [kind for kind in names if first.questions(kind) >= FEWEST_QUESTIONS] or names
+    groups = {MEAN: enough, **{kind: [kind] for kind in names}}
     accuracies: dict[str, dict[str, Estimate]] = {name: {} for name in answers}
     differences: dict[str, dict[str, Estimate]] = {name: {} for name in answers}
-    for kind in names:
-        reference = tables[against].accuracy(kind)
+    for group, kinds in groups.items():
+        reference = first.mean(kinds)
         for name, one in tables.items():
-            own = one.accuracy(kind)
-            accuracies[name][kind] = one.estimate(own, [kind], seed)
-            change = difference_of(own, reference)
-            differences[name][kind] = one.estimate(change, [kind], seed)
-    first = tables[against]
+            accuracies[name][group] = one.estimate(one.mean(kinds), kinds, seed)
+            change = difference_of(one.mean(kinds), reference)
+            differences[name][group] = one.estimate(change, kinds, seed)
     return Comparison(
         accuracies,
         differences,
         against,
-        {kind: first.questions(kind) for kind in names},
-        {kind: first.documents([kind]) for kind in names},
+        {group: sum(map(first.questions, kinds)) for group, kinds in groups.items()},
+        {group: first.documents(kinds) for group, kinds in groups.items()},
     )
 
 
@@ -287,6 +289,10 @@ class _Table:
             return ratio
 
         return accuracy
+
+    def mean(self, kinds: Collection[str]) -> Statistic:
+        """Return the mean accuracy over types, each of equal weight."""
+        return mean_of([self.accuracy(kind, kinds) for kind in kinds])
 
     def estimate(self, statistic: Statistic, kinds: Collection[str], seed: int) -> Estimate:
         """Return a statistic with its interval, as far as there are questions and documents."""
@@ -339,7 +345,7 @@ def decide(
     reference: Answers,
     candidate: Answers,
     *,
-    trained_on: Collection[str] = NEIGHBORS,
+    trained_on: Collection[str] = TOGETHER,
     must_gain: bool = True,
     seed: int = 13,
 ) -> Decision:
@@ -363,7 +369,9 @@ def decide(
     differences = {
         kind: difference
         for kind, difference in compared.differences["candidate"].items()
-        if difference.value is not None and compared.documents[kind] >= FEWEST_DOCUMENTS
+        if kind != MEAN
+        and difference.value is not None
+        and compared.documents[kind] >= FEWEST_DOCUMENTS
     }
     gained = tuple(kind for kind, one in differences.items() if one.sign > 0)
     lost = tuple(kind for kind, one in differences.items() if one.sign < 0)
@@ -412,7 +420,7 @@ def choose(
     answers: Mapping[str, Answers],
     reference: str,
     *,
-    trained_on: Collection[str] = NEIGHBORS,
+    trained_on: Collection[str] = TOGETHER,
     seed: int = 13,
 ) -> tuple[str, dict[str, Decision]]:
     """Return the accepted candidate with the largest mean gain, or the reference, and decisions.

@@ -35,8 +35,6 @@ MIN_GAP = 4
 """Distractors from the sentence's own document lie at least so many sentences away."""
 FEW = 100
 """With fewer next-sentence questions, distractors are taken from other documents too."""
-_SPAN = 2
-"""Sentences of a span; a paragraph of twice as many has two spans without overlap."""
 _GOLDEN = (5**0.5 - 1) / 2
 _FILE = "questions.jsonl"
 
@@ -46,15 +44,13 @@ class QuestionType(StrEnum):
 
     NEXT = "next-sentence"
     """The next sentence; other sentences of the document."""
-    PARAGRAPH = "same-paragraph"
-    """The last two sentences of the paragraph whose first two are given; those of others."""
     TITLE = "title"
     """The first sentence of the document whose title is given; first sentences of others."""
     DOCUMENT = "same-document"
     """Another sentence of the document, not near; sentences of other documents."""
 
 
-TOGETHER = (QuestionType.NEXT, QuestionType.PARAGRAPH, QuestionType.DOCUMENT)
+TOGETHER = (QuestionType.NEXT, QuestionType.DOCUMENT)
 """Types that ask which texts belong together; training on neighbors raises them."""
 
 
@@ -141,7 +137,7 @@ def make_questions(corpus: Corpus, settings: Settings) -> list[Question]:
         settings: Sections `questions` and `corpus`, and the seed.
     """
     maker = _Maker(corpus, settings)
-    return [*maker.next_sentences(), *maker.paragraphs(), *maker.titles(), *maker.siblings()]
+    return [*maker.next_sentences(), *maker.titles(), *maker.siblings()]
 
 
 class _Maker:
@@ -168,29 +164,6 @@ class _Maker:
             more = self._take(self._next(*place, pools) for place in self._rounds(starts))
             questions += [question for question in more if not question.same_document]
         return questions[: self._most]
-
-    def paragraphs(self) -> list[Question]:
-        """Ask for the end of the paragraph whose beginning is given."""
-        bounds: Ints = np.asarray(self._corpus.paragraph_bounds)
-        long = np.flatnonzero(np.diff(bounds) >= 2 * _SPAN)
-        words = np.concatenate([[0], np.cumsum(self._corpus.word_counts, dtype=np.int64)])
-        firsts, lasts = bounds[long], bounds[long + 1] - _SPAN
-        sizes = np.stack([words[at + _SPAN] - words[at] for at in (firsts, lasts)])
-        fits = ((sizes >= USUAL_WORDS[0]) & (sizes <= _SPAN * USUAL_WORDS[1])).all(axis=0)
-        firsts, lasts = firsts[fits], lasts[fits]
-        homes = self._corpus.document_of(firsts)
-
-        def question(start: int, document: int) -> Question | None:
-            low, high = np.searchsorted(homes, [document, document + 1])
-            if high - low <= self._distractors:
-                return None
-            drawn = self._rng("crop", document, start).permutation(lasts[low:high])
-            right = lasts[np.searchsorted(firsts, start)]
-            others = drawn[drawn != right][: 2 * self._distractors]
-            texts = [" ".join(self._corpus.texts([i, i + 1])) for i in (start, right, *others)]
-            return self._question(QuestionType.PARAGRAPH, document, *texts)
-
-        return self._take(question(*place) for place in self._rounds(firsts))
 
     def titles(self) -> list[Question]:
         """Ask which document a title belongs to, by the first sentences of documents."""

@@ -85,7 +85,7 @@ def gather(run: Run) -> Report:
     """Collect what the page shows."""
     corpus, whole = Corpus.open(run), Corpus.open(run, "all")
     comparison = compare_with_baseline(run)
-    query = next(iter(examples(corpus)), "")
+    query = next(iter(examples(run)), "")
     hits = Search.open(run).search(query, top=_HITS + 1) if query else []
     return Report(
         title=f"Report of {run.path.name}",

@@ -6,14 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from firth.corpus.corpus import Corpus
+from firth.corpus.numbered import WordSentences, read_sentences
 from firth.run.errors import InputError, MissingExtraError
 from firth.run.files import read_arrays, read_json, write_arrays, write_json
+from firth.run.run import Run
+from firth.run.settings import WordSettings
 from firth.text.arrays import Floats, Singles
 from firth.text.pairs import CosineScorer
-from firth.text.words import stems, words
+from firth.text.words import stemmer_of, stems, words
 
 LookUp = Callable[[str], Singles | None]
 """Returns the vector of a word, or None where the word has none."""
@@ -124,3 +129,14 @@ class WordBag:
     def scorer(self) -> CosineScorer:
         """Return the scorer of the cosines of sums."""
         return CosineScorer(self.title, self.encode)
+
+
+def sentences_of(run: Run, settings: Any, scratch: Path) -> WordSentences:
+    """Read a run's corpus as numbered words, or stems where `settings.stemmed` says so."""
+    limits = WordSettings(min_count=settings.min_count, vocabulary=settings.vocabulary)
+    return read_sentences(run, limits, scratch, stemmer_name(run, settings))
+
+
+def stemmer_name(run: Run, settings: Any) -> str:
+    """Return the stemmer of a run's language where `settings.stemmed` says so, else `none`."""
+    return stemmer_of(Corpus.open(run).language) if settings.stemmed else "none"

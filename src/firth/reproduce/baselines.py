@@ -14,8 +14,7 @@ import numpy as np
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.folder import PretrainedFiles
-from firth.reproduce import neighbors
-from firth.reproduce.averaged import WordBag, averaged, glove
+from firth.reproduce.averaged import WordBag, averaged, glove, sentences_of, stemmer_name
 from firth.reproduce.settings import ReproduceSettings, VectorSettings, printed
 from firth.run.console import Progress, progress
 from firth.run.errors import InputError, require
@@ -89,7 +88,7 @@ def _masked(name: str, source: str, pool: str) -> Any:
 
 def stage_of(name: str) -> Stage:
     """Return the stage that trains a baseline."""
-    return Stage(f"baselines/{name}", 1, "reproduce", f"firth reproduce baseline {name}")
+    return Stage(f"baselines/{name}", 2, "reproduce", f"firth reproduce baseline {name}")
 
 
 def build_baseline(
@@ -133,7 +132,7 @@ def _fill_vectors(
 ) -> Mapping[str, Any]:
     """Learn skip-gram or CBOW by gensim, with its usual rates and one thread."""
     models = require("gensim.models", "reproduce", f"The baseline {name}")
-    sentences = neighbors.sentences_of(run, settings, workspace / SCRATCH)
+    sentences = sentences_of(run, settings, workspace / SCRATCH)
     model = models.Word2Vec(
         sg=int(name == "skip-gram"),
         vector_size=settings.dimensions,
@@ -163,9 +162,16 @@ def _fill_vectors(
         )
     vectors = np.stack([model.wv[word] for word in sentences.vocabulary])
     title = f"{name} ({settings.dimensions}-d)"
-    stemmer = neighbors.stemmer_name(run, settings.stemmed)
+    stemmer = stemmer_name(run, settings)
     WordBag(title, sentences.vocabulary, vectors, stemmer).save(workspace)
     return sentences.summary
+
+
+def _fill_neighbors(run: Run, name: str, settings: Any, workspace: Path) -> Mapping[str, Any]:
+    require("torch", "reproduce", f"The baseline {name}")
+    from firth.reproduce.neighbors import fill
+
+    return fill(run, name, settings, workspace)
 
 
 @dataclass(frozen=True)
@@ -197,7 +203,7 @@ BASELINES: Mapping[str, Baseline] = {
     "roberta": Baseline("pooled RoBERTa, not tuned; =FOLDER names another", _masked, _POOLS),
     "skip-gram": Baseline("mean of skip-gram word vectors", fill=_fill_vectors),
     "cbow": Baseline("mean of CBOW word vectors", fill=_fill_vectors),
-    "siamese-cbow": Baseline("Siamese CBOW (Kenter et al. 2016)", fill=neighbors.fill),
-    "cbos": Baseline("CBOS (Yuan & Zhang)", fill=neighbors.fill),
+    "siamese-cbow": Baseline("Siamese CBOW (Kenter et al. 2016)", fill=_fill_neighbors),
+    "cbos": Baseline("CBOS (Yuan & Zhang)", fill=_fill_neighbors),
 }
 """Baselines by name; the section of settings of a trained one is `reproduce.NAME`, with `_`."""

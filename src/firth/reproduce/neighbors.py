@@ -1,8 +1,7 @@
 """CBOS (Yuan & Zhang) and Siamese CBOW (Kenter et al. 2016): sums of word vectors.
 
 Sentences that are neighbors in the corpus teach them. A step asks of some anchors which of a few
-candidates goes with each. Loss and gradient are computed directly (Eqs. 5 to 7), because automatic
-differentiation takes longer for ten sentences. Only the words of a step move.
+candidates goes with each (Eqs. 5 to 7). Only the words of a step move.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,25 +11,25 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from scipy import sparse
+from torch import Tensor
+from torch.nn import functional
 
-from firth.corpus.corpus import Corpus
-from firth.corpus.numbered import WordSentences, read_sentences
-from firth.reproduce.averaged import WordBag
+from firth.corpus.numbered import WordSentences
+from firth.reproduce.averaged import WordBag, sentences_of, stemmer_name
 from firth.reproduce.settings import NeighborSettings
 from firth.run.console import Progress, progress
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import read_arrays, write_arrays
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
-from firth.run.settings import WordSettings
 from firth.run.stage import SCRATCH
 from firth.text.arrays import Ints, Singles
-from firth.text.words import stemmer_of
 
 CBOS, SIAMESE_CBOW = "cbos", "siamese-cbow"
 _SPREAD = np.float32(0.1)
 """Standard deviation of the first word vectors."""
-_TINY = np.float32(1e-12)
 
 
 @dataclass(frozen=True)
@@ -117,49 +116,21 @@ def center_predicts_neighbors(documents: Ints, centers: Ints, negatives: Ints, k
     return Batch(centers[:, None], shares, candidates, targets, taking_part)
 
 
-def loss_and_gradient(vectors: Singles, batch: Batch, *, cosine: bool) -> tuple[float, Singles]:
-    """Return the cross-entropy of a batch (Eq. 7), summed, and its gradient by the vectors.
+def cross_entropy(vectors: Tensor, batch: Batch, *, cosine: bool) -> Tensor:
+    """Return the cross-entropy of a batch (Eq. 7), summed.
 
     Args:
         vectors: Sentence vectors, (n, d); the numbers of the batch are rows of it.
         batch: Anchors and candidates.
         cosine: Whether anchor and candidate are compared by their cosine; else by their product.
     """
-    members, candidates = vectors[batch.members], vectors[batch.candidates]
-    anchors = np.einsum("bk,bkd->bd", batch.shares, members)
+    shares, targets, closed = map(torch.from_numpy, (batch.shares, batch.targets, ~batch.open))
+    anchors = (shares[:, :, None] * vectors[torch.from_numpy(batch.members)]).sum(dim=1)
+    candidates = vectors[torch.from_numpy(batch.candidates)]
     if cosine:
-        anchors, anchor_lengths = _unit(anchors)
-        candidates, lengths = _unit(candidates)
-    logits = np.matmul(candidates, anchors[:, :, None])[:, :, 0]
-    logits[~batch.open] = -np.inf
-    logits -= logits.max(axis=1, keepdims=True)
-    odds = np.exp(logits)
-    totals = odds.sum(axis=1, keepdims=True)
-    wanted = batch.targets > 0
-    loss = float((batch.targets * (np.log(totals) - np.where(wanted, logits, 0))).sum())
-
-    slope = odds / totals - batch.targets
-    to_candidates = slope[:, :, None] * anchors[:, None, :]
-    to_anchors = np.matmul(slope[:, None, :], candidates)[:, 0, :]
-    if cosine:
-        to_candidates = _through_unit(to_candidates, candidates, lengths)
-        to_anchors = _through_unit(to_anchors, anchors, anchor_lengths)
-    to_members = batch.shares[:, :, None] * to_anchors[:, None, :]
-    gradient = np.zeros_like(vectors)
-    np.add.at(gradient, batch.candidates, to_candidates)
-    np.add.at(gradient, batch.members, to_members)
-    return loss, gradient
-
-
-def _unit(vectors: Singles) -> tuple[Singles, Singles]:
-    lengths: Singles = np.sqrt((vectors * vectors).sum(axis=-1, keepdims=True)) + _TINY
-    return vectors / lengths, lengths
-
-
-def _through_unit(gradient: Singles, unit: Singles, lengths: Singles) -> Singles:
-    along = (gradient * unit).sum(axis=-1, keepdims=True)
-    through: Singles = (gradient - along * unit) / lengths
-    return through
+        anchors, candidates = (functional.normalize(one, dim=-1) for one in (anchors, candidates))
+    logits = (candidates @ anchors[:, :, None])[:, :, 0].masked_fill(closed, -1e9)
+    return -(targets * functional.log_softmax(logits, dim=1)).sum()
 
 
 @dataclass
@@ -179,8 +150,6 @@ def step(
     state: State, sentences: WordSentences, batch: Batch, rate: float, *, cosine: bool
 ) -> float:
     """Move the vectors of a batch's words against the gradient; return the summed loss."""
-    from scipy import sparse
-
     asked = np.concatenate((batch.members.ravel(), batch.candidates.ravel()))
     chosen, places = np.unique(asked, return_inverse=True)
     split = batch.members.size
@@ -195,12 +164,14 @@ def step(
     ones = np.ones(len(pieces), np.float32)
     # Counts of words in sentences: their product with the word vectors is Eq. 4.
     counts = sparse.csr_matrix((ones, of_piece, bounds), shape=(len(chosen), len(rows)))
-    loss, gradient = loss_and_gradient(counts @ state.vectors[rows], local, cosine=cosine)
-    slopes = counts.T @ gradient
+    sums = torch.from_numpy(counts @ state.vectors[rows]).requires_grad_()
+    loss = cross_entropy(sums, local, cosine=cosine)
+    (gradient,) = torch.autograd.grad(loss, sums)
+    slopes = counts.T @ gradient.numpy()
     state.squares[rows] += (slopes * slopes).mean(axis=1)
     slopes /= np.sqrt(state.squares[rows])[:, None] + np.float32(1e-10)
     state.vectors[rows] -= np.float32(rate) * slopes
-    return loss
+    return loss.item()
 
 
 def learn(
@@ -268,20 +239,6 @@ def fill(run: Run, name: str, settings: NeighborSettings, workspace: Path) -> Ma
     seed = derive_seed(run.settings.seed, "baseline", name)
     vectors, losses = learn(sentences, name, settings, seed, workspace / SCRATCH)
     title = f"{name} (k={settings.window}, m={settings.negatives}, {settings.dimensions}-d)"
-    stemmer = stemmer_name(run, settings.stemmed)
+    stemmer = stemmer_name(run, settings)
     WordBag(title, sentences.vocabulary, vectors, stemmer).save(workspace)
     return {**sentences.summary, "losses": [round(loss, 6) for loss in losses]}
-
-
-def sentences_of(
-    run: Run, settings: Any, scratch: Path, *, stemmed: bool | None = None
-) -> WordSentences:
-    """Read a run's corpus as numbered words, or stems where `settings.stemmed` says so."""
-    is_stemmed: bool = getattr(settings, "stemmed", False) if stemmed is None else stemmed
-    limits = WordSettings(min_count=settings.min_count, vocabulary=settings.vocabulary)
-    return read_sentences(run, limits, scratch, stemmer_name(run, is_stemmed))
-
-
-def stemmer_name(run: Run, stemmed: bool) -> str:
-    """Return the stemmer of a run's language, or `none`."""
-    return stemmer_of(Corpus.open(run).language) if stemmed else "none"

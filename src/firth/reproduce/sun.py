@@ -96,7 +96,7 @@ def tuned(
         encoder: Folder or hub name.
         what: Name of the training, as a folder.
         data: Set or file that is learned from.
-        given: `dev`, `test` and `objective` of `firth.train.finetune.finetune`.
+        given: `objective` of `firth.train.finetune.finetune`.
     """
     from firth.train.finetune import finetune
 
@@ -199,14 +199,12 @@ def table2(request: Request) -> Findings:
         for after, begin in begins.items():
             for size in request.sizes(["100%"], len(train.rows), _FEWEST):
                 whole = size == len(train.rows)
-                data: str | Path = "sts-b:train" if whole else _part(request, size)
+                data: str | Path = "sts-b" if whole else _part(request, size)
                 what = f"{'nli-' if after else ''}sts{'' if whole else f'-{size}'}"
                 row = f"Surrogate{after} base" if start == DISTILLED and whole else (
                     f"{start}{after}, {size:,} labels"
                 )  # fmt: skip
-                rows[row] = tuned(
-                    request, start, begin, what, data, dev="sts-b:dev", test="sts-b:test"
-                )
+                rows[row] = tuned(request, start, begin, what, data)
     figures = {row: {"sts-b": value} for row, value in published("sun", "table2").items()}
     # The paper's Surrogate is here the one that learned from STSb.
     cells, more = measured(request, rows, ["sts-b:test"], figures)
@@ -214,14 +212,16 @@ def table2(request: Request) -> Findings:
 
 
 def _part(request: Request, size: int) -> Path:
-    """Write random training rows of STSb into a file; a smaller part is in a larger one."""
-    data = load_set("sts-b:train", request.data_dir).sampled(size, request.seed)
+    """Write STSb with fewer training rows into a file; a smaller part is in a larger one."""
     path = request.models.parent / f"sts-b-train-{size}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     with write_atomically(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["sentence1", "sentence2", "score"])
-        writer.writerows([*row.texts, row.score] for row in data.rows)
+        writer.writerow(["sentence1", "sentence2", "score", "split"])
+        for split in ("train", "dev", "test"):
+            data = load_set(f"sts-b:{split}", request.data_dir)
+            data = data.sampled(size, request.seed) if split == "train" else data
+            writer.writerows([*row.texts, row.score, split] for row in data.rows)
     return path
 
 
@@ -270,8 +270,7 @@ def table4(request: Request) -> Findings:
         row = f"{name}, trained"
         rows.setdefault(name, encoder)
         rows[row] = tuned(
-            request, start, encoder, "triplets", "wiki-sections:train",
-            test="wiki-sections:test", objective="triplet",
+            request, start, encoder, "triplets", "wiki-sections", objective="triplet",
         )  # fmt: skip
     figures = {row: {"wiki-sections": value} for row, value in published("sun", "table4").items()}
     return measured(request, rows, ["wiki-sections:test"], figures)

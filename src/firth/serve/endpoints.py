@@ -160,7 +160,7 @@ def describe_run(model: Model, _: schemas.Nothing) -> Plain:
     return {
         "name": model.path.resolve().name,
         **asdict(status(model.run)),
-        "examples": list(examples(Corpus.open(model.run))),
+        "examples": list(examples(model.run)),
     }
 
 

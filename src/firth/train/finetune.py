@@ -106,8 +106,6 @@ def finetune(
     data: str | Path,
     out: str | Path,
     *,
-    dev: str | Path | None = None,
-    test: str | Path | None = None,
     data_dir: str | Path | None = None,
     objective: str | None = None,
     epochs: int | None = None,
@@ -120,11 +118,9 @@ def finetune(
     Args:
         encoder: Folder or hub name of an encoder, such as `RUN/encoder`.
         data: File of pairs or triplets, or name of a set; it may end in `:SPLIT`. Without a split,
-            `train` is learned from, and `dev` and `test` are used as such. A tenth of the rows is
-            drawn for each of them that is missing.
+            `train` is learned from, `dev` chooses the best weights, and `test` measures them. A
+            tenth of the rows is drawn for each of them that is missing.
         out: Folder of the result.
-        dev: File or set that chooses the best weights.
-        test: File or set that measures.
         data_dir: Folder with the evaluation sets.
         objective: See `Recipe`. By default the data decide.
         epochs: Passes over the rows. By default 4 for scored pairs, else 1.
@@ -135,7 +131,7 @@ def finetune(
     Raises:
         InputError: Data or encoder cannot be used. Nothing is trained then.
     """
-    parts = gather(data, dev, test, data_dir, seed)
+    parts = gather(data, data_dir, seed)
     recipe = recipe_for(parts.train, objective, epochs, learning_rate, seed)
     parts.check(recipe)
     fingerprints = {name: one.fingerprint for name, one in parts.named.items()}
@@ -215,13 +211,7 @@ class Parts:
             raise InputError(f"the data cannot be used, and nothing was trained:{lines}")
 
 
-def gather(
-    data: str | Path,
-    dev: str | Path | None,
-    test: str | Path | None,
-    data_dir: str | Path | None,
-    seed: int,
-) -> Parts:
+def gather(data: str | Path, data_dir: str | Path | None, seed: int) -> Parts:
     """Load what is learned from, and load or draw dev and test; see `finetune`.
 
     Raises:
@@ -233,10 +223,8 @@ def gather(
         raise InputError(f"{data}: no split {TRAIN}. Name the split to learn from: {data}:{name}")
     parts: dict[str, EvaluationSet | None] = {}
     notes = []
-    for part, given in ((TEST, test), (DEV, dev)):
-        if given is not None:
-            parts[part] = joined(load_splits(given, data_dir).values(), part)
-        elif len(splits) > 1 and part in splits:
+    for part in (TEST, DEV):
+        if len(splits) > 1 and part in splits:
             parts[part] = splits[part]
         else:
             train, parts[part] = divided(train, derive_seed(seed, "finetune", part), part)

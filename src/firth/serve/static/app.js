@@ -25,6 +25,11 @@ async function ask(path, body, onProgress) {
   if (token) headers.Authorization = `Bearer ${token}`;
   const options = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
   const response = await fetch(path, options);
+  if (response.status === 429) {
+    if (onProgress) onProgress({ what: "Waiting for other work" });
+    await new Promise((resolve) => setTimeout(resolve, 1000 * Number(response.headers.get("Retry-After") ?? 2)));
+    return ask(path, body, onProgress);
+  }
   if (response.status === 401) {
     const given = prompt("Token of this service");
     if (given) {
@@ -193,14 +198,18 @@ const pages = {
 
   async run() {
     const check = make("section");
-    const { documents, sentences, held_out, stages } = await ask("/api/run");
+    const { documents, sentences, held_out, newer, stages, next } = await ask("/api/run");
+    const counted = (count, what) => `${count.toLocaleString()} ${what}`;
     main.replaceChildren(
-      make("p", {}, `${documents.toLocaleString()} documents, ${sentences.toLocaleString()} sentences; ${held_out.toLocaleString()} documents held out.`),
-      make("table", {}, make("tr", {}, make("th", {}, "Stage"), make("th", {}, "State")),
-        Object.entries(stages).map(([name, state]) => make("tr", {}, make("td", {}, name), make("td", {}, state)))),
-      make("h2", {}, "Quality"),
-      make("button", { onclick: () => show(check, async (progress) => make("p", {}, (await ask("/api/check", {}, progress)).verdict)) }, "Compare with n-grams"),
-      check);
+      make("p", {}, `${counted(documents, "documents")}, ${counted(sentences, "sentences")}. `
+        + `${counted(held_out, "documents")} are held out: no model learned from them.`),
+      make("p", {}, newer > 0 ? `${counted(newer, "sentences")} are newer than the models. ` : null,
+        next ? ["To bring everything up to date: ", make("code", {}, next)] : "Everything is up to date."),
+      make("h2", {}, "Did it learn something?"), check,
+      make("details", {}, make("summary", {}, "Parts of the run"),
+        make("table", {}, Object.entries(stages).map(([name, state]) =>
+          make("tr", {}, make("td", {}, name), make("td", {}, state))))));
+    await show(check, async (progress) => make("p", {}, (await ask("/api/check", {}, progress)).verdict));
   },
 };
 

@@ -1,0 +1,94 @@
+"""A new model is opened first in a process that has little memory and time.
+
+A small file can ask a library for a million layers, or for a pattern that is never matched. What
+passes is remembered by its fingerprint among the user's caches, so that it is opened twice once.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+from contextlib import suppress
+
+from firth.encoders.folder import ModelKind, PretrainedFiles
+from firth.run.errors import FirthError, InputError, first_line
+from firth.run.executor import DEVICE
+from firth.run.files import cache_folder
+from firth.run.settings import EncoderSettings
+
+PROBED = "FIRTH_PROBED"
+"""Variable of a process in which models are opened at once, such as the probe itself."""
+_MEMORY, _MEMORY_A_BYTE = 4 << 30, 24
+"""Bytes that any model gets, and for each byte of its weights: four bits become two float32."""
+_SECONDS, _SECONDS_A_GIGABYTE = 60, 120
+"""Seconds of processor time; by the clock a slow disk may take four times as long."""
+_REFUSED = 3
+"""Status of the probe where firth refuses the model: its caller then refuses it too."""
+_TEXTS = ("The ship sailed in 1912.", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!")
+
+
+def probe(place: PretrainedFiles, settings: EncoderSettings | None = None) -> None:
+    """Open a model elsewhere and encode two texts with it, unless it passed before.
+
+    Raises:
+        InputError: The model needs more memory or time than its size explains, or ends the process.
+            Another error is left to the caller, who opens the model then.
+    """
+    if os.environ.get(PROBED) or place.kind is ModelKind.STATIC:
+        return
+    passed = None
+    with suppress(InputError):  # Without a cache, it is probed each time.
+        passed = cache_folder() / "models" / place.fingerprint
+        if passed.exists():
+            return
+    size = sum((place.folder / name).stat().st_size for name in place.files)
+    memory = _MEMORY + _MEMORY_A_BYTE * size
+    seconds = _SECONDS + _SECONDS_A_GIGABYTE * size // (1 << 30)
+    given = (settings or EncoderSettings()).model_dump_json()
+    command = [sys.executable, "-m", "firth.encoders.probe", place.model, given]
+    environment = {**os.environ, PROBED: "1", DEVICE: "cpu", "CUDA_VISIBLE_DEVICES": ""}
+    try:
+        done = subprocess.run(
+            [*command, str(memory), str(seconds)], env=environment, timeout=4 * seconds,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        status, said = done.returncode, done.stderr.decode(errors="replace").strip()
+    except subprocess.TimeoutExpired:
+        status, said = -1, ""
+    if status < 0 or "MemoryError" in said or "alloc" in said:
+        raise InputError(
+            f"{place.model}: this model is not opened: it needs more than {memory >> 30} GB of "
+            f"memory or {seconds} s, and its files have {size >> 20:,} MB. Expected a model that "
+            "needs what its size explains"
+        )
+    if status == _REFUSED:
+        return
+    if status:
+        what = (said.splitlines() or ["no message"])[-1]
+        raise InputError(f"{place.model}: cannot be opened: {what}. Expected an encoder of texts")
+    if passed is not None:
+        with suppress(OSError):
+            passed.parent.mkdir(parents=True, exist_ok=True)
+            passed.touch()
+
+
+def _main(model: str, settings: str, memory: str, seconds: str) -> None:
+    """Open the model in this process."""
+    for kind, most in (
+        (resource.RLIMIT_DATA, int(memory)),
+        (resource.RLIMIT_CPU, int(seconds)),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with suppress(OSError, ValueError):  # The user's own limit may be lower.
+            resource.setrlimit(kind, (most, most))
+    from firth.encoders.pretrained import open_encoder
+
+    try:
+        open_encoder(model, EncoderSettings.model_validate_json(settings)).raw(list(_TEXTS))
+    except BaseException as error:  # noqa: BLE001
+        sys.stderr.write(f"{type(error).__name__}: {first_line(error)}\n")
+        sys.exit(_REFUSED if isinstance(error, FirthError) else 1)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
