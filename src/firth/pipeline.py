@@ -371,7 +371,9 @@ def status(run: Run) -> Status:
             held_out = stage is QUESTIONS
             states[stage.name] = "built" if is_new or held_out else "older than the documents"
     is_old = states[WORDS.name] == "older than the documents"
-    newer = len(learn) - int(run.manifest(WORDS).summary["sentences"]) if is_old else 0
+    newer = 0
+    if is_old and run.has(INDEX):
+        newer = len(whole) - int(run.manifest(INDEX).summary["sentences"])
     behind = any(state != "built" for state in states.values())
     return Status(
         str(run.path),

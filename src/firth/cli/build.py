@@ -38,7 +38,8 @@ def build(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Pretrained encoder that the scorer uses: folder, file or hub name.",
+            help="Pretrained encoder that the scorer uses: folder, file, name of a package's model "
+            "such as all-MiniLM-L6-v2, or hub name.",
             show_default=False,
         ),
     ] = None,
